@@ -1,0 +1,60 @@
+# Each target does everything on a fresh machine with Python 3.10 or newer and make.
+#   ROS_DISTRO=kilted make test    uses the other supported ROS 2 distribution
+
+PYTHON ?= python3
+ROS_DISTRO ?= jazzy
+ifeq ($(filter $(ROS_DISTRO),jazzy kilted),)
+$(error ROS_DISTRO is $(ROS_DISTRO); the ROS 2 wheels cover jazzy and kilted. In a workspace of another distribution use colcon)
+endif
+
+VENV := $(if $(filter jazzy,$(ROS_DISTRO)),.venv,.venv-$(ROS_DISTRO))
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed
+TOOLS := $(VENV)/tools
+SOURCES := $(shell find rnea_control launch config urdf resource -type f -not -name '*.pyc' \
+	-not -name '*.nb?') package.xml setup.py setup.cfg pyproject.toml
+
+# The wheels' messages and ours are found through it.
+export AMENT_PREFIX_PATH := $(abspath $(VENV))
+# Nothing here talks to another machine.
+export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
+# A sourced ROS 2 workspace must not mix with the wheels.
+unexport PYTHONPATH LD_LIBRARY_PATH
+
+.PHONY: demo test bench lint clean
+.DEFAULT_GOAL := demo
+
+demo: $(INSTALLED)
+	$(BIN)/rnea_demo
+
+test: $(TOOLS) $(INSTALLED)
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+bench: $(TOOLS) $(INSTALLED)
+	$(BIN)/python benchmark/kernels.py
+	$(BIN)/python benchmark/allocations.py
+
+lint: $(TOOLS)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv .venv-* build *.egg-info rnea_demo.png
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/ready: requirements/run.txt requirements/$(ROS_DISTRO).txt
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10) and \
+		'rnea_control needs Python 3.10 or newer: make PYTHON=/path/to/python3')"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements/$(ROS_DISTRO).txt -r requirements/run.txt
+	touch $@
+
+$(TOOLS): $(VENV)/ready requirements/test.txt
+	$(BIN)/python -m pip install --quiet -r requirements/test.txt
+	touch $@
+
+$(INSTALLED): $(VENV)/ready $(SOURCES)
+	rm -rf build
+	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
+	touch $@

@@ -1,0 +1,46 @@
+from glob import glob
+
+from setuptools import find_packages, setup
+
+package_name = "rnea_control"
+
+setup(
+    name=package_name,
+    version="0.1.0",
+    packages=find_packages(include=[package_name, f"{package_name}.*"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
+        (f"share/{package_name}", ["package.xml"]),
+        (f"share/{package_name}/launch", glob("launch/*.launch.py")),
+        (f"share/{package_name}/config", glob("config/*.yaml")),
+        (f"share/{package_name}/urdf", glob("urdf/*.urdf")),
+    ],
+    python_requires=">=3.10",
+    # rclpy and the message packages come with ROS 2, or from its wheels: see requirements/.
+    install_requires=[
+        "numpy>=1.24",
+        "numba>=0.59",
+        "urdf-parser-py>=0.0.4",
+        "mujoco>=3.2",
+        "matplotlib>=3.5",
+        "rich>=10",
+    ],
+    extras_require={
+        "demo": ["example-robot-data>=4"],
+        "test": ["example-robot-data>=4", "pin>=3", "pytest>=7", "hypothesis>=6"],
+        "bench": ["example-robot-data>=4", "pin>=3"],
+    },
+    zip_safe=True,
+    author="rnea_control maintainers",
+    maintainer="rnea_control maintainers",
+    maintainer_email="maintainers@rnea-control.example",
+    description="Computed-torque control of robot arms over ROS 2, by recursive Newton-Euler",
+    license="Apache-2.0",
+    entry_points={
+        "console_scripts": [
+            "rnea_controller = rnea_control.node.executable:main",
+            "rnea_simulated_arm = rnea_control.simulation.executable:main",
+            "rnea_demo = rnea_control.demo.executable:main",
+        ],
+    },
+)
