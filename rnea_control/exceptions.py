@@ -1,0 +1,37 @@
+"""The exceptions of the package, one family rooted at `RneaControlError`.
+
+Every message is written for the person who must mend the cause: where (file, link, joint,
+parameter), what was found, what is allowed, and what to do.
+"""
+
+
+class RneaControlError(Exception):
+    """Root of all errors that this package raises on purpose."""
+
+
+class RobotModelError(RneaControlError, ValueError):
+    """A robot description that cannot be turned into a `RobotModel`."""
+
+
+class RobotModelWarning(UserWarning):
+    """A robot description that loads but is probably not what its author meant."""
+
+
+class ArgumentError(RneaControlError, ValueError):
+    """An array of the wrong size, type or layout handed to an algorithm."""
+
+
+class TrajectoryError(RneaControlError, ValueError):
+    """A trajectory that cannot be followed."""
+
+
+class ControllerError(RneaControlError, ValueError):
+    """Settings or a state that the controller cannot work with."""
+
+
+class ParameterError(RneaControlError, ValueError):
+    """A parameter whose value is not allowed."""
+
+
+class SimulationError(RneaControlError, ValueError):
+    """A robot or an option that the simulated arm cannot work with."""

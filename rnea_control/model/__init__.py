@@ -1,0 +1,6 @@
+"""The robot as numbers: URDF in, `RobotModel` out. No ROS, no time, no gains."""
+
+from rnea_control.exceptions import RobotModelError, RobotModelWarning
+from rnea_control.model.robot_model import RobotModel
+
+__all__ = ["RobotModel", "RobotModelError", "RobotModelWarning"]

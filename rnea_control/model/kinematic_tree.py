@@ -1,0 +1,85 @@
+"""The tree that the joints of a URDF form, checked, with parents before children."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from urdf_parser_py.urdf import Robot
+
+from rnea_control.exceptions import RobotModelError
+
+
+def ordered_tree(robot: Robot, source: str) -> tuple[str, list[int]]:
+    """The root link's name, and the indices into `robot.joints`, depth first, siblings as in the
+    file.
+
+    Raises:
+        RobotModelError: no link, a name given twice, a joint to a link that is not there, a link
+            with two parents, several roots, a closed loop.
+    """
+    if not robot.links:
+        raise RobotModelError(f"{source}: the robot has no links; it needs one at least")
+    _refuse_duplicates("link", [link.name for link in robot.links], source)
+    _refuse_duplicates("joint", [joint.name for joint in robot.joints], source)
+    link_names = {link.name for link in robot.links}
+    for joint in robot.joints:
+        for role in ("parent", "child"):
+            if getattr(joint, role) not in link_names:
+                raise RobotModelError(
+                    f"{source}: joint {joint.name!r}: its {role} link {getattr(joint, role)!r} is "
+                    "not in the file; "
+                    "add the link or correct the name"
+                )
+    _refuse_two_parents(robot, source)
+    roots = sorted(link_names - {joint.child for joint in robot.joints})
+    if len(roots) != 1:
+        found = "none, so its joints form a closed loop" if not roots else ", ".join(roots)
+        raise RobotModelError(
+            f"{source}: a robot has exactly one root link (a link that is no joint's child); "
+            f"found: {found}"
+        )
+    order = _depth_first(robot, roots[0])
+    if len(order) < len(robot.joints):
+        reached = set(order)
+        loop = [joint.name for i, joint in enumerate(robot.joints) if i not in reached]
+        raise RobotModelError(
+            f"{source}: the joints {', '.join(loop)} form a closed loop apart from the root "
+            f"{roots[0]!r}; "
+            "a URDF must be a tree"
+        )
+    return roots[0], order
+
+
+def _refuse_duplicates(kind: str, names: Sequence[str], source: str) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise RobotModelError(
+            f"{source}: the {kind} name {twice[0]!r} is given to more than one {kind}; each needs "
+            "its own"
+        )
+
+
+def _refuse_two_parents(robot: Robot, source: str) -> None:
+    parent_joint: dict[str, str] = {}
+    for joint in robot.joints:
+        other = parent_joint.setdefault(joint.child, joint.name)
+        if other != joint.name:
+            raise RobotModelError(
+                f"{source}: link {joint.child!r} is the child of two joints, {other!r} and "
+                f"{joint.name!r}; "
+                "a URDF must be a tree, remove one"
+            )
+
+
+def _depth_first(robot: Robot, root: str) -> list[int]:
+    joints_from: dict[str, list[int]] = {}
+    for index, joint in enumerate(robot.joints):
+        joints_from.setdefault(joint.parent, []).append(index)
+    order = []
+    stack = joints_from.get(root, [])[::-1]
+    while stack:
+        index = stack.pop()
+        order.append(index)
+        stack.extend(joints_from.get(robot.joints[index].child, [])[::-1])
+    return order

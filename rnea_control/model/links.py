@@ -1,0 +1,65 @@
+"""The inertia of each link of a URDF, checked, as a pseudo-inertia in the link's frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from urdf_parser_py import urdf
+
+from rnea_control.exceptions import RobotModelError
+from rnea_control.model.inertia import principal_second_moments, pseudo_inertia
+from rnea_control.model.joints import read_origin
+from rnea_control.model.rotations import FloatArray
+
+# What rounding in a URDF's printed numbers may leave of a second moment that is zero: relative, and
+# [kg m^2].
+_RELATIVE_TOLERANCE = 1e-6
+_ABSOLUTE_TOLERANCE = 1e-12
+
+
+def read_link_inertia(link: urdf.Link, source: str, warn: Callable[[str], None]) -> FloatArray:
+    """Pseudo-inertia of a link in its own frame, shape (4, 4); zero where the URDF gives no
+    <inertial>.
+
+    Raises:
+        RobotModelError: a negative mass.
+    """
+    if link.inertial is None:
+        return np.zeros((4, 4))
+    where = f"{source}: link {link.name!r}"
+    mass = link.inertial.mass
+    if mass < 0.0:
+        raise RobotModelError(f"{where}: <mass value> is {mass:g} kg; it must not be negative")
+    rotation, center_of_mass = read_origin(link.inertial.origin)
+    # URDF gives the inertia about the centre of mass, in the axes of the inertial frame.
+    inertia = rotation @ np.array(link.inertial.inertia.to_matrix()) @ rotation.T
+    if mass == 0.0 and inertia.any():
+        warn(
+            f"{where}: has no mass but an inertia; the inertia is used as it stands. Give the "
+            "link its mass, "
+            "or set the inertia to 0"
+        )
+    _check_physical(inertia, where, warn)
+    return pseudo_inertia(mass, center_of_mass, inertia)
+
+
+def _check_physical(inertia: FloatArray, where: str, warn: Callable[[str], None]) -> None:
+    moments = np.linalg.eigvalsh(inertia)
+    largest = float(np.abs(moments).max())
+    tolerance = _RELATIVE_TOLERANCE * largest + _ABSOLUTE_TOLERANCE
+    if moments[0] < -tolerance:
+        warn(
+            f"{where}: the inertia is not positive definite, its smallest principal moment is "
+            f"{moments[0]:.3g} kg m^2 "
+            f"(largest {moments[-1]:.3g}); no real body has that. Export it again from the CAD "
+            "program"
+        )
+    elif principal_second_moments(inertia)[0] < -tolerance:
+        a, b, c = moments
+        warn(
+            f"{where}: the principal moments of inertia {a:.4g}, {b:.4g}, {c:.4g} kg m^2 break "
+            "the triangle "
+            f"inequality by {c - a - b:.3g}; no real body has that. Check the inertia, often its "
+            "units or its axes"
+        )

@@ -1,0 +1,214 @@
+"""Reads URDF text into urdf_parser_py objects, after taking out what the dynamics do not need.
+
+urdf_parser_py loses the whole robot over a broken visual or transmission, prints unknown tags to
+stderr, and raises bare AttributeErrors for malformed numbers. Here every element and number is
+checked first, by the table `ELEMENTS`, so that the parser sees only what it can read and the user
+sees where the fault is.
+"""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
+
+from urdf_parser_py.urdf import Robot
+
+from rnea_control.exceptions import RobotModelError
+
+
+@dataclass(frozen=True)
+class Element:
+    """What one URDF element may hold; a number attribute maps to how many numbers its text has."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    text: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    required_children: tuple[str, ...] = ()
+
+
+ELEMENTS = {
+    "robot": Element(text=("name",), required=("name",), children=("link", "joint")),
+    "link": Element(text=("name",), required=("name",), children=("inertial",)),
+    "inertial": Element(
+        children=("origin", "mass", "inertia"), required_children=("mass", "inertia")
+    ),
+    "origin": Element(numbers={"xyz": 3, "rpy": 3}),
+    "mass": Element(numbers={"value": 1}, required=("value",)),
+    "inertia": Element(
+        numbers=dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 1),
+        required=("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+    ),
+    "joint": Element(
+        text=("name", "type"),
+        required=("name", "type"),
+        children=(
+            "origin",
+            "axis",
+            "parent",
+            "child",
+            "limit",
+            "dynamics",
+            "mimic",
+            "safety_controller",
+        ),
+        required_children=("parent", "child"),
+    ),
+    "axis": Element(numbers={"xyz": 3}, required=("xyz",)),
+    "parent": Element(text=("link",), required=("link",)),
+    "child": Element(text=("link",), required=("link",)),
+    "limit": Element(
+        numbers={"effort": 1, "velocity": 1, "lower": 1, "upper": 1},
+        required=("effort", "velocity"),
+    ),
+    "dynamics": Element(numbers={"damping": 1, "friction": 1}),
+    "mimic": Element(text=("joint",), numbers={"multiplier": 1, "offset": 1}, required=("joint",)),
+    "safety_controller": Element(
+        numbers=dict.fromkeys(
+            ("k_velocity", "k_position", "soft_lower_limit", "soft_upper_limit"), 1
+        ),
+        required=("k_velocity",),
+    ),
+}
+
+# Legal in a URDF, or common beside it, and without a meaning for the dynamics.
+UNUSED_TAGS = frozenset(
+    {
+        "visual",
+        "collision",
+        "material",
+        "transmission",
+        "gazebo",
+        "ros2_control",
+        "calibration",
+        "sensor",
+        "mujoco",
+        "drake",
+        "contact",
+        "self_collision_checking",
+    }
+)
+UNUSED_ATTRIBUTES = frozenset({("robot", "version"), ("link", "type")})
+
+
+@dataclass(frozen=True)
+class UrdfDocument:
+    """A parsed URDF: the urdf_parser_py robot, and the tags and attributes nobody knows."""
+
+    robot: Robot
+    unknown: tuple[str, ...]
+
+
+def parse_urdf(xml: str | bytes, source: str) -> UrdfDocument:
+    """Parses URDF text.
+
+    Args:
+        xml: the URDF as text or as encoded bytes.
+        source: where the text comes from, for error messages.
+
+    Raises:
+        RobotModelError: as `clean_urdf`.
+    """
+    clean, unknown = clean_urdf(xml, source)
+    return UrdfDocument(Robot.from_xml_string(ET.tostring(clean, encoding="utf-8")), unknown)
+
+
+def clean_urdf(xml: str | bytes, source: str) -> tuple[ET.Element, tuple[str, ...]]:
+    """The URDF with nothing left in it but what the dynamics need, and what was left out because
+    nobody knows it.
+
+    Args:
+        xml: the URDF as text or as encoded bytes.
+        source: where the text comes from, for error messages.
+
+    Raises:
+        RobotModelError: no XML, not a `<robot>`, an unexpanded xacro file, or a missing or
+            malformed element or number.
+    """
+    # Bytes, because an encoding declaration inside a str is an error for some parsers.
+    data = xml.encode("utf-8") if isinstance(xml, str) else xml
+    if not data.strip():
+        raise RobotModelError(f"{source}: the robot description is empty; it must hold URDF XML")
+    try:
+        root = ET.fromstring(data)
+    except (ET.ParseError, LookupError, ValueError) as error:
+        raise RobotModelError(
+            f"{source}: this is not well-formed XML ({error}); a URDF file must start with <robot "
+            "name=...>"
+        ) from error
+    if root.tag != "robot":
+        raise RobotModelError(
+            f"{source}: the root element is <{root.tag}>, a URDF has <robot name=...>; "
+            "SDF and MJCF files must be converted first"
+        )
+    if any("xacro" in str(element.tag) for element in root.iter()):
+        raise RobotModelError(
+            f"{source}: this file holds unexpanded xacro elements; expand it first: xacro "
+            f"{source} > arm.urdf"
+        )
+    unknown: dict[str, None] = {}
+    return _checked_copy(root, source, "robot", unknown), tuple(unknown)
+
+
+def _checked_copy(
+    element: ET.Element, source: str, where: str, unknown: dict[str, None]
+) -> ET.Element:
+    """A copy of `element` with only what `ELEMENTS` lists; raises on anything malformed."""
+    tag = element.tag
+    rule = ELEMENTS[tag]
+    copy = ET.Element(tag)
+    for attribute, text in element.attrib.items():
+        if attribute in rule.numbers:
+            _check_numbers(text, rule.numbers[attribute], f"{source}: {where}: {attribute}")
+        elif attribute not in rule.text:
+            if (tag, attribute) not in UNUSED_ATTRIBUTES:
+                unknown.setdefault(f"attribute {attribute!r} of <{tag}>")
+            continue
+        elif not text.strip():
+            raise RobotModelError(
+                f"{source}: {where}: attribute {attribute!r} is empty; give it a name"
+            )
+        copy.set(attribute, text)
+    for attribute in rule.required:
+        if attribute not in copy.attrib:
+            raise RobotModelError(
+                f"{source}: {where}: <{tag}> has no attribute {attribute!r}; a URDF must give it"
+            )
+    for child in element:
+        if not isinstance(child.tag, str) or child.tag in UNUSED_TAGS:
+            continue
+        if child.tag not in rule.children:
+            unknown.setdefault(f"tag <{child.tag}> in <{tag}>")
+            continue
+        if tag != "robot" and copy.find(child.tag) is not None:
+            raise RobotModelError(
+                f"{source}: {where}: <{child.tag}> is given more than once; keep one"
+            )
+        copy.append(_checked_copy(child, source, _place(where, child), unknown))
+    for child_tag in rule.required_children:
+        if copy.find(child_tag) is None:
+            raise RobotModelError(
+                f"{source}: {where}: <{tag}> has no <{child_tag}>; a URDF must give it"
+            )
+    return copy
+
+
+def _place(where: str, child: ET.Element) -> str:
+    """Where an element stands, in words: the link or joint by name, then the element's tag."""
+    if child.tag in ("link", "joint"):
+        return f"{child.tag} {child.get('name')!r}"
+    return f"{where}: <{child.tag}>"
+
+
+def _check_numbers(text: str, count: int, where: str) -> None:
+    words = text.split()
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not all(math.isfinite(number) for number in numbers):
+        wanted = (
+            "one finite number" if count == 1 else f"{count} finite numbers separated by spaces"
+        )
+        raise RobotModelError(f"{where} is {text!r}; it must be {wanted}")
