@@ -1,0 +1,49 @@
+"""Compilation of the numerical kernels: before their first call, and never from a stale cache.
+
+Numba keeps compiled functions on disk beside the source file of each. It compiles anew when that
+file changes, but not when a function that it calls, in another file, does. A controller must not
+run old arithmetic, so here the cache is stamped with a digest of all the kernel sources instead.
+
+Kernels are compiled without Numba's memory manager: one that allocates does not compile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+_PACKAGE = Path(__file__).parents[1]
+
+
+def kernel(signature: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: compiles a function for `signature` now, so that no call ever does."""
+
+    def compile_now(function: Callable[..., Any]) -> Any:
+        dispatcher: Any = numba.njit(cache=True, **_OPTIONS)(function)
+        # Numba has no public way to give a cache a stamp of one's own.
+        dispatcher._cache._cache_file._source_stamp = _source_digest()
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
+        return dispatcher
+
+    return compile_now
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Decorator: a small function that kernels call; it is compiled into each of them."""
+    return numba.njit(forceinline=True, **_OPTIONS)(function)
+
+
+@cache
+def _source_digest() -> str:
+    digest = hashlib.sha256()
+    for room in ("model", "dynamics", "control"):
+        for path in sorted((_PACKAGE / room).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,146 @@
+"""Vectors of three and matrices of nine numbers as tuples, for use inside kernels.
+
+Tuples live in registers: an expression such as `add(a, cross(w, p))` compiles to plain arithmetic
+without an array. A matrix is its nine numbers row by row, a symmetric one its upper triangle (xx,
+xy, xz, yy, yz, zz).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rnea_control.dynamics.kernel import inlined
+
+FloatArray = NDArray[np.float64]
+Vector3 = tuple[float, float, float]
+Symmetric3 = tuple[float, float, float, float, float, float]
+Matrix3 = tuple[float, float, float, float, float, float, float, float, float]
+
+
+@inlined
+def add(a: Vector3, b: Vector3) -> Vector3:
+    """a + b"""
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@inlined
+def scale(s: float, a: Vector3) -> Vector3:
+    """s a"""
+    return (s * a[0], s * a[1], s * a[2])
+
+
+@inlined
+def cross(a: Vector3, b: Vector3) -> Vector3:
+    """a x b"""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+@inlined
+def rotate(R: Matrix3, a: Vector3) -> Vector3:
+    """R a"""
+    return (
+        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
+        R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
+        R[6] * a[0] + R[7] * a[1] + R[8] * a[2],
+    )
+
+
+@inlined
+def rotate_back(R: Matrix3, a: Vector3) -> Vector3:
+    """R^T a, the inverse of `rotate`"""
+    return (
+        R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
+        R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
+        R[2] * a[0] + R[5] * a[1] + R[8] * a[2],
+    )
+
+
+@inlined
+def turned_about_z(R: Matrix3, sine: float, cosine: float) -> Matrix3:
+    """R Rz, with Rz the rotation about z by the angle that has this sine and cosine"""
+    return (
+        R[0] * cosine + R[1] * sine,
+        R[1] * cosine - R[0] * sine,
+        R[2],
+        R[3] * cosine + R[4] * sine,
+        R[4] * cosine - R[3] * sine,
+        R[5],
+        R[6] * cosine + R[7] * sine,
+        R[7] * cosine - R[6] * sine,
+        R[8],
+    )
+
+
+@inlined
+def z_axis(R: Matrix3) -> Vector3:
+    """R (0, 0, 1)"""
+    return (R[2], R[5], R[8])
+
+
+@inlined
+def times_symmetric(S: Symmetric3, a: Vector3) -> Vector3:
+    """S a"""
+    return (
+        S[0] * a[0] + S[1] * a[1] + S[2] * a[2],
+        S[1] * a[0] + S[3] * a[1] + S[4] * a[2],
+        S[2] * a[0] + S[4] * a[1] + S[5] * a[2],
+    )
+
+
+@inlined
+def vector_at(rows: FloatArray, row: int, column: int) -> Vector3:
+    """The vector that starts at `column` of a row."""
+    return (rows[row, column], rows[row, column + 1], rows[row, column + 2])
+
+
+@inlined
+def symmetric_at(rows: FloatArray, row: int, column: int) -> Symmetric3:
+    """The symmetric matrix that starts at `column` of a row."""
+    return (
+        rows[row, column],
+        rows[row, column + 1],
+        rows[row, column + 2],
+        rows[row, column + 3],
+        rows[row, column + 4],
+        rows[row, column + 5],
+    )
+
+
+@inlined
+def matrix_at(rows: FloatArray, row: int, column: int) -> Matrix3:
+    """The matrix that starts at `column` of a row."""
+    return (
+        rows[row, column],
+        rows[row, column + 1],
+        rows[row, column + 2],
+        rows[row, column + 3],
+        rows[row, column + 4],
+        rows[row, column + 5],
+        rows[row, column + 6],
+        rows[row, column + 7],
+        rows[row, column + 8],
+    )
+
+
+@inlined
+def store_vector(rows: FloatArray, row: int, column: int, a: Vector3) -> None:
+    """Writes a vector to the columns from `column` of a row."""
+    rows[row, column] = a[0]
+    rows[row, column + 1] = a[1]
+    rows[row, column + 2] = a[2]
+
+
+@inlined
+def store_matrix(rows: FloatArray, row: int, column: int, R: Matrix3) -> None:
+    """Writes a matrix to the columns from `column` of a row."""
+    for i in range(9):
+        rows[row, column + i] = R[i]
+
+
+@inlined
+def add_to_vector(rows: FloatArray, row: int, column: int, a: Vector3) -> None:
+    """Adds a vector to the columns from `column` of a row."""
+    rows[row, column] += a[0]
+    rows[row, column + 1] += a[1]
+    rows[row, column + 2] += a[2]
