@@ -1,0 +1,271 @@
+"""`Controller`: measured state in, torques out, once a tick, without any allocation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rnea_control.control import law as layout
+from rnea_control.control.law import control_torque, update_feedback
+from rnea_control.control.settings import ControllerSettings
+from rnea_control.control.trajectory import Trajectory, Waypoint, check_waypoints, sample
+from rnea_control.dynamics import Workspace, gravity
+from rnea_control.dynamics.kernel import kernel
+from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
+from rnea_control.model import RobotModel
+
+# A gap between ticks longer than this counts as this long for the integral, [s].
+LONGEST_INTEGRATION_STEP = 0.1
+
+# What a tick reports.
+_OK, _SATURATED, _BAD_STATE, _BAD_SIZE = range(4)
+
+# Entries of the clock array.
+_LAST_TIME, _SEGMENT = range(2)
+
+
+class Controller:
+    """Drives the joints of a model along trajectories; at first, and between trajectories, it holds
+    a position.
+
+    Times are seconds on any clock that the caller keeps to. Not safe for use from several threads
+    at once.
+
+    Args:
+        model: the robot; its joint order is the controller's.
+        settings: the tuning.
+
+    Raises:
+        ControllerError: settings that do not fit the model.
+    """
+
+    def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
+        self.model = model
+        self.workspace = Workspace(model)
+        self._continuous = model.continuous
+        self._settings_array = np.zeros((layout.SETTINGS_ROWS, model.nv))
+        self._state = np.zeros((layout.STATE_ROWS, model.nv))
+        self._clock = np.full(2, math.nan)
+        self._trajectory: Trajectory | None = None
+        self.saturated = False
+        self.settings = settings
+
+    @property
+    def settings(self) -> ControllerSettings:
+        """The tuning; a new one takes effect in the next step."""
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: ControllerSettings) -> None:
+        settings.check(self.model.joint_names)
+        rows, gains = self._settings_array, settings.gains
+        rows[layout.P_GAIN], rows[layout.I_GAIN], rows[layout.D_GAIN] = gains.p, gains.i, gains.d
+        rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
+        rows[layout.EFFORT_LIMIT] = settings.effort_limit_scale * self.model.effort_limit
+        rows[layout.CONTINUOUS] = self._continuous
+        self._law = int(settings.control_law)
+        self._hardware_adds_gravity = settings.hardware_compensates_gravity
+        self._settings = settings
+
+    @property
+    def trajectory(self) -> Trajectory:
+        """The motion being followed; a hold is one too."""
+        if self._trajectory is None:
+            raise ControllerError(
+                "the controller has no motion yet; call hold(t, q) with the measured state first"
+            )
+        return self._trajectory
+
+    @property
+    def desired(self) -> FloatArray:
+        """Desired position, velocity and acceleration of the last step, shape (3, nv); a view."""
+        return self._state[:3]
+
+    @property
+    def position_error(self) -> FloatArray:
+        """q_d - q of the last step, shape (nv,); a view."""
+        return self._state[layout.POSITION_ERROR]
+
+    def hold(self, t: float, q: FloatArray) -> None:
+        """Drops any motion and holds position `q`, shape (nv,), from `t` on, with integral 0."""
+        self._trajectory = Trajectory.hold(t, q)
+        self._state[:] = 0.0
+        self._state[layout.DESIRED_POSITION] = q
+        self._clock[_LAST_TIME] = t
+        self._clock[_SEGMENT] = 0.0
+
+    def follow(self, t: float, waypoints: Sequence[Waypoint], start: float) -> None:
+        """Replaces the motion from `start` on by one through `waypoints`; until then the old motion
+        goes on.
+
+        The new motion begins in the desired state that the old one has at that time, so it begins
+        without a jump.
+
+        Args:
+            t: the time now, [s].
+            waypoints: their times are counted from `start`.
+            start: when the waypoints' time is zero, [s]. If that is past, what has passed of the
+                motion is left out.
+
+        Raises:
+            TrajectoryError: as `Trajectory.through`; a position outside the joint's limits; a
+                motion that is over; a first point that cannot be reached within the velocity
+                limits. The motion stays as it was.
+        """
+        check_waypoints(waypoints, self.model.joint_names)
+        self._check_position_limits(waypoints)
+        end = start + waypoints[-1].time
+        if waypoints[-1].time <= 0.0:
+            raise TrajectoryError(
+                f"the last point's time is {waypoints[-1].time:g} s; the arm needs time to get "
+                "there, give it more than 0"
+            )
+        if end <= t:
+            raise TrajectoryError(
+                f"the trajectory ended {t - end:.3f} s ago; send it earlier, or with stamp 0 to "
+                "start now"
+            )
+        absolute = [
+            Waypoint(start + point.time, point.position, point.velocity, point.acceleration)
+            for point in waypoints
+        ]
+        joined = self.trajectory.then(absolute, t, max(start, t), self._continuous)
+        self._check_first_segment(joined, max(start, t))
+        self._trajectory = joined
+        self._clock[_SEGMENT] = 0.0
+
+    def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
+        """The torques for the state measured at time `t`. Performs no allocation.
+
+        Args:
+            t: time of the measurement, [s].
+            q: measured positions, shape (nv,), [rad] or [m].
+            v: measured velocities, shape (nv,), [rad/s] or [m/s].
+            tau: output, shape (nv,), [Nm] or [N]; overwritten and returned. Always finite and
+                within the limits.
+
+        Raises:
+            ControllerError: the state is not finite, or no motion is set; `tau` is untouched.
+            ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
+        """
+        trajectory = self.trajectory
+        outcome = _step(
+            self.model._bodies,
+            self.workspace._memory,
+            trajectory.starts,
+            trajectory.coefficients,
+            self._settings_array,
+            self._state,
+            self._clock,
+            self._law,
+            self._hardware_adds_gravity,
+            t,
+            q,
+            v,
+            tau,
+        )
+        if outcome > _SATURATED:
+            raise self._refusal(outcome, t, q, v)
+        self.saturated = outcome == _SATURATED
+        return tau
+
+    def holding_torque(self, q: FloatArray, tau: FloatArray) -> FloatArray:
+        """The torques to leave on the motors when the controller stops at `q`: gravity's, within
+        the limits.
+
+        An arm whose last command stays in force, as with ros2_control, then neither falls nor
+        drives on.
+        """
+        if self._hardware_adds_gravity:
+            tau[:] = 0.0
+            return tau
+        gravity(self.model, self.workspace, q, tau)
+        limit = self._settings_array[layout.EFFORT_LIMIT]
+        return np.clip(tau, -limit, limit, out=tau)
+
+    def _check_position_limits(self, waypoints: Sequence[Waypoint]) -> None:
+        lower, upper = self.model.lower, self.model.upper
+        for i, waypoint in enumerate(waypoints):
+            outside = np.flatnonzero((waypoint.position < lower) | (waypoint.position > upper))
+            if outside.size:
+                j = outside[0]
+                raise TrajectoryError(
+                    f"point {i}: joint {self.model.joint_names[j]!r} at {waypoint.position[j]:g} "
+                    "is outside its "
+                    f"limits {lower[j]:g} to {upper[j]:g}"
+                )
+
+    def _check_first_segment(self, trajectory: Trajectory, start: float) -> None:
+        """The way to the first waypoint is nobody's plan: it must not be a leap."""
+        end = trajectory.starts[np.searchsorted(trajectory.starts, start, side="right")]
+        times = np.linspace(start, end, 33)[:-1]
+        speed = np.max([np.abs(trajectory.at(time)[1]) for time in times], axis=0)
+        limit = np.where(self.model.velocity_limit > 0.0, self.model.velocity_limit, math.inf)
+        if (speed > limit).any():
+            j = int(np.argmax(speed / limit))
+            raise TrajectoryError(
+                f"joint {self.model.joint_names[j]!r} would need {speed[j]:.3g} rad/s or m/s "
+                f"(limit {limit[j]:g}) to get "
+                f"from its present desired state to the first point ahead, {end - start:.3g} s "
+                "away; give it more time"
+            )
+
+    def _refusal(self, outcome: int, t: float, q: FloatArray, v: FloatArray) -> Exception:
+        if outcome == _BAD_SIZE:
+            return ArgumentError(
+                f"q, v and tau must each have {self.model.nv} numbers, one a joint; got shapes "
+                f"{q.shape}, {v.shape}"
+            )
+        names = self.model.joint_names
+        bad = [name for name, x, y in zip(names, q, v, strict=True) if not math.isfinite(x + y)]
+        return ControllerError(
+            f"the measured state at t = {t} s is not finite"
+            + (f" (joint {', '.join(bad)})" if bad else "")
+            + "; no torque is computed from it"
+        )
+
+
+@kernel(
+    "i8(f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, b1, f8, "
+    "f8[::1], f8[::1], f8[::1])"
+)
+def _step(
+    bodies: FloatArray,
+    memory: FloatArray,
+    starts: FloatArray,
+    coefficients: FloatArray,
+    settings: FloatArray,
+    state: FloatArray,
+    clock: FloatArray,
+    law: int,
+    hardware_adds_gravity: bool,
+    t: float,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+) -> int:
+    nv = bodies.shape[0] - 1
+    if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv or coefficients.shape[1] != nv:
+        return _BAD_SIZE
+    for j in range(nv):
+        if not (math.isfinite(q[j]) and math.isfinite(v[j]) and math.isfinite(t)):
+            return _BAD_STATE
+    dt = min(max(t - clock[_LAST_TIME], 0.0), LONGEST_INTEGRATION_STEP)
+    clock[_LAST_TIME] = t
+    clock[_SEGMENT] = sample(starts, coefficients, int(clock[_SEGMENT]), t, state)
+    update_feedback(settings, state, q, v, dt)
+    control_torque(bodies, memory, settings, state, law, hardware_adds_gravity, q, v)
+    for j in range(nv):
+        if not math.isfinite(state[layout.TORQUE, j]):
+            return _BAD_STATE
+    outcome = _OK
+    for j in range(nv):
+        limit = settings[layout.EFFORT_LIMIT, j]
+        torque = state[layout.TORQUE, j]
+        tau[j] = min(max(torque, -limit), limit)
+        if tau[j] != torque:
+            outcome = _SATURATED
+    return outcome

@@ -1,0 +1,117 @@
+r"""The control laws: what torque is asked of the joints, before any limit.
+
+With the errors e = q_d - q (the shortest way round for continuous joints) and de = v_d - v, and the
+feedback u = Kp e + Kd de + integral of Ki e:
+
+====================  =============================  =======================================
+computed_torque       tau = RNEA(q, v, a_d + u)      gains in 1/s^2, 1/s, 1/s^3, for any arm
+feedforward_pd        tau = RNEA(q_d, v_d, a_d) + u  gains in Nm/rad, Nm s/rad, Nm/(rad s)
+gravity_compensation  tau = RNEA(q, 0, 0) - Kd v     for guiding by hand; Kd in Nm s/rad
+pd                    tau = u                        no model, as joint_trajectory_controller
+====================  =============================  =======================================
+
+[Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]
+"""
+
+from __future__ import annotations
+
+import math
+from enum import IntEnum
+
+from rnea_control.dynamics.gravity import gravity_outward_pass
+from rnea_control.dynamics.kernel import inlined
+from rnea_control.dynamics.rnea import inward_pass, outward_pass
+from rnea_control.dynamics.vector3 import FloatArray
+
+
+class ControlLaw(IntEnum):
+    """The control laws by their names in the YAML."""
+
+    computed_torque = 0
+    feedforward_pd = 1
+    gravity_compensation = 2
+    pd = 3
+
+
+_COMPUTED_TORQUE = int(ControlLaw.computed_torque)
+_FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
+_GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
+_PD = int(ControlLaw.pd)
+
+# Rows of the settings array, one column a joint.
+P_GAIN, I_GAIN, D_GAIN, I_CLAMP_MAX, I_CLAMP_MIN, EFFORT_LIMIT, CONTINUOUS = range(7)
+SETTINGS_ROWS = 7
+
+# Rows of the state array, one column a joint.
+DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION = range(3)
+POSITION_ERROR, VELOCITY_ERROR, INTEGRAL, FEEDBACK = range(3, 7)
+MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE = range(7, 11)
+STATE_ROWS = 11
+
+
+@inlined
+def update_feedback(
+    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
+) -> None:
+    """Errors, clamped integral and feedback u; `dt` is the time since the last tick, [s]."""
+    for j in range(q.shape[0]):
+        e = state[DESIRED_POSITION, j] - q[j]
+        if settings[CONTINUOUS, j] != 0.0:
+            e -= 2.0 * math.pi * math.floor(e / (2.0 * math.pi) + 0.5)
+        de = state[DESIRED_VELOCITY, j] - v[j]
+        integral = state[INTEGRAL, j] + settings[I_GAIN, j] * e * dt
+        integral = min(max(integral, settings[I_CLAMP_MIN, j]), settings[I_CLAMP_MAX, j])
+        state[POSITION_ERROR, j] = e
+        state[VELOCITY_ERROR, j] = de
+        state[INTEGRAL, j] = integral
+        state[FEEDBACK, j] = settings[P_GAIN, j] * e + settings[D_GAIN, j] * de + integral
+
+
+@inlined
+def control_torque(
+    bodies: FloatArray,
+    memory: FloatArray,
+    settings: FloatArray,
+    state: FloatArray,
+    law: int,
+    hardware_adds_gravity: bool,
+    q: FloatArray,
+    v: FloatArray,
+) -> None:
+    """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
+    `state`.
+
+    The laws differ in where the model's torque is taken, and whether the feedback is an
+    acceleration or a torque.
+    """
+    torque = state[TORQUE]
+    for j in range(q.shape[0]):
+        if law == _FEEDFORWARD_PD:
+            state[MODEL_POSITION, j] = state[DESIRED_POSITION, j]
+            state[MODEL_VELOCITY, j] = state[DESIRED_VELOCITY, j]
+            state[MODEL_ACCELERATION, j] = state[DESIRED_ACCELERATION, j]
+        elif law == _COMPUTED_TORQUE:
+            state[MODEL_POSITION, j] = q[j]
+            state[MODEL_VELOCITY, j] = v[j]
+            state[MODEL_ACCELERATION, j] = state[DESIRED_ACCELERATION, j] + state[FEEDBACK, j]
+        else:
+            state[MODEL_POSITION, j] = q[j]
+            state[MODEL_VELOCITY, j] = 0.0
+            state[MODEL_ACCELERATION, j] = 0.0
+    if law == _PD:
+        torque[:] = 0.0
+    else:
+        outward_pass(
+            bodies, memory, state[MODEL_POSITION], state[MODEL_VELOCITY], state[MODEL_ACCELERATION]
+        )
+        inward_pass(bodies, memory, torque)
+    for j in range(q.shape[0]):
+        if law in (_FEEDFORWARD_PD, _PD):
+            torque[j] += state[FEEDBACK, j]
+        elif law == _GRAVITY_COMPENSATION:
+            torque[j] -= settings[D_GAIN, j] * v[j]
+    if hardware_adds_gravity and law != _PD:
+        gravity_outward_pass(bodies, memory, q)
+        inward_pass(bodies, memory, state[MODEL_ACCELERATION])
+        for j in range(q.shape[0]):
+            torque[j] -= state[MODEL_ACCELERATION, j]

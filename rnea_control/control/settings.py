@@ -1,0 +1,80 @@
+"""What a controller is tuned with, checked when it is made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from rnea_control.control.law import ControlLaw
+from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.exceptions import ControllerError
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Feedback gains, one number a joint each, shape (nv,).
+
+    Units by control law: see `rnea_control.control.law`. The clamps bound the integral's share of
+    the feedback, in the
+    unit of the feedback: rad/s^2 for computed_torque, Nm for the others.
+    """
+
+    p: FloatArray
+    d: FloatArray
+    i: FloatArray
+    i_clamp_max: FloatArray
+    i_clamp_min: FloatArray
+
+    @classmethod
+    def uniform(cls, nv: int, p: float, d: float, i: float = 0.0, i_clamp: float = 10.0) -> Gains:
+        """The same gains for every one of `nv` joints; the integral is clamped to +-`i_clamp`."""
+        values = {"p": p, "d": d, "i": i, "i_clamp_max": i_clamp, "i_clamp_min": -i_clamp}
+        return cls(**{name: np.full(nv, value) for name, value in values.items()})
+
+
+@dataclass(frozen=True)
+class ControllerSettings:
+    """Tuning of a `Controller`.
+
+    Attributes:
+        gains: see `Gains`.
+        control_law: see `rnea_control.control.law`.
+        effort_limit_scale: torques are clamped to this part of the model's effort limits, above 0,
+            at most 1.
+        hardware_compensates_gravity: the hardware adds g(q) by itself, as the firmware of UR and
+            Franka arms does; then it is taken off the commanded torque.
+    """
+
+    gains: Gains
+    control_law: ControlLaw = ControlLaw.computed_torque
+    effort_limit_scale: float = 1.0
+    hardware_compensates_gravity: bool = False
+
+    def check(self, joint_names: tuple[str, ...]) -> None:
+        """Refuses settings that do not fit these joints.
+
+        Raises:
+            ControllerError: a wrong size, a gain that is negative or not finite, clamps that
+                exclude 0, a scale outside (0, 1]. The message names the joint.
+        """
+        for field in fields(Gains):
+            values = getattr(self.gains, field.name)
+            if np.shape(values) != (len(joint_names),):
+                raise ControllerError(
+                    f"gains.{field.name} has shape {np.shape(values)}; it needs one number for "
+                    "each of the "
+                    f"{len(joint_names)} joints"
+                )
+            for name, value in zip(joint_names, values, strict=True):
+                sign = -1.0 if field.name == "i_clamp_min" else 1.0
+                if not math.isfinite(value) or sign * value < 0.0:
+                    raise ControllerError(
+                        f"gains.{name}.{field.name} is {value}; it must be finite and "
+                        f"{'not positive' if sign < 0.0 else 'not negative'}"
+                    )
+        if not 0.0 < self.effort_limit_scale <= 1.0:
+            raise ControllerError(
+                f"effort_limit_scale is {self.effort_limit_scale}; it must be above 0 and at most 1"
+            )
