@@ -1,0 +1,159 @@
+"""One parameter of a node: everything that is to be said about it, in one place.
+
+A name may hold the placeholder `<joint>`; it then stands for one parameter a joint.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rnea_control.exceptions import ParameterError
+
+JOINT = "<joint>"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A row of a parameter table.
+
+    Attributes:
+        name: full name, dots between its parts.
+        type: bool, int, float, str, list[str] or list[float]; a whole number will do for a float.
+        default: value where the user gives none; None makes the parameter mandatory.
+        meaning: one line for the user.
+        unit: of the number, if it has one.
+        at_least, above, at_most: bounds of a number, or of each number of a list.
+        choices: the strings allowed.
+        length: how many elements a list must have; 0 for any.
+        live: whether it may change while the node is active.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    meaning: str
+    unit: str = ""
+    at_least: float = -math.inf
+    above: float = -math.inf
+    at_most: float = math.inf
+    choices: tuple[str, ...] = ()
+    length: int = 0
+    live: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """What values are allowed, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        words = _TYPE_WORDS[self.type]
+        if self.length:
+            words = f"{self.length} numbers"
+        if self.above > -math.inf:
+            words += f" above {self.above:g}"
+        if self.at_least > -math.inf:
+            words += f" of at least {self.at_least:g}"
+        if self.at_most < math.inf:
+            words += f" and at most {self.at_most:g}"
+        return words
+
+    def check(self, name: str, value: Any) -> Any:
+        """The value in its proper type.
+
+        Args:
+            name: the full name that the value was given under.
+
+        Raises:
+            ParameterError: names the parameter, the value and what is allowed.
+        """
+        if value is None:
+            raise ParameterError(
+                f"parameter {name!r} is not set; it must be {self.allowed} ({self.meaning})"
+            )
+        converted = _CONVERSIONS[self.type](value)
+        if converted is None or not self._within(converted):
+            raise ParameterError(f"parameter {name!r} is {value!r}; it must be {self.allowed}")
+        return converted
+
+    def _within(self, value: Any) -> bool:
+        if self.choices and value not in self.choices:
+            return False
+        if self.length and len(value) != self.length:
+            return False
+        numbers = value if isinstance(value, list) else [value]
+        return all(
+            isinstance(number, (str, bool))
+            or (self.at_least <= number <= self.at_most and number > self.above)
+            for number in numbers
+        )
+
+
+def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Parameter]:
+    """The parameters by full name, one for each joint where the name holds the placeholder."""
+    parameters = {}
+    for parameter in table:
+        names = [parameter.name]
+        if JOINT in parameter.name:
+            names = [parameter.name.replace(JOINT, joint) for joint in joints]
+        for name in names:
+            parameters[name] = parameter
+    return parameters
+
+
+def markdown(table: Iterable[Parameter]) -> str:
+    """The table as Markdown, for the documentation."""
+    lines = [
+        "| parameter | default | allowed | unit | while active | meaning |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for p in table:
+        default = "**must be set**" if p.default is None else f"`{_yaml(p.default)}`"
+        live = "yes" if p.live else "no"
+        lines.append(f"| `{p.name}` | {default} | {p.allowed} | {p.unit} | {live} | {p.meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def _yaml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(value) else None
+
+
+def _list_of(convert: Callable[[Any], Any]) -> Callable[[Any], list[Any] | None]:
+    def convert_list(value: Any) -> list[Any] | None:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            return None
+        elements = [convert(element) for element in value]
+        return None if any(element is None for element in elements) else elements
+
+    return convert_list
+
+
+def _exactly(kind: type) -> Callable[[Any], Any]:
+    return lambda value: value if type(value) is kind else None
+
+
+_CONVERSIONS: dict[Any, Callable[[Any], Any]] = {
+    bool: _exactly(bool),
+    int: _exactly(int),
+    float: _number,
+    str: _exactly(str),
+    list[str]: _list_of(_exactly(str)),
+    list[float]: _list_of(_number),
+}
+
+_TYPE_WORDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    list[str]: "a list of texts",
+    list[float]: "a list of numbers",
+}

@@ -1,0 +1,100 @@
+"""The physics of the simulated arm, in MuJoCo. No ROS."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import mujoco
+import numpy as np
+
+from rnea_control.exceptions import SimulationError
+from rnea_control.model import RobotModel
+from rnea_control.model.rotations import FloatArray
+from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
+
+# Runge-Kutta steps no longer than this follow smooth arm motions to about 1e-9 rad, [s].
+LONGEST_STEP = 1e-3
+
+
+class MujocoArm:
+    """An arm in MuJoCo, without shapes and so without contacts; position limits are elastic stops.
+
+    Args:
+        xml: the URDF that `model` was read from.
+        model: the robot; its joints, and their order, are the arm's.
+        period: time that `step` covers, [s].
+        initial_positions: by joint, [rad] or [m]; 0, or the nearest limit, where not given.
+        locked_positions: of joints that are not the model's, as for `RobotModel`.
+        errors: how the simulated arm differs from the URDF.
+
+    Raises:
+        SimulationError: an initial position of no joint or beyond a limit; a robot that MuJoCo
+            refuses.
+    """
+
+    def __init__(
+        self,
+        xml: str | bytes,
+        model: RobotModel,
+        period: float,
+        initial_positions: Mapping[str, float] | None = None,
+        locked_positions: Mapping[str, float] | None = None,
+        errors: ModelErrors | None = None,
+    ) -> None:
+        text = urdf_for_mujoco(xml, model, locked_positions or {}, errors or ModelErrors())
+        try:
+            self._physics = mujoco.MjModel.from_xml_string(text)
+        except ValueError as error:
+            raise SimulationError(
+                f"{model.source}: MuJoCo does not load this robot: {error}"
+            ) from error
+        self._steps = math.ceil(period / LONGEST_STEP - 1e-9)
+        self._physics.opt.timestep = period / self._steps
+        self._physics.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+        self._physics.opt.gravity[:] = model.gravity
+        self._data = mujoco.MjData(self._physics)
+        joints = [self._physics.joint(name) for name in model.joint_names]
+        self._position_index = np.array([joint.qposadr[0] for joint in joints])
+        self._velocity_index = np.array([joint.dofadr[0] for joint in joints])
+        self._data.qpos[self._position_index] = _start(model, initial_positions or {})
+        mujoco.mj_forward(self._physics, self._data)
+
+    @property
+    def time(self) -> float:
+        """Time simulated since the start, [s]."""
+        return self._data.time
+
+    @property
+    def q(self) -> FloatArray:
+        """Joint positions, shape (nq,); a copy."""
+        return self._data.qpos[self._position_index]
+
+    @property
+    def v(self) -> FloatArray:
+        """Joint velocities, shape (nv,); a copy."""
+        return self._data.qvel[self._velocity_index]
+
+    def step(self, torque: FloatArray) -> None:
+        """Lets one period pass with `torque`, shape (nv,), at the joints."""
+        self._data.qfrc_applied[self._velocity_index] = torque
+        for _ in range(self._steps):
+            mujoco.mj_step(self._physics, self._data)
+
+
+def _start(model: RobotModel, positions: Mapping[str, float]) -> FloatArray:
+    q = np.clip(np.zeros(model.nq), model.lower, model.upper)
+    for name, position in positions.items():
+        if name not in model.joint_names:
+            raise SimulationError(
+                f"initial_positions names {name!r}, which is not a simulated joint; "
+                f"those are {', '.join(model.joint_names)}"
+            )
+        j = model.joint_names.index(name)
+        if not model.lower[j] <= position <= model.upper[j]:
+            raise SimulationError(
+                f"initial_positions.{name} is {position}; it must lie within the joint's limits, "
+                f"{model.lower[j]:g} to {model.upper[j]:g}"
+            )
+        q[j] = position
+    return q

@@ -1,0 +1,80 @@
+"""The parameters of the simulated arm, each declared here and nowhere else."""
+
+from __future__ import annotations
+
+from rnea_control.ros.parameter_table import Parameter
+
+PARAMETERS = (
+    Parameter("robot_description", str, "", "URDF text of the robot; it wins over `urdf_file`"),
+    Parameter("urdf_file", str, "", "path of the robot's URDF file"),
+    Parameter(
+        "joints",
+        list[str],
+        [],
+        "joints to simulate and publish, the others are locked; empty for all",
+    ),
+    Parameter("rate", float, 1000.0, "joint states a second", "Hz", at_least=1.0, at_most=10000.0),
+    Parameter(
+        "lockstep",
+        bool,
+        False,
+        "publish a state, wait for the command to it, step: the same numbers on any machine",
+    ),
+    Parameter(
+        "publish_clock", bool, False, "publish /clock and stamp the states with simulated time"
+    ),
+    Parameter(
+        "brakes_until_command", bool, True, "hold the arm still until the first command arrives"
+    ),
+    Parameter(
+        "command_topic", str, "effort_controller/commands", "where the torque commands come from"
+    ),
+    Parameter(
+        "gravity",
+        list[float],
+        [0.0, 0.0, -9.81],
+        "acceleration of gravity in the root link's frame",
+        "m/s^2",
+        length=3,
+    ),
+    Parameter(
+        "mass_scale", float, 1.0, "model error: factor on all masses and inertias", above=0.0
+    ),
+    Parameter("payload_mass", float, 0.0, "model error: point mass on a link", "kg", at_least=0.0),
+    Parameter("payload_link", str, "", "link that carries the payload; empty for the last joint's"),
+    Parameter(
+        "payload_position",
+        list[float],
+        [0.0, 0.0, 0.0],
+        "where the payload sits in the link's frame",
+        "m",
+        length=3,
+    ),
+    Parameter(
+        "joint_friction",
+        float,
+        0.0,
+        "model error: Coulomb friction of every joint",
+        "Nm or N",
+        at_least=0.0,
+    ),
+    Parameter(
+        "joint_damping",
+        float,
+        0.0,
+        "model error: viscous friction of every joint",
+        "Nm s/rad or N s/m",
+        at_least=0.0,
+    ),
+)
+
+INITIAL_POSITION = Parameter(
+    "initial_positions.<joint>", float, 0.0, "position of a joint at the start", "rad or m"
+)
+LOCKED_POSITION = Parameter(
+    "locked_positions.<joint>",
+    float,
+    0.0,
+    "where a joint is locked that is not in `joints`",
+    "rad or m",
+)

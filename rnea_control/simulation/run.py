@@ -1,0 +1,88 @@
+"""Runs a `SimulatedArm`: in real time, or in lockstep with whoever commands it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rclpy.executors import Executor
+
+from rnea_control.simulation.simulated_arm import SimulatedArm
+
+# How far real time may run ahead before the arm gives up catching up, [s].
+LONGEST_DELAY = 0.05
+
+# Lockstep: how long to wait for a command before the state is sent again, at first and later, and
+# how long nothing may have come for the answers to a state that was sent twice to have run dry,
+# [s].
+FIRST_RETRY = 0.1
+RETRY = 2.0
+QUIET = 0.2
+
+
+def run_in_real_time(
+    arm: SimulatedArm,
+    executor: Executor,
+    running: Callable[[], bool],
+    observe: Callable[[int], None] = lambda stamp: None,
+) -> None:
+    """Publishes a state and steps the arm once a period of real time.
+
+    Args:
+        arm: the arm, added to `executor`.
+        executor: takes the commands in between.
+        running: asked once a period whether to go on.
+        observe: called once a period, after the state was published, with its stamp [ns].
+    """
+    due = time.monotonic()
+    arm.start_clock()
+    while running():
+        observe(arm.publish_state())
+        due += arm.period
+        while (left := due - time.monotonic()) > 0.0:
+            executor.spin_once(timeout_sec=left)
+        if -left > LONGEST_DELAY:
+            arm.get_logger().warning(
+                f"the simulated arm is {-left:.3f} s behind real time; it runs slower than real "
+                "time",
+                throttle_duration_sec=1.0,
+            )
+            due = time.monotonic()
+            arm.start_clock(1)
+        arm.advance()
+
+
+def run_in_lockstep(
+    arm: SimulatedArm,
+    executor: Executor,
+    running: Callable[[], bool],
+    observe: Callable[[int], None] = lambda stamp: None,
+) -> None:
+    """Publishes a state, waits for the command that answers it, and only then steps the arm.
+
+    Arguments as for `run_in_real_time`.
+    """
+    while running():
+        retry = RETRY if arm.ticks else FIRST_RETRY
+        before = arm.commands_received
+        observe(arm.publish_state())
+        sent, sent_at = 1, time.monotonic()
+        while arm.commands_received == before:
+            executor.spin_once(timeout_sec=retry)
+            if not running():
+                return
+            if arm.commands_received == before and time.monotonic() - sent_at > retry:
+                arm.publish_state()
+                sent, sent_at = sent + 1, time.monotonic()
+        if sent > 1:
+            _await_quiet(arm, executor)
+        arm.advance()
+
+
+def _await_quiet(arm: SimulatedArm, executor: Executor) -> None:
+    """A state sent twice may be answered twice: no later state may take that for its answer."""
+    received, since = arm.commands_received, time.monotonic()
+    while time.monotonic() - since < QUIET:
+        executor.spin_once(timeout_sec=QUIET)
+        if arm.commands_received != received:
+            received, since = arm.commands_received, time.monotonic()

@@ -1,0 +1,194 @@
+"""`SimulatedArm`: the ROS node that stands in for ros2_control and a robot.
+
+It publishes what joint_state_broadcaster and robot_state_publisher publish, and takes what a
+ForwardCommandController takes. It does not spin: `simulation/run.py` runs it in real time or in
+lockstep.
+"""
+
+from __future__ import annotations
+
+import warnings
+from array import array
+from pathlib import Path
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+from rnea_control.exceptions import ParameterError, SimulationError
+from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.simulation.effort_controller import EffortController
+from rnea_control.simulation.mujoco_arm import MujocoArm
+from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
+from rnea_control.simulation.urdf_for_mujoco import ModelErrors
+
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+COMMANDS = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE
+)
+
+
+class SimulatedArm(Node):
+    """A simulated arm with the ROS interface of ros2_control hardware; its parameters are in
+    `simulation/parameters.py`.
+
+    Raises:
+        RneaControlError: parameters or a URDF that it cannot work with.
+    """
+
+    def __init__(self, **node_arguments: object) -> None:
+        super().__init__(
+            "rnea_simulated_arm",
+            automatically_declare_parameters_from_overrides=True,
+            **node_arguments,
+        )
+        # Whatever comes in before the arm stands would change nothing: all its parameters are read
+        # here, once.
+        parameters = NodeParameters(self, PARAMETERS, is_active=lambda: hasattr(self, "_physics"))
+        initial_positions = self._positions(parameters, INITIAL_POSITION)
+        locked_positions = self._positions(parameters, LOCKED_POSITION)
+        for name in parameters.unknown():
+            self.get_logger().warning(
+                f"parameter {name!r} is not known and has no effect; is it misspelt?"
+            )
+        xml = _description(parameters)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobotModelWarning)  # logged instead
+            self.model = RobotModel.from_urdf_string(
+                xml, parameters["joints"] or None, locked_positions, parameters["gravity"]
+            )
+        for warning in self.model.warnings:
+            self.get_logger().warning(warning)
+        if self.model.nv == 0:
+            raise SimulationError(
+                f"{self.model.name!r} has no joint that moves; there is nothing to simulate"
+            )
+        self.lockstep: bool = parameters["lockstep"]
+        self.period = 1.0 / parameters["rate"]
+        self.ticks = 0
+        self._start = 0
+        self.commands_received = 0
+        self.torque = np.zeros(self.model.nv)
+        self._brakes = parameters["brakes_until_command"]
+        self._simulated_time = self.lockstep or parameters["publish_clock"]
+        self.effort_controller = EffortController(self.model)
+        self._physics = MujocoArm(
+            xml,
+            self.model,
+            self.period,
+            initial_positions,
+            locked_positions,
+            ModelErrors(
+                parameters["mass_scale"],
+                parameters["payload_mass"],
+                parameters["payload_link"],
+                tuple(parameters["payload_position"]),
+                parameters["joint_friction"],
+                parameters["joint_damping"],
+            ),
+        )
+        self._state = JointState(name=list(self.model.joint_names))
+        self._state.header.frame_id = "base_link"
+        self._time = Clock()
+        self._state_publisher = self.create_publisher(JointState, "joint_states", LATCHED)
+        self._time_publisher = (
+            self.create_publisher(Clock, "/clock", 1) if parameters["publish_clock"] else None
+        )
+        self._description_publisher = self.create_publisher(String, "robot_description", LATCHED)
+        self._description_publisher.publish(String(data=xml))
+        self.create_subscription(
+            Float64MultiArray, parameters["command_topic"], self._receive, COMMANDS
+        )
+        self.create_service(Trigger, "~/activate_effort_controller", self._activate)
+
+    @property
+    def q(self) -> np.ndarray:
+        """Joint positions, shape (nq,)."""
+        return self._physics.q
+
+    @property
+    def v(self) -> np.ndarray:
+        """Joint velocities, shape (nv,)."""
+        return self._physics.v
+
+    def stamp(self) -> int:
+        """The time now by the clock that stamps the states, [ns]."""
+        if self._simulated_time:
+            return round((self.ticks + 1) * self.period * 1e9)
+        return self._start + round(self.ticks * self.period * 1e9)
+
+    def start_clock(self, ahead: int = 0) -> None:
+        """Sets the clock of the states, which are stamped with when they are due, not when sent.
+
+        Args:
+            ahead: how many states from the present one the state of now is.
+        """
+        elapsed = round((self.ticks + ahead) * self.period * 1e9)
+        self._start = self.get_clock().now().nanoseconds - elapsed
+
+    def publish_state(self) -> int:
+        """Publishes the state, and the time where wanted; returns its stamp, [ns]."""
+        stamp = self.stamp()
+        header = self._state.header.stamp
+        header.sec, header.nanosec = divmod(stamp, 1_000_000_000)
+        self._state.position = array("d", self.q)
+        self._state.velocity = array("d", self.v)
+        self._state.effort = array("d", self.torque)
+        if self._time_publisher is not None:
+            self._time.clock = header
+            self._time_publisher.publish(self._time)
+        self._state_publisher.publish(self._state)
+        return stamp
+
+    def advance(self) -> None:
+        """Lets one period pass with the last command, limited as the controller_manager would."""
+        self.ticks += 1
+        if self._brakes and self.commands_received == 0:
+            return
+        self.torque = self.effort_controller.limited(self.q, self.v)
+        self._physics.step(self.torque)
+
+    def _receive(self, command: Float64MultiArray) -> None:
+        self.commands_received += 1
+        fault = self.effort_controller.receive(command.data)
+        if fault is not None:
+            self.get_logger().error(fault)
+
+    def _activate(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self.effort_controller.active = True
+        response.success = True
+        response.message = "the effort controller is active"
+        return response
+
+    @staticmethod
+    def _positions(parameters: NodeParameters, parameter) -> dict[str, float]:
+        prefix = parameter.name.split(".")[0]
+        return {
+            name: parameters[f"{prefix}.{name}"] for name in parameters.add_group(prefix, parameter)
+        }
+
+
+def _description(parameters: NodeParameters) -> str:
+    if parameters["robot_description"]:
+        return parameters["robot_description"]
+    path = parameters["urdf_file"]
+    if not path:
+        raise ParameterError(
+            "parameter 'urdf_file' is not set; it must be the path of the URDF file to simulate, "
+            "or give its text as 'robot_description'"
+        )
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(
+            f"parameter 'urdf_file' is {path!r}, which cannot be read: {error}"
+        ) from error

@@ -1,0 +1,132 @@
+"""Turns any URDF that `RobotModel` loads into one that MuJoCo loads, with wanted errors in it.
+
+Shapes are stripped, joints that are not simulated become fixed ones, and what MuJoCo would read as
+friction goes.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnea_control.exceptions import SimulationError
+from rnea_control.model import RobotModel
+from rnea_control.model.joints import read_joint
+from rnea_control.model.rotations import rpy_from_rotation
+from rnea_control.model.urdf_document import clean_urdf, parse_urdf
+
+
+@dataclass(frozen=True)
+class ModelErrors:
+    """How the simulated arm differs from what its URDF says, to see what a controller makes of it.
+
+    Attributes:
+        mass_scale: factor on every mass and inertia.
+        payload_mass: point mass fixed to `payload_link`, [kg].
+        payload_link: by default the link that the last joint moves.
+        payload_position: in the frame of `payload_link`, [m].
+        joint_friction: Coulomb friction of every joint, [Nm] or [N].
+        joint_damping: viscous friction of every joint, [Nm s/rad] or [N s/m].
+    """
+
+    mass_scale: float = 1.0
+    payload_mass: float = 0.0
+    payload_link: str = ""
+    payload_position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    joint_friction: float = 0.0
+    joint_damping: float = 0.0
+
+
+# Bounds and balance change only what MuJoCo would refuse: moving links without inertia, impossible
+# inertias.
+_COMPILER = {
+    "fusestatic": "true",
+    "discardvisual": "true",
+    "boundmass": "1e-9",
+    "boundinertia": "1e-12",
+    "balanceinertia": "true",
+}
+
+
+def urdf_for_mujoco(
+    xml: str | bytes,
+    model: RobotModel,
+    locked_positions: Mapping[str, float],
+    errors: ModelErrors,
+) -> str:
+    """The URDF text for MuJoCo.
+
+    Args:
+        xml: the URDF that `model` was read from.
+        model: names the joints that move.
+        locked_positions: where the others are, by name; 0 where not given.
+        errors: differences to build in.
+
+    Raises:
+        SimulationError: `payload_link` is no link of the robot.
+    """
+    robot, _ = clean_urdf(xml, model.source)
+    parsed = {joint.name: joint for joint in parse_urdf(xml, model.source).robot.joints}
+    for joint in robot.findall("joint"):
+        for tag in ("dynamics", "mimic", "safety_controller"):
+            for element in joint.findall(tag):
+                joint.remove(element)
+        name = joint.get("name", "")
+        if name in model.joint_names:
+            ET.SubElement(
+                joint,
+                "dynamics",
+                damping=repr(errors.joint_damping),
+                friction=repr(errors.joint_friction),
+            )
+        elif joint.get("type") != "fixed":
+            placed = read_joint(parsed[name], model.source)
+            _fix(joint, *placed.placement_at(locked_positions.get(name, 0.0)))
+    _scale_masses(robot, errors.mass_scale)
+    _add_payload(robot, model, errors)
+    ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", _COMPILER)
+    return ET.tostring(robot, encoding="unicode")
+
+
+def _fix(joint: ET.Element, rotation: np.ndarray, translation: np.ndarray) -> None:
+    joint.set("type", "fixed")
+    for tag in ("origin", "axis", "limit"):
+        for element in joint.findall(tag):
+            joint.remove(element)
+    ET.SubElement(joint, "origin", xyz=_text(translation), rpy=_text(rpy_from_rotation(rotation)))
+
+
+def _scale_masses(robot: ET.Element, factor: float) -> None:
+    for inertial in robot.iter("inertial"):
+        for element in (*inertial.findall("mass"), *inertial.findall("inertia")):
+            for attribute, value in element.attrib.items():
+                element.set(attribute, repr(float(value) * factor))
+
+
+def _add_payload(robot: ET.Element, model: RobotModel, errors: ModelErrors) -> None:
+    if errors.payload_mass == 0.0:
+        return
+    link_name = errors.payload_link or model.link_names[-1]
+    names = [link.get("name", "") for link in robot.findall("link")]
+    if link_name not in names:
+        raise SimulationError(
+            f"payload_link is {link_name!r}, which is no link of {model.name!r}; it has "
+            f"{', '.join(names)}"
+        )
+    link = ET.SubElement(robot, "link", name="simulated_payload")
+    inertial = ET.SubElement(link, "inertial")
+    ET.SubElement(inertial, "mass", value=repr(errors.payload_mass))
+    ET.SubElement(
+        inertial, "inertia", dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), "0")
+    )
+    joint = ET.SubElement(robot, "joint", name="simulated_payload_joint", type="fixed")
+    ET.SubElement(joint, "parent", link=link_name)
+    ET.SubElement(joint, "child", link="simulated_payload")
+    ET.SubElement(joint, "origin", xyz=_text(errors.payload_position))
+
+
+def _text(numbers: np.ndarray | tuple[float, ...]) -> str:
+    return " ".join(repr(float(number)) for number in numbers)
