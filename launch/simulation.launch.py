@@ -1,0 +1,58 @@
+"""A simulated arm and its controller, in one go.
+
+    ros2 launch rnea_control simulation.launch.py
+    ros2 launch rnea_control simulation.launch.py urdf:=my_arm.urdf parameters:=my_arm.yaml
+"""
+
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+from launch_ros.substitutions import FindPackageShare
+
+
+def generate_launch_description() -> LaunchDescription:
+    share = FindPackageShare("rnea_control")
+    default_urdf = PathJoinSubstitution([share, "urdf", "seven_axis_arm.urdf"])
+    default_parameters = PathJoinSubstitution([share, "config", "rnea_controller.yaml"])
+    parameters = LaunchConfiguration("parameters")
+    namespace = LaunchConfiguration("namespace")
+    use_sim_time = ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool)
+    arguments = [
+        DeclareLaunchArgument(
+            "urdf", default_value=default_urdf, description="URDF file of the arm"
+        ),
+        DeclareLaunchArgument(
+            "parameters",
+            default_value=default_parameters,
+            description="YAML file with the parameters of both nodes",
+        ),
+        DeclareLaunchArgument("namespace", default_value="", description="namespace of both nodes"),
+        DeclareLaunchArgument(
+            "use_sim_time",
+            default_value="false",
+            description="whether the arm publishes /clock and the controller goes by it",
+        ),
+    ]
+    arm = Node(
+        package="rnea_control",
+        executable="rnea_simulated_arm",
+        namespace=namespace,
+        output="screen",
+        parameters=[
+            parameters,
+            {
+                "urdf_file": ParameterValue(LaunchConfiguration("urdf"), value_type=str),
+                "publish_clock": use_sim_time,
+            },
+        ],
+    )
+    controller = Node(
+        package="rnea_control",
+        executable="rnea_controller",
+        namespace=namespace,
+        output="screen",
+        parameters=[parameters, {"use_sim_time": use_sim_time}],
+    )
+    return LaunchDescription([*arguments, arm, controller])

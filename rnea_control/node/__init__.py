@@ -1,0 +1,1 @@
+"""The ROS 2 controller node: parameters, topics, the tick. It holds no formula."""

@@ -1,0 +1,38 @@
+"""The executable `rnea_controller`."""
+
+from __future__ import annotations
+
+import sys
+
+from rclpy._rclpy_pybind11 import RCLError
+from rclpy.executors import SingleThreadedExecutor
+
+from rnea_control.node.controller_node import ControllerNode
+from rnea_control.ros.process import ros_process
+
+# How long a signal may wait to be noticed, [s].
+LONGEST_WAIT = 0.1
+
+
+def main() -> int:
+    """Runs the controller until SIGINT or SIGTERM; it then leaves a holding torque behind."""
+    with ros_process() as running:
+        node = ControllerNode()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        node.autostart()
+        while running():
+            try:
+                executor.spin_once(timeout_sec=LONGEST_WAIT)
+            except RCLError as error:
+                # rclpy lets a lifecycle request that does not fit the state escape from the
+                # service.
+                node.get_logger().error(f"request refused: {error}")
+        if node.active:
+            node.trigger_deactivate()
+        node.destroy_node()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

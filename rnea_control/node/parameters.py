@@ -1,0 +1,160 @@
+"""The parameters of the controller node, each declared here and nowhere else.
+
+`python -m rnea_control.node.parameters` prints `docs/parameters.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rnea_control.control import ControlLaw, ControllerSettings, Gains
+from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.parameter_table import Parameter, markdown
+
+PARAMETERS = (
+    Parameter(
+        "joints",
+        list[str],
+        None,
+        "joints to control, in the order of the effort controller's own list; all others are "
+        "locked",
+    ),
+    Parameter(
+        "control_law",
+        str,
+        "computed_torque",
+        "how torques follow from errors; it decides the units of the gains",
+        choices=tuple(law.name for law in ControlLaw),
+    ),
+    Parameter(
+        "gains.<joint>.p",
+        float,
+        None,
+        "position gain",
+        "computed_torque: 1/s^2, else Nm/rad",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "gains.<joint>.d",
+        float,
+        None,
+        "velocity gain",
+        "computed_torque: 1/s, else Nm s/rad",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "gains.<joint>.i",
+        float,
+        0.0,
+        "integral gain",
+        "computed_torque: 1/s^3, else Nm/(rad s)",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "gains.<joint>.i_clamp_max",
+        float,
+        10.0,
+        "most that the integral adds",
+        "computed_torque: rad/s^2, else Nm",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "gains.<joint>.i_clamp_min",
+        float,
+        -10.0,
+        "least that the integral adds",
+        "computed_torque: rad/s^2, else Nm",
+        at_most=0.0,
+        live=True,
+    ),
+    Parameter(
+        "effort_limit_scale",
+        float,
+        1.0,
+        "torques are clamped to this part of the URDF's effort limits",
+        above=0.0,
+        at_most=1.0,
+        live=True,
+    ),
+    Parameter(
+        "gravity",
+        list[float],
+        [0.0, 0.0, -9.81],
+        "acceleration of gravity in the root link's frame; for walls and ceilings",
+        "m/s^2",
+        length=3,
+        live=True,
+    ),
+    Parameter(
+        "hardware_compensates_gravity",
+        bool,
+        False,
+        "the hardware adds gravity torques itself (UR and Franka firmware does): leave them out",
+    ),
+    Parameter(
+        "command_topic",
+        str,
+        "effort_controller/commands",
+        "where the torques go: the topic of a ForwardCommandController on effort interfaces",
+    ),
+    Parameter(
+        "command_reliability",
+        str,
+        "reliable",
+        "QoS of the commands",
+        choices=("reliable", "best_effort"),
+    ),
+    Parameter(
+        "joint_state_timeout",
+        float,
+        0.1,
+        "after a longer gap in joint_states the motion is dropped and the measured position held",
+        "s",
+        above=0.0,
+    ),
+    Parameter(
+        "robot_description",
+        str,
+        "",
+        "URDF text; if empty, the topic robot_description is waited for",
+    ),
+    Parameter("autostart", bool, True, "configure and activate without a lifecycle manager"),
+)
+
+LOCKED_POSITION = Parameter(
+    "locked_positions.<joint>",
+    float,
+    0.0,
+    "where a joint stands that is not in `joints`, such as a gripper's",
+    "rad or m",
+)
+
+
+def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> ControllerSettings:
+    """The controller's tuning from the node's parameters.
+
+    Raises:
+        ParameterError: a value that is not allowed, or missing.
+    """
+    gains = {
+        name: np.array([parameters[f"gains.{joint}.{name}"] for joint in joints])
+        for name in ("p", "i", "d", "i_clamp_max", "i_clamp_min")
+    }
+    return ControllerSettings(
+        Gains(**gains),
+        ControlLaw[parameters["control_law"]],
+        parameters["effort_limit_scale"],
+        parameters["hardware_compensates_gravity"],
+    )
+
+
+if __name__ == "__main__":
+    print("# Parameters of `rnea_controller`\n")
+    print("Printed from the table in code by `python -m rnea_control.node.parameters`.\n")
+    print(markdown((*PARAMETERS, LOCKED_POSITION)), end="")
