@@ -1,0 +1,152 @@
+"""Finds the demo's robot, and plans a motion that it can do."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from rnea_control.control import Trajectory, Waypoint
+from rnea_control.dynamics import Workspace, rnea
+from rnea_control.exceptions import RneaControlError
+from rnea_control.model import RobotModel
+from rnea_control.model.rotations import FloatArray
+from rnea_control.ros.share import share_directory
+
+# Around these postures arms have room to move; other robots start in the middle of their limits.
+READY = {
+    "panda": (0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8),
+    "seven_axis_arm": (0.0, 0.5, 0.0, 1.2, 0.0, 0.6, 0.0),
+}
+LOCKED = {"panda": ("panda_finger_joint1", "panda_finger_joint2")}
+
+# How far the waypoints lead, in parts of `SWING` and of the way to the nearer limit.
+PATTERN = ((0.9, 0.5), (-0.4, -0.9), (-0.9, 0.6), (0.5, -0.3))
+SWING = 0.8
+LEG = 2.0
+
+# Parts of the velocity and effort limits that the planned motion may use.
+LIMIT_SHARE = 0.7
+
+
+@dataclass(frozen=True)
+class DemoRobot:
+    """A robot to show: its URDF, the joints that move, where they start, where they go."""
+
+    name: str
+    urdf: str
+    model: RobotModel
+    start: FloatArray
+    waypoints: list[Waypoint]
+
+
+def find_urdf(robot: str) -> tuple[str, Path]:
+    """Name and URDF file for what the user gave: a path, or a name in example-robot-data.
+
+    Raises:
+        RneaControlError: there is no such robot; lists those that there are.
+    """
+    if Path(robot).suffix == ".urdf":
+        return Path(robot).stem, Path(robot)
+    known = {path.stem: path for path in sorted(share_directory().glob("urdf/*.urdf"))}
+    try:
+        files = metadata.files("example-robot-data") or []
+        known.update((f.stem, Path(f.locate())) for f in files if f.suffix == ".urdf")
+    except metadata.PackageNotFoundError as error:
+        if robot not in known:
+            raise RneaControlError(
+                f"robot {robot!r} comes with example-robot-data: pip install example-robot-data. "
+                f"Without it there are {', '.join(known)}, or give a path that ends in .urdf"
+            ) from error
+    if robot not in known:
+        raise RneaControlError(
+            f"there is no robot {robot!r}; there are {', '.join(sorted(known))}, "
+            "or give a path that ends in .urdf"
+        )
+    return robot, known[robot]
+
+
+def load_robot(robot: str) -> DemoRobot:
+    """The robot by name or path, with a motion of about ten seconds within its limits.
+
+    Raises:
+        RneaControlError: no such robot, one that does not load, or one that cannot carry itself.
+    """
+    name, path = find_urdf(robot)
+    model = RobotModel.from_urdf_file(path)
+    if name in LOCKED:
+        moving = [joint for joint in model.joint_names if joint not in LOCKED[name]]
+        model = RobotModel.from_urdf_file(path, moving)
+    if model.nv == 0:
+        raise RneaControlError(f"{path}: the robot has no joint that moves")
+    start = np.array(READY[name]) if name in READY else _middle(model)
+    swing = SWING
+    while True:
+        waypoints = _waypoints(model, start, swing)
+        worst, joint = _limit_share(model, start, waypoints)
+        if worst <= LIMIT_SHARE:
+            return DemoRobot(name, path.read_text(encoding="utf-8"), model, start, waypoints)
+        swing *= 0.8
+        if swing < 0.01:
+            raise RneaControlError(
+                f"{path}: joint {model.joint_names[joint]!r} cannot even hold the "
+                f"robot still within {LIMIT_SHARE:.0%} of its effort limit, "
+                f"{model.effort_limit[joint]:g}; take another robot"
+            )
+
+
+def mass_matrix_diagonal(model: RobotModel, q: FloatArray) -> FloatArray:
+    """Each joint's own inertia at `q`, shape (nv,): its torque for its unit acceleration."""
+    ws, zero = Workspace(model), np.zeros(model.nv)
+    bias = rnea(model, ws, q, zero, zero, np.zeros(model.nv))
+    unit = np.eye(model.nv)
+    return np.array(
+        [rnea(model, ws, q, zero, unit[j], np.zeros(model.nv))[j] for j in range(model.nv)] - bias
+    )
+
+
+def _middle(model: RobotModel) -> FloatArray:
+    middle = 0.5 * (model.lower + model.upper)
+    return np.where(np.isfinite(middle), middle, 0.0)
+
+
+def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypoint]:
+    """Through the pattern's points and back, at rest at both ends, without a stop in between."""
+    room = np.minimum(np.minimum(model.upper - start, start - model.lower), 1.0 / LIMIT_SHARE)
+    reach = swing * LIMIT_SHARE * np.maximum(room, 0.0)
+    # Neighbours move differently: by the one or the other column, pair by pair this way or that.
+    joint = np.arange(model.nv)
+    shares = np.array(PATTERN)[:, joint % 2] * np.where(joint // 2 % 2 == 0, 1.0, -1.0)
+    points = [start, *(start + reach * share for share in shares), start]
+    velocities = [np.zeros(model.nv)]
+    velocities += [
+        (after - before) / (2.0 * LEG)
+        for before, after in zip(points[:-2], points[2:], strict=True)
+    ]
+    velocities.append(np.zeros(model.nv))
+    zero = np.zeros(model.nv)
+    return [
+        Waypoint(LEG * (i + 1), point, velocity, zero)
+        for i, (point, velocity) in enumerate(zip(points[1:], velocities[1:], strict=True))
+    ]
+
+
+def _limit_share(
+    model: RobotModel, start: FloatArray, waypoints: list[Waypoint]
+) -> tuple[float, int]:
+    """The largest part of a velocity or effort limit that the motion uses, and the joint."""
+    trajectory = Trajectory.hold(0.0, start).then(waypoints, 0.0, 0.0, model.continuous)
+    ws, tau = Workspace(model), np.zeros(model.nv)
+    share = np.zeros(model.nv)
+    for time in np.linspace(0.0, trajectory.end_time, 400):
+        q, v, a = trajectory.at(time)
+        rnea(model, ws, q, v, a, tau)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.fmax(share, np.abs(tau) / model.effort_limit)
+            if model.velocity_limit.all():
+                share = np.fmax(share, np.abs(v) / model.velocity_limit)
+    joint = int(np.argmax(share))
+    return float(share[joint]) if math.isfinite(share[joint]) else math.inf, joint
