@@ -2,15 +2,16 @@
 
     ros2 launch rnea_control arm.launch.py parameters:=my_arm.yaml
 
-The robot's own launch file starts controller_manager, joint_state_broadcaster, robot_state_publisher
-and a ForwardCommandController on effort interfaces.
+The robot's own launch file starts controller_manager, joint_state_broadcaster,
+robot_state_publisher and a ForwardCommandController on effort interfaces.
 """
 
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
+
+from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -1,15 +1,16 @@
 """A simulated arm and its controller, in one go.
 
-    ros2 launch rnea_control simulation.launch.py
-    ros2 launch rnea_control simulation.launch.py urdf:=my_arm.urdf parameters:=my_arm.yaml
+ros2 launch rnea_control simulation.launch.py
+ros2 launch rnea_control simulation.launch.py urdf:=my_arm.urdf parameters:=my_arm.yaml
 """
 
-from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
+
+from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:

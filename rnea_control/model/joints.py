@@ -11,9 +11,7 @@ from urdf_parser_py import urdf
 
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.rotations import FloatArray, rotation_about_axis, rotation_from_rpy
-
-MOVING_TYPES = ("revolute", "continuous", "prismatic")
-OTHER_TYPES = ("fixed", "floating", "planar")
+from rnea_control.model.urdf_document import MOVING_TYPES
 
 
 @dataclass(frozen=True)
@@ -54,14 +52,10 @@ def read_joint(joint: urdf.Joint, source: str) -> Joint:
     """Checks one joint of a parsed URDF.
 
     Raises:
-        RobotModelError: an unknown type, a zero axis, limits that are missing, reversed or
+        RobotModelError: a zero axis, limits that are missing, reversed or
             negative.
     """
     where = f"{source}: joint {joint.name!r}"
-    if joint.type not in MOVING_TYPES + OTHER_TYPES:
-        raise RobotModelError(
-            f"{where}: type is {joint.type!r}; allowed are {', '.join(MOVING_TYPES + OTHER_TYPES)}"
-        )
     rotation, translation = read_origin(joint.origin)
     placed = Joint(
         joint.name,

@@ -12,11 +12,11 @@ import numpy as np
 
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
-from rnea_control.model.joints import MOVING_TYPES, Joint, read_joint, suspicious_joints
+from rnea_control.model.joints import Joint, read_joint, suspicious_joints
 from rnea_control.model.kinematic_tree import ordered_tree
 from rnea_control.model.links import read_link_inertia
 from rnea_control.model.rotations import FloatArray
-from rnea_control.model.urdf_document import parse_urdf
+from rnea_control.model.urdf_document import MOVING_TYPES, parse_urdf
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 

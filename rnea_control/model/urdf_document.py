@@ -13,20 +13,25 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 
 from urdf_parser_py.urdf import Robot
+from urdf_parser_py.xml_reflection.core import ParseError
 
 from rnea_control.exceptions import RobotModelError
 
 
 @dataclass(frozen=True)
 class Element:
-    """What one URDF element may hold; a number attribute maps to how many numbers its text has."""
+    """What one URDF element may hold: how many numbers in an attribute, or which words."""
 
     numbers: dict[str, int] = field(default_factory=dict)
+    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
     text: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
     required_children: tuple[str, ...] = ()
 
+
+MOVING_TYPES = ("revolute", "continuous", "prismatic")
+OTHER_TYPES = ("fixed", "floating", "planar")
 
 ELEMENTS = {
     "robot": Element(text=("name",), required=("name",), children=("link", "joint")),
@@ -41,7 +46,8 @@ ELEMENTS = {
         required=("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
     ),
     "joint": Element(
-        text=("name", "type"),
+        text=("name",),
+        choices={"type": MOVING_TYPES + OTHER_TYPES},
         required=("name", "type"),
         children=(
             "origin",
@@ -111,7 +117,11 @@ def parse_urdf(xml: str | bytes, source: str) -> UrdfDocument:
         RobotModelError: as `clean_urdf`.
     """
     clean, unknown = clean_urdf(xml, source)
-    return UrdfDocument(Robot.from_xml_string(ET.tostring(clean, encoding="utf-8")), unknown)
+    try:
+        robot = Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
+    except ParseError as error:
+        raise RobotModelError(f"{source}: urdf_parser_py does not read it: {error}") from error
+    return UrdfDocument(robot, unknown)
 
 
 def clean_urdf(xml: str | bytes, source: str) -> tuple[ET.Element, tuple[str, ...]]:
@@ -161,6 +171,12 @@ def _checked_copy(
     for attribute, text in element.attrib.items():
         if attribute in rule.numbers:
             _check_numbers(text, rule.numbers[attribute], f"{source}: {where}: {attribute}")
+        elif attribute in rule.choices:
+            if text not in rule.choices[attribute]:
+                raise RobotModelError(
+                    f"{source}: {where}: {attribute} is {text!r}; allowed are "
+                    f"{', '.join(rule.choices[attribute])}"
+                )
         elif attribute not in rule.text:
             if (tag, attribute) not in UNUSED_ATTRIBUTES:
                 unknown.setdefault(f"attribute {attribute!r} of <{tag}>")

@@ -1,0 +1,195 @@
+"""What a URDF becomes: order, limits, defaults, merged links, warnings."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from robots import joint, link, robot, two_link_arm
+
+from rnea_control.dynamics import Workspace, gravity, rnea
+from rnea_control.model import RobotModel, RobotModelWarning
+
+
+def torques(model: RobotModel, q, v, a) -> np.ndarray:
+    vectors = [np.array(x, dtype=np.float64) for x in (q, v, a)]
+    return rnea(model, Workspace(model), *vectors, np.zeros(model.nv))
+
+
+def test_attributes() -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    assert model.name == "two_link_arm"
+    assert model.joint_names == ("shoulder", "elbow")
+    assert model.link_names == ("upper", "lower")
+    assert model.root_link == "base"
+    assert model.nq == model.nv == 2
+    assert model.joint_types == ("revolute", "revolute")
+    np.testing.assert_array_equal(model.lower, [-3, -3])
+    np.testing.assert_array_equal(model.upper, [3, 3])
+    np.testing.assert_array_equal(model.effort_limit, [100, 100])
+    np.testing.assert_array_equal(model.velocity_limit, [10, 10])
+    assert model.total_mass == pytest.approx(4.5)
+    assert model.warnings == ()
+
+
+def test_attributes_cannot_be_changed_by_accident() -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    with pytest.raises(ValueError, match="read-only"):
+        model.effort_limit[0] = 1.0
+    model.gravity[2] = 5.0  # a copy
+    assert model.gravity[2] == -9.81
+
+
+def test_joints_pick_and_order() -> None:
+    urdf = two_link_arm()
+    straight = RobotModel.from_urdf_string(urdf)
+    reversed_ = RobotModel.from_urdf_string(urdf, ["elbow", "shoulder"])
+    q, v, a = np.random.default_rng(1).standard_normal((3, 2))
+    tau = torques(straight, q, v, a)
+    np.testing.assert_allclose(torques(reversed_, q[::-1], v[::-1], a[::-1]), tau[::-1], rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic"])
+@pytest.mark.parametrize("position", [0.0, 0.7])
+def test_locked_joint_is_merged_inertia_and_all(kind: str, position: float) -> None:
+    """A locked joint is a joint that keeps still."""
+    urdf = robot(
+        link("base"),
+        link("a", 1.2, (0.1, 0.2, 0.3), (0.3, 0.01, 0.02, 0.2, 0.03, 0.4)),
+        link("b", 2.3, (-0.2, 0.1, 0.2), (0.2, 0.02, 0.01, 0.3, 0.01, 0.3), (0.3, 0.2, 0.1)),
+        link("c", 0.7, (0.3, -0.1, 0.1), (0.1, 0.0, 0.01, 0.1, 0.02, 0.1)),
+        joint("j1", "base", "a", axis=(0, 1, 0), rpy=(0.3, 0.2, 0.1)),
+        joint("j2", "a", "b", kind, (0.6, 0.0, 0.8), (0.1, 0.2, 0.3), (0.5, -0.3, 0.2)),
+        joint("j3", "b", "c", axis=(1, 0, 0), xyz=(0.2, 0.0, 0.1)),
+    )
+    free = RobotModel.from_urdf_string(urdf)
+    locked = RobotModel.from_urdf_string(urdf, ["j1", "j3"], {"j2": position})
+    assert locked.merged_joints == ("j2",)
+    assert locked.total_mass == pytest.approx(free.total_mass)
+    expected = torques(free, [0.4, position, -0.5], [1.0, 0.0, 2.0], [3.0, 0.0, -1.0])
+    tau = torques(locked, [0.4, -0.5], [1.0, 2.0], [3.0, -1.0])
+    np.testing.assert_allclose(tau, expected[[0, 2]], rtol=1e-12)
+
+
+def test_missing_axis_and_origin_have_the_defaults_of_urdf() -> None:
+    bare = '<joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint>'
+    body = link("arm", 2.0, (0.1, 0.2, 0.3))
+    model = RobotModel.from_urdf_string(robot(link("base"), body, bare))
+    given = RobotModel.from_urdf_string(
+        robot(link("base"), body, joint("j", "base", "arm", "continuous", (1, 0, 0), limit=""))
+    )
+    arguments = [0.3], [1.0], [2.0]
+    np.testing.assert_array_equal(torques(model, *arguments), torques(given, *arguments))
+    assert model.effort_limit[0] == model.velocity_limit[0] == model.upper[0] == math.inf
+
+
+def test_axis_need_not_be_of_unit_length() -> None:
+    arguments = [0.3], [1.0], [2.0]
+    tau = []
+    for axis in ((0, 1, 1), (0, 10, 10)):
+        urdf = robot(
+            link("base"), link("arm", 2.0, (0.1, 0.2, 0.3)), joint("j", "base", "arm", axis=axis)
+        )
+        tau.append(torques(RobotModel.from_urdf_string(urdf), *arguments))
+    np.testing.assert_allclose(tau[0], tau[1], rtol=1e-15)
+
+
+def test_gravity_can_be_set() -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    ws, q, tau = Workspace(model), np.array([0.3, 0.4]), np.zeros(2)
+    upright = gravity(model, ws, q, tau).copy()
+    model.gravity = (0.0, 0.0, 9.81)
+    np.testing.assert_allclose(gravity(model, ws, q, tau), -upright, rtol=1e-15)
+    model.gravity = np.zeros(3)
+    np.testing.assert_array_equal(gravity(model, ws, q, tau), [0.0, 0.0])
+
+
+def test_broken_shapes_and_foreign_tags_do_not_matter(capfd: pytest.CaptureFixture) -> None:
+    rubbish = (
+        "<visual><geometry/></visual><collision><geometry><mesh/></geometry></collision>"
+        '<visual><material name="m"><color rgba="1 2"/></material></visual>'
+    )
+    foreign = (
+        '<transmission name="t"/><transmission><joint/></transmission><material/>'
+        '<gazebo reference="nobody"><x/></gazebo>'
+        '<ros2_control name="a" type="system"><y/></ros2_control>'
+        '<sensor name="s"/><custom_tag/><custom_tag/>'
+    )
+    urdf = two_link_arm().replace("</inertial></link>", f"</inertial>{rubbish}</link>")
+    urdf = urdf.replace("</robot>", f"{foreign}</robot>")
+    with pytest.warns(RobotModelWarning) as caught:
+        model = RobotModel.from_urdf_string(urdf)
+    assert [str(w.message) for w in caught] == [
+        "robot_description: not known and ignored: tag <custom_tag> in <robot>"
+    ]
+    assert len(model.warnings) == 1
+    assert capfd.readouterr() == ("", "")
+    plain = RobotModel.from_urdf_string(two_link_arm())
+    np.testing.assert_array_equal(model._bodies, plain._bodies)
+
+
+def test_encoding_declaration_in_text_and_bytes() -> None:
+    urdf = '<?xml version="1.0" encoding="UTF-8"?>' + two_link_arm("bras_à_deux_axes")
+    assert RobotModel.from_urdf_string(urdf).name == "bras_à_deux_axes"
+    assert RobotModel.from_urdf_string(urdf.encode()).name == "bras_à_deux_axes"
+
+
+SUSPICIOUS = {
+    "phantom inertia": (link("arm", 0.0), "link 'arm': has no mass but an inertia"),
+    "not positive definite": (
+        link("arm", inertia=(1.0, 0.0, 0.0, 1.0, 0.0, -0.1)),
+        "link 'arm': the inertia is not positive definite, its smallest principal moment is -0.1",
+    ),
+    "triangle inequality": (
+        link("arm", inertia=(1.0, 0.0, 0.0, 1.0, 0.0, 2.5)),
+        "link 'arm': .* break the triangle inequality by 0.5",
+    ),
+    "no inertia": ('<link name="arm"/>', "link 'arm' moves with joint 'j' but has no inertia"),
+}
+
+
+@pytest.mark.parametrize("name", SUSPICIOUS)
+def test_suspicious_link_is_warned_of_once(name: str) -> None:
+    body, words = SUSPICIOUS[name]
+    with pytest.warns(RobotModelWarning, match=words) as caught:
+        RobotModel.from_urdf_string(robot(link("base"), body, joint("j", "base", "arm")))
+    assert len(caught) == 1
+
+
+SUSPICIOUS_JOINTS = {
+    "zero effort": (
+        {"limit": '<limit lower="-1" upper="1" effort="0" velocity="1"/>'},
+        "joint 'j': <limit effort> is 0",
+    ),
+    "mimic": ({"extra": '<mimic joint="k"/>'}, "<mimic> of j is not followed"),
+    "safety controller": (
+        {"extra": '<safety_controller k_velocity="1"/>'},
+        "j have a <safety_controller>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SUSPICIOUS_JOINTS)
+def test_suspicious_joint_is_warned_of_once(name: str) -> None:
+    changes, words = SUSPICIOUS_JOINTS[name]
+    urdf = robot(link("base"), link("arm"), joint("j", "base", "arm", **changes))
+    with pytest.warns(RobotModelWarning, match=words) as caught:
+        RobotModel.from_urdf_string(urdf)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a locked joint is nobody's concern
+        RobotModel.from_urdf_string(urdf, joints=[])
+
+
+def test_joint_that_cannot_be_controlled_may_be_locked() -> None:
+    urdf = robot(
+        link("base"),
+        link("a"),
+        link("b"),
+        joint("floating", "base", "a", "floating", limit=""),
+        joint("j", "a", "b"),
+    )
+    model = RobotModel.from_urdf_string(urdf, ["j"])
+    assert model.merged_joints == ("floating",)

@@ -1,0 +1,115 @@
+"""Robots for the tests: those of example-robot-data, small ones written out, and random trees."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+
+from rnea_control.model import RobotModel, RobotModelWarning
+
+PANDA_JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
+
+
+def example_robots() -> list[Path]:
+    """Every URDF of example-robot-data."""
+    files = metadata.files("example-robot-data") or []
+    return sorted(Path(f.locate()) for f in files if f.suffix == ".urdf")
+
+
+def load_quietly(path: Path, joints: tuple[str, ...] | None = None) -> RobotModel:
+    """A robot without its warnings: they are tested elsewhere."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return RobotModel.from_urdf_file(path, joints)
+
+
+def link(
+    name: str, mass: float = 1.0, com=(0, 0, 0), inertia=(1, 0, 0, 1, 0, 1), rpy=(0, 0, 0)
+) -> str:
+    """A link with an inertial; the inertia is xx, xy, xz, yy, yz, zz about the centre of mass."""
+    xx, xy, xz, yy, yz, zz = inertia
+    return (
+        f'<link name="{name}"><inertial><origin xyz="{_text(com)}" rpy="{_text(rpy)}"/>'
+        f'<mass value="{mass!r}"/><inertia ixx="{xx!r}" ixy="{xy!r}" ixz="{xz!r}" iyy="{yy!r}" '
+        f'iyz="{yz!r}" izz="{zz!r}"/></inertial></link>'
+    )
+
+
+def joint(
+    name: str,
+    parent: str,
+    child: str,
+    kind: str = "revolute",
+    axis=(0, 0, 1),
+    xyz=(0, 0, 0),
+    rpy=(0, 0, 0),
+    limit: str = '<limit lower="-3" upper="3" effort="100" velocity="10"/>',
+    extra: str = "",
+) -> str:
+    """A joint with limits."""
+    return (
+        f'<joint name="{name}" type="{kind}"><origin xyz="{_text(xyz)}" rpy="{_text(rpy)}"/>'
+        f'<parent link="{parent}"/><child link="{child}"/><axis xyz="{_text(axis)}"/>'
+        f"{limit if kind != 'fixed' else ''}{extra}</joint>"
+    )
+
+
+def robot(*elements: str, name: str = "robot") -> str:
+    """A URDF of these elements."""
+    return f'<robot name="{name}">{"".join(elements)}</robot>'
+
+
+def two_link_arm(name: str = "two_link_arm") -> str:
+    """A planar 2R arm that swings in the vertical x-z plane; its numbers are in `PLANAR`."""
+    p = PLANAR
+    y = (0, 1, 0)
+    return robot(
+        link("base"),
+        link("upper", p["m1"], (p["r1"], 0, 0), (p["I1"], 0, 0, p["I1"], 0, p["I1"])),
+        link("lower", p["m2"], (p["r2"], 0, 0), (p["I2"], 0, 0, p["I2"], 0, p["I2"])),
+        joint("shoulder", "base", "upper", axis=y),
+        joint("elbow", "upper", "lower", axis=y, xyz=(p["l1"], 0, 0)),
+        name=name,
+    )
+
+
+PLANAR = {"m1": 2.0, "m2": 1.5, "l1": 0.4, "r1": 0.22, "r2": 0.17, "I1": 0.03, "I2": 0.02}
+
+
+def random_tree(seed: int, joints: int, fixed: bool = True) -> str:
+    """A tree of `joints` joints of all supported types in random poses, with physical inertias."""
+    rng = np.random.default_rng(seed)
+    elements = [_random_link(rng, "link0")]
+    for i in range(1, joints + 1):
+        kinds = ["revolute", "continuous", "prismatic"] + (["fixed"] if fixed else [])
+        axis = rng.standard_normal(3) if rng.random() < 0.5 else rng.permutation([0.0, 0.0, 1.0])
+        elements.append(_random_link(rng, f"link{i}"))
+        elements.append(
+            joint(
+                f"joint{i}",
+                f"link{rng.integers(i)}",
+                f"link{i}",
+                str(rng.choice(kinds)),
+                axis * rng.choice([-1.0, 1.0]),
+                rng.uniform(-0.5, 0.5, 3),
+                rng.uniform(-3.0, 3.0, 3),
+            )
+        )
+    return robot(*elements)
+
+
+def _random_link(rng: np.random.Generator, name: str) -> str:
+    # A cloud of points has a physical inertia.
+    points = rng.uniform(-0.2, 0.2, (6, 3))
+    masses = rng.uniform(0.1, 1.0, 6)
+    com = masses @ points / masses.sum()
+    r = points - com
+    inertia = sum(m * (p @ p * np.eye(3) - np.outer(p, p)) for m, p in zip(masses, r, strict=True))
+    return link(name, float(masses.sum()), com, tuple(map(float, inertia[np.triu_indices(3)])))
+
+
+def _text(numbers) -> str:
+    return " ".join(repr(float(number)) for number in numbers)

@@ -1,0 +1,65 @@
+"""Nothing is allocated in the algorithms and in the control step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from allocation import allocated
+from robots import PANDA_JOINTS, load_quietly
+
+from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.dynamics import Workspace, gravity, nonlinear_effects, rnea
+from rnea_control.dynamics.kernel import kernel
+
+NOTHING = {"held": 0, "peak": 0, "page faults": 0}
+
+# The float that carries the time lives for an instant. The smallest array takes more.
+LESS_THAN_AN_ARRAY = 100
+
+
+@pytest.fixture(scope="module")
+def panda(panda_urdf):
+    return load_quietly(panda_urdf, PANDA_JOINTS)
+
+
+@pytest.mark.parametrize("name", ["rnea", "gravity", "nonlinear_effects", "external forces"])
+def test_algorithms_allocate_nothing(panda, name: str) -> None:
+    ws, tau = Workspace(panda), np.zeros(7)
+    q, v, a = (row.copy() for row in np.random.default_rng(0).standard_normal((3, 7)))
+    forces = np.ones((7, 6))
+    calls = {
+        "rnea": lambda: rnea(panda, ws, q, v, a, tau),
+        "gravity": lambda: gravity(panda, ws, q, tau),
+        "nonlinear_effects": lambda: nonlinear_effects(panda, ws, q, v, tau),
+        "external forces": lambda: rnea(panda, ws, q, v, a, tau, forces),
+    }
+    assert allocated(calls[name]) == NOTHING
+
+
+@pytest.mark.parametrize("law", ControlLaw)
+def test_control_step_allocates_nothing(panda, law: ControlLaw) -> None:
+    controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0), law))
+    q, v, tau = np.zeros(7), np.zeros(7), np.zeros(7)
+    controller.hold(0.0, q)
+    middle = 0.5 * (panda.lower + panda.upper)
+    points = [Waypoint(2.0 * (i + 1.0), middle + 0.1 * (i % 2), np.zeros(7)) for i in range(40)]
+    controller.follow(0.0, points, 0.0)
+    time = 0.0
+
+    def step() -> None:
+        nonlocal time
+        time += 0.001
+        controller.step(time, q, v, tau)
+
+    counted = allocated(step)
+    assert counted["held"] == 0
+    assert counted["page faults"] == 0
+    assert counted["peak"] < LESS_THAN_AN_ARRAY
+
+
+def test_a_kernel_that_allocates_does_not_compile() -> None:
+    with pytest.raises(Exception, match="Only accept returning of array passed into the function"):
+
+        @kernel("f8(i8)")
+        def allocates(n: int) -> float:
+            return np.zeros(n).sum()
