@@ -1,0 +1,253 @@
+"""The controller: laws, integral, limits, holding and following, and bad states."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from robots import joint, link, robot, two_link_arm
+
+from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.dynamics import Workspace, gravity, rnea
+from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
+from rnea_control.model import RobotModel
+
+MODEL = RobotModel.from_urdf_string(two_link_arm())
+Q, V = np.array([0.3, -0.5]), np.array([0.7, 0.2])
+ZERO = np.zeros(2)
+
+
+def controller(law=ControlLaw.computed_torque, p=100.0, d=20.0, i=0.0, model=MODEL, **settings):
+    gains = Gains.uniform(model.nv, p, d, i, settings.pop("i_clamp", 10.0))
+    return Controller(model, ControllerSettings(gains, law, **settings))
+
+
+def torque_of(c: Controller, t: float, q, v) -> np.ndarray:
+    return c.step(t, np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(c.model.nv))
+
+
+def model_torque(q, v, a) -> np.ndarray:
+    return rnea(MODEL, Workspace(MODEL), q.copy(), v.copy(), a.copy(), np.zeros(2))
+
+
+def following(law: ControlLaw) -> tuple[Controller, np.ndarray]:
+    """A controller in the middle of a motion, and the desired state there."""
+    c = controller(law)
+    c.hold(0.0, ZERO)
+    c.follow(0.0, [Waypoint(2.0, np.array([0.8, -0.6]), ZERO, ZERO)], 0.0)
+    return c, c.trajectory.at(0.9)
+
+
+def test_computed_torque_is_rnea_of_the_corrected_acceleration() -> None:
+    c, (q_d, v_d, a_d) = following(ControlLaw.computed_torque)
+    expected = model_torque(Q, V, a_d + 100.0 * (q_d - Q) + 20.0 * (v_d - V))
+    np.testing.assert_allclose(torque_of(c, 0.9, Q, V), expected, rtol=1e-12)
+
+
+def test_feedforward_pd_is_rnea_of_the_plan_plus_pd() -> None:
+    c, (q_d, v_d, a_d) = following(ControlLaw.feedforward_pd)
+    expected = np.clip(
+        model_torque(q_d, v_d, a_d) + 100.0 * (q_d - Q) + 20.0 * (v_d - V), -100.0, 100.0
+    )
+    np.testing.assert_allclose(torque_of(c, 0.9, Q, V), expected, rtol=1e-12)
+
+
+def test_gravity_compensation_is_gravity_and_damping() -> None:
+    c, _ = following(ControlLaw.gravity_compensation)
+    expected = gravity(MODEL, Workspace(MODEL), Q, np.zeros(2)) - 20.0 * V
+    np.testing.assert_allclose(torque_of(c, 0.9, Q, V), expected, rtol=1e-12)
+
+
+def test_pd_knows_no_model() -> None:
+    c, (q_d, v_d, _) = following(ControlLaw.pd)
+    expected = 100.0 * (q_d - Q) + 20.0 * (v_d - V)
+    np.testing.assert_allclose(torque_of(c, 0.9, Q, V), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("law", ControlLaw)
+def test_gravity_is_left_to_hardware_that_compensates_it(law: ControlLaw) -> None:
+    plain, relieved = controller(law), controller(law, hardware_compensates_gravity=True)
+    for c in (plain, relieved):
+        c.hold(0.0, Q)
+    difference = torque_of(plain, 0.1, Q, V) - torque_of(relieved, 0.1, Q, V)
+    expected = ZERO if law == ControlLaw.pd else gravity(MODEL, Workspace(MODEL), Q, np.zeros(2))
+    np.testing.assert_allclose(difference, expected, atol=1e-12)
+
+
+def test_at_rest_in_the_held_position_the_torque_is_gravity() -> None:
+    c = controller()
+    c.hold(0.0, Q)
+    g = gravity(MODEL, Workspace(MODEL), Q, np.zeros(2))
+    np.testing.assert_array_equal(torque_of(c, 0.0, Q, ZERO), g)
+    np.testing.assert_array_equal(torque_of(c, 5.0, Q, ZERO), g)
+    np.testing.assert_array_equal(c.holding_torque(Q, np.zeros(2)), g)
+
+
+def test_integral_adds_up_and_stops_at_its_clamp() -> None:
+    c = controller(ControlLaw.pd, p=0.0, d=0.0, i=2.0, i_clamp=0.05)
+    c.hold(0.0, ZERO)
+    error = np.array([-0.1, 0.2])
+    for k in range(1, 11):
+        tau = torque_of(c, 0.01 * k, error, ZERO)
+        np.testing.assert_allclose(tau, np.clip(-2.0 * error * 0.01 * k, -0.05, 0.05), rtol=1e-9)
+    for k in range(11, 400):
+        tau = torque_of(c, 0.01 * k, error, ZERO)
+    np.testing.assert_allclose(tau, [0.05, -0.05])
+    c.hold(5.0, error)
+    np.testing.assert_array_equal(torque_of(c, 5.0, error, ZERO), 0.0)
+
+
+def test_a_long_gap_or_a_step_back_does_not_wind_the_integral() -> None:
+    c = controller(ControlLaw.pd, p=0.0, d=0.0, i=1.0, i_clamp=1000.0)
+    c.hold(0.0, ZERO)
+    off = np.array([-1.0, -1.0])
+    np.testing.assert_allclose(torque_of(c, 1000.0, off, ZERO), 0.1)
+    np.testing.assert_allclose(torque_of(c, 500.0, off, ZERO), 0.1)
+
+
+def test_torque_stays_within_the_scaled_effort_limits() -> None:
+    c = controller(ControlLaw.pd, p=1e6, effort_limit_scale=0.3)
+    c.hold(0.0, ZERO)
+    np.testing.assert_allclose(torque_of(c, 0.1, [-1.0, 1.0], ZERO), [30.0, -30.0])
+    assert c.saturated
+    torque_of(c, 0.2, [0.0, 0.0], ZERO)
+    assert not c.saturated
+
+
+def test_zero_effort_limit_means_no_torque() -> None:
+    urdf = two_link_arm().replace('effort="100"', 'effort="0"')
+    with pytest.warns(UserWarning, match="effort"):
+        c = controller(model=RobotModel.from_urdf_string(urdf))
+    c.hold(0.0, Q)
+    np.testing.assert_array_equal(torque_of(c, 0.0, ZERO, V), 0.0)
+
+
+def test_continuous_joint_is_corrected_the_short_way_round() -> None:
+    urdf = robot(link("base"), link("wheel"), joint("j", "base", "wheel", "continuous", limit=""))
+    c = controller(ControlLaw.pd, p=1.0, d=0.0, model=RobotModel.from_urdf_string(urdf))
+    c.hold(0.0, np.array([3.0]))
+    assert torque_of(c, 0.0, [-3.0], [0.0])[0] == pytest.approx(6.0 - 2.0 * math.pi)
+    assert torque_of(c, 0.0, [3.0 + 20.0 * math.pi], [0.0])[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_gains_change_while_running() -> None:
+    c = controller(ControlLaw.pd, p=1.0, d=0.0)
+    c.hold(0.0, ZERO)
+    assert torque_of(c, 0.1, [-1.0, 0.0], ZERO)[0] == 1.0
+    c.settings = ControllerSettings(Gains.uniform(2, 3.0, 0.0), ControlLaw.pd)
+    assert torque_of(c, 0.2, [-1.0, 0.0], ZERO)[0] == 3.0
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("where", ["q", "v", "t"])
+def test_state_that_is_not_finite_is_refused_and_forgotten(bad: float, where: str) -> None:
+    c = controller(i=5.0)
+    c.hold(0.0, Q)
+    before = torque_of(c, 0.001, Q, V)
+    state = {"q": Q.copy(), "v": V.copy()}
+    t = 0.002
+    if where == "t":
+        t = bad
+    else:
+        state[where][1] = bad
+    tau = np.array([7.0, 8.0])
+    with pytest.raises(ControllerError, match=r"not finite.*elbow" if where != "t" else "not fin"):
+        c.step(t, state["q"], state["v"], tau)
+    np.testing.assert_array_equal(tau, [7.0, 8.0])
+    assert np.isfinite(torque_of(c, 0.002, Q, V)).all()
+    np.testing.assert_allclose(torque_of(c, 0.002, Q, V), before, rtol=0.01)
+
+
+def test_wrong_sizes_and_no_motion_are_refused() -> None:
+    c = controller()
+    with pytest.raises(ControllerError, match="hold"):
+        torque_of(c, 0.0, Q, V)
+    c.hold(0.0, Q)
+    with pytest.raises(ArgumentError, match="2 numbers"):
+        c.step(0.0, np.zeros(3), np.zeros(2), np.zeros(2))
+
+
+WRONG_SETTINGS = {
+    "too few gains": (ControllerSettings(Gains.uniform(3, 1.0, 1.0)), "2 joints"),
+    "negative": (ControllerSettings(Gains.uniform(2, -1.0, 1.0)), r"gains\.shoulder\.p is -1"),
+    "NaN": (ControllerSettings(Gains.uniform(2, 1.0, math.nan)), r"gains\.shoulder\.d is nan"),
+    "clamp": (ControllerSettings(Gains.uniform(2, 1, 1, 1, -1)), r"gains\.shoulder\.i_clamp_max"),
+    "scale 0": (ControllerSettings(Gains.uniform(2, 1, 1), effort_limit_scale=0.0), "above 0"),
+    "scale 2": (ControllerSettings(Gains.uniform(2, 1, 1), effort_limit_scale=2.0), "at most 1"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_SETTINGS)
+def test_wrong_settings_are_refused(name: str) -> None:
+    settings, words = WRONG_SETTINGS[name]
+    with pytest.raises(ControllerError, match=words):
+        Controller(MODEL, settings)
+
+
+REFUSED = {
+    "outside the limits": ([Waypoint(1.0, np.array([0.0, 4.0]))], 0.0, "'elbow' at 4 .* -3 to 3"),
+    "over already": ([Waypoint(1.0, ZERO)], -2.0, "ended 1.000 s ago"),
+    "at once": ([Waypoint(0.0, ZERO)], 0.0, "time is 0 s"),
+    "too fast to reach": ([Waypoint(0.01, np.array([0.0, 1.0]))], 0.0, "'elbow' would need 100"),
+    "too fast, later": (
+        [Waypoint(0.0, np.ones(2)), Waypoint(0.05, np.ones(2))],
+        0.0,
+        "'shoulder' would need 20",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_motion_leaves_the_old_one(name: str) -> None:
+    waypoints, start, words = REFUSED[name]
+    c = controller()
+    c.hold(0.0, ZERO)
+    before = c.trajectory
+    with pytest.raises(TrajectoryError, match=words):
+        c.follow(0.0, waypoints, start)
+    assert c.trajectory is before
+
+
+def test_motion_that_began_in_the_past_plays_its_remainder() -> None:
+    c = controller()
+    c.hold(0.0, ZERO)
+    points = [Waypoint(1.0, np.full(2, 0.1)), Waypoint(2.0, np.full(2, 0.2))]
+    c.follow(0.0, points, -1.5)
+    np.testing.assert_allclose(c.trajectory.at(0.0)[0], 0.0)
+    np.testing.assert_allclose(c.trajectory.at(0.5)[0], 0.2)
+    assert c.trajectory.end_time == 0.5
+
+
+def test_desired_motion_never_jumps_through_random_goals() -> None:
+    rng = np.random.default_rng(8)
+    c = controller()
+    c.hold(0.0, ZERO)
+    tau, previous = np.zeros(2), ZERO.copy()
+    for k in range(4000):
+        t = 0.001 * k
+        if k % 250 == 100:
+            goal = rng.uniform(-1, 1, 2)
+            c.follow(t, [Waypoint(1.0, goal, ZERO, ZERO)], t + rng.choice([0.0, 0.05, -0.1]))
+        c.step(t, previous, ZERO, tau)
+        assert np.abs(c.desired[0] - previous).max() < 0.01
+        previous = c.desired[0].copy()
+
+
+def test_closed_loop_decays_as_designed() -> None:
+    """e'' + 2 w e' + w^2 e = 0 for the whole arm, whatever its inertia: exact plant, fine steps."""
+    w, dt = 10.0, 1e-4
+    c = controller(p=w * w, d=2.0 * w)
+    c.hold(0.0, ZERO)
+    q, v = np.array([0.1, -0.1]), np.zeros(2)
+    ws, tau = Workspace(MODEL), np.zeros(2)
+    for k in range(3000):
+        c.step(k * dt, q, v, tau)
+        bias = rnea(MODEL, ws, q, v, ZERO, np.zeros(2))
+        rest = rnea(MODEL, ws, q, ZERO, ZERO, np.zeros(2))
+        mass = np.column_stack([rnea(MODEL, ws, q, ZERO, e, np.zeros(2)) - rest for e in np.eye(2)])
+        v = v + dt * np.linalg.solve(mass, tau - bias)
+        q = q + dt * v
+    t = 3000 * dt
+    expected = np.array([0.1, -0.1]) * (1.0 + w * t) * math.exp(-w * t)
+    np.testing.assert_allclose(q, expected, rtol=0.01)
