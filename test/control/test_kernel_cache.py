@@ -29,7 +29,9 @@ def test_change_in_another_file_is_not_served_from_the_cache(tmp_path: Path) -> 
 
     def run() -> float:
         command = [sys.executable, "-c", script, str(Path(__file__).parents[1])]
-        done = subprocess.run(command, env=environment, capture_output=True, check=True, text=True)
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, check=True, text=True
+        )
         return float(done.stdout)
 
     first = run()

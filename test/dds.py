@@ -1,0 +1,174 @@
+"""Real ROS nodes over DDS for the tests: a controller process, and a simulated arm in lockstep."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import rclpy
+import yaml
+from builtin_interfaces.msg import Duration
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rnea_control.simulation.run import run_in_lockstep
+from rnea_control.simulation.simulated_arm import SimulatedArm
+
+# Nothing below takes this long but for a machine that is badly overloaded, [s].
+PATIENCE = 90.0
+
+
+@contextmanager
+def ros(domain: int) -> Iterator[None]:
+    """rclpy in a domain of its own; child processes inherit it."""
+    os.environ["ROS_DOMAIN_ID"] = str(domain)
+    rclpy.init()
+    try:
+        yield
+    finally:
+        rclpy.try_shutdown()
+
+
+class Process:
+    """An executable of the package as a process of its own, its output in a file."""
+
+    def __init__(self, module: str, parameters: dict | None = None, *arguments: str) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.log = Path(self._folder.name) / "log"
+        command = [sys.executable, "-m", module, "--ros-args", *arguments]
+        if parameters is not None:
+            path = Path(self._folder.name) / "parameters.yaml"
+            path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
+            command += ["--params-file", str(path)]
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+
+    @property
+    def output(self) -> str:
+        return self.log.read_text()
+
+    def said(self, words: str) -> None:
+        """Waits until the process has printed these words."""
+        wait_for(lambda: words in self.output or self.process.poll() is not None)
+        assert words in self.output, self.output
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        """Sends a signal, and returns the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(timeout=20.0)
+        finally:
+            self.process.kill()
+            self.process.wait()
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stop()
+        self._folder.cleanup()
+
+
+def controller(parameters: dict | None, *arguments: str) -> Process:
+    return Process("rnea_control.node.executable", parameters, *arguments)
+
+
+def wait_for(condition: Callable[[], object], spin: Callable[[], object] | None = None) -> None:
+    """Waits until a condition holds; fails when it does not for long."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        if spin is None:
+            time.sleep(0.02)
+        else:
+            spin()
+
+
+class LockstepArm:
+    """A simulated arm in this process, stepped as the test says, and what it went through.
+
+    Attributes:
+        time: of each state, counted from the first one, [s].
+        q, torque: positions, and the torques that led there.
+    """
+
+    def __init__(self, **parameters: object) -> None:
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        overrides.append(Parameter("lockstep", value=True))
+        self.node = SimulatedArm(parameter_overrides=overrides)
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self.time: list[float] = []
+        self.q: list[np.ndarray] = []
+        self.v: list[np.ndarray] = []
+        self.torque: list[np.ndarray] = []
+        self.diagnostics: dict[str, str] = {}
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnose, 10)
+        self._publisher = self.node.create_publisher(
+            JointTrajectory, "rnea_controller/joint_trajectory", 1
+        )
+
+    def _diagnose(self, message: DiagnosticArray) -> None:
+        status = message.status[0]
+        self.diagnostics = {value.key: value.value for value in status.values}
+        self.diagnostics["message"] = status.message
+
+    def _observe(self, stamp: int) -> None:
+        self.time.append(1e-9 * stamp - self.node.period)
+        self.q.append(self.node.q)
+        self.v.append(self.node.v)
+        self.torque.append(self.node.torque.copy())
+
+    def run(self, ticks: int) -> None:
+        """Lets so many periods pass, each with the command that answers its state."""
+        end = self.node.ticks + ticks
+        deadline = time.monotonic() + PATIENCE
+
+        def running() -> bool:
+            assert time.monotonic() < deadline, "the controller does not answer"
+            return self.node.ticks < end
+
+        run_in_lockstep(self.node, self.executor, running, self._observe)
+
+    def spin(self) -> None:
+        self.executor.spin_once(timeout_sec=0.1)
+
+    def send(self, message: JointTrajectory) -> None:
+        """Publishes a trajectory once the controller listens."""
+        wait_for(lambda: self._publisher.get_subscription_count() > 0, self.spin)
+        self._publisher.publish(message)
+
+    def until_diagnosed(self, key: str, words: str) -> None:
+        """Waits, without a step, until the controller reports something."""
+        wait_for(lambda: words in self.diagnostics.get(key, ""), self.spin)
+
+    def destroy(self) -> None:
+        self.executor.shutdown()
+        self.node.destroy_node()
+
+
+def trajectory(joints: Sequence[str], points: Sequence, start: float = 0.0) -> JointTrajectory:
+    """A message; each point is (time, positions) with, optionally, velocities, accelerations."""
+    message = JointTrajectory(joint_names=list(joints))
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(round(1e9 * start), 10**9)
+    for seconds, *fields in points:
+        nanoseconds = round(1e9 * seconds)
+        point = JointTrajectoryPoint()
+        point.time_from_start = Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
+        names = ("positions", "velocities", "accelerations")
+        for name, values in zip(names, fields, strict=False):
+            setattr(point, name, array("d", values))
+        message.points.append(point)
+    return message

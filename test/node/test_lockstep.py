@@ -1,0 +1,97 @@
+"""The whole way, URDF to motor and back, over real DDS: controller process and arm in lockstep."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from dds import LockstepArm, controller, ros, trajectory
+from robots import PANDA_JOINTS
+
+from rnea_control.control import Trajectory, Waypoint
+
+START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8])
+GAINS = {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS}
+PARAMETERS = {"joints": list(PANDA_JOINTS), "gains": GAINS}
+FIRST_TICKS = 50
+LEAD = 0.2  # from the message to the start of the motion, [s]
+
+
+def waypoints() -> list[Waypoint]:
+    zero = np.zeros(7)
+    swing = np.array([0.5, 0.3, -0.5, 0.3, 0.5, -0.4, 0.5])
+    return [
+        Waypoint(1.0, START + swing, -0.3 * swing, zero),
+        Waypoint(2.0, START - swing, zero, zero),
+    ]
+
+
+def run(panda_urdf, **model_errors) -> tuple[np.ndarray, np.ndarray]:
+    """Tracking errors (n, 7) of one motion at 1 kHz, and the torques (n, 7)."""
+    initial = {
+        f"initial_positions.{joint}": float(q) for joint, q in zip(PANDA_JOINTS, START, strict=True)
+    }
+    with ros(81):
+        arm = LockstepArm(
+            urdf_file=str(panda_urdf), joints=list(PANDA_JOINTS), **initial, **model_errors
+        )
+        try:
+            with controller(PARAMETERS):
+                arm.run(FIRST_TICKS)
+                start = arm.time[-1] + arm.node.period + LEAD
+                points = [(p.time, p.position, p.velocity, p.acceleration) for p in waypoints()]
+                # The states' stamps start one period after zero.
+                arm.send(trajectory(PANDA_JOINTS, points, start + arm.node.period))
+                arm.until_diagnosed("motion", "following")
+                arm.run(round((LEAD + 2.8) / arm.node.period))
+        finally:
+            arm.destroy()
+    desired = Trajectory.hold(0.0, START).then(
+        [Waypoint(start + p.time, p.position, p.velocity, p.acceleration) for p in waypoints()],
+        0.0,
+        start,
+        np.zeros(7),
+    )
+    errors = np.array([desired.at(t)[0] for t in arm.time]) - np.array(arm.q)
+    return errors, np.array(arm.torque)
+
+
+def rms(errors: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(errors**2)))
+
+
+@pytest.fixture(scope="module")
+def exact(panda_urdf):
+    return run(panda_urdf)
+
+
+def test_exact_model_tracks_below_a_tenth_of_a_milliradian(exact) -> None:
+    errors, _ = exact
+    print(f"\nRMS error with the exact model: {1e3 * rms(errors):.6f} mrad")
+    assert rms(errors) < 1e-4
+    assert np.abs(errors).max() < 3e-4
+    assert np.abs(errors[-50:]).max() < 1e-6  # at rest at the end
+
+
+def test_every_run_gives_the_same_numbers(exact, panda_urdf) -> None:
+    digests = {
+        hashlib.sha256(np.concatenate(result).tobytes()).hexdigest()
+        for result in (exact, run(panda_urdf))
+    }
+    assert len(digests) == 1
+
+
+def test_masses_ten_percent_off(panda_urdf) -> None:
+    """The error stays bounded by what is missing: a tenth of the torque over the stiffness."""
+    errors, _ = run(panda_urdf, mass_scale=1.1)
+    print(f"\nRMS error with masses 10 % off: {1e3 * rms(errors):.3f} mrad")
+    assert 1e-4 < rms(errors) < 0.01
+    assert np.abs(errors).max() < 0.03
+
+
+def test_torque_does_not_jump(exact) -> None:
+    _, torque = exact
+    holding = torque[1 : FIRST_TICKS - 1]
+    np.testing.assert_allclose(holding, np.broadcast_to(holding[0], holding.shape), atol=1e-3)
+    assert np.abs(np.diff(torque[1:], axis=0)).max() < 1.0
