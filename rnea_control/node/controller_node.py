@@ -7,12 +7,16 @@ the first one, so that simulated and real time need no difference in code.
 from __future__ import annotations
 
 import time
+import traceback
 import warnings
 from array import array
+from collections.abc import Callable
+from functools import wraps
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
@@ -45,6 +49,20 @@ DIAGNOSTICS_PERIOD = 1.0
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
+def _logged(transition: Callable) -> Callable:
+    """Decorator: logs what a transition raises; rclpy goes into its error state without a word."""
+
+    @wraps(transition)
+    def logging_transition(node: ControllerNode, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except Exception:
+            node.get_logger().fatal(f"{transition.__name__} failed:\n{traceback.format_exc()}")
+            raise
+
+    return logging_transition
+
+
 class ControllerNode(LifecycleNode):
     """The managed node `rnea_controller`; its parameters are in `node/parameters.py`."""
 
@@ -58,6 +76,7 @@ class ControllerNode(LifecycleNode):
         self.controller: Controller | None = None
         self.statistics = LatencyStatistics()
         self.ticks = 0
+        self.trajectories_received = 0
         self.fault = ""
         self._description = ""
         self.parameters = NodeParameters(
@@ -90,9 +109,9 @@ class ControllerNode(LifecycleNode):
         if self.trigger_configure() == SUCCESS:
             self.trigger_activate()
 
-    # Lifecycle. rclpy turns an exception in a transition into a silent error state: every fault is
-    # logged here.
+    # Lifecycle.
 
+    @_logged
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         try:
             self._configure()
@@ -105,25 +124,30 @@ class ControllerNode(LifecycleNode):
         self.fault = ""
         return SUCCESS
 
+    @_logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self.now = None
         self.active = True
         self.get_logger().info("active: waiting for joint_states to hold the measured position")
         return SUCCESS
 
+    @_logged
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._stop()
         return SUCCESS
 
+    @_logged
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._release()
         return SUCCESS
 
+    @_logged
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._stop()
         self._release()
         return SUCCESS
 
+    @_logged
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._stop()
         self._release()
@@ -165,13 +189,16 @@ class ControllerNode(LifecycleNode):
         # published.
         self._command = Float64MultiArray(data=array("d", bytes(8 * model.nv)))
         self._torque = np.frombuffer(self._command.data)
-        self._command_publisher = self.create_publisher(
-            Float64MultiArray,
-            parameters["command_topic"],
-            QoSProfile(
-                depth=1, reliability=ReliabilityPolicy[parameters["command_reliability"].upper()]
-            ),
-        )
+        reliability = ReliabilityPolicy[parameters["command_reliability"].upper()]
+        topic = parameters["command_topic"]
+        try:
+            self._command_publisher = self.create_publisher(
+                Float64MultiArray, topic, QoSProfile(depth=1, reliability=reliability)
+            )
+        except InvalidTopicNameException as error:
+            raise ParameterError(
+                f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
+            ) from error
         self._entities = [
             self._command_publisher,
             self.create_subscription(JointState, "joint_states", self._tick, STATES),
@@ -251,6 +278,7 @@ class ControllerNode(LifecycleNode):
     # Everything beside the tick.
 
     def _receive_trajectory(self, message: JointTrajectory) -> None:
+        self.trajectories_received += 1
         try:
             if not self.active or self.now is None:
                 raise TrajectoryError(

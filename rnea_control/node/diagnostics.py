@@ -17,7 +17,10 @@ def diagnostics(node: ControllerNode) -> DiagnosticArray:
         name=f"{node.get_fully_qualified_name().lstrip('/')}: control loop",
         hardware_id=node.get_name(),
     )
-    values: dict[str, str] = {"ticks": str(node.ticks)}
+    values: dict[str, str] = {
+        "ticks": str(node.ticks),
+        "trajectories received": str(node.trajectories_received),
+    }
     controller = node.controller
     if node.fault:
         status.level, status.message = DiagnosticStatus.ERROR, node.fault

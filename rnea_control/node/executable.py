@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from rclpy._rclpy_pybind11 import RCLError
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor, SingleThreadedExecutor
 
 from rnea_control.node.controller_node import ControllerNode
 from rnea_control.ros.process import ros_process
@@ -20,18 +20,23 @@ def main() -> int:
         node = ControllerNode()
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        node.autostart()
-        while running():
-            try:
-                executor.spin_once(timeout_sec=LONGEST_WAIT)
-            except RCLError as error:
-                # rclpy lets a lifecycle request that does not fit the state escape from the
-                # service.
-                node.get_logger().error(f"request refused: {error}")
-        if node.active:
-            node.trigger_deactivate()
-        node.destroy_node()
+        try:
+            node.autostart()
+            while running():
+                _spin_once(executor, node)
+        finally:  # whatever happened: the hardware keeps the last command
+            if node.active:
+                node.trigger_deactivate()
+            node.destroy_node()
     return 0
+
+
+def _spin_once(executor: Executor, node: ControllerNode) -> None:
+    try:
+        executor.spin_once(timeout_sec=LONGEST_WAIT)
+    except RCLError as error:
+        # rclpy lets a lifecycle request that does not fit the state escape from its service.
+        node.get_logger().error(f"request refused: {error}")
 
 
 if __name__ == "__main__":

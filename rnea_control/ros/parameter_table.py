@@ -145,7 +145,7 @@ _CONVERSIONS: dict[Any, Callable[[Any], Any]] = {
     int: _exactly(int),
     float: _number,
     str: _exactly(str),
-    list[str]: _list_of(_exactly(str)),
+    list[str]: _list_of(lambda value: value if type(value) is str and value else None),
     list[float]: _list_of(_number),
 }
 
@@ -154,6 +154,6 @@ _TYPE_WORDS = {
     int: "a whole number",
     float: "a number",
     str: "a text",
-    list[str]: "a list of texts",
+    list[str]: "a list of texts, none empty",
     list[float]: "a list of numbers",
 }

@@ -40,14 +40,12 @@ class ModelErrors:
     joint_damping: float = 0.0
 
 
-# Bounds and balance change only what MuJoCo would refuse: moving links without inertia, impossible
-# inertias.
+# The bounds change only what MuJoCo would refuse: moving links without inertia.
 _COMPILER = {
     "fusestatic": "true",
     "discardvisual": "true",
     "boundmass": "1e-9",
     "boundinertia": "1e-12",
-    "balanceinertia": "true",
 }
 
 
@@ -85,6 +83,7 @@ def urdf_for_mujoco(
         elif joint.get("type") != "fixed":
             placed = read_joint(parsed[name], model.source)
             _fix(joint, *placed.placement_at(locked_positions.get(name, 0.0)))
+    _mend_inertias(robot)
     _scale_masses(robot, errors.mass_scale)
     _add_payload(robot, model, errors)
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", _COMPILER)
@@ -97,6 +96,25 @@ def _fix(joint: ET.Element, rotation: np.ndarray, translation: np.ndarray) -> No
         for element in joint.findall(tag):
             joint.remove(element)
     ET.SubElement(joint, "origin", xyz=_text(translation), rpy=_text(rpy_from_rotation(rotation)))
+
+
+def _mend_inertias(robot: ET.Element) -> None:
+    """Replaces inertias that no real body has, which MuJoCo refuses, by the nearest that one could."""
+    names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    upper = np.triu_indices(3)
+    for element in robot.iter("inertia"):
+        inertia = np.zeros((3, 3))
+        inertia[upper] = [float(element.get(name, "0")) for name in names]
+        inertia += np.triu(inertia, 1).T
+        trace = np.trace(inertia)
+        moments, axes = np.linalg.eigh(0.5 * trace * np.eye(3) - inertia)
+        least = 1e-9 * abs(trace)
+        if moments[0] >= 0.0 or trace == 0.0:
+            continue
+        second_moment = axes @ np.diag(np.maximum(moments, least)) @ axes.T
+        mended = np.trace(second_moment) * np.eye(3) - second_moment
+        for name, value in zip(names, mended[upper], strict=True):
+            element.set(name, repr(float(value)))
 
 
 def _scale_masses(robot: ET.Element, factor: float) -> None:

@@ -1,0 +1,445 @@
+"""The controller node over real DDS: what it takes, what it refuses, and that it goes on."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import rclpy
+from dds import ros, trajectory, wait_for
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from robots import two_link_arm
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+
+from rnea_control.dynamics import Workspace, gravity
+from rnea_control.model import RobotModel
+from rnea_control.node.controller_node import ControllerNode
+from rnea_control.node.diagnostics import diagnostics
+
+JOINTS = ["shoulder", "elbow"]
+GOOD = {
+    "joints": JOINTS,
+    "robot_description": two_link_arm(),
+    **{
+        f"gains.{joint}.{gain}": value
+        for joint in JOINTS
+        for gain, value in (("p", 100), ("d", 20.0))
+    },
+}
+Q = np.array([0.3, -0.4])
+MODEL = RobotModel.from_urdf_string(two_link_arm())
+GRAVITY = gravity(MODEL, Workspace(MODEL), Q, np.zeros(2))
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def context() -> Iterator[None]:
+    with ros(82):
+        yield
+
+
+class Bench:
+    """A controller node and a peer that speaks for the robot, in one executor."""
+
+    def __init__(self, start: bool = True, namespace: str = "", **parameters: object) -> None:
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        self.node = ControllerNode(parameter_overrides=overrides, namespace=namespace)
+        self.peer = rclpy.create_node("peer", namespace=namespace)
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self.executor.add_node(self.peer)
+        self.commands: list[np.ndarray] = []
+        self.states = self.peer.create_publisher(JointState, "joint_states", LATCHED)
+        self.motions = self.peer.create_publisher(
+            JointTrajectory, "rnea_controller/joint_trajectory", 10
+        )
+        self.peer.create_subscription(
+            Float64MultiArray, "effort_controller/commands", self._command, 10
+        )
+        self.time = 1000.0
+        if start:
+            self.node.autostart()
+            assert self.node.active, self.node.fault
+            wait_for(
+                lambda: (
+                    self.states.get_subscription_count()
+                    and self.motions.get_subscription_count()
+                    and self.node.count_subscribers("effort_controller/commands")
+                ),
+                self.spin,
+            )
+
+    def _command(self, message: Float64MultiArray) -> None:
+        self.commands.append(np.array(message.data))
+
+    def spin(self) -> None:
+        self.executor.spin_once(timeout_sec=0.02)
+
+    def state(self, q=Q, v=(0.0, 0.0), names=JOINTS, stamp: float | None = None) -> None:
+        """Publishes one state, 1 ms after the last."""
+        self.time = self.time + 0.001 if stamp is None else stamp
+        message = JointState(name=list(names))
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(
+            round(self.time * 1e9), 10**9
+        )
+        message.position, message.velocity = array("d", q), array("d", v)
+        self.states.publish(message)
+
+    def answer(self, *arguments, **keywords) -> np.ndarray:
+        """The command that answers a state."""
+        count = len(self.commands)
+        self.state(*arguments, **keywords)
+        wait_for(lambda: len(self.commands) > count, self.spin)
+        return self.commands[-1]
+
+    def no_answer(self, *arguments, **keywords) -> str:
+        """The fault that the node reports over a state; no command may come."""
+        count = len(self.commands)
+        self.node.fault = ""
+        self.state(*arguments, **keywords)
+        wait_for(lambda: self.node.fault, self.spin)
+        for _ in range(5):
+            self.spin()
+        assert len(self.commands) == count
+        return self.node.fault
+
+    def send(self, message: JointTrajectory) -> bool:
+        """Sends a trajectory; whether it changed the motion."""
+        before, seen = self.node.controller.trajectory, self.node.trajectories_received
+        self.motions.publish(message)
+        wait_for(lambda: self.node.trajectories_received > seen, self.spin)
+        return self.node.controller.trajectory is not before
+
+    def destroy(self) -> None:
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.peer.destroy_node()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench(**GOOD)
+    yield bench
+    bench.destroy()
+
+
+def test_holds_the_measured_position_at_first(bench: Bench) -> None:
+    np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
+    np.testing.assert_allclose(bench.node.controller.trajectory.at(0.0)[0], Q)
+
+
+def test_jumbled_joint_order_and_foreign_joints(bench: Bench) -> None:
+    bench.answer()
+    expected = bench.answer([0.31, -0.42], [0.1, 0.2])
+    names = ["finger", "elbow", "wheel", "shoulder"]
+    q, v = [9.0, -0.42, math.nan, 0.31], [9.0, 0.2, math.nan, 0.1]
+    np.testing.assert_allclose(bench.answer(q, v, names), expected, rtol=1e-12)
+    names = ["elbow", "shoulder"]  # the list of names may change
+    np.testing.assert_allclose(bench.answer([-0.42, 0.31], [0.2, 0.1], names), expected, rtol=1e-12)
+
+
+BAD_STATES = {
+    "missing joint": (([0.1], [0.0], ["shoulder"]), "lacks elbow of `joints`; it has shoulder"),
+    "no names": (([], [], []), "lacks shoulder, elbow .* it has no names"),
+    "name twice": (
+        ([0.1, 0.2, 0.3], [0, 0, 0], ["shoulder", "elbow", "elbow"]),
+        "names a joint twice",
+    ),
+    "empty velocity": (([0.1, 0.2], [], JOINTS), "has 0 velocity values for 2 names"),
+    "short position": (([0.1], [0.0, 0.0], JOINTS), "has 1 position values for 2 names"),
+    "NaN position": (([0.1, math.nan], [0.0, 0.0], JOINTS), "joint 'elbow' has position nan"),
+    "infinite velocity": (([0.1, 0.2], [math.inf, 0.0], JOINTS), "joint 'shoulder' .* inf"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_STATES)
+def test_bad_state_gets_no_answer_and_the_next_good_one_does(bench: Bench, name: str) -> None:
+    state, words = BAD_STATES[name]
+    bench.answer()
+    assert re.search(words, bench.no_answer(*state))
+    np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
+    assert bench.node.fault == ""
+
+
+def test_bad_first_state_is_not_held(bench: Bench) -> None:
+    bench.no_answer([math.nan, 0.0])
+    np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
+
+
+ZERO, GOAL = [0.0, 0.0], [0.5, -0.5]
+BAD_TRAJECTORIES = {
+    "no points": trajectory(JOINTS, []),
+    "no joints": trajectory([], [(1.0, [])]),
+    "unknown joint": trajectory(["shoulder", "wrist"], [(1.0, GOAL)]),
+    "missing joint": trajectory(["shoulder"], [(1.0, [0.5])]),
+    "extra joint": trajectory([*JOINTS, "wrist"], [(1.0, [*GOAL, 0.0])]),
+    "joint twice": trajectory([*JOINTS, "elbow"], [(1.0, [*GOAL, 0.0])]),
+    "no positions": trajectory(JOINTS, [(1.0, [], ZERO)]),
+    "short positions": trajectory(JOINTS, [(1.0, [0.5])]),
+    "long velocities": trajectory(JOINTS, [(1.0, GOAL, [0.0, 0.0, 0.0])]),
+    "NaN": trajectory(JOINTS, [(1.0, [0.5, math.nan])]),
+    "infinite velocity": trajectory(JOINTS, [(1.0, GOAL, [math.inf, 0.0]), (2.0, GOAL, ZERO)]),
+    "times that fall": trajectory(JOINTS, [(2.0, GOAL), (1.0, GOAL)]),
+    "times that repeat": trajectory(JOINTS, [(1.0, GOAL), (1.0, ZERO)]),
+    "time zero": trajectory(JOINTS, [(0.0, GOAL)]),
+    "beyond a limit": trajectory(JOINTS, [(1.0, [0.5, 4.0])]),
+    "moving at the end": trajectory(JOINTS, [(1.0, GOAL, [0.1, 0.0])]),
+    "over already": trajectory(JOINTS, [(1.0, GOAL)], start=900.0),
+    "a leap": trajectory(JOINTS, [(0.001, GOAL)]),
+}
+
+
+def test_bad_trajectories_are_refused_and_the_arm_holds(bench: Bench) -> None:
+    bench.answer()
+    for name, message in BAD_TRAJECTORIES.items():
+        assert not bench.send(message), name
+        np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
+    assert bench.send(trajectory(JOINTS, [(1.0, GOAL, ZERO)]))
+
+
+def test_negative_time_from_start_is_refused(bench: Bench) -> None:
+    bench.answer()
+    message = trajectory(JOINTS, [(1.0, GOAL), (2.0, GOAL)])
+    message.points[0].time_from_start.sec = -3
+    message.points[1].time_from_start.sec = -2
+    assert not bench.send(message)
+
+
+def test_effort_in_a_trajectory_is_refused(bench: Bench) -> None:
+    bench.answer()
+    message = trajectory(JOINTS, [(1.0, GOAL)])
+    message.points[0].effort = array("d", ZERO)
+    assert not bench.send(message)
+
+
+def test_trajectory_in_another_joint_order_is_followed(bench: Bench) -> None:
+    bench.answer()
+    start = bench.time
+    assert bench.send(trajectory(["elbow", "shoulder"], [(0.05, [-0.45, 0.33], ZERO)]))
+    for _ in range(60):
+        bench.answer()
+    np.testing.assert_allclose(bench.node.controller.desired[0], [0.33, -0.45], rtol=1e-12)
+    assert bench.time - start == pytest.approx(0.06)
+
+
+def test_trajectory_with_a_stamp_starts_then(bench: Bench) -> None:
+    bench.answer()
+    assert bench.send(trajectory(JOINTS, [(0.01, [0.31, -0.4], ZERO)], start=bench.time + 0.02))
+    for _ in range(19):
+        bench.answer()
+    np.testing.assert_allclose(bench.node.controller.desired[0], Q)
+    for _ in range(15):
+        bench.answer()
+    np.testing.assert_allclose(bench.node.controller.desired[0], [0.31, -0.4])
+
+
+def test_new_trajectory_replaces_the_old_without_a_jump(bench: Bench) -> None:
+    bench.answer()
+    assert bench.send(trajectory(JOINTS, [(0.1, [0.4, -0.3], ZERO)]))
+    previous = Q
+    for k in range(60):
+        if k == 30:
+            assert bench.send(trajectory(JOINTS, [(0.1, [0.2, -0.4], ZERO)]))
+        bench.answer()
+        desired = bench.node.controller.desired[0].copy()
+        assert np.abs(desired - previous).max() < 0.003
+        previous = desired
+
+
+def test_gap_in_time_drops_the_motion(bench: Bench) -> None:
+    bench.answer()
+    assert bench.send(trajectory(JOINTS, [(1.0, GOAL, ZERO)]))
+    bench.answer()
+    moved = Q + 0.01
+    expected = gravity(MODEL, Workspace(MODEL), moved, np.zeros(2))
+    tau = bench.answer(moved, stamp=bench.time + 0.5)
+    np.testing.assert_allclose(tau, expected, rtol=1e-12)
+    np.testing.assert_allclose(bench.node.controller.desired[0], moved)
+
+
+def test_time_that_goes_back_drops_the_motion(bench: Bench) -> None:
+    bench.answer()
+    assert bench.send(trajectory(JOINTS, [(1.0, GOAL, ZERO)]))
+    bench.answer()
+    tau = bench.answer(stamp=5.0)
+    np.testing.assert_allclose(tau, GRAVITY, rtol=1e-12)
+    np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
+
+
+def test_states_without_a_stamp_are_timed_by_the_node(bench: Bench) -> None:
+    np.testing.assert_allclose(bench.answer(stamp=0.0), GRAVITY, rtol=1e-12)
+    np.testing.assert_allclose(bench.answer(stamp=0.0), GRAVITY, rtol=1e-12)
+    assert 0.0 < bench.node.now < 100.0
+
+
+def test_diagnostics_say_what_is_wrong(bench: Bench) -> None:
+    assert diagnostics(bench.node).status[0].message == "waiting for joint_states"
+    bench.answer()
+    status = diagnostics(bench.node).status[0]
+    assert status.message == "in control"
+    values = {value.key: value.value for value in status.values}
+    assert values["motion"] == "holding" and values["ticks"] == "1"
+    bench.no_answer([math.nan, 0.0])
+    assert "position nan" in diagnostics(bench.node).status[0].message
+    bench.answer()
+    bench.node._received_at -= 1.0
+    assert "no joint_states for 1" in diagnostics(bench.node).status[0].message
+
+
+# Lifecycle and start.
+
+
+def test_lifecycle_there_and_back(bench: Bench) -> None:
+    bench.answer()
+    bench.node.trigger_deactivate()
+    wait_for(lambda: len(bench.commands) == 2, bench.spin)
+    np.testing.assert_allclose(bench.commands[-1], GRAVITY, rtol=1e-12)
+    bench.state()
+    for _ in range(10):
+        bench.spin()
+    assert len(bench.commands) == 2  # inactive: no command
+    bench.node.trigger_activate()
+    moved = Q + 0.1
+    expected = gravity(MODEL, Workspace(MODEL), moved, np.zeros(2))
+    np.testing.assert_allclose(bench.answer(moved), expected, rtol=1e-12)  # holds where it is now
+    count = len(bench.commands)
+    bench.node.trigger_deactivate()
+    wait_for(lambda: len(bench.commands) > count, bench.spin)
+    assert bench.node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
+    assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    bench.node.trigger_activate()
+    wait_for(bench.states.get_subscription_count, bench.spin)
+    np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
+    bench.node.trigger_shutdown()
+    wait_for(lambda: np.allclose(bench.commands[-1], GRAVITY), bench.spin)
+
+
+def test_description_by_topic() -> None:
+    bench = Bench(start=False, **{**GOOD, "robot_description": ""})
+    try:
+        bench.node.autostart()
+        assert not bench.node.active
+        publisher = bench.peer.create_publisher(String, "robot_description", LATCHED)
+        publisher.publish(String(data=two_link_arm()))
+        wait_for(lambda: bench.node.active, bench.spin)
+        wait_for(bench.states.get_subscription_count, bench.spin)
+    finally:
+        bench.destroy()
+
+
+def test_without_autostart_nothing_happens_by_itself() -> None:
+    bench = Bench(start=False, **GOOD, autostart=False)
+    try:
+        bench.node.autostart()
+        assert bench.node.controller is None
+        assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+        assert not bench.node.active
+    finally:
+        bench.destroy()
+
+
+def test_namespace_and_best_effort() -> None:
+    bench = Bench(start=False, namespace="left", **GOOD, command_reliability="best_effort")
+    try:
+        bench.node.autostart()
+        (info,) = bench.node.get_publishers_info_by_topic("/left/effort_controller/commands")
+        assert info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+        assert bench.node.get_subscriptions_info_by_topic("/left/joint_states")
+    finally:
+        bench.destroy()
+
+
+WRONG_PARAMETERS = {
+    "no joints": ({"joints": None}, "'joints' is not set; it must be a list of texts"),
+    "empty joints": ({"joints": [""]}, "'joints' is .*none empty"),
+    "joint not in the URDF": (
+        {"joints": ["shoulder", "wrist"], "gains.wrist.p": 1.0, "gains.wrist.d": 1.0},
+        "no joint 'wrist', which `joints` names; it has shoulder, elbow",
+    ),
+    "joint twice": ({"joints": ["elbow", "elbow"]}, "twice"),
+    "joints not a list": ({"joints": "shoulder"}, "'joints' is 'shoulder'; it must be a list"),
+    "no gain": ({"gains.elbow.p": None}, "'gains.elbow.p' is not set"),
+    "negative gain": ({"gains.elbow.p": -1.0}, "'gains.elbow.p' is -1.0; it must be .* at least 0"),
+    "gain in words": (
+        {"gains.elbow.d": "stiff"},
+        "'gains.elbow.d' is 'stiff'; it must be",
+    ),
+    "NaN gain": ({"gains.elbow.d": math.nan}, "'gains.elbow.d' is nan"),
+    "true for a gain": ({"gains.elbow.d": True}, "'gains.elbow.d' is True"),
+    "unknown law": (
+        {"control_law": "magic"},
+        "'control_law' is 'magic'; it must be one of computed_torque, feedforward_pd",
+    ),
+    "scale too large": ({"effort_limit_scale": 1.5}, "'effort_limit_scale' is 1.5; .* at most 1"),
+    "scale zero": ({"effort_limit_scale": 0.0}, "'effort_limit_scale' is 0.0; .* above 0"),
+    "gravity of two": ({"gravity": [0.0, 1.0]}, "'gravity' .* 3 numbers"),
+    "timeout": ({"joint_state_timeout": 0.0}, "'joint_state_timeout' is 0.0"),
+    "reliability": ({"command_reliability": "maybe"}, "'command_reliability' is 'maybe'"),
+    "not a URDF": ({"robot_description": "hello"}, "robot_description: this is not well-formed"),
+    "broken URDF": (
+        {"robot_description": two_link_arm().replace('value="2.0"', 'value="-2.0"')},
+        "link 'upper': <mass value> is -2",
+    ),
+    "locked joint that is not there": (
+        {"locked_positions.finger": 0.1},
+        "`locked_positions` names 'finger'",
+    ),
+    "locked in words": ({"locked_positions.finger": "open"}, "'locked_positions.finger' is 'open'"),
+    "bad topic": ({"command_topic": "no spaces please"}, "'command_topic' is 'no spaces please'"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_PARAMETERS)
+def test_wrong_parameter_stops_configure_with_its_name(name: str) -> None:
+    changes, words = WRONG_PARAMETERS[name]
+    parameters = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
+    bench = Bench(start=False, **parameters)
+    try:
+        bench.node.autostart()
+        assert not bench.node.active
+        assert re.search(words, bench.node.fault), bench.node.fault
+        for parameter, value in GOOD.items():  # mended by `ros2 param set`, it configures
+            bench.node.set_parameters([Parameter(parameter, value=value)])
+        if changes.keys() <= GOOD.keys():
+            assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    finally:
+        bench.destroy()
+
+
+def test_unknown_parameter_is_found() -> None:
+    bench = Bench(start=False, **GOOD, **{"gain.elbow.p": 1.0, "gains.wrist.p": 1.0})
+    try:
+        assert bench.node.parameters.unknown() == ["gain.elbow.p", "gains.wrist.p"]
+    finally:
+        bench.destroy()
+
+
+def test_parameters_while_active(bench: Bench) -> None:
+    bench.answer()
+
+    def set_parameter(name: str, value: object) -> str:
+        (result,) = bench.node.set_parameters([Parameter(name, value=value)])
+        return "" if result.successful else result.reason
+
+    off = Q + np.array([0.01, 0.0])
+    soft = bench.answer(off)
+    assert set_parameter("gains.shoulder.p", 300) == ""  # a whole number will do
+    stiff = bench.answer(off)
+    assert stiff[0] < soft[0] - 0.1
+    assert "'gains.shoulder.p' is -1.0; it must be" in set_parameter("gains.shoulder.p", -1.0)
+    np.testing.assert_allclose(bench.answer(off), stiff, rtol=1e-12)
+    assert "cannot change while the node is active" in set_parameter("control_law", "pd")
+    assert "'gravity'" in set_parameter("gravity", [0.0])
+    assert set_parameter("gravity", [0.0, 0.0, 0.0]) == ""
+    np.testing.assert_allclose(bench.answer(Q), 0.0, atol=1e-12)
+    assert set_parameter("effort_limit_scale", 0.01) == ""
+    assert np.abs(bench.answer(Q + 1.0)).max() <= 1.0

@@ -1,0 +1,89 @@
+"""The executable: signals, requests that do not fit, files that cannot be read."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from dds import LockstepArm, controller, ros, wait_for
+from lifecycle_msgs.srv import ChangeState
+from robots import two_link_arm
+
+from rnea_control.dynamics import Workspace, gravity
+
+JOINTS = ["shoulder", "elbow"]
+PARAMETERS = {"joints": JOINTS, "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS}}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def context() -> Iterator[None]:
+    with ros(83):
+        yield
+
+
+@pytest.fixture
+def arm() -> Iterator[LockstepArm]:
+    start = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
+    arm = LockstepArm(robot_description=two_link_arm(), **start)
+    yield arm
+    arm.destroy()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_leaves_a_holding_torque_and_status_zero(arm: LockstepArm, number: int) -> None:
+    with controller(PARAMETERS) as process:
+        arm.run(20)
+        received = arm.node.commands_received
+        assert process.stop(number) == 0, process.output
+        wait_for(lambda: arm.node.commands_received > received, arm.spin)
+        assert "Traceback" not in process.output
+    model = arm.node.model
+    expected = gravity(model, Workspace(model), arm.node.q, np.zeros(2))
+    command = arm.node.effort_controller.limited(arm.node.q, arm.node.v)
+    np.testing.assert_allclose(command, expected, rtol=1e-6)
+
+
+def test_request_that_does_not_fit_the_state_does_no_harm(arm: LockstepArm) -> None:
+    client = arm.node.create_client(ChangeState, "rnea_controller/change_state")
+    with controller(PARAMETERS) as process:
+        arm.run(5)
+        assert client.wait_for_service(timeout_sec=30.0)
+        for transition in (1, 3, 42):  # configure, activate, nonsense; it is active already
+            request = ChangeState.Request()
+            request.transition.id = transition
+            client.call_async(request)
+        process.said("request refused")
+        arm.run(5)
+        assert process.process.poll() is None
+
+
+def test_waiting_is_said() -> None:
+    with controller(PARAMETERS) as process:
+        process.said("waiting for the topic robot_description")
+        process.said("still waiting for the topic robot_description")
+        assert process.stop() == 0
+
+
+def test_wrong_yaml_value_is_said_and_the_node_stays() -> None:
+    parameters = {**PARAMETERS, "robot_description": two_link_arm(), "control_law": "magic"}
+    with controller(parameters) as process:
+        process.said("not configured: parameter 'control_law' is 'magic'; it must be one of")
+        assert process.process.poll() is None
+        assert process.stop() == 0
+
+
+def test_misspelt_parameter_is_said() -> None:
+    parameters = {**PARAMETERS, "robot_description": two_link_arm(), "contol_law": "pd"}
+    with controller(parameters) as process:
+        process.said("parameter 'contol_law' is not known and has no effect; is it misspelt?")
+
+
+def test_yaml_that_is_none_is_said(tmp_path) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_text("rnea_controller:\n  ros__parameters:\n    joints: [a, b\n  x: }")
+    with controller(None, "--params-file", str(path)) as process:
+        assert process.process.wait(timeout=60.0) == 1
+        assert "broken.yaml" in process.output
+        assert "Traceback" not in process.output

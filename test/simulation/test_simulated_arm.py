@@ -1,0 +1,203 @@
+"""The simulated arm as a ROS node: what it publishes and takes, and how it starts."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import rclpy
+from dds import Process, ros, wait_for
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from robots import robot, two_link_arm
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+from rnea_control.exceptions import RneaControlError
+from rnea_control.simulation.run import run_in_real_time
+from rnea_control.simulation.simulated_arm import SimulatedArm
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def context() -> Iterator[None]:
+    with ros(84):
+        yield
+
+
+class Bench:
+    """A simulated arm and a peer that listens to it."""
+
+    def __init__(self, **parameters: object) -> None:
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        self.arm = SimulatedArm(parameter_overrides=overrides)
+        self.peer = rclpy.create_node("peer")
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.arm)
+        self.executor.add_node(self.peer)
+        self.states: list[JointState] = []
+        self.peer.create_subscription(JointState, "joint_states", self.states.append, 10)
+        self.commands = self.peer.create_publisher(
+            Float64MultiArray, "effort_controller/commands", 10
+        )
+        wait_for(self.commands.get_subscription_count, self.spin)
+
+    def spin(self) -> None:
+        self.executor.spin_once(timeout_sec=0.02)
+
+    def command(self, *values: float) -> None:
+        received = self.arm.commands_received
+        self.commands.publish(Float64MultiArray(data=array("d", values)))
+        wait_for(lambda: self.arm.commands_received > received, self.spin)
+
+    def state(self) -> JointState:
+        count = len(self.states)
+        self.arm.publish_state()
+        wait_for(lambda: len(self.states) > count, self.spin)
+        return self.states[-1]
+
+    def destroy(self) -> None:
+        self.executor.shutdown()
+        self.arm.destroy_node()
+        self.peer.destroy_node()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench(robot_description=two_link_arm(), **{"initial_positions.elbow": 0.5})
+    yield bench
+    bench.destroy()
+
+
+def test_topics_have_the_qos_of_ros2_control(bench: Bench) -> None:
+    (states,) = bench.arm.get_publishers_info_by_topic("/joint_states")
+    assert states.qos_profile.reliability == ReliabilityPolicy.RELIABLE
+    assert states.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL
+    (commands,) = bench.arm.get_subscriptions_info_by_topic("/effort_controller/commands")
+    assert commands.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    assert commands.qos_profile.durability == DurabilityPolicy.VOLATILE
+
+
+def test_state_message(bench: Bench) -> None:
+    state = bench.state()
+    assert state.name == ["shoulder", "elbow"]
+    assert state.header.frame_id == "base_link"
+    assert list(state.position) == [0.0, 0.5]
+    assert list(state.velocity) == list(state.effort) == [0.0, 0.0]
+
+
+def test_description_is_latched(bench: Bench) -> None:
+    received = []
+    bench.peer.create_subscription(String, "robot_description", received.append, LATCHED)
+    wait_for(lambda: received, bench.spin)
+    assert received[0].data == two_link_arm()
+
+
+def test_brakes_hold_until_the_first_command(bench: Bench) -> None:
+    for _ in range(100):
+        bench.arm.advance()
+    assert list(bench.state().position) == [0.0, 0.5]
+    bench.command(0.0, 0.0)
+    for _ in range(100):
+        bench.arm.advance()
+    assert bench.state().position[0] > 0.01  # it falls
+
+
+def test_commands_act_and_show_in_effort(bench: Bench) -> None:
+    bench.command(3.0, -4.0)
+    bench.arm.advance()
+    assert list(bench.state().effort) == [3.0, -4.0]
+    bench.command(1e9, 0.0)
+    bench.arm.advance()
+    assert list(bench.state().effort) == [100.0, 0.0]
+
+
+def test_wrong_length_deactivates_until_asked(bench: Bench) -> None:
+    bench.command(3.0, -4.0)
+    bench.command(1.0)
+    bench.command(5.0, 5.0)
+    bench.arm.advance()
+    assert list(bench.arm.torque) == [3.0, -4.0]
+    client = bench.peer.create_client(Trigger, "rnea_simulated_arm/activate_effort_controller")
+    assert client.wait_for_service(timeout_sec=30.0)
+    future = client.call_async(Trigger.Request())
+    wait_for(future.done, bench.spin)
+    bench.command(5.0, 6.0)
+    bench.arm.advance()
+    assert list(bench.arm.torque) == [5.0, 6.0]
+
+
+def test_clock_and_stamps_tell_simulated_time() -> None:
+    bench = Bench(robot_description=two_link_arm(), publish_clock=True, rate=100.0)
+    try:
+        clocks: list[Clock] = []
+        bench.peer.create_subscription(Clock, "/clock", clocks.append, 10)
+        wait_for(lambda: bench.arm.count_subscribers("/clock"), bench.spin)
+        wait_for(lambda: bench.arm.publish_state() and clocks, bench.spin)
+        bench.arm.advance()
+        assert bench.arm.publish_state() == 20_000_000
+        wait_for(lambda: clocks[-1].clock.nanosec == 20_000_000, bench.spin)
+        wait_for(lambda: bench.states[-1].header.stamp.nanosec == 20_000_000, bench.spin)
+    finally:
+        bench.destroy()
+
+
+def test_real_time_stamps_are_a_period_apart(bench: Bench) -> None:
+    stamps: list[int] = []
+    run_in_real_time(bench.arm, bench.executor, lambda: len(stamps) < 50, stamps.append)
+    steps = np.diff(stamps)
+    assert np.median(steps) == 1_000_000
+    assert (steps >= 999_999).all()
+
+
+WRONG = {
+    "no description": ({}, "'urdf_file' is not set"),
+    "no file": ({"urdf_file": "/no/such.urdf"}, "'urdf_file' is '/no/such.urdf', which cannot be"),
+    "not a URDF": ({"robot_description": "hello"}, "not well-formed XML"),
+    "nothing moves": (
+        {"robot_description": robot('<link name="a"/>')},
+        "no joint that moves",
+    ),
+    "unknown joint": (
+        {"robot_description": two_link_arm(), "joints": ["wrist"]},
+        "no joint 'wrist'",
+    ),
+    "rate 0": ({"robot_description": two_link_arm(), "rate": 0.0}, "'rate' is 0.0; it must be"),
+    "negative payload": (
+        {"robot_description": two_link_arm(), "payload_mass": -1.0},
+        "'payload_mass' is -1.0",
+    ),
+    "initial position": (
+        {"robot_description": two_link_arm(), "initial_positions.elbow": 9.0},
+        "initial_positions.elbow is 9.0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_parameter_is_named(name: str) -> None:
+    parameters, words = WRONG[name]
+    overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+    with pytest.raises(RneaControlError, match=words):
+        SimulatedArm(parameter_overrides=overrides)
+
+
+def test_executable_says_what_is_wrong_and_ends_with_status_one() -> None:
+    with Process("rnea_control.simulation.executable", {"urdf_file": "/no/such.urdf"}) as process:
+        assert process.process.wait(timeout=60.0) == 1
+        assert "'/no/such.urdf'" in process.output
+        assert "Traceback" not in process.output
+
+
+def test_executable_runs_and_ends_on_a_signal() -> None:
+    parameters = {"robot_description": two_link_arm()}
+    with Process("rnea_control.simulation.executable", parameters) as process:
+        process.said("simulating 'two_link_arm' with 2 joints at 1000 Hz, in real time")
+        assert process.stop() == 0
+        assert "Traceback" not in process.output
