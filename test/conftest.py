@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -14,7 +15,8 @@ os.environ.setdefault("ROS_DOMAIN_ID", "73")
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
 
-sys.path.insert(0, str(Path(__file__).parent))  # for robots.py and dds.py
+# For robots.py and dds.py beside this file, and for the counting of allocations.
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmark")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,6 +29,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "slow" in item.keywords:
             item.add_marker(pytest.mark.skip(reason="takes minutes; run with --slow"))
+
+
+_REPORT: list[str] = []
+
+
+@pytest.fixture(scope="session")
+def report() -> Callable[[str], None]:
+    """Takes lines that are printed at the end of the run."""
+    return _REPORT.append
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _REPORT:
+        terminalreporter.section("figures")
+        for line in _REPORT:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

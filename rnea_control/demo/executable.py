@@ -16,7 +16,7 @@ from rnea_control.control import ControlLaw
 from rnea_control.demo.picture import draw
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot, load_robot
-from rnea_control.demo.run import run
+from rnea_control.demo.run import BANDWIDTH, run
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModelWarning
 from rnea_control.ros.process import ros_process
@@ -30,15 +30,14 @@ def main() -> int:
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     try:
         robot = load_robot(arguments.robot)
-        for warning in robot.model.warnings:
-            console.print(f"[yellow]{warning}")
+        _print_introduction(console, robot)
         with ros_process(["--ros-args", "--log-level", "error"]) as running:
             recordings = [
                 _run(robot, law, arguments.rate, running, console)
                 for law in (ControlLaw.computed_torque, ControlLaw.pd)
             ]
     except RneaControlError as error:
-        console.print(f"[red]{error}")
+        console.print(str(error), style="red", markup=False)
         return 1
     console.print(_table(robot, *recordings))
     _print_summary(console, *recordings)
@@ -46,6 +45,18 @@ def main() -> int:
     draw(path, robot.model, *recordings)
     console.print(f"Picture: {path}")
     return 0
+
+
+def _print_introduction(console: Console, robot: DemoRobot) -> None:
+    for warning in robot.model.warnings:
+        text = warning.replace(robot.model.source, Path(robot.model.source).name)
+        console.print(text, style="yellow", markup=False)
+    console.print(
+        f"{robot.name}: {robot.model.nv} joints, moved for {robot.waypoints[-1].time:g} s in real "
+        "time by the controller, a process of its own, over ROS 2. First with the RNEA "
+        f"(computed torque), then by PD alone. Both are tuned to {BANDWIDTH:g} rad/s; PD takes each "
+        "joint's own inertia for that, and knows neither gravity nor the other joints."
+    )
 
 
 def _arguments() -> argparse.Namespace:

@@ -99,7 +99,7 @@ def _fix(joint: ET.Element, rotation: np.ndarray, translation: np.ndarray) -> No
 
 
 def _mend_inertias(robot: ET.Element) -> None:
-    """Replaces inertias that no real body has, which MuJoCo refuses, by the nearest that one could."""
+    """Replaces inertias that no real body has, which MuJoCo refuses, by the nearest real ones."""
     names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     upper = np.triu_indices(3)
     for element in robot.iter("inertia"):

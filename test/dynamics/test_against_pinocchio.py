@@ -66,7 +66,7 @@ def test_robot(path: Path) -> None:
         pytest.skip(LEFT_OUT[path.name])
     model = load_quietly(path)
     if model.nv == 0:
-        pytest.skip("no joint of the robot moves")
+        pytest.skip("no joint moves")
     peer = Pinocchio(path, model)
     assert peer.model.nv == model.nv
     ws = Workspace(model)
@@ -96,10 +96,16 @@ def test_external_forces(name: str) -> None:
     assert_agree(tau, peer.rnea(q, v, a, theirs))
 
 
-def test_how_many_robots() -> None:
+def test_how_many_robots(report) -> None:
     """Says how many robots were compared, and fails if robots go missing unnoticed."""
-    compared = [path for path in ROBOTS if path.name not in LEFT_OUT]
-    print(f"\n{len(compared)} of {len(ROBOTS)} robots of example-robot-data agree with Pinocchio;")
+    still = [path.stem for path in ROBOTS if path.name not in LEFT_OUT and not moves(path)]
+    compared = len(ROBOTS) - len(LEFT_OUT) - len(still)
+    report(f"rnea agrees with Pinocchio on {compared} of the {len(ROBOTS)} example robots")
     for name, reason in LEFT_OUT.items():
-        print(f"  left out: {name}: {reason}")
-    assert len(compared) >= 68
+        report(f"  left out: {name}: {reason}")
+    report(f"  left out: {', '.join(still)}: no joint moves")
+    assert compared >= 66
+
+
+def moves(path: Path) -> bool:
+    return load_quietly(path).nv > 0

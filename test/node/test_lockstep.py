@@ -66,9 +66,9 @@ def exact(panda_urdf):
     return run(panda_urdf)
 
 
-def test_exact_model_tracks_below_a_tenth_of_a_milliradian(exact) -> None:
+def test_exact_model_tracks_below_a_tenth_of_a_milliradian(exact, report) -> None:
     errors, _ = exact
-    print(f"\nRMS error with the exact model: {1e3 * rms(errors):.6f} mrad")
+    report(f"lockstep, exact model: RMS error {1e3 * rms(errors):.6f} mrad (must be below 0.1)")
     assert rms(errors) < 1e-4
     assert np.abs(errors).max() < 3e-4
     assert np.abs(errors[-50:]).max() < 1e-6  # at rest at the end
@@ -82,10 +82,10 @@ def test_every_run_gives_the_same_numbers(exact, panda_urdf) -> None:
     assert len(digests) == 1
 
 
-def test_masses_ten_percent_off(panda_urdf) -> None:
+def test_masses_ten_percent_off(panda_urdf, report) -> None:
     """The error stays bounded by what is missing: a tenth of the torque over the stiffness."""
     errors, _ = run(panda_urdf, mass_scale=1.1)
-    print(f"\nRMS error with masses 10 % off: {1e3 * rms(errors):.3f} mrad")
+    report(f"lockstep, masses 10 % off: RMS error {1e3 * rms(errors):.6f} mrad (must be below 10)")
     assert 1e-4 < rms(errors) < 0.01
     assert np.abs(errors).max() < 0.03
 

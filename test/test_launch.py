@@ -1,0 +1,110 @@
+"""The launch files, run by the real launch wherever it can be imported."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI; part of a ROS 2 workspace")
+
+import rclpy
+from ament_index_python.packages import get_package_prefix, get_package_share_directory
+from dds import ros, wait_for
+from diagnostic_msgs.msg import DiagnosticArray
+
+SHARE = Path(get_package_share_directory("rnea_control"))
+
+# What `ros2 launch FILE name:=value ...` does.
+LAUNCH = """
+import sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+source = PythonLaunchDescriptionSource(sys.argv[1])
+arguments = [argument.split(":=", 1) for argument in sys.argv[2:]]
+service = LaunchService()
+included = IncludeLaunchDescription(source, launch_arguments=arguments)
+service.include_launch_description(LaunchDescription([included]))
+sys.exit(service.run())
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def executables() -> Iterator[None]:
+    """pip puts executables into bin, colcon into lib/rnea_control, where launch looks."""
+    folder = Path(get_package_prefix("rnea_control")) / "lib" / "rnea_control"
+    links = []
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("rnea_controller", "rnea_simulated_arm"):
+        link = folder / name
+        if not link.exists():
+            link.symlink_to(Path(sys.prefix) / "bin" / name)
+            links.append(link)
+    with ros(85):
+        yield
+    for link in links:
+        link.unlink()
+
+
+def launched(tmp_path: Path, launch_file: str, arguments: list[str], name: str, words: str) -> str:
+    """Launches until the diagnostics of a node say some words, ends as Ctrl-C does; the output."""
+    seen: dict[str, str] = {}
+    node = rclpy.create_node("listener")
+    node.create_subscription(
+        DiagnosticArray,
+        "/diagnostics",
+        lambda message: seen.update({s.name: s.message for s in message.status}),
+        10,
+    )
+    command = [sys.executable, "-c", LAUNCH, str(SHARE / "launch" / launch_file), *arguments]
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        wait_for(
+            lambda: seen.get(name) == words or process.poll() is not None,
+            lambda: rclpy.spin_once(node, timeout_sec=0.1),
+        )
+        assert seen.get(name) == words, log.read_text()
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)  # the terminal signals the whole group
+        status = process.wait(timeout=30.0)
+        node.destroy_node()
+    assert status == 0, log.read_text()
+    return log.read_text()
+
+
+@pytest.mark.parametrize("use_sim_time", ["false", "true"])
+def test_simulation(tmp_path: Path, use_sim_time: str) -> None:
+    output = launched(
+        tmp_path,
+        "simulation.launch.py",
+        ["namespace:=arm1", f"use_sim_time:={use_sim_time}"],
+        "arm1/rnea_controller: control loop",
+        "in control",
+    )
+    assert output.count("process has finished cleanly") == 2, output
+    assert "Traceback" not in output
+
+
+def test_arm_without_a_robot_waits(tmp_path: Path) -> None:
+    output = launched(
+        tmp_path,
+        "arm.launch.py",
+        [
+            f"parameters:={SHARE / 'config' / 'rnea_controller.yaml'}",
+            f"robot_description:={(SHARE / 'urdf' / 'seven_axis_arm.urdf').read_text()}",
+        ],
+        "rnea_controller: control loop",
+        "waiting for joint_states",
+    )
+    assert output.count("process has finished cleanly") == 1, output
