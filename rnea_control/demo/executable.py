@@ -54,8 +54,8 @@ def _print_introduction(console: Console, robot: DemoRobot) -> None:
     console.print(
         f"{robot.name}: {robot.model.nv} joints, moved for {robot.waypoints[-1].time:g} s in real "
         "time by the controller, a process of its own, over ROS 2. First with the RNEA "
-        f"(computed torque), then by PD alone. Both are tuned to {BANDWIDTH:g} rad/s; PD takes each "
-        "joint's own inertia for that, and knows neither gravity nor the other joints."
+        f"(computed torque), then by PD alone. Both are tuned to {BANDWIDTH:g} rad/s; PD takes "
+        "each joint's own inertia for that, and knows neither gravity nor the other joints."
     )
 
 

@@ -28,8 +28,8 @@ def draw(path: Path, model: RobotModel, model_based: Recording, baseline: Record
     (position, torque), (error_pd, error_model) = axes
     ratio = baseline.total_rms / model_based.total_rms
     figure.suptitle(
-        f"{model.name}: the same motion under PD and under RNEA computed torque, "
-        f"{ratio:.0f} times closer",
+        f"{model.name}: the same motion under PD and, {ratio:.0f} times closer, under RNEA "
+        "computed torque",
         fontsize=14,
     )
     for j, (name, color) in enumerate(zip(model.joint_names, colors, strict=True)):

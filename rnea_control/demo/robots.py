@@ -82,7 +82,7 @@ def load_robot(robot: str) -> DemoRobot:
         model = RobotModel.from_urdf_file(path, moving)
     if model.nv == 0:
         raise RneaControlError(f"{path}: the robot has no joint that moves")
-    start = np.array(READY[name]) if name in READY else _middle(model)
+    start = np.array(READY[name]) if name in READY else _easy_posture(model)
     swing = SWING
     while True:
         waypoints = _waypoints(model, start, swing)
@@ -108,9 +108,13 @@ def mass_matrix_diagonal(model: RobotModel, q: FloatArray) -> FloatArray:
     )
 
 
-def _middle(model: RobotModel) -> FloatArray:
+def _easy_posture(model: RobotModel) -> FloatArray:
+    """The middle of the limits, or zero where that is nearer to hanging at rest."""
     middle = 0.5 * (model.lower + model.upper)
-    return np.where(np.isfinite(middle), middle, 0.0)
+    middle = np.where(np.isfinite(middle), middle, 0.0)
+    inside = 0.9 * (model.upper - middle)
+    zero = np.clip(np.zeros(model.nq), middle - inside, middle + inside)
+    return min(middle, zero, key=lambda q: _limit_share(model, q, [Waypoint(1.0, q)])[0])
 
 
 def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypoint]:

@@ -48,16 +48,15 @@ class Parameter:
         """What values are allowed, in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        words = _TYPE_WORDS[self.type]
-        if self.length:
-            words = f"{self.length} numbers"
+        words = f"{self.length} numbers" if self.length else _TYPE_WORDS[self.type]
+        bounds = []
         if self.above > -math.inf:
-            words += f" above {self.above:g}"
+            bounds.append(f"above {self.above:g}")
         if self.at_least > -math.inf:
-            words += f" of at least {self.at_least:g}"
+            bounds.append(f"at least {self.at_least:g}")
         if self.at_most < math.inf:
-            words += f" and at most {self.at_most:g}"
-        return words
+            bounds.append(f"at most {self.at_most:g}")
+        return ", ".join([words, " and ".join(bounds)]) if bounds else words
 
     def check(self, name: str, value: Any) -> Any:
         """The value in its proper type.
@@ -102,17 +101,22 @@ def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Param
     return parameters
 
 
-def markdown(table: Iterable[Parameter]) -> str:
-    """The table as Markdown, for the documentation."""
-    lines = [
-        "| parameter | default | allowed | unit | while active | meaning |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+def markdown(table: Iterable[Parameter], live: bool = True) -> str:
+    """The table as Markdown, for the documentation.
+
+    Args:
+        table: the parameters.
+        live: whether to say which may change while the node is active.
+    """
+    rows = [["parameter", "default", "allowed", "unit", "while active", "meaning"], ["---"] * 6]
     for p in table:
         default = "**must be set**" if p.default is None else f"`{_yaml(p.default)}`"
-        live = "yes" if p.live else "no"
-        lines.append(f"| `{p.name}` | {default} | {p.allowed} | {p.unit} | {live} | {p.meaning} |")
-    return "\n".join(lines) + "\n"
+        may_change = "yes" if p.live else "no"
+        rows.append([f"`{p.name}`", default, p.allowed, p.unit, may_change, p.meaning])
+    if not live:
+        for row in rows:
+            del row[4]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _yaml(value: Any) -> str:

@@ -1,8 +1,11 @@
-"""The parameters of the simulated arm, each declared here and nowhere else."""
+"""The parameters of the simulated arm, each declared here and nowhere else.
+
+`python -m rnea_control.simulation.parameters` prints their table in `docs/simulated_arm.md`.
+"""
 
 from __future__ import annotations
 
-from rnea_control.ros.parameter_table import Parameter
+from rnea_control.ros.parameter_table import Parameter, markdown
 
 PARAMETERS = (
     Parameter("robot_description", str, "", "URDF text of the robot; it wins over `urdf_file`"),
@@ -78,3 +81,7 @@ LOCKED_POSITION = Parameter(
     "where a joint is locked that is not in `joints`",
     "rad or m",
 )
+
+
+if __name__ == "__main__":
+    print(markdown((*PARAMETERS, INITIAL_POSITION, LOCKED_POSITION), live=False), end="")
