@@ -40,6 +40,9 @@ class ModelErrors:
     joint_damping: float = 0.0
 
 
+# Below this a moment of inertia is lost in the rounding of its URDF, [kg m^2].
+LEAST_INERTIA = 1e-12
+
 # The bounds change only what MuJoCo would refuse: moving links without inertia.
 _COMPILER = {
     "fusestatic": "true",
@@ -106,11 +109,11 @@ def _mend_inertias(robot: ET.Element) -> None:
         inertia = np.zeros((3, 3))
         inertia[upper] = [float(element.get(name, "0")) for name in names]
         inertia += np.triu(inertia, 1).T
-        trace = np.trace(inertia)
-        moments, axes = np.linalg.eigh(0.5 * trace * np.eye(3) - inertia)
-        least = 1e-9 * abs(trace)
-        if moments[0] >= 0.0 or trace == 0.0:
+        moments, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+        smallest_principal = moments[0] + moments[1]
+        if not inertia.any() or (moments[0] >= 0.0 and smallest_principal > LEAST_INERTIA):
             continue
+        least = 1e-9 * np.abs(moments).max() + LEAST_INERTIA
         second_moment = axes @ np.diag(np.maximum(moments, least)) @ axes.T
         mended = np.trace(second_moment) * np.eye(3) - second_moment
         for name, value in zip(names, mended[upper], strict=True):
