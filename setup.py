@@ -23,6 +23,7 @@ setup(
         "urdf-parser-py>=0.0.4",
         "mujoco>=3.2",
         "matplotlib>=3.5",
+        "PyYAML>=5.4",
         "rich>=10",
     ],
     extras_require={

@@ -6,12 +6,10 @@ The robot's own launch file starts controller_manager, joint_state_broadcaster,
 robot_state_publisher and a ForwardCommandController on effort interfaces.
 """
 
-from launch.actions import DeclareLaunchArgument
-from launch.substitutions import LaunchConfiguration
+from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
 
-from launch import LaunchDescription
+from launch import LaunchContext, LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -23,23 +21,30 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(
             "robot_description",
             default_value="",
-            description="URDF text; if empty, the topic robot_description is waited for",
+            description="URDF text; if empty, the YAML's, else the topic robot_description",
         ),
         DeclareLaunchArgument(
-            "use_sim_time", default_value="false", description="true for a robot in Gazebo"
+            "use_sim_time",
+            default_value="",
+            description="true for a robot in Gazebo; if empty, what the YAML says",
         ),
     ]
-    overrides = {
-        "robot_description": ParameterValue(
-            LaunchConfiguration("robot_description"), value_type=str
-        ),
-        "use_sim_time": ParameterValue(LaunchConfiguration("use_sim_time"), value_type=bool),
-    }
-    controller = Node(
-        package="rnea_control",
-        executable="rnea_controller",
-        namespace=LaunchConfiguration("namespace"),
-        output="screen",
-        parameters=[LaunchConfiguration("parameters"), overrides],
-    )
-    return LaunchDescription([*arguments, controller])
+    return LaunchDescription([*arguments, OpaqueFunction(function=_controller)])
+
+
+def _controller(context: LaunchContext) -> list[Node]:
+    given = context.launch_configurations
+    overrides = {}
+    if given["robot_description"]:
+        overrides["robot_description"] = given["robot_description"]
+    if given["use_sim_time"]:
+        overrides["use_sim_time"] = given["use_sim_time"].lower() == "true"
+    return [
+        Node(
+            package="rnea_control",
+            executable="rnea_controller",
+            namespace=given["namespace"],
+            output="screen",
+            parameters=[given["parameters"], overrides],
+        )
+    ]

@@ -19,18 +19,6 @@ os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmark")]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="also run what takes minutes")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow"):
-        return
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="takes minutes; run with --slow"))
-
-
 _REPORT: list[str] = []
 
 

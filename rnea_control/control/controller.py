@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rnea_control.control import law as layout
-from rnea_control.control.law import control_torque, update_feedback
+from rnea_control.control.law import ControlLaw, control_torque, update_feedback
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.control.trajectory import Trajectory, Waypoint, check_waypoints, sample
 from rnea_control.dynamics import Workspace, gravity
@@ -21,10 +21,16 @@ from rnea_control.model import RobotModel
 LONGEST_INTEGRATION_STEP = 0.1
 
 # What a tick reports.
-_OK, _SATURATED, _BAD_STATE, _BAD_SIZE = range(4)
+_OK, _SATURATED, _BAD_STATE, _BAD_TORQUE, _BAD_SIZE = range(5)
 
-# Entries of the clock array.
+# Entries of the progress array.
 _LAST_TIME, _SEGMENT = range(2)
+
+# How long a smooth stop takes, [s].
+STOPPING_TIME = 0.5
+
+# Cubics and quintics through waypoints at a planner's velocity limit go beyond it by a little.
+VELOCITY_TOLERANCE = 1.1
 
 
 class Controller:
@@ -48,7 +54,7 @@ class Controller:
         self._continuous = model.continuous
         self._settings_array = np.zeros((layout.SETTINGS_ROWS, model.nv))
         self._state = np.zeros((layout.STATE_ROWS, model.nv))
-        self._clock = np.full(2, math.nan)
+        self._progress = np.full(2, math.nan)
         self._trajectory: Trajectory | None = None
         self.saturated = False
         self.settings = settings
@@ -89,20 +95,44 @@ class Controller:
         """q_d - q of the last step, shape (nv,); a view."""
         return self._state[layout.POSITION_ERROR]
 
-    def hold(self, t: float, q: FloatArray) -> None:
-        """Drops any motion and holds position `q`, shape (nv,), from `t` on, with integral 0."""
+    def hold(self, t: float, q: FloatArray, keep_integral: bool = False) -> None:
+        """Drops any motion and holds position `q`, shape (nv,), from `t` on.
+
+        Args:
+            t: the time now, [s].
+            q: the position, [rad] or [m].
+            keep_integral: whether the integral stays, as for an arm that it holds up; else it is 0.
+        """
+        if np.shape(q) != (self.model.nv,):
+            raise ArgumentError(f"q is of shape {np.shape(q)}; it must be ({self.model.nv},)")
+        integral = self._state[layout.INTEGRAL].copy()
         self._trajectory = Trajectory.hold(t, q)
         self._state[:] = 0.0
         self._state[layout.DESIRED_POSITION] = q
-        self._clock[_LAST_TIME] = t
-        self._clock[_SEGMENT] = 0.0
+        if keep_integral:
+            self._state[layout.INTEGRAL] = integral
+        self._progress[_LAST_TIME] = t
+        self._progress[_SEGMENT] = 0.0
+
+    def is_moving(self, t: float) -> bool:
+        """Whether the motion is not over at time `t`."""
+        return t < self.trajectory.end_time
+
+    def halt(self, t: float) -> None:
+        """Replaces the motion by a smooth stop, from the desired state at time `t` on."""
+        position, velocity, _ = self.trajectory.at(t)
+        rest = np.zeros(self.model.nv)
+        end = position + 0.5 * STOPPING_TIME * velocity
+        stop = Waypoint(t + STOPPING_TIME, end, rest, rest)
+        self._set_trajectory(self.trajectory.then([stop], t, t, rest))
 
     def follow(self, t: float, waypoints: Sequence[Waypoint], start: float) -> None:
         """Replaces the motion from `start` on by one through `waypoints`; until then the old motion
         goes on.
 
-        The new motion begins in the desired state that the old one has at that time, so it begins
-        without a jump.
+        The new motion begins in the desired state that the old one has at that time. Points that
+        have only positions are joined by lines, as joint_trajectory_controller does: there the
+        velocity steps.
 
         Args:
             t: the time now, [s].
@@ -115,8 +145,15 @@ class Controller:
                 motion that is over; a first point that cannot be reached within the velocity
                 limits. The motion stays as it was.
         """
+        if self.settings.control_law == ControlLaw.gravity_compensation:
+            raise TrajectoryError(
+                "under gravity_compensation the arm follows the hand, not trajectories; choose "
+                "another "
+                "control_law"
+            )
         check_waypoints(waypoints, self.model.joint_names)
-        self._check_position_limits(waypoints)
+        begin = max(start, t)
+        self._check_position_limits([point for point in waypoints if start + point.time > begin])
         end = start + waypoints[-1].time
         if waypoints[-1].time <= 0.0:
             raise TrajectoryError(
@@ -132,10 +169,9 @@ class Controller:
             Waypoint(start + point.time, point.position, point.velocity, point.acceleration)
             for point in waypoints
         ]
-        joined = self.trajectory.then(absolute, t, max(start, t), self._continuous)
-        self._check_first_segment(joined, max(start, t))
-        self._trajectory = joined
-        self._clock[_SEGMENT] = 0.0
+        joined = self.trajectory.then(absolute, t, begin, self._continuous)
+        self._check_velocity_limits(joined, begin)
+        self._set_trajectory(joined)
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
         """The torques for the state measured at time `t`. Performs no allocation.
@@ -152,21 +188,27 @@ class Controller:
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
         trajectory = self.trajectory
-        outcome = _step(
-            self.model._bodies,
-            self.workspace._memory,
-            trajectory.starts,
-            trajectory.coefficients,
-            self._settings_array,
-            self._state,
-            self._clock,
-            self._law,
-            self._hardware_adds_gravity,
-            t,
-            q,
-            v,
-            tau,
-        )
+        try:
+            outcome = _step(
+                self.model._bodies,
+                self.workspace._memory,
+                trajectory.starts,
+                trajectory.coefficients,
+                self._settings_array,
+                self._state,
+                self._progress,
+                self._law,
+                self._hardware_adds_gravity,
+                t,
+                q,
+                v,
+                tau,
+            )
+        except TypeError as error:
+            raise ArgumentError(
+                "q, v and tau must each be a C-contiguous float64 array of shape "
+                f"({self.model.nv},)"
+            ) from error
         if outcome > _SATURATED:
             raise self._refusal(outcome, t, q, v)
         self.saturated = outcome == _SATURATED
@@ -186,31 +228,33 @@ class Controller:
         limit = self._settings_array[layout.EFFORT_LIMIT]
         return np.clip(tau, -limit, limit, out=tau)
 
+    def _set_trajectory(self, trajectory: Trajectory) -> None:
+        self._trajectory = trajectory
+        self._progress[_SEGMENT] = 0.0
+
     def _check_position_limits(self, waypoints: Sequence[Waypoint]) -> None:
         lower, upper = self.model.lower, self.model.upper
-        for i, waypoint in enumerate(waypoints):
+        for waypoint in waypoints:
             outside = np.flatnonzero((waypoint.position < lower) | (waypoint.position > upper))
             if outside.size:
                 j = outside[0]
                 raise TrajectoryError(
-                    f"point {i}: joint {self.model.joint_names[j]!r} at {waypoint.position[j]:g} "
-                    "is outside its "
-                    f"limits {lower[j]:g} to {upper[j]:g}"
+                    f"the point at {waypoint.time:g} s: joint {self.model.joint_names[j]!r} at "
+                    f"{waypoint.position[j]:g} is outside its limits {lower[j]:g} to {upper[j]:g}"
                 )
 
-    def _check_first_segment(self, trajectory: Trajectory, start: float) -> None:
-        """The way to the first waypoint is nobody's plan: it must not be a leap."""
-        end = trajectory.starts[np.searchsorted(trajectory.starts, start, side="right")]
-        times = np.linspace(start, end, 33)[:-1]
-        speed = np.max([np.abs(trajectory.at(time)[1]) for time in times], axis=0)
+    def _check_velocity_limits(self, trajectory: Trajectory, begin: float) -> None:
+        """Refuses leaps, most often to a first point that is not where the arm is."""
+        speed = trajectory.largest_speeds(begin)
         limit = np.where(self.model.velocity_limit > 0.0, self.model.velocity_limit, math.inf)
-        if (speed > limit).any():
-            j = int(np.argmax(speed / limit))
+        if (speed > VELOCITY_TOLERANCE * limit).any():
+            segment, j = np.unravel_index(np.argmax(speed / limit), speed.shape)
             raise TrajectoryError(
-                f"joint {self.model.joint_names[j]!r} would need {speed[j]:.3g} rad/s or m/s "
-                f"(limit {limit[j]:g}) to get "
-                f"from its present desired state to the first point ahead, {end - start:.3g} s "
-                "away; give it more time"
+                f"joint {self.model.joint_names[j]!r} would move at {speed[segment, j]:.3g} rad/s "
+                "or "
+                f"m/s on its way to point {segment} of those ahead; its limit is {limit[j]:g}. "
+                "Give "
+                "it more time"
             )
 
     def _refusal(self, outcome: int, t: float, q: FloatArray, v: FloatArray) -> Exception:
@@ -220,6 +264,12 @@ class Controller:
                 f"{q.shape}, {v.shape}"
             )
         names = self.model.joint_names
+        if outcome == _BAD_TORQUE:
+            return ControllerError(
+                f"the torque for the state measured at t = {t} s is not finite; are its positions "
+                "and "
+                "velocities in rad and rad/s, and the gains in their units?"
+            )
         bad = [name for name, x, y in zip(names, q, v, strict=True) if not math.isfinite(x + y)]
         return ControllerError(
             f"the measured state at t = {t} s is not finite"
@@ -239,7 +289,7 @@ def _step(
     coefficients: FloatArray,
     settings: FloatArray,
     state: FloatArray,
-    clock: FloatArray,
+    progress: FloatArray,
     law: int,
     hardware_adds_gravity: bool,
     t: float,
@@ -253,14 +303,14 @@ def _step(
     for j in range(nv):
         if not (math.isfinite(q[j]) and math.isfinite(v[j]) and math.isfinite(t)):
             return _BAD_STATE
-    dt = min(max(t - clock[_LAST_TIME], 0.0), LONGEST_INTEGRATION_STEP)
-    clock[_LAST_TIME] = t
-    clock[_SEGMENT] = sample(starts, coefficients, int(clock[_SEGMENT]), t, state)
+    dt = min(max(t - progress[_LAST_TIME], 0.0), LONGEST_INTEGRATION_STEP)
+    progress[_LAST_TIME] = t
+    progress[_SEGMENT] = sample(starts, coefficients, int(progress[_SEGMENT]), t, state)
     update_feedback(settings, state, q, v, dt)
     control_torque(bodies, memory, settings, state, law, hardware_adds_gravity, q, v)
     for j in range(nv):
         if not math.isfinite(state[layout.TORQUE, j]):
-            return _BAD_STATE
+            return _BAD_TORQUE
     outcome = _OK
     for j in range(nv):
         limit = settings[layout.EFFORT_LIMIT, j]

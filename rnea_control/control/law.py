@@ -60,6 +60,8 @@ def update_feedback(
             e -= 2.0 * math.pi * math.floor(e / (2.0 * math.pi) + 0.5)
         de = state[DESIRED_VELOCITY, j] - v[j]
         integral = state[INTEGRAL, j] + settings[I_GAIN, j] * e * dt
+        if settings[I_GAIN, j] == 0.0:
+            integral -= dt * integral  # switched off while running: fades within seconds
         integral = min(max(integral, settings[I_CLAMP_MIN, j]), settings[I_CLAMP_MAX, j])
         state[POSITION_ERROR, j] = e
         state[VELOCITY_ERROR, j] = de

@@ -89,6 +89,18 @@ class Trajectory:
         _sample(self.starts, self.coefficients, np.zeros(1, dtype=np.int64), time, desired)
         return desired
 
+    def largest_speeds(self, begin: float) -> FloatArray:
+        """The largest speed of each joint in each segment that starts at `begin` or later.
+
+        Shape (segments, nv), without the rest at the end; found at points an eighth of a segment
+        apart.
+        """
+        first = int(np.searchsorted(self.starts, begin, side="left"))
+        s = np.diff(self.starts[first:])[:, None, None] * np.linspace(0.0, 1.0, 9)[None, :, None]
+        c = self.coefficients[first:-1, None, :, :]
+        powers = [k * c[..., k] * s ** (k - 1) for k in range(1, COEFFICIENTS)]
+        return np.abs(sum(powers)).max(axis=1)
+
     def then(
         self, waypoints: Sequence[Waypoint], now: float, start: float, continuous: FloatArray
     ) -> Trajectory:

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import yaml
 
 from rnea_control.control import Trajectory, Waypoint
 from rnea_control.dynamics import Workspace, rnea
@@ -21,7 +23,6 @@ READY = {
     "panda": (0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8),
     "seven_axis_arm": (0.0, 0.5, 0.0, 1.2, 0.0, 0.6, 0.0),
 }
-LOCKED = {"panda": ("panda_finger_joint1", "panda_finger_joint2")}
 
 # How far the waypoints lead, in parts of `SWING` and of the way to the nearer limit.
 PATTERN = ((0.9, 0.5), (-0.4, -0.9), (-0.9, 0.6), (0.5, -0.3))
@@ -34,13 +35,18 @@ LIMIT_SHARE = 0.7
 
 @dataclass(frozen=True)
 class DemoRobot:
-    """A robot to show: its URDF, the joints that move, where they start, where they go."""
+    """A robot to show: its URDF, the joints that move, where they start, where they go.
+
+    Attributes:
+        parameters: of the controller, from config/ where there is a file for the robot.
+    """
 
     name: str
     urdf: str
     model: RobotModel
     start: FloatArray
     waypoints: list[Waypoint]
+    parameters: dict[str, Any]
 
 
 def find_urdf(robot: str) -> tuple[str, Path]:
@@ -76,19 +82,20 @@ def load_robot(robot: str) -> DemoRobot:
         RneaControlError: no such robot, one that does not load, or one that cannot carry itself.
     """
     name, path = find_urdf(robot)
-    model = RobotModel.from_urdf_file(path)
-    if name in LOCKED:
-        moving = [joint for joint in model.joint_names if joint not in LOCKED[name]]
-        model = RobotModel.from_urdf_file(path, moving)
+    parameters = {} if Path(robot).suffix == ".urdf" else _configuration(name)
+    locked = parameters.get("locked_positions")
+    model = RobotModel.from_urdf_file(path, parameters.get("joints"), locked)
     if model.nv == 0:
         raise RneaControlError(f"{path}: the robot has no joint that moves")
-    start = np.array(READY[name]) if name in READY else _easy_posture(model)
+    known = parameters and name in READY
+    start = np.array(READY[name]) if known else _easy_posture(model)
     swing = SWING
     while True:
         waypoints = _waypoints(model, start, swing)
         worst, joint = _limit_share(model, start, waypoints)
         if worst <= LIMIT_SHARE:
-            return DemoRobot(name, path.read_text(encoding="utf-8"), model, start, waypoints)
+            urdf = path.read_text(encoding="utf-8")
+            return DemoRobot(name, urdf, model, start, waypoints, parameters)
         swing *= 0.8
         if swing < 0.01:
             raise RneaControlError(
@@ -96,6 +103,15 @@ def load_robot(robot: str) -> DemoRobot:
                 f"robot still within {LIMIT_SHARE:.0%} of its effort limit, "
                 f"{model.effort_limit[joint]:g}; take another robot"
             )
+
+
+def _configuration(name: str) -> dict[str, Any]:
+    """The controller's parameters in config/ for this robot, if there is such a file."""
+    files = {"seven_axis_arm": "rnea_controller.yaml"}
+    path = share_directory() / "config" / files.get(name, f"{name}.yaml")
+    if not path.exists():
+        return {}
+    return yaml.safe_load(path.read_text())["/**"]["rnea_controller"]["ros__parameters"]
 
 
 def mass_matrix_diagonal(model: RobotModel, q: FloatArray) -> FloatArray:

@@ -24,7 +24,7 @@ from rnea_control.control import ControlLaw, Trajectory, Waypoint
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot, mass_matrix_diagonal
 from rnea_control.exceptions import RneaControlError
-from rnea_control.ros.share import share_directory
+from rnea_control.model.rotations import FloatArray
 from rnea_control.simulation.run import run_in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
@@ -140,30 +140,24 @@ def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
     }
     for joint, position in zip(robot.model.joint_names, robot.start, strict=True):
         values[f"initial_positions.{joint}"] = float(position)
-    locked = _yaml_parameters(robot).get("locked_positions", {})
+    locked = robot.parameters.get("locked_positions", {})
     values.update({f"locked_positions.{joint}": position for joint, position in locked.items()})
     return [Parameter(name, value=value) for name, value in values.items()]
-
-
-def _yaml_parameters(robot: DemoRobot) -> dict:
-    """What config/ has for this robot, or else its joints alone."""
-    path = share_directory() / "config" / f"{robot.name}.yaml"
-    if path.exists():
-        return yaml.safe_load(path.read_text())["/**"]["rnea_controller"]["ros__parameters"]
-    return {"joints": list(robot.model.joint_names), "joint_state_timeout": 0.5}
 
 
 @contextmanager
 def _controller(robot: DemoRobot, law: ControlLaw) -> Iterator[subprocess.Popen]:
     """The executable `rnea_controller` as a process of its own, ended as by Ctrl-C."""
-    inertia = np.ones(robot.model.nv)
-    if law == ControlLaw.pd:
-        inertia = mass_matrix_diagonal(robot.model, robot.start)
-    gains = {
-        joint: {"p": float(BANDWIDTH**2 * m), "d": float(2.0 * BANDWIDTH * m)}
-        for joint, m in zip(robot.model.joint_names, inertia, strict=True)
+    parameters = {
+        "joints": list(robot.model.joint_names),
+        "gains": _gains(robot, np.ones(robot.model.nv)),
+        **robot.parameters,
+        "control_law": law.name,
+        # A desktop computer pauses now and then.
+        "joint_state_timeout": 0.5,
     }
-    parameters = {**_yaml_parameters(robot), "control_law": law.name, "gains": gains}
+    if law == ControlLaw.pd:
+        parameters["gains"] = _gains(robot, mass_matrix_diagonal(robot.model, robot.start))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "parameters.yaml"
         path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
@@ -179,6 +173,14 @@ def _controller(robot: DemoRobot, law: ControlLaw) -> Iterator[subprocess.Popen]
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _gains(robot: DemoRobot, inertia: FloatArray) -> dict[str, dict[str, float]]:
+    """Gains for `BANDWIDTH`: of an acceleration for unit inertia, else of a torque."""
+    return {
+        joint: {"p": float(BANDWIDTH**2 * m), "d": float(2.0 * BANDWIDTH * m)}
+        for joint, m in zip(robot.model.joint_names, inertia, strict=True)
+    }
 
 
 def _message(robot: DemoRobot, start: int) -> JointTrajectory:

@@ -7,12 +7,9 @@ xy, xz, yy, yz, zz).
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rnea_control.dynamics.kernel import inlined
+from rnea_control.model.rotations import FloatArray
 
-FloatArray = NDArray[np.float64]
 Vector3 = tuple[float, float, float]
 Symmetric3 = tuple[float, float, float, float, float, float]
 Matrix3 = tuple[float, float, float, float, float, float, float, float, float]

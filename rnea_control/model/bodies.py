@@ -40,20 +40,11 @@ COLUMNS = 34
 
 
 @dataclass(frozen=True)
-class LinkPlacement:
-    """Where a link of the URDF sits: in body `row`, its frame placed there by X_BL, (4, 4)."""
-
-    row: int
-    transform: FloatArray
-
-
-@dataclass(frozen=True)
 class Bodies:
-    """The packed array, the joint of each row from 1, and where each link of the URDF went."""
+    """The packed array, and the joint of each row from 1 on."""
 
     array: FloatArray
     joints: tuple[Joint, ...]
-    placements: dict[str, LinkPlacement]
 
 
 def merge_bodies(
@@ -76,31 +67,32 @@ def merge_bodies(
     rows[0][ROTATION : ROTATION + 9] = rows[0][LINK : LINK + 9] = np.eye(3).ravel()
     rows[0][JOINT] = -1.0
     pseudo_inertias = [inertias[root].copy()]
-    placements = {root: LinkPlacement(0, np.eye(4))}
+    # Where each link sits: the row of its body, and its frame's placement X_BL there.
+    placements = {root: (0, np.eye(4))}
     moving = []
     for joint in joints:
-        parent = placements[joint.parent]
+        parent_row, parent_transform = placements[joint.parent]
         if joint.name not in order:
             placement = homogeneous(*joint.placement_at(locked_positions.get(joint.name, 0.0)))
-            transform = parent.transform @ placement
-            placements[joint.child] = LinkPlacement(parent.row, transform)
-            pseudo_inertias[parent.row] += transform @ inertias[joint.child] @ transform.T
+            transform = parent_transform @ placement
+            placements[joint.child] = (parent_row, transform)
+            pseudo_inertias[parent_row] += transform @ inertias[joint.child] @ transform.T
             continue
         # The body's frame B has the link's origin and the joint's axis as its z.
         link_from_body = rotation_to_z(joint.axis)
-        joint_placement = parent.transform @ homogeneous(joint.rotation, joint.translation)
+        joint_placement = parent_transform @ homogeneous(joint.rotation, joint.translation)
         transform = homogeneous(link_from_body.T, np.zeros(3))
         row = np.zeros(COLUMNS)
         row[ROTATION : ROTATION + 9] = (joint_placement[:3, :3] @ link_from_body).ravel()
         row[TRANSLATION : TRANSLATION + 3] = joint_placement[:3, 3]
-        row[PARENT] = parent.row
+        row[PARENT] = parent_row
         row[PRISMATIC] = joint.type == "prismatic"
         row[JOINT] = order[joint.name]
         row[LINK : LINK + 9] = link_from_body.T.ravel()
-        placements[joint.child] = LinkPlacement(len(rows), transform)
+        placements[joint.child] = (len(rows), transform)
         pseudo_inertias.append(transform @ inertias[joint.child] @ transform.T)
         rows.append(row)
         moving.append(joint)
     for row, inertia in zip(rows, pseudo_inertias, strict=True):
         row[INERTIA : INERTIA + 10] = ten_parameters(inertia)
-    return Bodies(np.ascontiguousarray(rows), tuple(moving), placements)
+    return Bodies(np.ascontiguousarray(rows), tuple(moving))

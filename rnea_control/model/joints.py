@@ -95,6 +95,31 @@ def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
             "ros2_control may then cancel a torque that leads back inside. Remove the tags if a "
             "joint sticks there"
         )
+    unlimited = [joint.name for joint in joints if joint.limit is None]
+    if unlimited:
+        notes.append(
+            f"{source}: {', '.join(unlimited)} have no <limit>, so their torque is never clamped. "
+            "Give "
+            "the effort limit of the drive"
+        )
+    limited = [joint for joint in joints if joint.limit is not None]
+    slow = [joint.name for joint in limited if joint.limit.velocity == 0.0]
+    if slow:
+        notes.append(
+            f"{source}: <limit velocity> of {', '.join(slow)} is 0; it is taken as no limit here, "
+            "while ros2_control may let no torque through. Give the drive's velocity"
+        )
+    stuck = [
+        joint.name
+        for joint in limited
+        if joint.type != "continuous" and joint.limit.lower == joint.limit.upper
+    ]
+    if stuck:
+        notes.append(
+            f"{source}: <limit> lower and upper of {', '.join(stuck)} are the same, so the joints "
+            "may "
+            "not move. Give their range"
+        )
     return notes
 
 

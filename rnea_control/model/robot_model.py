@@ -84,7 +84,6 @@ class RobotModel:
         self.friction = _per_joint(moving, "friction")
         # Read by the kernels of dynamics/; its columns stand in model/bodies.py.
         self._bodies = merged.array
-        self._placements = merged.placements
         self._gravity = np.zeros(3)
         self.gravity = gravity
         controlled = [joint for joint in document.robot.joints if joint.name in index]

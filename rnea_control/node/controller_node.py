@@ -7,20 +7,16 @@ the first one, so that simulated and real time need no difference in code.
 from __future__ import annotations
 
 import time
-import traceback
 import warnings
-from array import array
-from collections.abc import Callable
-from functools import wraps
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import InvalidTopicNameException
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller
@@ -32,35 +28,31 @@ from rnea_control.exceptions import (
 )
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.node.diagnostics import diagnostics
+from rnea_control.node.effort_command import EffortCommand
 from rnea_control.node.joint_state_reader import JointStateError, JointStateReader
 from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS, controller_settings
 from rnea_control.node.statistics import LatencyStatistics
 from rnea_control.node.trajectory_message import waypoints_from_message
+from rnea_control.node.transitions import logged
 from rnea_control.ros.node_parameters import NodeParameters
 
 STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 DESCRIPTION = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
+# Real time, whatever /clock does.
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+# An arm slower than this stands still, [rad/s] or [m/s].
+STILL = 0.05
+# A trajectory that starts later than this has its stamp from another clock, as have states that
+# seem to have come this late, [s].
+FARTHEST_START = 3600.0
+LONGEST_LATENCY = 1.0
 # How often what is being waited for is said, and diagnostics are published, [s].
 REMINDER_PERIOD = 5.0
 DIAGNOSTICS_PERIOD = 1.0
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
-
-
-def _logged(transition: Callable) -> Callable:
-    """Decorator: logs what a transition raises; rclpy goes into its error state without a word."""
-
-    @wraps(transition)
-    def logging_transition(node: ControllerNode, state: LifecycleState) -> TransitionCallbackReturn:
-        try:
-            return transition(node, state)
-        except Exception:
-            node.get_logger().fatal(f"{transition.__name__} failed:\n{traceback.format_exc()}")
-            raise
-
-    return logging_transition
 
 
 class ControllerNode(LifecycleNode):
@@ -80,11 +72,17 @@ class ControllerNode(LifecycleNode):
         self.fault = ""
         self._description = ""
         self.parameters = NodeParameters(
-            self, PARAMETERS, is_active=lambda: self.active, on_change=self._retune
+            self,
+            PARAMETERS,
+            is_fixed=lambda: self.controller is not None,
+            remedy="clean the node up, set it, and configure again (ros2 lifecycle set)",
+            on_change=self._retune,
         )
-        self._starting = True  # until the first configure, by autostart or by a lifecycle manager
+        self._starting = True  # until it is configured, by autostart or by a lifecycle manager
         self.parameters.add_joints(self._value_or_none("joints") or ())
-        self._entities: list = []
+        self._subscriptions_of_tick: list[Subscription] = []
+        self._halting = False
+        self._stale = False
         # Stamp of the first state [ns], time of the last since then [s], and when that came by the
         # steady clock.
         self._origin = 0
@@ -94,9 +92,8 @@ class ControllerNode(LifecycleNode):
             String, "robot_description", self._receive_description, DESCRIPTION
         )
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(REMINDER_PERIOD, self._remind, clock=steady)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=steady)
+        self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
+        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=STEADY)
 
     def autostart(self) -> None:
         """Configures and activates if `autostart` is set and the robot description is there."""
@@ -105,13 +102,12 @@ class ControllerNode(LifecycleNode):
         if not (self._description or self._value_or_none("robot_description")):
             self.get_logger().info("waiting for the topic robot_description")
             return
-        self._starting = False
         if self.trigger_configure() == SUCCESS:
             self.trigger_activate()
 
     # Lifecycle.
 
-    @_logged
+    @logged
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         try:
             self._configure()
@@ -124,30 +120,31 @@ class ControllerNode(LifecycleNode):
         self.fault = ""
         return SUCCESS
 
-    @_logged
+    @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self.now = None
+        self._halting = self._stale = False
         self.active = True
         self.get_logger().info("active: waiting for joint_states to hold the measured position")
         return SUCCESS
 
-    @_logged
+    @logged
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._stop()
         return SUCCESS
 
-    @_logged
+    @logged
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._release()
         return SUCCESS
 
-    @_logged
+    @logged
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._stop()
         self._release()
         return SUCCESS
 
-    @_logged
+    @logged
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._stop()
         self._release()
@@ -185,49 +182,58 @@ class ControllerNode(LifecycleNode):
         self.controller = Controller(model, settings)
         self._reader = JointStateReader(joints)
         self.timeout: float = parameters["joint_state_timeout"]
-        # The message's array and `_torque` are one memory: what the controller writes is what is
-        # published.
-        self._command = Float64MultiArray(data=array("d", bytes(8 * model.nv)))
-        self._torque = np.frombuffer(self._command.data)
-        reliability = ReliabilityPolicy[parameters["command_reliability"].upper()]
-        topic = parameters["command_topic"]
-        try:
-            self._command_publisher = self.create_publisher(
-                Float64MultiArray, topic, QoSProfile(depth=1, reliability=reliability)
-            )
-        except InvalidTopicNameException as error:
-            raise ParameterError(
-                f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
-            ) from error
-        self._entities = [
-            self._command_publisher,
+        self._command = EffortCommand(
+            self, parameters["command_topic"], parameters["command_reliability"], model.nv
+        )
+        self._subscriptions_of_tick = [
             self.create_subscription(JointState, "joint_states", self._tick, STATES),
             self.create_subscription(
                 JointTrajectory, "~/joint_trajectory", self._receive_trajectory, 1
             ),
         ]
+        # Twice as often as a fault may last.
+        self._watchdog = self.create_timer(0.5 * self.timeout, self._watch, clock=STEADY)
         self.get_logger().info(
             f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
-            f"{settings.control_law.name}, commands to {self._command_publisher.topic_name}"
+            f"{settings.control_law.name}, commands to {self._command.topic}"
         )
 
     def _release(self) -> None:
-        for entity in self._entities:
-            if entity is getattr(self, "_command_publisher", None):
-                self.destroy_publisher(entity)
-            else:
-                self.destroy_subscription(entity)
-        self._entities = []
+        for subscription in self._subscriptions_of_tick:
+            self.destroy_subscription(subscription)
+        if self._subscriptions_of_tick:
+            self.destroy_timer(self._watchdog)
+            self._command.destroy()
+        self._subscriptions_of_tick = []
         self.controller = None
 
     def _stop(self) -> None:
-        """Leaves a torque that holds the arm: the hardware keeps the last command for ever."""
+        """Leaves the torque that carries the arm: the hardware keeps the last command for ever."""
         if self.active and self.now is not None:
-            self.controller.holding_torque(self._reader.q, self._torque)
-            self._command_publisher.publish(self._command)
-            self.get_logger().info("stopped: the last command holds the arm against gravity")
+            speed = float(np.abs(self._reader.v).max())
+            self._publish_holding_torque()
+            self.get_logger().info("stopped: the last command carries the arm's weight")
+            if speed > STILL:
+                self.get_logger().warning(
+                    f"the arm was still moving, at up to {speed:.2g} rad/s or m/s, and is not "
+                    "braked "
+                    "any more; stop the motion first"
+                )
         self.active = False
         self.now = None
+        self.fault = ""
+
+    def halt(self) -> bool:
+        """Begins to bring a moving arm to rest; whether it is under way to it."""
+        moving = self.active and self.now is not None and self.controller.is_moving(self.now)
+        if moving and not self._halting:
+            self._halting = True
+            self.controller.halt(self.now)
+        return moving
+
+    def _publish_holding_torque(self) -> None:
+        self.controller.holding_torque(self._reader.q, self._command.torque)
+        self._command.publish()
 
     # The tick.
 
@@ -256,20 +262,34 @@ class ControllerNode(LifecycleNode):
             self.get_logger().info("holding the measured position")
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
-        if gap < 0.0 or gap > self.timeout:
-            controller.hold(now, q)
+        if gap < 0.0 or gap > self.timeout or self._stale:
+            self._stale = False
+            controller.hold(now, q, keep_integral=True)
             self.get_logger().error(
-                f"joint_states {'went back' if gap < 0.0 else 'left a gap'} in time of "
-                f"{abs(gap):.3f} s: "
-                "the motion is dropped, holding the measured position"
+                f"joint_states are back, {gap:+.3f} s after the last in their own time: the motion "
+                "was dropped, holding the measured position",
+                throttle_duration_sec=1.0,
             )
         self.now = now
         self._received_at = time.monotonic()
-        controller.step(now, q, self._reader.v, self._torque)
-        self._command_publisher.publish(self._command)
+        controller.step(now, q, self._reader.v, self._command.torque)
+        self._command.publish()
         self.ticks += 1
         self.fault = ""
-        self.statistics.add((self.get_clock().now().nanoseconds - stamp) * 1e-9)
+        latency = (self.get_clock().now().nanoseconds - stamp) * 1e-9
+        if 0.0 <= latency < LONGEST_LATENCY:  # else the stamps are of another clock
+            self.statistics.add(latency)
+
+    def _watch(self) -> None:
+        """Without states there is no feedback: leaves the torque that carries the arm, once."""
+        if self.now is None or self._stale or self.state_age() <= self.timeout:
+            return
+        self._stale = True
+        self._publish_holding_torque()
+        self.get_logger().error(
+            f"no usable joint_states for {self.state_age():.3g} s: the motion is dropped; the last "
+            "command carries the arm's weight and stays in force"
+        )
 
     def state_age(self) -> float:
         """Time since the last usable state came, by the steady clock, [s]."""
@@ -284,9 +304,21 @@ class ControllerNode(LifecycleNode):
                 raise TrajectoryError(
                     "the controller is not active or has no joint_states yet; send it again later"
                 )
+            if self._stale or self._halting:
+                raise TrajectoryError(
+                    "the controller is stopping"
+                    if self._halting
+                    else "there are no joint_states now"
+                )
             waypoints = waypoints_from_message(message, self.controller.model.joint_names)
             stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
             start = (stamp - self._origin) * 1e-9 if stamp else self.now
+            if start - self.now > FARTHEST_START:
+                raise TrajectoryError(
+                    f"its stamp is {start - self.now:.0f} s ahead of that of joint_states; do "
+                    "both go "
+                    "by the same clock (use_sim_time)?"
+                )
             self.controller.follow(self.now, waypoints, start)
         except TrajectoryError as error:
             self.get_logger().error(f"trajectory refused, the motion goes on as it was: {error}")
@@ -319,20 +351,16 @@ class ControllerNode(LifecycleNode):
 
     def _remind(self) -> None:
         if self._starting and self._value_or_none("autostart"):
-            self.get_logger().info("still waiting for the topic robot_description")
+            waiting = self.fault or "still waiting for the topic robot_description"
+            self.get_logger().info(waiting)
         elif self.active and self.now is None:
             self.get_logger().info("still waiting for joint_states")
-        elif self.active and self._command_publisher.get_subscription_count() == 0:
+        elif self.active and self._command.listeners() == 0:
             self.get_logger().warning(
-                f"nobody listens to {self._command_publisher.topic_name}; is the effort "
-                "controller active?"
+                f"nobody listens to {self._command.topic}; is the effort controller active?"
             )
 
     def _publish_diagnostics(self) -> None:
-        if self.now is not None and self.state_age() > self.timeout:
-            self.get_logger().error(
-                f"no joint_states for {self.state_age():.3g} s; the last command stays in force"
-            )
         message = diagnostics(self)
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics_publisher.publish(message)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.executors import Executor, SingleThreadedExecutor
@@ -12,10 +13,12 @@ from rnea_control.ros.process import ros_process
 
 # How long a signal may wait to be noticed, [s].
 LONGEST_WAIT = 0.1
+# How long a moving arm has to come to rest before the controller ends, [s].
+LONGEST_HALT = 1.0
 
 
 def main() -> int:
-    """Runs the controller until SIGINT or SIGTERM; it then leaves a holding torque behind."""
+    """Runs the controller until SIGINT or SIGTERM; it then brings the arm to rest."""
     with ros_process() as running:
         node = ControllerNode()
         executor = SingleThreadedExecutor()
@@ -23,6 +26,9 @@ def main() -> int:
         try:
             node.autostart()
             while running():
+                _spin_once(executor, node)
+            deadline = time.monotonic() + LONGEST_HALT
+            while node.halt() and time.monotonic() < deadline:
                 _spin_once(executor, node)
         finally:  # whatever happened: the hardware keeps the last command
             if node.active:

@@ -18,7 +18,6 @@ from rnea_control.ros.parameter_table import Parameter, expand
 
 _ROS_TYPES = {
     bool: ParameterType.PARAMETER_BOOL,
-    int: ParameterType.PARAMETER_INTEGER,
     float: ParameterType.PARAMETER_DOUBLE,
     str: ParameterType.PARAMETER_STRING,
     list[str]: ParameterType.PARAMETER_STRING_ARRAY,
@@ -33,7 +32,8 @@ class NodeParameters:
     Args:
         node: the node.
         table: its parameters.
-        is_active: whether only parameters marked live may change now.
+        is_fixed: whether only parameters marked live may change now.
+        remedy: what the user is to do to change another one then.
         on_change: called after parameters have changed, with their names.
     """
 
@@ -41,12 +41,14 @@ class NodeParameters:
         self,
         node: Node,
         table: Sequence[Parameter],
-        is_active: Callable[[], bool] = lambda: False,
+        is_fixed: Callable[[], bool] = lambda: False,
+        remedy: str = "",
         on_change: Callable[[set[str]], None] = lambda names: None,
     ) -> None:
         self._node = node
         self._table = table
-        self._is_active = is_active
+        self._is_fixed = is_fixed
+        self._remedy = remedy
         self._on_change = on_change
         self._known: dict[str, Parameter] = {}
         self.add_joints(())
@@ -112,10 +114,9 @@ class NodeParameters:
                 parameter.check(change.name, change.value)
             except ParameterError as error:
                 return SetParametersResult(successful=False, reason=str(error))
-            if self._is_active() and not parameter.live:
+            if self._is_fixed() and not parameter.live:
                 return SetParametersResult(
                     successful=False,
-                    reason=f"parameter {change.name!r} cannot change while the node is active; "
-                    "deactivate it first",
+                    reason=f"parameter {change.name!r} cannot change now; {self._remedy}",
                 )
         return SetParametersResult(successful=True)

@@ -21,14 +21,14 @@ class Parameter:
 
     Attributes:
         name: full name, dots between its parts.
-        type: bool, int, float, str, list[str] or list[float]; a whole number will do for a float.
+        type: bool, float, str, list[str] or list[float]; a whole number will do for a float.
         default: value where the user gives none; None makes the parameter mandatory.
         meaning: one line for the user.
         unit: of the number, if it has one.
         at_least, above, at_most: bounds of a number, or of each number of a list.
         choices: the strings allowed.
         length: how many elements a list must have; 0 for any.
-        live: whether it may change while the node is active.
+        live: whether it may change while the node runs.
     """
 
     name: str
@@ -146,7 +146,6 @@ def _exactly(kind: type) -> Callable[[Any], Any]:
 
 _CONVERSIONS: dict[Any, Callable[[Any], Any]] = {
     bool: _exactly(bool),
-    int: _exactly(int),
     float: _number,
     str: _exactly(str),
     list[str]: _list_of(lambda value: value if type(value) is str and value else None),
@@ -155,7 +154,6 @@ _CONVERSIONS: dict[Any, Callable[[Any], Any]] = {
 
 _TYPE_WORDS = {
     bool: "true or false",
-    int: "a whole number",
     float: "a number",
     str: "a text",
     list[str]: "a list of texts, none empty",

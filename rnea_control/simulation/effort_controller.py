@@ -20,10 +20,16 @@ from rnea_control.model.rotations import FloatArray
 
 
 class EffortController:
-    """Holds the last commanded torque of each joint of `model`, zero at first."""
+    """Holds the last commanded torque of each joint of `model`, zero at first.
+
+    Attributes:
+        active: whether commands are taken.
+        commanded: whether any ever was.
+    """
 
     def __init__(self, model: RobotModel) -> None:
         self.active = True
+        self.commanded = False
         self._model = model
         self._command = np.zeros(model.nv)
 
@@ -43,6 +49,7 @@ class EffortController:
             if not math.isfinite(value):
                 return f"a command with {value} for joint {name!r} is dropped"
         self._command[:] = values
+        self.commanded = True
         return None
 
     def limited(self, q: FloatArray, v: FloatArray) -> FloatArray:

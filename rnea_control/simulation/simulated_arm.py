@@ -53,7 +53,12 @@ class SimulatedArm(Node):
         )
         # Whatever comes in before the arm stands would change nothing: all its parameters are read
         # here, once.
-        parameters = NodeParameters(self, PARAMETERS, is_active=lambda: hasattr(self, "_physics"))
+        parameters = NodeParameters(
+            self,
+            PARAMETERS,
+            is_fixed=lambda: hasattr(self, "_physics"),
+            remedy="start the simulated arm again with it",
+        )
         initial_positions = self._positions(parameters, INITIAL_POSITION)
         locked_positions = self._positions(parameters, LOCKED_POSITION)
         for name in parameters.unknown():
@@ -152,7 +157,7 @@ class SimulatedArm(Node):
     def advance(self) -> None:
         """Lets one period pass with the last command, limited as the controller_manager would."""
         self.ticks += 1
-        if self._brakes and self.commands_received == 0:
+        if self._brakes and not self.effort_controller.commanded:
             return
         self.torque = self.effort_controller.limited(self.q, self.v)
         self._physics.step(self.torque)

@@ -166,6 +166,20 @@ def test_wrong_sizes_and_no_motion_are_refused() -> None:
     c.hold(0.0, Q)
     with pytest.raises(ArgumentError, match="2 numbers"):
         c.step(0.0, np.zeros(3), np.zeros(2), np.zeros(2))
+    for wrong in ([0.0, 0.0], np.zeros(2, dtype=np.float32), np.zeros(4)[::2]):
+        with pytest.raises(ArgumentError, match=r"C-contiguous float64 array of shape \(2,\)"):
+            c.step(0.0, wrong, np.zeros(2), np.zeros(2))
+    with pytest.raises(ArgumentError, match=r"q is of shape \(1,\)"):
+        c.hold(0.0, np.zeros(1))
+
+
+def test_torque_that_overflows_is_refused() -> None:
+    c = controller(p=1e308)
+    c.hold(0.0, ZERO)
+    tau = np.ones(2)
+    with pytest.raises(ControllerError, match="torque .* is not finite"):
+        c.step(0.1, np.full(2, -1e10), np.zeros(2), tau)
+    np.testing.assert_array_equal(tau, 1.0)
 
 
 WRONG_SETTINGS = {
@@ -189,11 +203,16 @@ REFUSED = {
     "outside the limits": ([Waypoint(1.0, np.array([0.0, 4.0]))], 0.0, "'elbow' at 4 .* -3 to 3"),
     "over already": ([Waypoint(1.0, ZERO)], -2.0, "ended 1.000 s ago"),
     "at once": ([Waypoint(0.0, ZERO)], 0.0, "time is 0 s"),
-    "too fast to reach": ([Waypoint(0.01, np.array([0.0, 1.0]))], 0.0, "'elbow' would need 100"),
-    "too fast, later": (
+    "too fast to reach": ([Waypoint(0.01, np.array([0.0, 1.0]))], 0.0, "'elbow' would move at 100"),
+    "too fast in the middle": (
+        [Waypoint(1.0, ZERO), Waypoint(1.1, np.array([0.0, 2.0])), Waypoint(9.0, ZERO)],
+        0.0,
+        "'elbow' would move at 20 .* to point 1",
+    ),
+    "too fast to the second": (
         [Waypoint(0.0, np.ones(2)), Waypoint(0.05, np.ones(2))],
         0.0,
-        "'shoulder' would need 20",
+        "'shoulder' would move at 20",
     ),
 }
 
@@ -207,6 +226,55 @@ def test_refused_motion_leaves_the_old_one(name: str) -> None:
     with pytest.raises(TrajectoryError, match=words):
         c.follow(0.0, waypoints, start)
     assert c.trajectory is before
+
+
+def test_point_that_has_passed_may_lie_outside_the_limits() -> None:
+    c = controller()
+    c.hold(0.0, np.array([0.0, 3.0001]))
+    c.follow(0.0, [Waypoint(0.0, np.array([0.0, 3.0001])), Waypoint(2.0, ZERO)], 0.0)
+    np.testing.assert_allclose(c.trajectory.at(2.0)[0], 0.0)
+
+
+def test_gravity_compensation_takes_no_trajectory() -> None:
+    c = controller(ControlLaw.gravity_compensation)
+    c.hold(0.0, ZERO)
+    with pytest.raises(TrajectoryError, match="follows the hand"):
+        c.follow(0.0, [Waypoint(1.0, ZERO)], 0.0)
+
+
+def test_halt_is_smooth_and_ends_at_rest() -> None:
+    c, (_, v_d, _) = following(ControlLaw.computed_torque)
+    assert np.abs(v_d).max() > 0.3
+    before = c.trajectory.at(0.9)
+    c.halt(0.9)
+    np.testing.assert_allclose(c.trajectory.at(0.9), before, atol=1e-12)
+    assert c.is_moving(1.0)
+    times = np.linspace(0.9, 1.4, 100)
+    speeds = np.array([np.abs(c.trajectory.at(t)[1]) for t in times])
+    assert (np.diff(speeds, axis=0) < 1e-3).all()
+    assert not c.is_moving(1.5)
+    np.testing.assert_allclose(c.trajectory.at(1.5)[1:], 0.0, atol=1e-12)
+
+
+def test_integral_fades_when_its_gain_is_set_to_zero() -> None:
+    c = controller(ControlLaw.pd, p=0.0, d=0.0, i=2.0)
+    c.hold(0.0, ZERO)
+    off = np.array([-1.0, 0.0])
+    held = max(torque_of(c, 0.01 * k, off, ZERO)[0] for k in range(100))
+    c.settings = ControllerSettings(Gains.uniform(2, 0.0, 0.0), ControlLaw.pd)
+    torques = [torque_of(c, 1.0 + 0.01 * k, off, ZERO)[0] for k in range(1000)]
+    assert torques[0] == pytest.approx(held, rel=0.05)
+    assert (np.diff(torques) < 0.0).all()
+    assert torques[-1] < 1e-3 * held
+
+
+def test_hold_may_keep_the_integral() -> None:
+    c = controller(ControlLaw.pd, p=0.0, d=0.0, i=2.0)
+    c.hold(0.0, ZERO)
+    off = np.array([-1.0, 0.0])
+    torque = torque_of(c, 0.05, off, ZERO)
+    c.hold(0.05, off, keep_integral=True)
+    np.testing.assert_array_equal(torque_of(c, 0.05, off, ZERO), torque)
 
 
 def test_motion_that_began_in_the_past_plays_its_remainder() -> None:

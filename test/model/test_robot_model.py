@@ -163,6 +163,15 @@ SUSPICIOUS_JOINTS = {
         {"limit": '<limit lower="-1" upper="1" effort="0" velocity="1"/>'},
         "joint 'j': <limit effort> is 0",
     ),
+    "no velocity": (
+        {"limit": '<limit lower="-1" upper="1" effort="1" velocity="0"/>'},
+        "<limit velocity> of j is 0",
+    ),
+    "no range": (
+        {"limit": '<limit effort="1" velocity="1"/>'},
+        "lower and upper of j are the same",
+    ),
+    "no limit": ({"kind": "continuous", "limit": ""}, "j have no <limit>"),
     "mimic": ({"extra": '<mimic joint="k"/>'}, "<mimic> of j is not followed"),
     "safety controller": (
         {"extra": '<safety_controller k_velocity="1"/>'},

@@ -14,7 +14,11 @@ from robots import two_link_arm
 from rnea_control.dynamics import Workspace, gravity
 
 JOINTS = ["shoulder", "elbow"]
-PARAMETERS = {"joints": JOINTS, "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS}}
+PARAMETERS = {
+    "joints": JOINTS,
+    "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
+    "joint_state_timeout": 1000.0,
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
