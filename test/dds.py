@@ -142,6 +142,17 @@ class LockstepArm:
 
         run_in_lockstep(self.node, self.executor, running, self._observe)
 
+    def answers(self) -> bool:
+        """Lets one period pass if the controller still answers the state."""
+        received, deadline = self.node.commands_received, time.monotonic() + 3.0
+        self.node.publish_state()
+        while self.node.commands_received == received:
+            if time.monotonic() > deadline:
+                return False
+            self.spin()
+        self.node.advance()
+        return True
+
     def spin(self) -> None:
         self.executor.spin_once(timeout_sec=0.1)
 

@@ -43,7 +43,8 @@ def test_control_step_allocates_nothing(panda, law: ControlLaw) -> None:
     controller.hold(0.0, q)
     middle = 0.5 * (panda.lower + panda.upper)
     points = [Waypoint(2.0 * (i + 1.0), middle + 0.1 * (i % 2), np.zeros(7)) for i in range(40)]
-    controller.follow(0.0, points, 0.0)
+    if law != ControlLaw.gravity_compensation:
+        controller.follow(0.0, points, 0.0)
     time = 0.0
 
     def step() -> None:

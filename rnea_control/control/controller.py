@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +26,9 @@ _OK, _SATURATED, _BAD_STATE, _BAD_TORQUE, _BAD_SIZE = range(5)
 
 # Entries of the progress array.
 _LAST_TIME, _SEGMENT = range(2)
+
+# Segments shorter than this drown in the rounding of their times, [s].
+SHORTEST_SEGMENT = 1e-6
 
 # How long a smooth stop takes, [s].
 STOPPING_TIME = 0.5
@@ -103,8 +107,8 @@ class Controller:
             q: the position, [rad] or [m].
             keep_integral: whether the integral stays, as for an arm that it holds up; else it is 0.
         """
-        if np.shape(q) != (self.model.nv,):
-            raise ArgumentError(f"q is of shape {np.shape(q)}; it must be ({self.model.nv},)")
+        if np.shape(q) != (self.model.nv,) or not np.isfinite(q).all():
+            raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
         integral = self._state[layout.INTEGRAL].copy()
         self._trajectory = Trajectory.hold(t, q)
         self._state[:] = 0.0
@@ -155,6 +159,8 @@ class Controller:
         begin = max(start, t)
         self._check_position_limits([point for point in waypoints if start + point.time > begin])
         end = start + waypoints[-1].time
+        if not math.isfinite(end):
+            raise TrajectoryError(f"its start is {start} s; it must be finite")
         if waypoints[-1].time <= 0.0:
             raise TrajectoryError(
                 f"the last point's time is {waypoints[-1].time:g} s; the arm needs time to get "
@@ -165,11 +171,16 @@ class Controller:
                 f"the trajectory ended {t - end:.3f} s ago; send it earlier, or with stamp 0 to "
                 "start now"
             )
-        absolute = [
-            Waypoint(start + point.time, point.position, point.velocity, point.acceleration)
-            for point in waypoints
-        ]
-        joined = self.trajectory.then(absolute, t, begin, self._continuous)
+        absolute = [replace(point, time=start + point.time) for point in waypoints]
+        ahead = [point for point in absolute if point.time > begin]
+        times = np.array([begin, *(point.time for point in ahead)])
+        if len(ahead) == 0 or np.diff(times).min() < SHORTEST_SEGMENT:
+            raise TrajectoryError(
+                f"at its start, {start - t:g} s from now, points are less than "
+                f"{SHORTEST_SEGMENT:g} s "
+                "apart; give them more time"
+            )
+        joined = self.trajectory.then(ahead, t, begin, self._continuous)
         self._check_velocity_limits(joined, begin)
         self._set_trajectory(joined)
 
@@ -226,7 +237,10 @@ class Controller:
             return tau
         gravity(self.model, self.workspace, q, tau)
         limit = self._settings_array[layout.EFFORT_LIMIT]
-        return np.clip(tau, -limit, limit, out=tau)
+        np.clip(tau, -limit, limit, out=tau)
+        if not np.isfinite(tau).all():
+            raise ControllerError(f"the gravity torque at q = {q} is not finite: {tau}")
+        return tau
 
     def _set_trajectory(self, trajectory: Trajectory) -> None:
         self._trajectory = trajectory
@@ -245,7 +259,10 @@ class Controller:
 
     def _check_velocity_limits(self, trajectory: Trajectory, begin: float) -> None:
         """Refuses leaps, most often to a first point that is not where the arm is."""
-        speed = trajectory.largest_speeds(begin)
+        with np.errstate(over="ignore", invalid="ignore"):
+            speed = trajectory.largest_speeds(begin)
+        if not np.isfinite(speed).all():
+            raise TrajectoryError("its numbers are too large for a motion; are they in rad and s?")
         limit = np.where(self.model.velocity_limit > 0.0, self.model.velocity_limit, math.inf)
         if (speed > VELOCITY_TOLERANCE * limit).any():
             segment, j = np.unravel_index(np.argmax(speed / limit), speed.shape)

@@ -74,6 +74,10 @@ class ControllerSettings:
                         f"gains.{name}.{field.name} is {value}; it must be finite and "
                         f"{'not positive' if sign < 0.0 else 'not negative'}"
                     )
+        if self.control_law not in tuple(ControlLaw):
+            raise ControllerError(
+                f"control_law is {self.control_law!r}; it must be one of the ControlLaw members"
+            )
         if not 0.0 < self.effort_limit_scale <= 1.0:
             raise ControllerError(
                 f"effort_limit_scale is {self.effort_limit_scale}; it must be above 0 and at most 1"

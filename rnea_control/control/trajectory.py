@@ -44,6 +44,11 @@ class Waypoint:
     velocity: FloatArray | None = None
     acceleration: FloatArray | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("position", "velocity", "acceleration"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+
 
 class Trajectory:
     """A motion of all joints over time.
@@ -134,7 +139,8 @@ class Trajectory:
 
     @classmethod
     def _from_points(cls, points: Sequence[Waypoint]) -> Trajectory:
-        segments = [_segment(a, b) for a, b in pairwise(points)]
+        with np.errstate(over="ignore", invalid="ignore"):
+            segments = [_segment(a, b) for a, b in pairwise(points)]
         segments.append(_rest(points[-1].position))
         return cls(np.array([point.time for point in points]), np.array(segments))
 

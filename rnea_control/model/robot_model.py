@@ -19,6 +19,7 @@ from rnea_control.model.rotations import FloatArray
 from rnea_control.model.urdf_document import MOVING_TYPES, parse_urdf
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
+STRONGEST_GRAVITY = 1000.0
 
 
 class RobotModel:
@@ -147,10 +148,14 @@ class RobotModel:
 
     @gravity.setter
     def gravity(self, value: Iterable[float]) -> None:
-        vector = np.array(list(value), dtype=np.float64)
-        if vector.shape != (3,) or not np.isfinite(vector).all():
+        try:
+            vector = np.array(list(value), dtype=np.float64)
+        except (TypeError, ValueError):
+            vector = np.empty(0)
+        if vector.shape != (3,) or not (np.abs(vector) <= STRONGEST_GRAVITY).all():
             raise RobotModelError(
-                f"gravity is {value}; it must be three finite numbers [m/s^2] in the frame of "
+                f"gravity is {value}; it must be three finite numbers [m/s^2], none beyond "
+                f"{STRONGEST_GRAVITY:g}, in the frame of "
                 f"{self.root_link!r}"
             )
         self._gravity = vector

@@ -78,6 +78,9 @@ ELEMENTS = {
     ),
 }
 
+# Larger ones would overflow in the dynamics.
+LARGEST_NUMBER = 1e20
+
 # Legal in a URDF, or common beside it, and without a meaning for the dynamics.
 UNUSED_TAGS = frozenset(
     {
@@ -218,11 +221,15 @@ def _place(where: str, child: ET.Element) -> str:
 
 
 def _check_numbers(text: str, count: int, where: str) -> None:
-    words = text.split()
+    words = text.replace("_", "?").split()  # Python would read 1_0 as 10
     try:
         numbers = [float(word) for word in words]
     except ValueError:
         numbers = []
+    if any(LARGEST_NUMBER < abs(number) < math.inf for number in numbers):
+        raise RobotModelError(
+            f"{where} is {text!r}; no robot has numbers beyond {LARGEST_NUMBER:g} (SI units)"
+        )
     if len(numbers) != count or not all(math.isfinite(number) for number in numbers):
         wanted = (
             "one finite number" if count == 1 else f"{count} finite numbers separated by spaces"

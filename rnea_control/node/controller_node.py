@@ -97,10 +97,15 @@ class ControllerNode(LifecycleNode):
 
     def autostart(self) -> None:
         """Configures and activates if `autostart` is set and the robot description is there."""
-        if not (self._starting and self._value_or_none("autostart")):
-            return
-        if not (self._description or self._value_or_none("robot_description")):
-            self.get_logger().info("waiting for the topic robot_description")
+        try:
+            if not (self._starting and self.parameters["autostart"]):
+                return
+            if not (self._description or self.parameters["robot_description"]):
+                self.get_logger().info("waiting for the topic robot_description")
+                return
+        except ParameterError as error:
+            self.fault = str(error)
+            self.get_logger().error(f"not started: {error}")
             return
         if self.trigger_configure() == SUCCESS:
             self.trigger_activate()
@@ -232,7 +237,11 @@ class ControllerNode(LifecycleNode):
         return moving
 
     def _publish_holding_torque(self) -> None:
-        self.controller.holding_torque(self._reader.q, self._command.torque)
+        try:
+            self.controller.holding_torque(self._reader.q, self._command.torque)
+        except ControllerError as error:
+            self.get_logger().error(f"{error}; the last command stays in force")
+            return
         self._command.publish()
 
     # The tick.
@@ -270,8 +279,9 @@ class ControllerNode(LifecycleNode):
                 "was dropped, holding the measured position",
                 throttle_duration_sec=1.0,
             )
+        if now != self.now or self.ticks == 0:
+            self._received_at = time.monotonic()
         self.now = now
-        self._received_at = time.monotonic()
         controller.step(now, q, self._reader.v, self._command.torque)
         self._command.publish()
         self.ticks += 1
@@ -287,7 +297,8 @@ class ControllerNode(LifecycleNode):
         self._stale = True
         self._publish_holding_torque()
         self.get_logger().error(
-            f"no usable joint_states for {self.state_age():.3g} s: the motion is dropped; the last "
+            f"no usable joint_states, or none with a new stamp, for {self.state_age():.3g} s: the "
+            "motion is dropped; the last "
             "command carries the arm's weight and stays in force"
         )
 

@@ -9,7 +9,7 @@ from rclpy._rclpy_pybind11 import RCLError
 from rclpy.executors import Executor, SingleThreadedExecutor
 
 from rnea_control.node.controller_node import ControllerNode
-from rnea_control.ros.process import ros_process
+from rnea_control.ros.process import build, ros_process
 
 # How long a signal may wait to be noticed, [s].
 LONGEST_WAIT = 0.1
@@ -18,9 +18,9 @@ LONGEST_HALT = 1.0
 
 
 def main() -> int:
-    """Runs the controller until SIGINT or SIGTERM; it then brings the arm to rest."""
+    """Runs the controller until SIGINT, SIGTERM or SIGHUP; it then brings the arm to rest."""
     with ros_process() as running:
-        node = ControllerNode()
+        node = build(ControllerNode)
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         try:

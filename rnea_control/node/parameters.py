@@ -88,6 +88,8 @@ PARAMETERS = (
         [0.0, 0.0, -9.81],
         "acceleration of gravity in the root link's frame; for walls and ceilings",
         "m/s^2",
+        at_least=-1000.0,
+        at_most=1000.0,
         length=3,
         live=True,
     ),

@@ -1,4 +1,4 @@
-"""A process that runs ROS nodes, and ends them in order on SIGINT and SIGTERM.
+"""A process that runs ROS nodes, and ends them in order on SIGINT, SIGTERM and SIGHUP.
 
 rclpy's own signal handlers shut its context down at once, and with it every publisher: a controller
 could no longer leave a safe torque behind. Here a signal only asks the main loop to end.
@@ -10,10 +10,19 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import rclpy
 from rclpy._rclpy_pybind11 import RCLError
+from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+
+from rnea_control.exceptions import RneaControlError
+
+N = TypeVar("N", bound=Node)
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -33,7 +42,7 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[[], boo
         nonlocal stopped
         stopped = True
 
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, stop) for number in SIGNALS}
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     except RCLError as error:
@@ -44,3 +53,22 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[[], boo
         rclpy.try_shutdown()
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def build(node_class: Callable[[], N]) -> N:
+    """Makes a node, or ends the process with a clear message.
+
+    Raises:
+        SystemExit: parameters that the node, or rclpy before it, cannot work with.
+    """
+    try:
+        return node_class()
+    except RneaControlError as error:
+        sys.exit(f"{node_class.__name__} does not start: {error}")
+    except ValueError as error:
+        # rclpy cannot declare a parameter that a YAML file sets to [], as that tells no type.
+        sys.exit(
+            f"{node_class.__name__} does not start: {error}. Does the YAML file set a parameter "
+            "to [] or "
+            "leave it empty? Leave the parameter out instead"
+        )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 
-import rclpy
 from rclpy.executors import SingleThreadedExecutor
 
-from rnea_control.exceptions import RneaControlError
-from rnea_control.ros.process import ros_process
+from rnea_control.exceptions import SimulationError
+from rnea_control.ros.process import build, ros_process
 from rnea_control.simulation.run import run_in_lockstep, run_in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
@@ -16,11 +15,7 @@ from rnea_control.simulation.simulated_arm import SimulatedArm
 def main() -> int:
     """Runs the simulated arm until SIGINT or SIGTERM; status 0 then, 1 for a wrong parameter."""
     with ros_process() as running:
-        try:
-            arm = SimulatedArm()
-        except RneaControlError as error:
-            rclpy.logging.get_logger("rnea_simulated_arm").fatal(str(error))
-            return 1
+        arm = build(SimulatedArm)
         executor = SingleThreadedExecutor()
         executor.add_node(arm)
         run = run_in_lockstep if arm.lockstep else run_in_real_time
@@ -28,8 +23,13 @@ def main() -> int:
             f"simulating {arm.model.name!r} with {arm.model.nv} joints at {1.0 / arm.period:g} Hz, "
             f"{'in lockstep' if arm.lockstep else 'in real time'}"
         )
-        run(arm, executor, running)
-        arm.destroy_node()
+        try:
+            run(arm, executor, running)
+        except SimulationError as error:
+            arm.get_logger().fatal(str(error))
+            return 1
+        finally:
+            arm.destroy_node()
     return 0
 
 

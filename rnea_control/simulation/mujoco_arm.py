@@ -17,6 +17,13 @@ from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 LONGEST_STEP = 1e-3
 
 
+_INSTABILITY = (
+    mujoco.mjtWarning.mjWARN_BADQPOS,
+    mujoco.mjtWarning.mjWARN_BADQVEL,
+    mujoco.mjtWarning.mjWARN_BADQACC,
+)
+
+
 class MujocoArm:
     """An arm in MuJoCo, without shapes and so without contacts; position limits are elastic stops.
 
@@ -51,7 +58,11 @@ class MujocoArm:
             ) from error
         self._steps = math.ceil(period / LONGEST_STEP - 1e-9)
         self._physics.opt.timestep = period / self._steps
-        self._physics.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
+        # Runge-Kutta is the more accurate, but strong damping makes it unstable.
+        damped = errors is not None and errors.joint_damping > 0.0
+        self._physics.opt.integrator = (
+            mujoco.mjtIntegrator.mjINT_IMPLICITFAST if damped else mujoco.mjtIntegrator.mjINT_RK4
+        )
         self._physics.opt.gravity[:] = model.gravity
         self._data = mujoco.MjData(self._physics)
         joints = [self._physics.joint(name) for name in model.joint_names]
@@ -76,10 +87,20 @@ class MujocoArm:
         return self._data.qvel[self._velocity_index]
 
     def step(self, torque: FloatArray) -> None:
-        """Lets one period pass with `torque`, shape (nv,), at the joints."""
+        """Lets one period pass with `torque`, shape (nv,), at the joints.
+
+        Raises:
+            SimulationError: the simulation has become unstable.
+        """
         self._data.qfrc_applied[self._velocity_index] = torque
         for _ in range(self._steps):
             mujoco.mj_step(self._physics, self._data)
+        if any(self._data.warning[kind].number for kind in _INSTABILITY):
+            raise SimulationError(
+                f"the simulation became unstable at {self.time:.3f} s under the torques {torque}; "
+                "are "
+                "the masses, the friction and the commands those of a real arm?"
+            )
 
 
 def _start(model: RobotModel, positions: Mapping[str, float]) -> FloatArray:

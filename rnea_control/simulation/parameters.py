@@ -38,12 +38,27 @@ PARAMETERS = (
         [0.0, 0.0, -9.81],
         "acceleration of gravity in the root link's frame",
         "m/s^2",
+        at_least=-1000.0,
+        at_most=1000.0,
         length=3,
     ),
     Parameter(
-        "mass_scale", float, 1.0, "model error: factor on all masses and inertias", above=0.0
+        "mass_scale",
+        float,
+        1.0,
+        "model error: factor on all masses and inertias",
+        above=0.0,
+        at_most=1000.0,
     ),
-    Parameter("payload_mass", float, 0.0, "model error: point mass on a link", "kg", at_least=0.0),
+    Parameter(
+        "payload_mass",
+        float,
+        0.0,
+        "model error: point mass on a link",
+        "kg",
+        at_least=0.0,
+        at_most=1e4,
+    ),
     Parameter("payload_link", str, "", "link that carries the payload; empty for the last joint's"),
     Parameter(
         "payload_position",
@@ -51,6 +66,8 @@ PARAMETERS = (
         [0.0, 0.0, 0.0],
         "where the payload sits in the link's frame",
         "m",
+        at_least=-100.0,
+        at_most=100.0,
         length=3,
     ),
     Parameter(
@@ -60,6 +77,7 @@ PARAMETERS = (
         "model error: Coulomb friction of every joint",
         "Nm or N",
         at_least=0.0,
+        at_most=1e4,
     ),
     Parameter(
         "joint_damping",
@@ -68,11 +86,18 @@ PARAMETERS = (
         "model error: viscous friction of every joint",
         "Nm s/rad or N s/m",
         at_least=0.0,
+        at_most=1e4,
     ),
 )
 
 INITIAL_POSITION = Parameter(
-    "initial_positions.<joint>", float, 0.0, "position of a joint at the start", "rad or m"
+    "initial_positions.<joint>",
+    float,
+    0.0,
+    "position of a joint at the start",
+    "rad or m",
+    at_least=-1e4,
+    at_most=1e4,
 )
 LOCKED_POSITION = Parameter(
     "locked_positions.<joint>",

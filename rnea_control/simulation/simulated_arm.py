@@ -12,6 +12,7 @@ from array import array
 from pathlib import Path
 
 import numpy as np
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
@@ -110,9 +111,13 @@ class SimulatedArm(Node):
         )
         self._description_publisher = self.create_publisher(String, "robot_description", LATCHED)
         self._description_publisher.publish(String(data=xml))
-        self.create_subscription(
-            Float64MultiArray, parameters["command_topic"], self._receive, COMMANDS
-        )
+        topic = parameters["command_topic"]
+        try:
+            self.create_subscription(Float64MultiArray, topic, self._receive, COMMANDS)
+        except InvalidTopicNameException as error:
+            raise ParameterError(
+                f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
+            ) from error
         self.create_service(Trigger, "~/activate_effort_controller", self._activate)
 
     @property

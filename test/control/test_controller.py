@@ -35,7 +35,8 @@ def following(law: ControlLaw) -> tuple[Controller, np.ndarray]:
     """A controller in the middle of a motion, and the desired state there."""
     c = controller(law)
     c.hold(0.0, ZERO)
-    c.follow(0.0, [Waypoint(2.0, np.array([0.8, -0.6]), ZERO, ZERO)], 0.0)
+    if law != ControlLaw.gravity_compensation:
+        c.follow(0.0, [Waypoint(2.0, np.array([0.8, -0.6]), ZERO, ZERO)], 0.0)
     return c, c.trajectory.at(0.9)
 
 
@@ -169,7 +170,7 @@ def test_wrong_sizes_and_no_motion_are_refused() -> None:
     for wrong in ([0.0, 0.0], np.zeros(2, dtype=np.float32), np.zeros(4)[::2]):
         with pytest.raises(ArgumentError, match=r"C-contiguous float64 array of shape \(2,\)"):
             c.step(0.0, wrong, np.zeros(2), np.zeros(2))
-    with pytest.raises(ArgumentError, match=r"q is of shape \(1,\)"):
+    with pytest.raises(ArgumentError, match="it must be 2 finite numbers"):
         c.hold(0.0, np.zeros(1))
 
 
@@ -177,7 +178,7 @@ def test_torque_that_overflows_is_refused() -> None:
     c = controller(p=1e308)
     c.hold(0.0, ZERO)
     tau = np.ones(2)
-    with pytest.raises(ControllerError, match="torque .* is not finite"):
+    with pytest.raises(ControllerError, match=r"torque .* is not finite"):
         c.step(0.1, np.full(2, -1e10), np.zeros(2), tau)
     np.testing.assert_array_equal(tau, 1.0)
 
@@ -188,6 +189,7 @@ WRONG_SETTINGS = {
     "NaN": (ControllerSettings(Gains.uniform(2, 1.0, math.nan)), r"gains\.shoulder\.d is nan"),
     "clamp": (ControllerSettings(Gains.uniform(2, 1, 1, 1, -1)), r"gains\.shoulder\.i_clamp_max"),
     "scale 0": (ControllerSettings(Gains.uniform(2, 1, 1), effort_limit_scale=0.0), "above 0"),
+    "law": (ControllerSettings(Gains.uniform(2, 1, 1), control_law=99), "control_law is 99"),
     "scale 2": (ControllerSettings(Gains.uniform(2, 1, 1), effort_limit_scale=2.0), "at most 1"),
 }
 
@@ -215,6 +217,28 @@ REFUSED = {
         "'shoulder' would move at 20",
     ),
 }
+
+
+def test_numbers_that_overflow_are_refused() -> None:
+    c = controller()
+    c.hold(0.0, ZERO)
+    huge = np.full(2, 1e308)
+    for waypoints in (
+        [Waypoint(0.1, ZERO, huge), Waypoint(1.0, ZERO, ZERO)],
+        [Waypoint(0.1, ZERO, ZERO, huge), Waypoint(1.0, ZERO, ZERO, ZERO)],
+    ):
+        with pytest.raises(TrajectoryError, match="too large"):
+            c.follow(0.0, waypoints, 0.0)
+    for start in (math.nan, math.inf, 1e17):
+        with pytest.raises(TrajectoryError, match="start"):
+            c.follow(0.0, [Waypoint(1e-9, ZERO)], start)
+    with pytest.raises(TrajectoryError, match="apart"):
+        c.follow(0.0, [Waypoint(1.0, ZERO), Waypoint(1.0 + 1e-8, ZERO)], 2e9)
+
+
+def test_holding_torque_is_never_published_when_not_finite() -> None:
+    with pytest.raises(ControllerError, match="not finite"):
+        controller().holding_torque(np.array([math.nan, 0.0]), np.zeros(2))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -251,7 +275,7 @@ def test_halt_is_smooth_and_ends_at_rest() -> None:
     assert c.is_moving(1.0)
     times = np.linspace(0.9, 1.4, 100)
     speeds = np.array([np.abs(c.trajectory.at(t)[1]) for t in times])
-    assert (np.diff(speeds, axis=0) < 1e-3).all()
+    assert (speeds <= 1.01 * speeds[0]).all()
     assert not c.is_moving(1.5)
     np.testing.assert_allclose(c.trajectory.at(1.5)[1:], 0.0, atol=1e-12)
 

@@ -112,7 +112,7 @@ def test_gravity_is_rnea_at_rest(urdf: str) -> None:
 def test_merging_fixed_joints_changes_nothing(urdf: str) -> None:
     """The same tree with its fixed joints as joints that keep still."""
     case = Case(urdf)
-    limit = '<limit lower="0" upper="0" effort="1" velocity="1"/></joint>'
+    limit = '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
     head, *joints = urdf.split("<joint ")
     loose = [
         text.replace('type="fixed"', 'type="revolute"').replace("</joint>", limit)

@@ -19,7 +19,7 @@ LAST_PLACE = 2.0**-53
 def chain() -> RobotModel:
     """Eleven joints: more than one vector register, and not a whole number of them."""
     links = [link(f"l{i}") for i in range(12)]
-    joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}", "continuous", limit="") for i in range(11)]
+    joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}", "continuous") for i in range(11)]
     return RobotModel.from_urdf_string(robot(*links, *joints))
 
 

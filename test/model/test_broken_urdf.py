@@ -113,6 +113,14 @@ BROKEN = {
         robot(link("base", inertia=(float("inf"), 0, 0, 1, 0, 1))),
         ["'base'", "inertia", "ixx", "'inf'"],
     ),
+    "overflowing inertia": (
+        robot(link("base", inertia=(1e308, 0, 0, 1e308, 0, 1e308))),
+        ["'base'", "ixx", "1e+20"],
+    ),
+    "underscore in a number": (
+        robot(BASE.replace('value="1.0"', 'value="2_0"')),
+        ["'base'", "mass", "'2_0'"],
+    ),
     "mass without value": (
         robot(BASE.replace('value="1.0"', "")),
         ["'base'", "<mass>", "'value'"],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from dds import LockstepArm, controller, ros, wait_for
+from dds import LockstepArm, controller, ros, trajectory, wait_for
 from lifecycle_msgs.srv import ChangeState
 from robots import two_link_arm
 
@@ -35,7 +35,7 @@ def arm() -> Iterator[LockstepArm]:
     arm.destroy()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_leaves_a_holding_torque_and_status_zero(arm: LockstepArm, number: int) -> None:
     with controller(PARAMETERS) as process:
         arm.run(20)
@@ -81,6 +81,34 @@ def test_wrong_yaml_value_is_said_and_the_node_stays() -> None:
         process.said("not configured: parameter 'control_law' is 'magic'; it must be one of")
         assert process.process.poll() is None
         assert process.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"joints": []}, "Does the YAML file set a parameter to []"),
+        ({"autostart": 1}, "not started: parameter 'autostart' is 1; it must be true or false"),
+        ({"robot_description": 7}, "not started: parameter 'robot_description' is 7; it must be"),
+    ],
+)
+def test_yaml_of_the_wrong_type_is_said(change: dict, words: str) -> None:
+    with controller({**PARAMETERS, **change}) as process:
+        process.said(words)
+        assert "Traceback" not in process.output
+
+
+def test_signal_in_motion_brings_the_arm_to_rest(arm: LockstepArm) -> None:
+    with controller(PARAMETERS) as process:
+        arm.run(20)
+        goal = [(1.0, [1.0, -1.0], [0.0, 0.0], [0.0, 0.0])]
+        arm.send(trajectory(JOINTS, goal))
+        arm.until_diagnosed("motion", "following")
+        arm.run(500)
+        assert np.abs(arm.v[-1]).max() > 0.5
+        process.process.send_signal(signal.SIGINT)
+        wait_for(lambda: not arm.answers(), lambda: None)
+        assert process.stop() == 0, process.output
+    assert np.abs(arm.node.v).max() < 0.01, process.output
 
 
 def test_misspelt_parameter_is_said() -> None:

@@ -97,6 +97,20 @@ def test_friction_holds_and_damping_brakes() -> None:
     assert np.abs(damped.q - Q).max() < 0.5 * np.abs(free.q - Q).max()
 
 
+def test_strong_damping_is_stable() -> None:
+    arm = MujocoArm(URDF, MODEL, 0.001, START, errors=ModelErrors(joint_damping=500.0))
+    for _ in range(200):
+        arm.step(np.zeros(2))
+    assert np.abs(arm.v).max() < 0.1
+
+
+def test_instability_is_an_error() -> None:
+    arm = MujocoArm(URDF, MODEL, 0.001, START)
+    with pytest.raises(SimulationError, match="unstable"):
+        for _ in range(10):
+            arm.step(np.full(2, 1e30))
+
+
 def test_initial_positions_are_checked() -> None:
     with pytest.raises(SimulationError, match=r"'wrist'.*those are shoulder, elbow"):
         MujocoArm(URDF, MODEL, 0.001, {"wrist": 0.0})

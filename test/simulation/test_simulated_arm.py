@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator
 
@@ -103,6 +104,11 @@ def test_brakes_hold_until_the_first_command(bench: Bench) -> None:
     for _ in range(100):
         bench.arm.advance()
     assert list(bench.state().position) == [0.0, 0.5]
+    bench.command()  # none of these is a torque
+    bench.command(math.nan, 0.0)
+    for _ in range(100):
+        bench.arm.advance()
+    assert list(bench.state().position) == [0.0, 0.5]
     bench.command(0.0, 0.0)
     for _ in range(100):
         bench.arm.advance()
@@ -167,6 +173,10 @@ WRONG = {
     "unknown joint": (
         {"robot_description": two_link_arm(), "joints": ["wrist"]},
         "no joint 'wrist'",
+    ),
+    "topic": (
+        {"robot_description": two_link_arm(), "command_topic": "bad topic!"},
+        "'command_topic' is 'bad topic!'",
     ),
     "rate 0": ({"robot_description": two_link_arm(), "rate": 0.0}, "'rate' is 0.0; it must be"),
     "negative payload": (
