@@ -9,32 +9,21 @@ from dataclasses import replace
 import numpy as np
 
 from rnea_control.control import law as layout
-from rnea_control.control.law import ControlLaw, control_torque, update_feedback
+from rnea_control.control.law import ControlLaw
+from rnea_control.control.motion_limits import check_position_limits, check_velocity_limits
 from rnea_control.control.settings import ControllerSettings
-from rnea_control.control.trajectory import Trajectory, Waypoint, check_waypoints, sample
+from rnea_control.control.step import BAD_SIZE, BAD_TORQUE, LAST_TIME, SATURATED, SEGMENT, step
+from rnea_control.control.trajectory import Trajectory, Waypoint, check_waypoints
 from rnea_control.dynamics import Workspace, gravity
-from rnea_control.dynamics.kernel import kernel
 from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
 from rnea_control.model import RobotModel
-
-# A gap between ticks longer than this counts as this long for the integral, [s].
-LONGEST_INTEGRATION_STEP = 0.1
-
-# What a tick reports.
-_OK, _SATURATED, _BAD_STATE, _BAD_TORQUE, _BAD_SIZE = range(5)
-
-# Entries of the progress array.
-_LAST_TIME, _SEGMENT = range(2)
 
 # Segments shorter than this drown in the rounding of their times, [s].
 SHORTEST_SEGMENT = 1e-6
 
 # How long a smooth stop takes, [s].
 STOPPING_TIME = 0.5
-
-# Cubics and quintics through waypoints at a planner's velocity limit go beyond it by a little.
-VELOCITY_TOLERANCE = 1.1
 
 
 class Controller:
@@ -115,8 +104,8 @@ class Controller:
         self._state[layout.DESIRED_POSITION] = q
         if keep_integral:
             self._state[layout.INTEGRAL] = integral
-        self._progress[_LAST_TIME] = t
-        self._progress[_SEGMENT] = 0.0
+        self._progress[LAST_TIME] = t
+        self._progress[SEGMENT] = 0.0
 
     def is_moving(self, t: float) -> bool:
         """Whether the motion is not over at time `t`."""
@@ -157,7 +146,9 @@ class Controller:
             )
         check_waypoints(waypoints, self.model.joint_names)
         begin = max(start, t)
-        self._check_position_limits([point for point in waypoints if start + point.time > begin])
+        check_position_limits(
+            [point for point in waypoints if start + point.time > begin], self.model
+        )
         end = start + waypoints[-1].time
         if not math.isfinite(end):
             raise TrajectoryError(f"its start is {start} s; it must be finite")
@@ -181,7 +172,7 @@ class Controller:
                 "apart; give them more time"
             )
         joined = self.trajectory.then(ahead, t, begin, self._continuous)
-        self._check_velocity_limits(joined, begin)
+        check_velocity_limits(joined, begin, self.model)
         self._set_trajectory(joined)
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
@@ -200,7 +191,7 @@ class Controller:
         """
         trajectory = self.trajectory
         try:
-            outcome = _step(
+            outcome = step(
                 self.model._bodies,
                 self.workspace._memory,
                 trajectory.starts,
@@ -220,9 +211,9 @@ class Controller:
                 "q, v and tau must each be a C-contiguous float64 array of shape "
                 f"({self.model.nv},)"
             ) from error
-        if outcome > _SATURATED:
+        if outcome > SATURATED:
             raise self._refusal(outcome, t, q, v)
-        self.saturated = outcome == _SATURATED
+        self.saturated = outcome == SATURATED
         return tau
 
     def holding_torque(self, q: FloatArray, tau: FloatArray) -> FloatArray:
@@ -244,44 +235,16 @@ class Controller:
 
     def _set_trajectory(self, trajectory: Trajectory) -> None:
         self._trajectory = trajectory
-        self._progress[_SEGMENT] = 0.0
-
-    def _check_position_limits(self, waypoints: Sequence[Waypoint]) -> None:
-        lower, upper = self.model.lower, self.model.upper
-        for waypoint in waypoints:
-            outside = np.flatnonzero((waypoint.position < lower) | (waypoint.position > upper))
-            if outside.size:
-                j = outside[0]
-                raise TrajectoryError(
-                    f"the point at {waypoint.time:g} s: joint {self.model.joint_names[j]!r} at "
-                    f"{waypoint.position[j]:g} is outside its limits {lower[j]:g} to {upper[j]:g}"
-                )
-
-    def _check_velocity_limits(self, trajectory: Trajectory, begin: float) -> None:
-        """Refuses leaps, most often to a first point that is not where the arm is."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            speed = trajectory.largest_speeds(begin)
-        if not np.isfinite(speed).all():
-            raise TrajectoryError("its numbers are too large for a motion; are they in rad and s?")
-        limit = np.where(self.model.velocity_limit > 0.0, self.model.velocity_limit, math.inf)
-        if (speed > VELOCITY_TOLERANCE * limit).any():
-            segment, j = np.unravel_index(np.argmax(speed / limit), speed.shape)
-            raise TrajectoryError(
-                f"joint {self.model.joint_names[j]!r} would move at {speed[segment, j]:.3g} rad/s "
-                "or "
-                f"m/s on its way to point {segment} of those ahead; its limit is {limit[j]:g}. "
-                "Give "
-                "it more time"
-            )
+        self._progress[SEGMENT] = 0.0
 
     def _refusal(self, outcome: int, t: float, q: FloatArray, v: FloatArray) -> Exception:
-        if outcome == _BAD_SIZE:
+        if outcome == BAD_SIZE:
             return ArgumentError(
                 f"q, v and tau must each have {self.model.nv} numbers, one a joint; got shapes "
                 f"{q.shape}, {v.shape}"
             )
         names = self.model.joint_names
-        if outcome == _BAD_TORQUE:
+        if outcome == BAD_TORQUE:
             return ControllerError(
                 f"the torque for the state measured at t = {t} s is not finite; are its positions "
                 "and "
@@ -293,46 +256,3 @@ class Controller:
             + (f" (joint {', '.join(bad)})" if bad else "")
             + "; no torque is computed from it"
         )
-
-
-@kernel(
-    "i8(f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, b1, f8, "
-    "f8[::1], f8[::1], f8[::1])"
-)
-def _step(
-    bodies: FloatArray,
-    memory: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
-    settings: FloatArray,
-    state: FloatArray,
-    progress: FloatArray,
-    law: int,
-    hardware_adds_gravity: bool,
-    t: float,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-) -> int:
-    nv = bodies.shape[0] - 1
-    if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv or coefficients.shape[1] != nv:
-        return _BAD_SIZE
-    for j in range(nv):
-        if not (math.isfinite(q[j]) and math.isfinite(v[j]) and math.isfinite(t)):
-            return _BAD_STATE
-    dt = min(max(t - progress[_LAST_TIME], 0.0), LONGEST_INTEGRATION_STEP)
-    progress[_LAST_TIME] = t
-    progress[_SEGMENT] = sample(starts, coefficients, int(progress[_SEGMENT]), t, state)
-    update_feedback(settings, state, q, v, dt)
-    control_torque(bodies, memory, settings, state, law, hardware_adds_gravity, q, v)
-    for j in range(nv):
-        if not math.isfinite(state[layout.TORQUE, j]):
-            return _BAD_TORQUE
-    outcome = _OK
-    for j in range(nv):
-        limit = settings[layout.EFFORT_LIMIT, j]
-        torque = state[layout.TORQUE, j]
-        tau[j] = min(max(torque, -limit), limit)
-        if tau[j] != torque:
-            outcome = _SATURATED
-    return outcome

@@ -8,48 +8,57 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 if TYPE_CHECKING:
+    from rnea_control.node.control_loop import ControlLoop
     from rnea_control.node.controller_node import ControllerNode
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 
 def diagnostics(node: ControllerNode) -> DiagnosticArray:
     """The present state of a controller node as one diagnostic status."""
+    level, message = _level_and_message(node)
     status = DiagnosticStatus(
         name=f"{node.get_fully_qualified_name().lstrip('/')}: control loop",
         hardware_id=node.get_name(),
+        level=level,
+        message=message,
     )
-    values: dict[str, str] = {
-        "ticks": str(node.ticks),
-        "trajectories received": str(node.trajectories_received),
-    }
-    controller = node.controller
-    if node.fault:
-        status.level, status.message = DiagnosticStatus.ERROR, node.fault
-    elif not node.active:
-        status.level, status.message = DiagnosticStatus.OK, "not active"
-    elif node.now is None:
-        status.level, status.message = DiagnosticStatus.WARN, "waiting for joint_states"
-    elif node.state_age() > node.timeout:
-        status.level = DiagnosticStatus.ERROR
-        status.message = (
-            f"no joint_states for {node.state_age():.3g} s; the last command stays in force"
-        )
-    elif controller.saturated:
-        status.level, status.message = DiagnosticStatus.WARN, "torque at the effort limit"
-    else:
-        status.level, status.message = DiagnosticStatus.OK, "in control"
-    if controller is not None:
-        values["robot"] = controller.model.name
-        values["control_law"] = controller.settings.control_law.name
-    if controller is not None and node.now is not None:
-        end = controller.trajectory.end_time
-        values["motion"] = f"following until {end:.3f} s" if node.now < end else "holding"
-        values["time"] = f"{node.now:.3f} s"
-        errors = np.abs(controller.position_error)
-        worst = int(np.argmax(errors))
-        values["largest position error"] = (
-            f"{errors[worst]:.3g} ({controller.model.joint_names[worst]})"
-        )
-    for name, latency in node.statistics.percentiles().items():
-        values[f"state to command latency, {name}"] = f"{1e6 * latency:.0f} us"
+    values = _values(node.loop) if node.loop is not None else {}
     status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
     return DiagnosticArray(status=[status])
+
+
+def _level_and_message(node: ControllerNode) -> tuple[bytes, str]:
+    loop = node.loop
+    if loop is None:
+        return (ERROR, node.fault) if node.fault else (OK, "not configured")
+    if loop.fault:
+        return ERROR, loop.fault
+    if not loop.running:
+        return OK, "not active"
+    if loop.now is None:
+        return WARN, "waiting for joint_states"
+    if loop.controller.saturated:
+        return WARN, "torque at the effort limit"
+    return OK, "in control"
+
+
+def _values(loop: ControlLoop) -> dict[str, str]:
+    controller = loop.controller
+    values = {
+        "robot": controller.model.name,
+        "control_law": controller.settings.control_law.name,
+        "ticks": str(loop.ticks),
+        "trajectories received": str(loop.trajectories_received),
+    }
+    if loop.now is not None:
+        end = controller.trajectory.end_time
+        values["motion"] = f"following until {end:.3f} s" if loop.now < end else "holding"
+        values["time"] = f"{loop.now:.3f} s"
+        errors = np.abs(controller.position_error)
+        worst = int(np.argmax(errors))
+        joint = controller.model.joint_names[worst]
+        values["largest position error"] = f"{errors[worst]:.3g} ({joint})"
+    for name, latency in loop.statistics.percentiles().items():
+        values[f"state to command latency, {name}"] = f"{1e6 * latency:.0f} us"
+    return values

@@ -28,7 +28,7 @@ def main() -> int:
             while running():
                 _spin_once(executor, node)
             deadline = time.monotonic() + LONGEST_HALT
-            while node.halt() and time.monotonic() < deadline:
+            while node.active and node.loop.halt() and time.monotonic() < deadline:
                 _spin_once(executor, node)
         finally:  # whatever happened: the hardware keeps the last command
             if node.active:

@@ -106,20 +106,20 @@ class Bench:
     def no_answer(self, *arguments, **keywords) -> str:
         """The fault that the node reports over a state; no command may come."""
         count = len(self.commands)
-        self.node.fault = ""
+        self.node.loop.fault = ""
         self.state(*arguments, **keywords)
-        wait_for(lambda: self.node.fault, self.spin)
+        wait_for(lambda: self.node.loop.fault, self.spin)
         for _ in range(5):
             self.spin()
         assert len(self.commands) == count
-        return self.node.fault
+        return self.node.loop.fault
 
     def send(self, message: JointTrajectory) -> bool:
         """Sends a trajectory; whether it changed the motion."""
-        before, seen = self.node.controller.trajectory, self.node.trajectories_received
+        before, seen = self.node.loop.controller.trajectory, self.node.loop.trajectories_received
         self.motions.publish(message)
-        wait_for(lambda: self.node.trajectories_received > seen, self.spin)
-        return self.node.controller.trajectory is not before
+        wait_for(lambda: self.node.loop.trajectories_received > seen, self.spin)
+        return self.node.loop.controller.trajectory is not before
 
     def destroy(self) -> None:
         self.executor.shutdown()
@@ -136,7 +136,7 @@ def bench() -> Iterator[Bench]:
 
 def test_holds_the_measured_position_at_first(bench: Bench) -> None:
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
-    np.testing.assert_allclose(bench.node.controller.trajectory.at(0.0)[0], Q)
+    np.testing.assert_allclose(bench.node.loop.controller.trajectory.at(0.0)[0], Q)
 
 
 def test_jumbled_joint_order_and_foreign_joints(bench: Bench) -> None:
@@ -169,7 +169,7 @@ def test_bad_state_gets_no_answer_and_the_next_good_one_does(bench: Bench, name:
     bench.answer()
     assert re.search(words, bench.no_answer(*state))
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
-    assert bench.node.fault == ""
+    assert bench.node.loop.fault == ""
 
 
 def test_bad_first_state_is_not_held(bench: Bench) -> None:
@@ -229,7 +229,7 @@ def test_trajectory_in_another_joint_order_is_followed(bench: Bench) -> None:
     assert bench.send(trajectory(["elbow", "shoulder"], [(0.05, [-0.45, 0.33], ZERO)]))
     for _ in range(60):
         bench.answer()
-    np.testing.assert_allclose(bench.node.controller.desired[0], [0.33, -0.45], rtol=1e-12)
+    np.testing.assert_allclose(bench.node.loop.controller.desired[0], [0.33, -0.45], rtol=1e-12)
     assert bench.time - start == pytest.approx(0.06)
 
 
@@ -238,10 +238,10 @@ def test_trajectory_with_a_stamp_starts_then(bench: Bench) -> None:
     assert bench.send(trajectory(JOINTS, [(0.01, [0.31, -0.4], ZERO)], start=bench.time + 0.02))
     for _ in range(19):
         bench.answer()
-    np.testing.assert_allclose(bench.node.controller.desired[0], Q)
+    np.testing.assert_allclose(bench.node.loop.controller.desired[0], Q)
     for _ in range(15):
         bench.answer()
-    np.testing.assert_allclose(bench.node.controller.desired[0], [0.31, -0.4])
+    np.testing.assert_allclose(bench.node.loop.controller.desired[0], [0.31, -0.4])
 
 
 def test_new_trajectory_replaces_the_old_without_a_jump(bench: Bench) -> None:
@@ -252,7 +252,7 @@ def test_new_trajectory_replaces_the_old_without_a_jump(bench: Bench) -> None:
         if k == 30:
             assert bench.send(trajectory(JOINTS, [(0.1, [0.2, -0.4], ZERO)]))
         bench.answer()
-        desired = bench.node.controller.desired[0].copy()
+        desired = bench.node.loop.controller.desired[0].copy()
         assert np.abs(desired - previous).max() < 0.003
         previous = desired
 
@@ -265,7 +265,7 @@ def test_gap_in_time_drops_the_motion(bench: Bench) -> None:
     expected = gravity(MODEL, Workspace(MODEL), moved, np.zeros(2))
     tau = bench.answer(moved, stamp=bench.time + 30.0)
     np.testing.assert_allclose(tau, expected, rtol=1e-12)
-    np.testing.assert_allclose(bench.node.controller.desired[0], moved)
+    np.testing.assert_allclose(bench.node.loop.controller.desired[0], moved)
 
 
 def test_watchdog_leaves_a_carrying_torque_when_states_stop() -> None:
@@ -295,16 +295,16 @@ def test_stamp_of_another_clock_is_refused(bench: Bench) -> None:
 
 def test_halt_brings_a_motion_to_rest(bench: Bench) -> None:
     bench.answer()
-    assert not bench.node.halt()  # at rest already
+    assert not bench.node.loop.halt()  # at rest already
     assert bench.send(trajectory(JOINTS, [(1.0, GOAL, ZERO)]))
     for _ in range(300):
         bench.answer()
-    assert bench.node.halt()
+    assert bench.node.loop.halt()
     assert not bench.send(trajectory(JOINTS, [(1.0, GOAL, ZERO)]))
     for _ in range(501):
         bench.answer()
-    assert not bench.node.halt()
-    np.testing.assert_allclose(bench.node.controller.desired[1:], 0.0, atol=1e-9)
+    assert not bench.node.loop.halt()
+    np.testing.assert_allclose(bench.node.loop.controller.desired[1:], 0.0, atol=1e-9)
 
 
 def test_corrected_description_on_the_topic_is_tried_again() -> None:
@@ -332,7 +332,7 @@ def test_time_that_goes_back_drops_the_motion(bench: Bench) -> None:
 def test_states_without_a_stamp_are_timed_by_the_node(bench: Bench) -> None:
     np.testing.assert_allclose(bench.answer(stamp=0.0), GRAVITY, rtol=1e-12)
     np.testing.assert_allclose(bench.answer(stamp=0.0), GRAVITY, rtol=1e-12)
-    assert 0.0 < bench.node.now < 100.0
+    assert 0.0 < bench.node.loop.now < 100.0
 
 
 def test_diagnostics_say_what_is_wrong(bench: Bench) -> None:
@@ -345,8 +345,9 @@ def test_diagnostics_say_what_is_wrong(bench: Bench) -> None:
     bench.no_answer([math.nan, 0.0])
     assert "position nan" in diagnostics(bench.node).status[0].message
     bench.answer()
-    bench.node._received_at -= 100.0
-    assert "no joint_states for 100" in diagnostics(bench.node).status[0].message
+    bench.node.loop._received_at -= 100.0
+    bench.node.loop.watch()
+    assert "no joint_states with a new stamp for 100" in diagnostics(bench.node).status[0].message
 
 
 # Lifecycle and start.
@@ -394,7 +395,7 @@ def test_without_autostart_nothing_happens_by_itself() -> None:
     bench = Bench(start=False, **GOOD, autostart=False)
     try:
         bench.node.autostart()
-        assert bench.node.controller is None
+        assert bench.node.loop is None
         assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
         assert not bench.node.active
     finally:

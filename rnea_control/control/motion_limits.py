@@ -1,0 +1,50 @@
+"""Refuses motions beyond a robot's position and velocity limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rnea_control.control.trajectory import Trajectory, Waypoint
+from rnea_control.exceptions import TrajectoryError
+from rnea_control.model import RobotModel
+
+# Cubics and quintics through waypoints at a planner's velocity limit go beyond it by a little.
+VELOCITY_TOLERANCE = 1.1
+
+
+def check_position_limits(waypoints: Sequence[Waypoint], model: RobotModel) -> None:
+    """Raises TrajectoryError for a waypoint outside the position limits."""
+    for waypoint in waypoints:
+        outside = (waypoint.position < model.lower) | (waypoint.position > model.upper)
+        if outside.any():
+            j = int(np.argmax(outside))
+            raise TrajectoryError(
+                f"the point at {waypoint.time:g} s: joint {model.joint_names[j]!r} at "
+                f"{waypoint.position[j]:g} is outside its limits {model.lower[j]:g} to "
+                f"{model.upper[j]:g}"
+            )
+
+
+def check_velocity_limits(trajectory: Trajectory, begin: float, model: RobotModel) -> None:
+    """Raises TrajectoryError for leaps, most often to a first point that is not where the arm is.
+
+    Args:
+        trajectory: the motion.
+        begin: from when on it is checked, [s].
+        model: the robot; a velocity limit of 0 is taken as none.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        speed = trajectory.largest_speeds(begin)
+    if not np.isfinite(speed).all():
+        raise TrajectoryError("its numbers are too large for a motion; are they in rad and s?")
+    limit = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
+    if (speed > VELOCITY_TOLERANCE * limit).any():
+        segment, j = np.unravel_index(np.argmax(speed / limit), speed.shape)
+        raise TrajectoryError(
+            f"joint {model.joint_names[j]!r} would move at {speed[segment, j]:.3g} rad/s or m/s on "
+            f"its way to point {segment} of those ahead; its limit is {limit[j]:g}. Give it more "
+            "time"
+        )

@@ -1,0 +1,63 @@
+"""One control step as one compiled call: sample, feedback, law, checks, limits."""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.control import law as layout
+from rnea_control.control.law import control_torque, update_feedback
+from rnea_control.control.trajectory import sample
+from rnea_control.dynamics.kernel import kernel
+from rnea_control.dynamics.vector3 import FloatArray
+
+# A gap between ticks longer than this counts as this long for the integral, [s].
+LONGEST_INTEGRATION_STEP = 0.1
+
+# What a step reports; from BAD_STATE on it has left the torques as they were.
+OK, SATURATED, BAD_STATE, BAD_TORQUE, BAD_SIZE = range(5)
+
+# Entries of the progress array.
+LAST_TIME, SEGMENT = range(2)
+
+
+@kernel(
+    "i8(f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, b1, f8, "
+    "f8[::1], f8[::1], f8[::1])"
+)
+def step(
+    bodies: FloatArray,
+    memory: FloatArray,
+    starts: FloatArray,
+    coefficients: FloatArray,
+    settings: FloatArray,
+    state: FloatArray,
+    progress: FloatArray,
+    law: int,
+    hardware_adds_gravity: bool,
+    t: float,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+) -> int:
+    nv = bodies.shape[0] - 1
+    if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv or coefficients.shape[1] != nv:
+        return BAD_SIZE
+    for j in range(nv):
+        if not (math.isfinite(q[j]) and math.isfinite(v[j]) and math.isfinite(t)):
+            return BAD_STATE
+    dt = min(max(t - progress[LAST_TIME], 0.0), LONGEST_INTEGRATION_STEP)
+    progress[LAST_TIME] = t
+    progress[SEGMENT] = sample(starts, coefficients, int(progress[SEGMENT]), t, state)
+    update_feedback(settings, state, q, v, dt)
+    control_torque(bodies, memory, settings, state, law, hardware_adds_gravity, q, v)
+    for j in range(nv):
+        if not math.isfinite(state[layout.TORQUE, j]):
+            return BAD_TORQUE
+    outcome = OK
+    for j in range(nv):
+        limit = settings[layout.EFFORT_LIMIT, j]
+        torque = state[layout.TORQUE, j]
+        tau[j] = min(max(torque, -limit), limit)
+        if tau[j] != torque:
+            outcome = SATURATED
+    return outcome
