@@ -15,7 +15,7 @@ from rich.table import Table
 from rnea_control.control import ControlLaw
 from rnea_control.demo.picture import draw
 from rnea_control.demo.recording import Recording
-from rnea_control.demo.robots import DemoRobot, load_robot
+from rnea_control.demo.robots import DemoRobot, default_robot, load_robot
 from rnea_control.demo.run import BANDWIDTH, run
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModelWarning
@@ -29,7 +29,7 @@ def main() -> int:
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     try:
-        robot = load_robot(arguments.robot)
+        robot = load_robot(arguments.robot or default_robot())
         _print_introduction(console, robot)
         with ros_process(["--ros-args", "--log-level", "error"]) as running:
             recordings = [
@@ -62,7 +62,9 @@ def _print_introduction(console: Console, robot: DemoRobot) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--robot", default="panda", help="a name in example-robot-data, or the path of a URDF file"
+        "--robot",
+        help="a name in example-robot-data, or the path of a URDF file; by default panda, or "
+        "the arm that comes with this package where example-robot-data is not installed",
     )
     parser.add_argument("--rate", type=float, default=1000.0, help="control rate [Hz]")
     parser.add_argument("--picture", default="rnea_demo.png", help="where to write the picture")

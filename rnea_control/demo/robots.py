@@ -75,6 +75,15 @@ def find_urdf(robot: str) -> tuple[str, Path]:
     return robot, known[robot]
 
 
+def default_robot() -> str:
+    """The Panda of example-robot-data, or the package's own arm where that is not installed."""
+    try:
+        metadata.distribution("example-robot-data")
+    except metadata.PackageNotFoundError:
+        return "seven_axis_arm"
+    return "panda"
+
+
 def load_robot(robot: str) -> DemoRobot:
     """The robot by name or path, with a motion of about ten seconds within its limits.
 
