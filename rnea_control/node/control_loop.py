@@ -70,6 +70,7 @@ class ControlLoop:
         self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
         self._stale = False
         self._halting = False
+        self._busy = 0.0  # time that this loop itself spent beside the ticks since the last, [s]
 
     def start(self) -> None:
         """From now on states are answered; the position of the first one is held."""
@@ -119,14 +120,16 @@ class ControlLoop:
     def follow(self, message: JointTrajectory) -> None:
         """Replaces the motion by that of the message, or says why not."""
         self.trajectories_received += 1
+        began = time.monotonic()
         try:
             self._follow(message)
         except TrajectoryError as error:
             self._logger.error(f"trajectory refused, the motion goes on as it was: {error}")
+        self._busy += time.monotonic() - began
 
     def watch(self) -> None:
         """Without states there is no feedback: leaves the torque that carries the arm, once."""
-        if self.now is None or self._stale or self.state_age() <= self.timeout:
+        if self.now is None or self._stale or self.state_age() <= self.timeout + self._busy:
             return
         self._stale = True
         self.fault = f"no joint_states with a new stamp for {self.state_age():.3g} s"
@@ -153,7 +156,7 @@ class ControlLoop:
             self._logger.info("holding the measured position")
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
-        if gap < 0.0 or gap > self.timeout or self._stale:
+        if gap < 0.0 or gap > self.timeout + self._busy or self._stale:
             self._stale = False
             controller.hold(now, q, keep_integral=True)
             self._logger.error(
@@ -164,6 +167,7 @@ class ControlLoop:
         if gap != 0.0:
             self._received_at = time.monotonic()
         self.now = now
+        self._busy = 0.0
         controller.step(now, q, self._reader.v, self.command.torque)
         self.command.publish()
         self.ticks += 1

@@ -288,6 +288,23 @@ def test_watchdog_leaves_a_carrying_torque_when_states_stop() -> None:
         bench.destroy()
 
 
+def test_long_trajectory_is_not_taken_for_a_gap_in_the_states() -> None:
+    points = [(0.01 * (i + 1), [0.3, -0.4], ZERO) for i in range(4000)]
+    message = trajectory(JOINTS, points)
+    bench = Bench(**{**GOOD, "joint_state_timeout": 2.0})
+    try:
+        bench.answer()
+        assert bench.send(message)
+        busy = bench.node.loop._busy
+        assert busy > 0.01
+        bench.answer(stamp=bench.time + 1.999 + busy)
+        assert len(bench.node.loop.controller.trajectory.starts) > 3000  # still under way
+        bench.answer(stamp=bench.time + 2.01)
+        assert len(bench.node.loop.controller.trajectory.starts) == 1  # a real gap
+    finally:
+        bench.destroy()
+
+
 def test_stamp_of_another_clock_is_refused(bench: Bench) -> None:
     bench.answer()
     assert not bench.send(trajectory(JOINTS, [(1.0, GOAL, ZERO)], start=1.7e9))
