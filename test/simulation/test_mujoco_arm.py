@@ -104,7 +104,8 @@ def test_strong_damping_is_stable() -> None:
     assert np.abs(arm.v).max() < 0.1
 
 
-def test_instability_is_an_error() -> None:
+def test_instability_is_an_error(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log file where it runs
     arm = MujocoArm(URDF, MODEL, 0.001, START)
     with pytest.raises(SimulationError, match="unstable"):
         for _ in range(10):
