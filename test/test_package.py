@@ -10,11 +10,13 @@ from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import yaml
 from ament_index_python.packages import get_package_share_directory, get_packages_with_prefixes
 
 import rnea_control
+from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
 from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
 from rnea_control.ros.parameter_table import expand
@@ -76,6 +78,45 @@ def test_config_file_fits_the_shipped_arm() -> None:
     parameters = yaml.safe_load(text)["/**"]["rnea_controller"]["ros__parameters"]
     assert tuple(parameters["joints"]) == model.joint_names
     assert model.warnings == ()
+
+
+def readme_blocks(language: str) -> list[str]:
+    return re.findall(
+        rf"```{language}\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL
+    )
+
+
+def test_readme_python_runs() -> None:
+    (code,) = readme_blocks("python")
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True, text=True)
+    assert done.stdout.startswith("[")
+
+
+def test_readme_yaml_is_complete_and_known() -> None:
+    (text,) = readme_blocks("yaml")
+    parameters = dict(flatten(yaml.safe_load(text)["/**"]["rnea_controller"]["ros__parameters"]))
+    known = expand(PARAMETERS, parameters["joints"])
+    for name, value in parameters.items():
+        known[name].check(name, value)
+    assert all(p.default is not None or name in parameters for name, p in known.items())
+
+
+def test_readme_trajectory_is_one_that_the_shipped_arm_follows() -> None:
+    (text,) = re.findall(
+        r'JointTrajectory "(\{.*?\})"\n', "\n".join(readme_blocks("sh")), re.DOTALL
+    )
+    message = yaml.safe_load(text)
+    model = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")
+    controller = Controller(model, ControllerSettings(Gains.uniform(model.nv, 400.0, 40.0)))
+    controller.hold(0.0, np.zeros(model.nv))
+    assert tuple(message["joint_names"]) == model.joint_names
+    points = [
+        Waypoint(point["time_from_start"]["sec"], point["positions"], point["velocities"])
+        for point in message["points"]
+    ]
+    controller.follow(0.0, points, 0.0)
+    np.testing.assert_allclose(controller.trajectory.at(2.0)[0], message["points"][0]["positions"])
 
 
 def test_parameter_documentation_is_that_of_the_code() -> None:

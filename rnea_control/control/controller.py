@@ -120,10 +120,10 @@ class Controller:
         self._set_trajectory(self.trajectory.then([stop], t, t, rest))
 
     def follow(self, t: float, waypoints: Sequence[Waypoint], start: float) -> None:
-        """Replaces the motion from `start` on by one through `waypoints`; until then the old motion
-        goes on.
+        """Replaces the motion from `start` on by one through `waypoints`.
 
-        The new motion begins in the desired state that the old one has at that time. Points that
+        Until then the old motion goes on, and its desired state is where the new one begins. Points
+        that
         have only positions are joined by lines, as joint_trajectory_controller does: there the
         velocity steps.
 

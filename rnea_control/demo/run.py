@@ -96,6 +96,8 @@ class _Recorder:
 
     def __call__(self, stamp: int) -> None:
         """Takes the state just published."""
+        if self._process.poll() is not None:
+            raise RneaControlError("the controller has ended; what it said stands above")
         if not self._start:
             self._wait(stamp)
             return
@@ -114,7 +116,7 @@ class _Recorder:
         now = time.monotonic()
         if self._settled is None and self._arm.commands_received > 0:
             self._settled = now + SETTLING
-        if self._process.poll() is not None or now > self._deadline:
+        if now > self._deadline:
             raise RneaControlError("the controller did not start; what it said stands above")
         if self._settled is not None and now > self._settled:
             self._start = stamp + 200_000_000
