@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +12,8 @@ from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion_limits import check_position_limits, check_velocity_limits
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.control.step import BAD_SIZE, BAD_TORQUE, LAST_TIME, SATURATED, SEGMENT, step
-from rnea_control.control.trajectory import Trajectory, Waypoint, check_waypoints
+from rnea_control.control.trajectory import Trajectory
+from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
@@ -30,8 +30,8 @@ class Controller:
     """Drives the joints of a model along trajectories; at first, and between trajectories, it holds
     a position.
 
-    Times are seconds on any clock that the caller keeps to. Not safe for use from several threads
-    at once.
+    Times are seconds on any clock that the caller keeps to. One thread steps it; meanwhile another
+    may set `settings` and call `plan`.
 
     Args:
         model: the robot; its joint order is the controller's.
@@ -45,7 +45,6 @@ class Controller:
         self.model = model
         self.workspace = Workspace(model)
         self._continuous = model.continuous
-        self._settings_array = np.zeros((layout.SETTINGS_ROWS, model.nv))
         self._state = np.zeros((layout.STATE_ROWS, model.nv))
         self._progress = np.full(2, math.nan)
         self._trajectory: Trajectory | None = None
@@ -60,11 +59,12 @@ class Controller:
     @settings.setter
     def settings(self, settings: ControllerSettings) -> None:
         settings.check(self.model.joint_names)
-        rows, gains = self._settings_array, settings.gains
+        rows, gains = np.zeros((layout.SETTINGS_ROWS, self.model.nv)), settings.gains
         rows[layout.P_GAIN], rows[layout.I_GAIN], rows[layout.D_GAIN] = gains.p, gains.i, gains.d
         rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
         rows[layout.EFFORT_LIMIT] = settings.effort_limit_scale * self.model.effort_limit
         rows[layout.CONTINUOUS] = self._continuous
+        self._settings_array = rows  # all at once, whatever thread steps meanwhile
         self._law = int(settings.control_law)
         self._hardware_adds_gravity = settings.hardware_compensates_gravity
         self._settings = settings
@@ -117,14 +117,13 @@ class Controller:
         rest = np.zeros(self.model.nv)
         end = position + 0.5 * STOPPING_TIME * velocity
         stop = Waypoint(t + STOPPING_TIME, end, rest, rest)
-        self._set_trajectory(self.trajectory.then([stop], t, t, rest))
+        self.adopt(self.trajectory.then([stop], t, t, rest))
 
-    def follow(self, t: float, waypoints: Sequence[Waypoint], start: float) -> None:
+    def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> None:
         """Replaces the motion from `start` on by one through `waypoints`.
 
         Until then the old motion goes on, and its desired state is where the new one begins. Points
-        that
-        have only positions are joined by lines, as joint_trajectory_controller does: there the
+        that have only positions are joined by lines, as joint_trajectory_controller does: there the
         velocity steps.
 
         Args:
@@ -138,42 +137,62 @@ class Controller:
                 motion that is over; a first point that cannot be reached within the velocity
                 limits. The motion stays as it was.
         """
+        self.adopt(self.plan(self.trajectory, t, t, waypoints, start))
+
+    def plan(
+        self,
+        motion: Trajectory,
+        t: float,
+        earliest: float,
+        waypoints: Sequence[Waypoint] | Waypoints,
+        start: float,
+    ) -> Trajectory:
+        """The motion that `follow` would change to, for `adopt`. Changes nothing, so that it may
+        take its time in another thread.
+
+        Args:
+            motion: the one that goes on until then.
+            t: the time now, [s].
+            earliest: when the new motion may take over, not before `t`, [s].
+            waypoints, start: as of `follow`, with its errors.
+        """
         if self.settings.control_law == ControlLaw.gravity_compensation:
             raise TrajectoryError(
                 "under gravity_compensation the arm follows the hand, not trajectories; choose "
-                "another "
-                "control_law"
+                "another control_law"
             )
-        check_waypoints(waypoints, self.model.joint_names)
-        begin = max(start, t)
-        check_position_limits(
-            [point for point in waypoints if start + point.time > begin], self.model
-        )
-        end = start + waypoints[-1].time
-        if not math.isfinite(end):
+        points = Waypoints.of(waypoints, self.model.nv)
+        points.check(self.model.joint_names)
+        if not math.isfinite(start):
             raise TrajectoryError(f"its start is {start} s; it must be finite")
-        if waypoints[-1].time <= 0.0:
+        duration = points.times[-1]
+        if duration <= 0.0:
             raise TrajectoryError(
-                f"the last point's time is {waypoints[-1].time:g} s; the arm needs time to get "
-                "there, give it more than 0"
+                f"the last point's time is {duration:g} s; the arm needs time to get there, give "
+                "it more than 0"
             )
-        if end <= t:
+        begin = max(start, earliest)
+        end = start + duration
+        if end <= begin:
             raise TrajectoryError(
-                f"the trajectory ended {t - end:.3f} s ago; send it earlier, or with stamp 0 to "
-                "start now"
+                f"the trajectory ended {begin - end:.3f} s ago; send it earlier, or with stamp 0 "
+                "to start now"
             )
-        absolute = [replace(point, time=start + point.time) for point in waypoints]
-        ahead = [point for point in absolute if point.time > begin]
-        times = np.array([begin, *(point.time for point in ahead)])
+        ahead = points.delayed(start).after(begin)
+        times = np.concatenate([[begin], ahead.times])
         if len(ahead) == 0 or np.diff(times).min() < SHORTEST_SEGMENT:
             raise TrajectoryError(
                 f"at its start, {start - t:g} s from now, points are less than "
-                f"{SHORTEST_SEGMENT:g} s "
-                "apart; give them more time"
+                f"{SHORTEST_SEGMENT:g} s apart; give them more time"
             )
-        joined = self.trajectory.then(ahead, t, begin, self._continuous)
+        check_position_limits(points[len(points) - len(ahead) :], self.model)
+        joined = motion.then(ahead, t, begin, self._continuous)
         check_velocity_limits(joined, begin, self.model)
-        self._set_trajectory(joined)
+        return joined
+
+    def adopt(self, motion: Trajectory) -> None:
+        """Changes to a motion that `plan` made; it must continue the present one."""
+        self._trajectory = motion
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
         """The torques for the state measured at time `t`. Performs no allocation.
@@ -232,10 +251,6 @@ class Controller:
         if not np.isfinite(tau).all():
             raise ControllerError(f"the gravity torque at q = {q} is not finite: {tau}")
         return tau
-
-    def _set_trajectory(self, trajectory: Trajectory) -> None:
-        self._trajectory = trajectory
-        self._progress[SEGMENT] = 0.0
 
     def _refusal(self, outcome: int, t: float, q: FloatArray, v: FloatArray) -> Exception:
         if outcome == BAD_SIZE:

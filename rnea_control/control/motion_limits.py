@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from rnea_control.control.trajectory import Trajectory, Waypoint
+from rnea_control.control.trajectory import Trajectory
+from rnea_control.control.waypoints import Waypoints
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.model import RobotModel
 
@@ -15,17 +15,16 @@ from rnea_control.model import RobotModel
 VELOCITY_TOLERANCE = 1.1
 
 
-def check_position_limits(waypoints: Sequence[Waypoint], model: RobotModel) -> None:
+def check_position_limits(waypoints: Waypoints, model: RobotModel) -> None:
     """Raises TrajectoryError for a waypoint outside the position limits."""
-    for waypoint in waypoints:
-        outside = (waypoint.position < model.lower) | (waypoint.position > model.upper)
-        if outside.any():
-            j = int(np.argmax(outside))
-            raise TrajectoryError(
-                f"the point at {waypoint.time:g} s: joint {model.joint_names[j]!r} at "
-                f"{waypoint.position[j]:g} is outside its limits {model.lower[j]:g} to "
-                f"{model.upper[j]:g}"
-            )
+    positions = waypoints.positions
+    outside = (positions < model.lower) | (positions > model.upper)
+    if outside.any():
+        i, j = np.argwhere(outside)[0]
+        raise TrajectoryError(
+            f"the point at {waypoints.times[i]:g} s: joint {model.joint_names[j]!r} at "
+            f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
+        )
 
 
 def check_velocity_limits(trajectory: Trajectory, begin: float, model: RobotModel) -> None:

@@ -16,38 +16,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
+from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics.kernel import inlined, kernel
 from rnea_control.dynamics.vector3 import FloatArray
-from rnea_control.exceptions import TrajectoryError
 
 COEFFICIENTS = 6
-
-
-@dataclass(frozen=True)
-class Waypoint:
-    """Where the arm is to be at a time; velocities and accelerations may be left out.
-
-    Attributes:
-        time: [s].
-        position: shape (nv,), [rad] or [m].
-        velocity: shape (nv,), [rad/s] or [m/s], or None.
-        acceleration: shape (nv,), [rad/s^2] or [m/s^2], or None; only together with a velocity.
-    """
-
-    time: float
-    position: FloatArray
-    velocity: FloatArray | None = None
-    acceleration: FloatArray | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("position", "velocity", "acceleration"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+# In how many points of a segment its speed is looked at.
+SPEED_SAMPLES = 9
 
 
 class Trajectory:
@@ -71,8 +49,9 @@ class Trajectory:
             TrajectoryError: no waypoint, sizes that differ, numbers that are not finite, times that
                 do not rise, a velocity at the end. The message names the waypoint and the joint.
         """
-        check_waypoints(waypoints, joint_names)
-        return cls._from_points(waypoints)
+        points = Waypoints.of(waypoints, len(joint_names))
+        points.check(joint_names)
+        return cls._from_points(points)
 
     @classmethod
     def hold(cls, time: float, position: FloatArray) -> Trajectory:
@@ -101,13 +80,16 @@ class Trajectory:
         apart.
         """
         first = int(np.searchsorted(self.starts, begin, side="left"))
-        s = np.diff(self.starts[first:])[:, None, None] * np.linspace(0.0, 1.0, 9)[None, :, None]
-        c = self.coefficients[first:-1, None, :, :]
-        powers = [k * c[..., k] * s ** (k - 1) for k in range(1, COEFFICIENTS)]
-        return np.abs(sum(powers)).max(axis=1)
+        speeds = np.zeros((len(self.starts) - 1 - first, self.nv))
+        _largest_speeds(self.starts[first:], self.coefficients[first:], speeds)
+        return speeds
 
     def then(
-        self, waypoints: Sequence[Waypoint], now: float, start: float, continuous: FloatArray
+        self,
+        waypoints: Sequence[Waypoint] | Waypoints,
+        now: float,
+        start: float,
+        continuous: FloatArray,
     ) -> Trajectory:
         """This trajectory until `start`, then smoothly to the first of `waypoints` and on
         through them all.
@@ -116,80 +98,34 @@ class Trajectory:
         segments before `now`.
 
         Args:
-            waypoints: checked ones, at least one of them after `start`.
+            waypoints: checked ones, with one after `start` at least.
             now: the time from which the new trajectory will be sampled, [s].
             start: when the new motion takes over, not before `now`, [s].
             continuous: 1 for each joint that turns without end, shape (nv,): it starts whole turns
                 away where that brings it nearest to its first waypoint.
         """
-        ahead = [waypoint for waypoint in waypoints if waypoint.time > start]
+        ahead = Waypoints.of(waypoints, self.nv).after(start)
         position, velocity, acceleration = self.at(start)
-        turns = np.round((ahead[0].position - position) / (2.0 * math.pi)) * continuous
+        turns = np.round((ahead.positions[0] - position) / (2.0 * math.pi)) * continuous
         shift = 2.0 * math.pi * turns
         first = max(int(np.searchsorted(self.starts, now, side="right")) - 1, 0)
         after = int(np.searchsorted(self.starts, start, side="left"))
         kept = self.coefficients[first:after].copy()
         kept[:, :, 0] += shift
         joined = Waypoint(start, position + shift, velocity, acceleration)
-        new = Trajectory._from_points([joined, *ahead])
+        new = Trajectory._from_points(ahead.led_by(joined))
         return Trajectory(
             np.concatenate([self.starts[first:after], new.starts]),
             np.concatenate([kept, new.coefficients]),
         )
 
     @classmethod
-    def _from_points(cls, points: Sequence[Waypoint]) -> Trajectory:
+    def _from_points(cls, points: Waypoints) -> Trajectory:
+        coefficients = np.zeros((len(points), points.nv, COEFFICIENTS))
         with np.errstate(over="ignore", invalid="ignore"):
-            segments = [_segment(a, b) for a, b in pairwise(points)]
-        segments.append(_rest(points[-1].position))
-        return cls(np.array([point.time for point in points]), np.array(segments))
-
-
-def check_waypoints(waypoints: Sequence[Waypoint], joint_names: Sequence[str]) -> None:
-    """Refuses waypoints that no arm can follow.
-
-    Raises:
-        TrajectoryError: as `Trajectory.through`.
-    """
-    if not waypoints:
-        raise TrajectoryError("the trajectory has no points; it needs one at least")
-    for i, waypoint in enumerate(waypoints):
-        _check_fields(i, waypoint, joint_names)
-        if not math.isfinite(waypoint.time):
-            raise TrajectoryError(f"point {i}: its time is {waypoint.time}; it must be finite")
-        if i > 0 and waypoint.time <= waypoints[i - 1].time:
-            raise TrajectoryError(
-                f"point {i}: its time {waypoint.time:g} s is not after that of point {i - 1}, "
-                f"{waypoints[i - 1].time:g} s; times must rise from point to point"
-            )
-    last = waypoints[-1].velocity
-    if last is not None and last.any():
-        joint = int(np.argmax(np.abs(last)))
-        raise TrajectoryError(
-            f"point {len(waypoints) - 1}: joint {joint_names[joint]!r} has velocity "
-            f"{last[joint]:g} at the end; "
-            "the last point must be at rest"
-        )
-
-
-def _check_fields(i: int, waypoint: Waypoint, joint_names: Sequence[str]) -> None:
-    for name in ("position", "velocity", "acceleration"):
-        values = getattr(waypoint, name)
-        if values is None and name != "position":
-            continue
-        if np.shape(values) != (len(joint_names),):
-            raise TrajectoryError(
-                f"point {i}: has {np.size(values)} {name} values for {len(joint_names)} joints; "
-                "it must have one for each"
-            )
-        bad = np.flatnonzero(~np.isfinite(values))
-        if bad.size:
-            raise TrajectoryError(
-                f"point {i}: the {name} of joint {joint_names[bad[0]]!r} is {values[bad[0]]}; it "
-                "must be finite"
-            )
-    if waypoint.acceleration is not None and waypoint.velocity is None:
-        raise TrajectoryError(f"point {i}: has accelerations but no velocities; give both")
+            _fill_segments(points, coefficients[:-1])
+        coefficients[-1] = _rest(points.positions[-1])
+        return cls(points.times, coefficients)
 
 
 def _rest(position: FloatArray) -> FloatArray:
@@ -198,30 +134,33 @@ def _rest(position: FloatArray) -> FloatArray:
     return coefficients
 
 
-def _segment(start: Waypoint, end: Waypoint) -> FloatArray:
-    """Coefficients (nv, 6) of the lowest polynomials that meet the fields both points have."""
-    T = end.time - start.time
-    c = np.zeros((len(start.position), COEFFICIENTS))
-    step = end.position - start.position
-    c[:, 0] = start.position
-    if start.velocity is None or end.velocity is None:
-        c[:, 1] = step / T
-    elif start.acceleration is None or end.acceleration is None:
-        v0, v1 = start.velocity, end.velocity
-        c[:, 1] = v0
-        c[:, 2] = (3.0 * step / T - 2.0 * v0 - v1) / T
-        c[:, 3] = (-2.0 * step / T + v0 + v1) / T**2
-    else:
-        v0, v1 = start.velocity, end.velocity
-        a0, a1 = start.acceleration, end.acceleration
-        c[:, 1] = v0
-        c[:, 2] = 0.5 * a0
-        c[:, 3] = (20.0 * step / T - (8.0 * v1 + 12.0 * v0) - (3.0 * a0 - a1) * T) / (2.0 * T**2)
-        c[:, 4] = (-30.0 * step / T + (14.0 * v1 + 16.0 * v0) + (3.0 * a0 - 2.0 * a1) * T) / (
-            2.0 * T**3
-        )
-        c[:, 5] = (12.0 * step / T - 6.0 * (v1 + v0) - (a0 - a1) * T) / (2.0 * T**4)
-    return c
+def _fill_segments(points: Waypoints, c: FloatArray) -> None:
+    """Coefficients, shape (n - 1, nv, 6), of the lowest polynomials that meet the fields that both
+    ends of a segment have."""
+    T = np.diff(points.times)[:, None]
+    x0, v0, a0 = points.positions[:-1], points.velocities[:-1], points.accelerations[:-1]
+    v1, a1 = points.velocities[1:], points.accelerations[1:]
+    mean = np.diff(points.positions, axis=0) / T
+    with_velocity = points.has_velocity[:-1] & points.has_velocity[1:]
+    with_acceleration = with_velocity & points.has_acceleration[:-1] & points.has_acceleration[1:]
+    cubic = (with_velocity & ~with_acceleration)[:, None]
+    quintic = with_acceleration[:, None]
+    c[:, :, 0] = x0
+    c[:, :, 1] = np.where(with_velocity[:, None], v0, mean)
+    c[:, :, 2] = np.where(quintic, 0.5 * a0, np.where(cubic, (3.0 * mean - 2.0 * v0 - v1) / T, 0.0))
+    c[:, :, 3] = np.where(
+        quintic,
+        (20.0 * mean - (8.0 * v1 + 12.0 * v0) - (3.0 * a0 - a1) * T) / (2.0 * T**2),
+        np.where(cubic, (-2.0 * mean + v0 + v1) / T**2, 0.0),
+    )
+    c[:, :, 4] = np.where(
+        quintic,
+        (-30.0 * mean + (14.0 * v1 + 16.0 * v0) + (3.0 * a0 - 2.0 * a1) * T) / (2.0 * T**3),
+        0.0,
+    )
+    c[:, :, 5] = np.where(
+        quintic, (12.0 * mean - 6.0 * (v1 + v0) - (a0 - a1) * T) / (2.0 * T**4), 0.0
+    )
 
 
 @inlined
@@ -273,3 +212,16 @@ def _sample(
     desired: FloatArray,
 ) -> None:
     segment[0] = sample(starts, coefficients, segment[0], time, desired)
+
+
+@kernel("void(f8[::1], f8[:,:,::1], f8[:,::1])")
+def _largest_speeds(starts: FloatArray, coefficients: FloatArray, speeds: FloatArray) -> None:
+    for i in range(speeds.shape[0]):
+        for part in range(SPEED_SAMPLES):
+            s = (starts[i + 1] - starts[i]) * part / (SPEED_SAMPLES - 1)
+            for j in range(speeds.shape[1]):
+                speed = 0.0
+                for k in range(COEFFICIENTS - 1, 0, -1):
+                    speed = speed * s + k * coefficients[i, j, k]
+                speed = abs(speed) if math.isfinite(speed) else math.inf
+                speeds[i, j] = max(speeds[i, j], speed)

@@ -114,8 +114,7 @@ def _print_summary(console: Console, model_based: Recording, baseline: Recording
         f"[bold]{ratio:.0f} times closer[/]"
     )
     for recording in (baseline, model_based):
-        figures = ", ".join(f"{name} {value}" for name, value in recording.latency.items())
-        console.print(f"State-to-command latency under {recording.law}: {figures}")
+        console.print(f"State-to-command latency under {recording.law}: {recording.latency}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ class Recording:
         time: since the start of the motion, shape (n,), [s].
         desired, measured: positions, shape (n, nv), [rad] or [m].
         torque: what reached the joints, shape (n, nv), [Nm] or [N].
-        latency: state-to-command latencies as the controller reports them, by name.
+        latency: state-to-command latency as the controller reports it.
     """
 
     law: str
@@ -26,7 +26,7 @@ class Recording:
     desired: FloatArray
     measured: FloatArray
     torque: FloatArray
-    latency: dict[str, str]
+    latency: str
 
     @property
     def error(self) -> FloatArray:

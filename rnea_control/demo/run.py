@@ -61,7 +61,7 @@ def run(
     arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=_arm_parameters(robot, rate))
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
-    latency: dict[str, str] = {}
+    latency: list[str] = []
     arm.create_subscription(
         DiagnosticArray, "/diagnostics", lambda message: _note_latency(message, latency), 1
     )
@@ -72,7 +72,7 @@ def run(
             run_in_real_time(arm, executor, lambda: running() and not recorder.done, recorder)
             if not recorder.done:
                 raise RneaControlError("the demo was stopped")
-            return recorder.recording(law.name, latency)
+            return recorder.recording(law.name, latency[-1] if latency else "not reported")
     finally:
         executor.shutdown()
         arm.destroy_node()
@@ -122,7 +122,7 @@ class _Recorder:
             self._start = stamp + 200_000_000
             self._publisher.publish(_message(self._robot, self._start))
 
-    def recording(self, law: str, latency: dict[str, str]) -> Recording:
+    def recording(self, law: str, latency: str) -> Recording:
         """What was recorded."""
         n = self._count
         times = 1e-9 * (self._stamp[:n] - self._start)
@@ -202,9 +202,9 @@ def _point(waypoint: Waypoint) -> JointTrajectoryPoint:
     )
 
 
-def _note_latency(message: DiagnosticArray, latency: dict[str, str]) -> None:
+def _note_latency(message: DiagnosticArray, latency: list[str]) -> None:
     for status in message.status:
         if NAMESPACE in status.name:
             for value in status.values:
-                if value.key.startswith("state to command latency, "):
-                    latency[value.key.removeprefix("state to command latency, ")] = value.value
+                if value.key == "state age, since activation":
+                    latency.append(value.value)

@@ -43,7 +43,7 @@ def inlined(function: Callable[..., Any]) -> Any:
 @cache
 def _source_digest() -> str:
     digest = hashlib.sha256()
-    for room in ("model", "dynamics", "control"):
+    for room in ("model", "dynamics", "control", "ros", "node"):
         for path in sorted((_PACKAGE / room).glob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()

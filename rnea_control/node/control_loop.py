@@ -6,31 +6,37 @@ need no difference in code; only whether states come at all goes by the steady c
 
 from __future__ import annotations
 
+import math
+import threading
 import time
 
 import numpy as np
 from rclpy.clock import Clock
 from rclpy.impl.rcutils_logger import RcutilsLogger
-from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller
 from rnea_control.exceptions import ControllerError, TrajectoryError
+from rnea_control.node.deferred_log import DeferredLog
 from rnea_control.node.effort_command import EffortCommand
-from rnea_control.node.joint_state_reader import JointStateError, JointStateReader
-from rnea_control.node.statistics import LatencyStatistics
-from rnea_control.node.trajectory_message import waypoints_from_message
+from rnea_control.node.statistics import LoopStatistics
+from rnea_control.node.trajectory_message import decode_trajectory
+from rnea_control.ros.cdr import CdrError
+from rnea_control.ros.joint_state_decoder import JointStateDecoder, JointStateError, OtherJoints
 
 # An arm slower than this stands still, [rad/s] or [m/s].
 STILL = 0.05
 # A trajectory that starts later than this has its stamp from another clock, as have states that
 # seem to have come this late, [s].
 FARTHEST_START = 3600.0
-LONGEST_LATENCY = 1.0
+LONGEST_AGE = 1.0
+# How far ahead a new motion takes over, so that it is ready by then; longer at every attempt, [s].
+LEADS = (0.005, 0.02, 0.1, 0.5)
 
 
 class ControlLoop:
     """What runs between activation and deactivation.
+
+    One thread calls `tick` and `watch`, another one may call everything else.
 
     Args:
         controller: computes the torques.
@@ -42,8 +48,8 @@ class ControlLoop:
         running: whether states are answered.
         now: stamp of the last state since that of the first, [s]; None before there is one.
         fault: what is wrong at present, in words; empty if nothing is.
-        ticks: how many states were answered.
-        trajectories_received: how many came, good or bad.
+        statistics: what the ticks took, since activation.
+        trajectories_received: how many were looked at, good or bad.
     """
 
     def __init__(
@@ -57,153 +63,221 @@ class ControlLoop:
         self.controller = controller
         self.command = command
         self.timeout = timeout
-        self.statistics = LatencyStatistics()
+        self.statistics = LoopStatistics()
         self.running = False
         self.now: float | None = None
         self.fault = ""
-        self.ticks = 0
         self.trajectories_received = 0
+        self.log = DeferredLog(logger)
         self._logger = logger
         self._clock = clock
-        self._reader = JointStateReader(controller.model.joint_names)
+        self._system_time = True
+        # Held through every tick; by the others only to look, or to change one thing for another.
+        self._lock = threading.Lock()
+        self._decoder = JointStateDecoder(controller.model.joint_names)
         self._origin = 0  # stamp of the first state, [ns]
+        self._stamp = 0  # of the last one, [ns]
+        self._taken_at = 0.0  # when it was in hand, by the steady clock, [s]
+        self._count: int | None = None  # its publisher's count of it
         self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
         self._stale = False
         self._halting = False
-        self._busy = 0.0  # time that this loop itself spent beside the ticks since the last, [s]
 
     def start(self) -> None:
         """From now on states are answered; the position of the first one is held."""
-        self.now = None
+        self.now = self._count = None
         self.fault = ""
         self._stale = self._halting = False
+        self.statistics = LoopStatistics()
+        self.look_about()
         self.running = True
 
     def stop(self) -> None:
         """Leaves a torque that carries the arm: the hardware keeps the last command for ever."""
-        was_holding = self.running and self.now is not None
-        self.running = False
-        self.now = None
-        self.fault = ""
+        with self._lock:
+            was_holding = self.running and self.now is not None
+            self.running = False
+            self.now = None
+            self.fault = ""
+            if was_holding:
+                self._publish_holding_torque()
+        self.log.flush()
         if not was_holding:
             return
-        self._publish_holding_torque()
         self._logger.info("stopped: the last command carries the arm's weight")
-        speed = float(np.abs(self._reader.v).max())
+        speed = float(np.abs(self._decoder.v).max())
         if speed > STILL:
             self._logger.warning(
                 f"the arm was still moving, at up to {speed:.2g} rad/s or m/s, and is not braked "
                 "any more; stop the motion first"
             )
+        self._logger.info(f"since activation: {self.statistics}")
+
+    def fail(self, reason: str) -> None:
+        """Ends the answers for good after a fault of the program's own."""
+        with self._lock:
+            self.running = False
+            self.fault = reason
+            if self.now is not None:
+                self._publish_holding_torque()
+        self.log.say("fatal", "failure", f"{reason}\nthe last command carries the arm's weight")
 
     def halt(self) -> bool:
         """Begins to bring a moving arm to rest; whether it is under way to it."""
-        moving = self.now is not None and self.controller.is_moving(self.now)
-        if moving and not self._halting:
-            self._halting = True
-            self.controller.halt(self.now)
+        with self._lock:
+            moving = self.running and self.now is not None and self.controller.is_moving(self.now)
+            if moving and not self._halting:
+                self._halting = True
+                self.controller.halt(self.now)
         return moving
 
-    def tick(self, message: JointState) -> None:
-        """Answers one state."""
-        if not self.running:
-            return
-        try:
-            self._reader.read(message)
-            self._answer(message)
-        except (JointStateError, ControllerError) as error:
-            self.fault = str(error)
-            self._logger.error(
-                f"{error}; the last command stays in force", throttle_duration_sec=1.0
-            )
+    def look_about(self) -> None:
+        """What is to be done several times a second, beside the ticks."""
+        self._system_time = not self._clock.ros_time_is_active
+        self.log.flush()
 
-    def follow(self, message: JointTrajectory) -> None:
-        """Replaces the motion by that of the message, or says why not."""
-        self.trajectories_received += 1
-        began = time.monotonic()
+    def tick(self, state: bytes, count: int | None = None) -> None:
+        """Answers one state.
+
+        Args:
+            state: a serialised JointState.
+            count: its publisher's count of it.
+        """
+        taken_at = time.monotonic()
+        with self._lock:
+            if not self.running:
+                return
+            try:
+                self._answer(self._decoder.decode(state), count, taken_at)
+            except OtherJoints as error:
+                self.log.say("info", "others", f"{error}; such messages are left alone")
+            except (CdrError, JointStateError, ControllerError) as error:
+                self.fault = str(error)
+                self.log.say("error", "state", f"{error}; the last command stays in force")
+
+    def follow(self, trajectory: bytes) -> None:
+        """Replaces the motion by that of a serialised JointTrajectory, or says why not."""
         try:
-            self._follow(message)
+            self._follow(trajectory)
         except TrajectoryError as error:
             self._logger.error(f"trajectory refused, the motion goes on as it was: {error}")
-        self._busy += time.monotonic() - began
+        self.trajectories_received += 1
 
     def watch(self) -> None:
         """Without states there is no feedback: leaves the torque that carries the arm, once."""
-        if self.now is None or self._stale or self.state_age() <= self.timeout + self._busy:
+        if self.now is None or self._stale or self.state_age() <= self.timeout:
             return
-        self._stale = True
-        self.fault = f"no joint_states with a new stamp for {self.state_age():.3g} s"
-        self._publish_holding_torque()
-        self._logger.error(
+        with self._lock:
+            if not self.running:
+                return
+            self._stale = True
+            self.fault = f"no joint_states with a new stamp for {self.state_age():.3g} s"
+            self._publish_holding_torque()
+        self.log.say(
+            "error",
+            "stale",
             f"{self.fault}: the motion is dropped; the last command carries the arm's weight and "
-            "stays in force"
+            "stays in force",
         )
 
     def state_age(self) -> float:
         """Time since the last usable state with a new stamp, by the steady clock, [s]."""
         return time.monotonic() - self._received_at
 
-    def _answer(self, message: JointState) -> None:
-        """Publishes the command for the state just read."""
-        stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+    def _answer(self, stamp: int, count: int | None, taken_at: float) -> None:
+        """Publishes the command for the state just decoded."""
+        clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
+        age = (clock - stamp) * 1e-9
         if stamp == 0:  # some hardware leaves it empty
-            stamp = self._clock.now().nanoseconds
-        q, controller = self._reader.q, self.controller
+            stamp, age = clock, math.nan
+        q, controller = self._decoder.q, self.controller
         if self.now is None:
-            self._origin, self.now = stamp, 0.0
-            self._received_at = time.monotonic()
+            self._origin = self._stamp = stamp
+            self.now, self._taken_at, self._received_at = 0.0, math.nan, taken_at
             controller.hold(0.0, q)
-            self._logger.info("holding the measured position")
+            self.log.say("info", "holding", "holding the measured position")
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
-        if gap < 0.0 or gap > self.timeout + self._busy or self._stale:
+        if gap < 0.0 or gap > self.timeout or self._stale:
             self._stale = False
             controller.hold(now, q, keep_integral=True)
-            self._logger.error(
+            self.log.say(
+                "error",
+                "gap",
                 f"joint_states are back, {gap:+.3f} s after the last in their own time: the motion "
                 "was dropped, holding the measured position",
-                throttle_duration_sec=1.0,
             )
         if gap != 0.0:
-            self._received_at = time.monotonic()
+            self._received_at = taken_at
         self.now = now
-        self._busy = 0.0
-        controller.step(now, q, self._reader.v, self.command.torque)
+        controller.step(now, q, self._decoder.v, self.command.torque)
         self.command.publish()
-        self.ticks += 1
         self.fault = ""
-        latency = (self._clock.now().nanoseconds - stamp) * 1e-9
-        if 0.0 <= latency < LONGEST_LATENCY:  # else the stamps are of another clock
-            self.statistics.add(latency)
+        self._record(stamp, count, taken_at, age)
 
-    def _follow(self, message: JointTrajectory) -> None:
-        if self.now is None:
-            raise TrajectoryError(
-                "the controller is not active or has no joint_states yet; send it again later"
-            )
-        if self._stale or self._halting:
-            raise TrajectoryError(
-                "the controller is stopping" if self._halting else "there are no joint_states now"
-            )
-        waypoints = waypoints_from_message(message, self.controller.model.joint_names)
-        stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-        start = (stamp - self._origin) * 1e-9 if stamp else self.now
-        ahead = start - self.now
-        if ahead > FARTHEST_START:
-            raise TrajectoryError(
-                f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both go by the same "
-                "clock (use_sim_time)?"
-            )
-        self.controller.follow(self.now, waypoints, start)
-        self._logger.info(
-            f"following {len(waypoints)} points from {ahead:+.3f} s on, for "
-            f"{waypoints[-1].time:.3f} s"
-        )
+    def _record(self, stamp: int, count: int | None, taken_at: float, age: float) -> None:
+        statistics, period = self.statistics, (stamp - self._stamp) * 1e-9
+        interval = taken_at - self._taken_at
+        statistics.ticks += 1
+        if interval > 1.5 * period > 0.0:
+            statistics.late += 1
+        if count is not None:
+            if self._count is not None and count > self._count:
+                statistics.missed += count - self._count - 1
+            self._count = count
+        self._stamp, self._taken_at = stamp, taken_at
+        duration = time.monotonic() - taken_at
+        if not 0.0 <= age < LONGEST_AGE:
+            age = math.nan  # the stamps are of another clock
+        statistics.record(duration, age + duration, abs(interval - period))
+
+    def _follow(self, trajectory: bytes) -> None:
+        controller = self.controller
+        message = decode_trajectory(trajectory, controller.model.joint_names)
+        for lead in LEADS:
+            with self._lock:
+                motion, now = controller.trajectory if self.now is not None else None, self.now
+                if now is None:
+                    raise TrajectoryError(
+                        "the controller is not active or has no joint_states yet; send it again "
+                        "later"
+                    )
+                if self._stale or self._halting:
+                    raise TrajectoryError(
+                        "the controller is stopping"
+                        if self._halting
+                        else "there are no joint_states now"
+                    )
+            earliest = now + lead
+            start = (message.stamp - self._origin) * 1e-9 if message.stamp else earliest
+            ahead = start - now
+            if ahead > FARTHEST_START:
+                raise TrajectoryError(
+                    f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both go by the "
+                    "same clock (use_sim_time)?"
+                )
+            planned = controller.plan(motion, now, earliest, message.waypoints, start)
+            with self._lock:  # unless time, or the motion, has gone past what was planned
+                in_time = (
+                    self.now is not None
+                    and not (self._stale or self._halting)
+                    and controller.trajectory is motion
+                    and self.now <= earliest
+                )
+                if in_time:
+                    controller.adopt(planned)
+            if in_time:
+                self._logger.info(
+                    f"following {len(message.waypoints)} points from {ahead:+.3f} s on, for "
+                    f"{message.waypoints.times[-1]:.3f} s"
+                )
+                return
+        raise TrajectoryError("the motion changed while this one was made ready; send it again")
 
     def _publish_holding_torque(self) -> None:
         try:
-            self.controller.holding_torque(self._reader.q, self.command.torque)
+            self.controller.holding_torque(self._decoder.q, self.command.torque)
         except ControllerError as error:
-            self._logger.error(f"{error}; the last command stays in force")
+            self.log.say("error", "holding torque", f"{error}; the last command stays in force")
             return
         self.command.publish()

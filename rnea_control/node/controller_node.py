@@ -8,8 +8,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.subscription import Subscription
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
@@ -19,11 +17,19 @@ from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import diagnostics
 from rnea_control.node.effort_command import EffortCommand
-from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS, controller_settings
+from rnea_control.node.parameters import (
+    LOCKED_POSITION,
+    PARAMETERS,
+    controller_settings,
+    real_time_settings,
+)
+from rnea_control.node.real_time import RealTime
+from rnea_control.node.rehearsal import rehearse
+from rnea_control.node.state_feed import state_feed
+from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.transitions import logged
 from rnea_control.ros.node_parameters import NodeParameters
 
-STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 DESCRIPTION = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
@@ -32,6 +38,8 @@ STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # How often what is being waited for is said, and diagnostics are published, [s].
 REMINDER_PERIOD = 5.0
 DIAGNOSTICS_PERIOD = 1.0
+# How often the loop's log messages are taken to the log, [s].
+LOG_PERIOD = 0.1
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
@@ -52,9 +60,9 @@ class ControllerNode(LifecycleNode):
         )
         self.loop: ControlLoop | None = None
         self.fault = ""
+        self._recent = LoopStatistics()
         self._description = ""
         self._starting = True  # until it is configured, by autostart or by a lifecycle manager
-        self._loop_subscriptions: list[Subscription] = []
         self.parameters = NodeParameters(
             self,
             PARAMETERS,
@@ -107,11 +115,20 @@ class ControllerNode(LifecycleNode):
     @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self.loop.start()
+        self._recent = self.loop.statistics.copy()
+        self._feed.start()
+        self.get_logger().info(f"real time: {self.real_time}")
+        if self.real_time.denied:
+            self.get_logger().warning(
+                f"real time: denied {', '.join(self.real_time.denied)}; docs/realtime.md says how "
+                "to allow it, or set these parameters to 0, [] and false"
+            )
         self.get_logger().info("active: waiting for joint_states to hold the measured position")
         return SUCCESS
 
     @logged
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._feed.stop()
         self.loop.stop()
         return SUCCESS
 
@@ -138,6 +155,7 @@ class ControllerNode(LifecycleNode):
         parameters.add_joints(joints)
         model = self._load_model(joints)
         settings = controller_settings(parameters, joints)
+        wanted = real_time_settings(parameters)
         command = EffortCommand(
             self, parameters["command_topic"], parameters["command_reliability"], model.nv
         )
@@ -148,11 +166,14 @@ class ControllerNode(LifecycleNode):
             self.get_logger(),
             self.get_clock(),
         )
-        self._loop_subscriptions = [
-            self.create_subscription(JointState, "joint_states", self.loop.tick, STATES),
-            self.create_subscription(JointTrajectory, "~/joint_trajectory", self.loop.follow, 1),
-        ]
-        self._watchdog = self.create_timer(0.5 * self.loop.timeout, self.loop.watch, clock=STEADY)
+        rehearse(self.loop)
+        self.real_time = RealTime(wanted)
+        self.real_time.enter_process()
+        self._feed = state_feed(self, self.loop, self.real_time)
+        self._trajectories = self.create_subscription(
+            JointTrajectory, "~/joint_trajectory", self.loop.follow, 1, raw=True
+        )
+        self._log_timer = self.create_timer(LOG_PERIOD, self.loop.look_about, clock=STEADY)
         self.get_logger().info(
             f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
             f"{settings.control_law.name}, commands to {command.topic}"
@@ -186,12 +207,18 @@ class ControllerNode(LifecycleNode):
     def _release(self) -> None:
         if self.loop is None:
             return
+        self._feed.destroy()
         self.loop.stop()
-        self.destroy_timer(self._watchdog)
-        for subscription in self._loop_subscriptions:
-            self.destroy_subscription(subscription)
+        self.destroy_timer(self._log_timer)
+        self.destroy_subscription(self._trajectories)
+        self.real_time.leave()
         self.loop.command.destroy()
         self.loop = None
+
+    def destroy_node(self) -> None:
+        """Takes the node down, a running loop first."""
+        self._release()
+        super().destroy_node()
 
     # Everything beside the loop.
 
@@ -228,9 +255,19 @@ class ControllerNode(LifecycleNode):
             )
 
     def _publish_diagnostics(self) -> None:
-        message = diagnostics(self)
+        message = diagnostics(self, self._since_last())
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics_publisher.publish(message)
+        if self.loop is not None:
+            self.real_time.collect_garbage()
+
+    def _since_last(self) -> LoopStatistics:
+        """What the loop measured since this was asked last."""
+        if self.loop is None:
+            return LoopStatistics()
+        statistics = self.loop.statistics.copy()
+        recent, self._recent = statistics.since(self._recent), statistics
+        return recent
 
     def _value_or_none(self, name: str) -> object:
         try:

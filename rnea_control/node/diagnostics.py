@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from rnea_control.node.statistics import (
+    NAMES,
+    PERIOD_JITTER,
+    STATE_AGE,
+    TICK_DURATION,
+    LoopStatistics,
+)
+
 if TYPE_CHECKING:
     from rnea_control.node.control_loop import ControlLoop
     from rnea_control.node.controller_node import ControllerNode
@@ -14,16 +22,23 @@ if TYPE_CHECKING:
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 
-def diagnostics(node: ControllerNode) -> DiagnosticArray:
-    """The present state of a controller node as one diagnostic status."""
+def diagnostics(node: ControllerNode, recent: LoopStatistics) -> DiagnosticArray:
+    """The present state of a controller node as one diagnostic status.
+
+    Args:
+        node: the node.
+        recent: what its loop measured since the last report, which the thresholds are about.
+    """
     level, message = _level_and_message(node)
+    if level == OK and node.active:
+        level, message = _timing(node, recent) or (level, message)
     status = DiagnosticStatus(
         name=f"{node.get_fully_qualified_name().lstrip('/')}: control loop",
         hardware_id=node.get_name(),
         level=level,
         message=message,
     )
-    values = _values(node.loop) if node.loop is not None else {}
+    values = _values(node, node.loop, recent) if node.loop is not None else {}
     status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
     return DiagnosticArray(status=[status])
 
@@ -43,12 +58,34 @@ def _level_and_message(node: ControllerNode) -> tuple[bytes, str]:
     return OK, "in control"
 
 
-def _values(loop: ControlLoop) -> dict[str, str]:
+def _timing(node: ControllerNode, recent: LoopStatistics) -> tuple[bytes, str] | None:
+    """The worst that the thresholds say about the last period, or None."""
+    states = max(recent.ticks, 1)
+    measured = {
+        "tick_duration": recent.quantile(TICK_DURATION, 0.99),
+        "state_age": recent.quantile(STATE_AGE, 0.99),
+        "period_jitter": recent.quantile(PERIOD_JITTER, 0.99),
+        "missed_states": recent.missed / states,
+        "late_states": recent.late / states,
+    }
+    for level, word in ((ERROR, "error"), (WARN, "warn")):
+        for name, value in measured.items():
+            threshold = node.parameters[f"diagnostics.{name}.{word}"]
+            if value > threshold:
+                words = name.replace("_", " ")
+                return (
+                    level,
+                    f"{words} {value:.3g} exceeds the {word} threshold, {threshold:g}",
+                )
+    return None
+
+
+def _values(node: ControllerNode, loop: ControlLoop, recent: LoopStatistics) -> dict[str, str]:
     controller = loop.controller
     values = {
         "robot": controller.model.name,
         "control_law": controller.settings.control_law.name,
-        "ticks": str(loop.ticks),
+        "ticks": str(loop.statistics.ticks),
         "trajectories received": str(loop.trajectories_received),
     }
     if loop.now is not None:
@@ -59,6 +96,10 @@ def _values(loop: ControlLoop) -> dict[str, str]:
         worst = int(np.argmax(errors))
         joint = controller.model.joint_names[worst]
         values["largest position error"] = f"{errors[worst]:.3g} ({joint})"
-    for name, latency in loop.statistics.percentiles().items():
-        values[f"state to command latency, {name}"] = f"{1e6 * latency:.0f} us"
+    values["states missed"] = str(loop.statistics.missed)
+    values["states late"] = str(loop.statistics.late)
+    for row, name in enumerate(NAMES):
+        values[f"{name}, last second"] = recent.summary(row)
+        values[f"{name}, since activation"] = loop.statistics.summary(row)
+    values["real time"] = str(node.real_time)
     return values

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rnea_control.control import ControlLaw, ControllerSettings, Gains
+from rnea_control.node.real_time import RealTimeSettings
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_table import Parameter, markdown
 
@@ -126,6 +127,48 @@ PARAMETERS = (
         "",
         "URDF text; if empty, the topic robot_description is waited for",
     ),
+    Parameter(
+        "thread_priority",
+        int,
+        50,
+        "SCHED_FIFO priority of the control loop's thread; the process's other threads get one "
+        "less; 0 leaves scheduling alone",
+        at_least=0,
+        at_most=98,
+    ),
+    Parameter(
+        "cpu_affinity",
+        list[int],
+        [-1],
+        "CPUs that the control loop's thread may use; [-1] for all",
+        at_least=-1,
+    ),
+    Parameter("lock_memory", bool, True, "keep all memory of the process in RAM (mlockall)"),
+    Parameter(
+        "freeze_garbage_collector",
+        bool,
+        True,
+        "keep Python's garbage collector out of the ticks; it then runs once a second",
+    ),
+    *(
+        Parameter(
+            f"diagnostics.{name}.{level}",
+            float,
+            value,
+            f"/diagnostics says {level.upper()} when {meaning} of the last second exceeds this",
+            unit,
+            above=0.0,
+            live=True,
+        )
+        for name, meaning, unit, values in (
+            ("tick_duration", "the 99 % tick duration", "s", (0.0005, 0.005)),
+            ("state_age", "the 99 % age of the states when answered", "s", (0.005, 0.05)),
+            ("period_jitter", "the 99 % period jitter", "s", (0.005, 0.05)),
+            ("missed_states", "the part of states missed", "", (0.01, 0.1)),
+            ("late_states", "the part of states late", "", (0.05, 0.5)),
+        )
+        for level, value in zip(("warn", "error"), values, strict=True)
+    ),
     Parameter("autostart", bool, True, "configure and activate without a lifecycle manager"),
 )
 
@@ -153,6 +196,20 @@ def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> Co
         ControlLaw[parameters["control_law"]],
         parameters["effort_limit_scale"],
         parameters["hardware_compensates_gravity"],
+    )
+
+
+def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:
+    """The real-time set-up from the node's parameters.
+
+    Raises:
+        ParameterError: a value that is not allowed.
+    """
+    return RealTimeSettings(
+        parameters["thread_priority"],
+        tuple(cpu for cpu in parameters["cpu_affinity"] if cpu >= 0),
+        parameters["lock_memory"],
+        parameters["freeze_garbage_collector"],
     )
 
 

@@ -18,9 +18,11 @@ from rnea_control.ros.parameter_table import Parameter, expand
 
 _ROS_TYPES = {
     bool: ParameterType.PARAMETER_BOOL,
+    int: ParameterType.PARAMETER_INTEGER,
     float: ParameterType.PARAMETER_DOUBLE,
     str: ParameterType.PARAMETER_STRING,
     list[str]: ParameterType.PARAMETER_STRING_ARRAY,
+    list[int]: ParameterType.PARAMETER_INTEGER_ARRAY,
     list[float]: ParameterType.PARAMETER_DOUBLE_ARRAY,
 }
 _BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")

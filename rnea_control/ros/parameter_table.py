@@ -21,7 +21,8 @@ class Parameter:
 
     Attributes:
         name: full name, dots between its parts.
-        type: bool, float, str, list[str] or list[float]; a whole number will do for a float.
+        type: bool, int, float, str, or a list of int, float or str; a whole number will do for a
+            float.
         default: value where the user gives none; None makes the parameter mandatory.
         meaning: one line for the user.
         unit: of the number, if it has one.
@@ -146,16 +147,20 @@ def _exactly(kind: type) -> Callable[[Any], Any]:
 
 _CONVERSIONS: dict[Any, Callable[[Any], Any]] = {
     bool: _exactly(bool),
+    int: _exactly(int),
     float: _number,
     str: _exactly(str),
     list[str]: _list_of(lambda value: value if type(value) is str and value else None),
+    list[int]: _list_of(_exactly(int)),
     list[float]: _list_of(_number),
 }
 
 _TYPE_WORDS = {
     bool: "true or false",
+    int: "a whole number",
     float: "a number",
     str: "a text",
     list[str]: "a list of texts, none empty",
+    list[int]: "a list of whole numbers",
     list[float]: "a list of numbers",
 }

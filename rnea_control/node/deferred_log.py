@@ -1,0 +1,49 @@
+"""Takes log messages from the control loop, and hands them to the logger in another thread's time.
+
+A log call writes to the console, a file and a topic; a tick has no time for that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+from rclpy.impl.rcutils_logger import RcutilsLogger
+
+# Messages of one kind come no more often than this, [s].
+THROTTLE = 1.0
+MOST_WAITING = 100
+
+
+class DeferredLog:
+    """A queue before a logger."""
+
+    def __init__(self, logger: RcutilsLogger) -> None:
+        self._logger = logger
+        self._waiting: deque[tuple[str, str]] = deque(maxlen=MOST_WAITING)
+        self._last: dict[str, float] = {}
+
+    def say(self, severity: str, kind: str, text: str) -> None:
+        """Keeps a message for `flush`, unless one of its kind was said within the last second.
+
+        Args:
+            severity: "info", "error" or "fatal".
+            kind: what it is about.
+            text: the message.
+        """
+        now = time.monotonic()
+        if now - self._last.get(kind, -THROTTLE) >= THROTTLE:
+            self._last[kind] = now
+            self._waiting.append((severity, text))
+
+    def flush(self) -> None:
+        """Logs what is waiting."""
+        while self._waiting:
+            severity, text = self._waiting.popleft()
+            # rclpy allows each line of code one severity.
+            if severity == "info":
+                self._logger.info(text)
+            elif severity == "error":
+                self._logger.error(text)
+            else:
+                self._logger.fatal(text)

@@ -1,0 +1,150 @@
+"""Real-time set-up of the process: scheduling, memory, garbage collection, the interpreter's lock.
+
+Nothing here is needed to run; each part that the system denies is reported and left out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import resource
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# How long a thread that wants the interpreter's lock lets another one go on, [s]. Python's 5 ms
+# would be five ticks.
+SWITCH_INTERVAL = 2e-5
+
+# Lock what is there and what comes, page by page as it is used: else every thread's whole stack
+# would be taken.
+_MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
+_REALTIME_KERNEL = Path("/sys/kernel/realtime")
+
+
+@dataclass(frozen=True)
+class RealTimeSettings:
+    """What is asked for.
+
+    Attributes:
+        thread_priority: of SCHED_FIFO for the control loop's thread; 0 leaves scheduling alone.
+        cpu_affinity: the CPUs that the control loop's thread may use; empty for all.
+        lock_memory: whether all memory stays in RAM.
+        freeze_garbage_collector: whether Python's garbage collector keeps out of the ticks.
+    """
+
+    thread_priority: int = 0
+    cpu_affinity: tuple[int, ...] = ()
+    lock_memory: bool = False
+    freeze_garbage_collector: bool = False
+
+
+@dataclass
+class RealTime:
+    """Puts settings in force, and takes them back.
+
+    Attributes:
+        in_force: what is, in words.
+        denied: what is not, in words, and why.
+    """
+
+    settings: RealTimeSettings
+    in_force: list[str] = field(default_factory=list)
+    denied: list[str] = field(default_factory=list)
+
+    def enter_process(self) -> None:
+        """All but what concerns the control loop's thread alone.
+
+        The other threads get one priority less than the loop's: they bring its messages, and the
+        one that runs Python holds the lock that the loop must wait for.
+        """
+        self._switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        if self.settings.thread_priority > 0:
+            others = max(self.settings.thread_priority - 1, 1)
+            try:
+                for thread in _threads():
+                    _schedule(thread, os.SCHED_FIFO, others)
+                self.in_force.append(f"SCHED_FIFO priority {self.settings.thread_priority}")
+            except OSError as error:
+                self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
+        if self.settings.lock_memory:
+            self._lock_memory()
+        if self.settings.freeze_garbage_collector:
+            gc.collect()
+            gc.freeze()
+            gc.disable()
+            self.in_force.append("garbage collector frozen")
+
+    def enter_thread(self) -> None:
+        """What concerns the calling thread, which is the control loop's; never raises OSError."""
+        thread = threading.get_native_id()
+        if any(part.startswith("SCHED_FIFO") for part in self.in_force):
+            _schedule(thread, os.SCHED_FIFO, self.settings.thread_priority)
+        if self.settings.cpu_affinity:
+            cpus = ", ".join(map(str, self.settings.cpu_affinity))
+            try:
+                os.sched_setaffinity(thread, self.settings.cpu_affinity)
+                self.in_force.append(f"CPU {cpus}")
+            except OSError as error:
+                self.denied.append(f"CPU {cpus} ({error.strerror}; there are {os.cpu_count()})")
+
+    def collect_garbage(self) -> None:
+        """Collects what has gathered while the collector is off; of little work, off the tick."""
+        if not gc.isenabled() and self.settings.freeze_garbage_collector:
+            gc.collect()
+
+    def leave(self) -> None:
+        """Everything as it was; not from the control loop's thread."""
+        sys.setswitchinterval(self._switch_interval)
+        for part in self.in_force:
+            if part.startswith("SCHED_FIFO"):
+                for thread in _threads():
+                    _schedule(thread, os.SCHED_OTHER, 0)
+            if "locked" in part:
+                ctypes.CDLL(None).munlockall()
+        if self.settings.freeze_garbage_collector:
+            gc.unfreeze()
+            gc.enable()
+        self.in_force.clear()
+        self.denied.clear()
+
+    def _lock_memory(self) -> None:
+        # With a limit, allocations would fail once it is reached.
+        limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+        if limit != resource.RLIM_INFINITY and os.geteuid() != 0:
+            self.denied.append(f"memory lock (the memlock limit is {limit} bytes, not unlimited)")
+            return
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT) != 0:
+            self.denied.append(f"memory lock ({os.strerror(ctypes.get_errno())})")
+            return
+        self.in_force.append(f"{_resident_megabytes()} MB locked in memory")
+
+    def __str__(self) -> str:
+        kernel = "with" if is_real_time_kernel() else "without"
+        return f"{', '.join(self.in_force) or 'nothing in force'}; kernel {kernel} PREEMPT_RT"
+
+
+def is_real_time_kernel() -> bool:
+    """Whether this is a PREEMPT_RT kernel."""
+    return _REALTIME_KERNEL.exists() and _REALTIME_KERNEL.read_text().strip() == "1"
+
+
+def _threads() -> list[int]:
+    return [int(name) for name in os.listdir("/proc/self/task")]
+
+
+def _schedule(thread: int, policy: int, priority: int) -> None:
+    try:
+        os.sched_setscheduler(thread, policy, os.sched_param(priority))
+    except ProcessLookupError:
+        return  # it has ended meanwhile
+
+
+def _resident_megabytes() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    kilobytes = next(line.split()[1] for line in lines if line.startswith("VmRSS"))
+    return int(kilobytes) // 1024

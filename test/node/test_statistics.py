@@ -1,0 +1,68 @@
+"""The histograms of the control loop, and its real-time set-up."""
+
+from __future__ import annotations
+
+import gc
+import math
+import sys
+
+import numpy as np
+import pytest
+
+from rnea_control.node.real_time import RealTime, RealTimeSettings
+from rnea_control.node.statistics import LoopStatistics
+
+
+def test_quantiles_are_within_a_bin() -> None:
+    values = np.random.default_rng(0).lognormal(-8.0, 1.0, 5000)
+    statistics = LoopStatistics()
+    for value in values:
+        statistics.record(value, math.nan, 0.0)
+    for part in (0.5, 0.9, 0.99, 0.999):
+        exact = np.quantile(values, part, method="inverted_cdf")
+        assert exact <= statistics.quantile(0, part) <= 1.03 * exact
+    assert statistics.largest[0] == values.max()
+    assert statistics.counts.sum(axis=1).tolist() == [5000, 0, 5000]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 1e-9, 1e3, math.inf])
+def test_what_lies_outside_counts_at_the_edge(value: float) -> None:
+    statistics = LoopStatistics()
+    statistics.record(value, value, value)
+    assert statistics.counts[:, [0, -1]].sum() == 3
+
+
+def test_difference_of_two_times() -> None:
+    statistics = LoopStatistics()
+    statistics.record(0.5, 0.5, 0.5)
+    statistics.ticks, statistics.missed = 1, 4
+    earlier = statistics.copy()
+    statistics.record(0.001, 0.001, 0.001)
+    statistics.ticks, statistics.missed, statistics.late = 2, 5, 1
+    recent = statistics.since(earlier)
+    assert (recent.ticks, recent.missed, recent.late) == (1, 1, 1)
+    assert recent.quantile(0, 0.99) == pytest.approx(0.001, rel=0.03)
+    assert recent.largest[0] == pytest.approx(0.001, rel=0.03)
+    assert "median 500000 us" in earlier.summary(0)
+
+
+def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch) -> None:
+    def denied(*arguments) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.sched_setscheduler", denied)
+    real_time = RealTime(RealTimeSettings(50, (4095,), False, True))
+    interval = sys.getswitchinterval()
+    real_time.enter_process()
+    real_time.enter_thread()
+    try:
+        assert not gc.isenabled()
+        assert sys.getswitchinterval() < interval
+        assert "garbage collector frozen" in str(real_time)
+        denied_parts = ", ".join(real_time.denied)
+        assert "SCHED_FIFO (Operation not permitted" in denied_parts
+        assert "CPU 4095 (" in denied_parts
+    finally:
+        real_time.leave()
+    assert gc.isenabled()
+    assert sys.getswitchinterval() == interval
