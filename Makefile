@@ -21,7 +21,7 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
 # A sourced ROS 2 workspace must not mix with the wheels.
 unexport PYTHONPATH LD_LIBRARY_PATH
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench soak lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED)
@@ -31,8 +31,10 @@ test: $(TOOLS) $(INSTALLED)
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 bench: $(TOOLS) $(INSTALLED)
-	$(BIN)/python benchmark/kernels.py
-	$(BIN)/python benchmark/allocations.py
+	$(BIN)/python benchmark/report.py
+
+soak: $(TOOLS) $(INSTALLED)
+	SOAK=$${SOAK:-600} $(BIN)/python benchmark/loop.py
 
 lint: $(TOOLS)
 	$(BIN)/ruff check .

@@ -29,7 +29,7 @@ setup(
     extras_require={
         "demo": ["example-robot-data>=4"],
         "test": ["example-robot-data>=4", "pin>=3", "pytest>=7", "hypothesis>=6"],
-        "bench": ["example-robot-data>=4", "pin>=3"],
+        "bench": ["example-robot-data>=4", "pin>=3", "dynibo>=0.5"],
     },
     zip_safe=True,
     author="rnea_control maintainers",

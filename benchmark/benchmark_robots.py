@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rnea_control.model import RobotModel, RobotModelWarning
 
+START = [0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8]
 PANDA_JOINTS = [f"panda_joint{i}" for i in range(1, 8)]
 
 

@@ -1,88 +1,116 @@
-"""Time of one call from Python, against Pinocchio and MuJoCo in the same run.
-
-The three take turns in short rounds, so that a busy machine slows them alike; what counts is the
-ratio of the medians over the rounds.
-"""
+"""Time of one call of rnea and gravity from Python, against Pinocchio, MuJoCo and dynibo."""
 
 from __future__ import annotations
 
-import platform
-import statistics
-import time
-from collections.abc import Callable
-from importlib import metadata
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
 
+import dynibo
 import mujoco
 import numpy as np
 import pinocchio as pin
 from benchmark_robots import PANDA_JOINTS, load, urdf_path
-from rich.console import Console
-from rich.table import Table
+from table import Table
+from timing import medians
 
-from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.dynamics import Workspace, gravity, rnea
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 
-ROUNDS = 41
-CALLS = 5000
-
-
-def medians(calls: dict[str, tuple[Callable[..., object], tuple]]) -> dict[str, float]:
-    """Median time of one call of each function with its arguments, [us]."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(ROUNDS):
-        for name, (function, arguments) in calls.items():
-            start = time.perf_counter()
-            for _ in range(CALLS):
-                function(*arguments)
-            times[name].append(1e6 * (time.perf_counter() - start) / CALLS)
-    return {name: statistics.median(rounds) for name, rounds in times.items()}
+# Arms and humanoids, with the joints that move where that is not all.
+ROBOTS = {"panda": PANDA_JOINTS, "ur5_robot": None, "simple_humanoid": None, "talos_reduced": None}
 
 
 def main() -> None:
-    model = load("panda", PANDA_JOINTS)
-    ws, tau = Workspace(model), np.zeros(7)
-    q, v, a = (row.copy() for row in np.random.default_rng(0).uniform(-1.0, 1.0, (3, 7)))
+    for table in tables():
+        table.show()
 
-    peer = pin.buildModelFromUrdf(str(urdf_path("panda")))
-    fingers = [peer.getJointId(f"panda_finger_joint{i}") for i in (1, 2)]
-    peer = pin.buildReducedModel(peer, fingers, pin.neutral(peer))
-    data = peer.createData()
 
-    text = urdf_for_mujoco(urdf_path("panda").read_text(), model, {}, ModelErrors())
+def tables() -> list[Table]:
+    """One table of all robots."""
+    table = Table(
+        "Kernels, one call from Python [us]",
+        (
+            "robot, joints",
+            "rnea",
+            "pin.rnea",
+            "part",
+            "mj_inverse",
+            "dynibo",
+            "gravity",
+            "pin gravity",
+            "part",
+        ),
+    )
+    for name, joints in ROBOTS.items():
+        table.rows.append(_row(name, joints))
+    table.notes.append("part: of Pinocchio's time; -: the robot cannot be loaded.")
+    return [table]
+
+
+def _row(name: str, joints: list[str] | None) -> tuple[str, ...]:
+    model = load(name, joints)
+    n = model.nv
+    ws, tau = Workspace(model), np.zeros(n)
+    q, v, a = (row.copy() for row in np.random.default_rng(0).uniform(-1.0, 1.0, (3, n)))
+
+    peer = pin.buildModelFromUrdf(str(urdf_path(name)))
+    locked = [i for i, joint in enumerate(peer.names) if i and joint not in model.joint_names]
+    peer = pin.buildReducedModel(peer, locked, pin.neutral(peer))
+    data, q_pin = peer.createData(), pin.neutral(peer)
+    if peer.nq == n:
+        q_pin = q
+
+    text = urdf_for_mujoco(urdf_path(name).read_text(), model, {}, ModelErrors())
     physics = mujoco.MjModel.from_xml_string(text)
     state = mujoco.MjData(physics)
     state.qpos[:], state.qvel[:], state.qacc[:] = q, v, a
 
-    largest = np.abs(rnea(model, ws, q, v, a, tau) - pin.rnea(peer, data, q, v, a)).max()
-    controller = Controller(model, ControllerSettings(Gains.uniform(7, 400.0, 40.0)))
-    controller.hold(0.0, q)
-    middle = 0.5 * (model.lower + model.upper)
-    controller.follow(0.0, [Waypoint(10.0, middle, np.zeros(7), np.zeros(7))], 0.0)
+    calls = {
+        "rnea": (rnea, (model, ws, q, v, a, tau)),
+        "pin.rnea": (pin.rnea, (peer, data, q_pin, v, a)),
+        "mj_inverse": (mujoco.mj_inverse, (physics, state)),
+        "gravity": (gravity, (model, ws, q, tau)),
+        "pin gravity": (pin.computeGeneralizedGravity, (peer, data, q_pin)),
+    }
+    other = _dynibo_robot(name, model.joint_names)
+    if other is not None:
+        out = np.zeros(n)
+        calls["dynibo"] = (other.inverse_dynamics, (q, v, a, None, out))
+    times = medians(calls)
 
-    results = medians(
-        {
-            "rnea": (rnea, (model, ws, q, v, a, tau)),
-            "pin.rnea": (pin.rnea, (peer, data, q, v, a)),
-            "mj_inverse": (mujoco.mj_inverse, (physics, state)),
-            "gravity": (gravity, (model, ws, q, tau)),
-            "pin.computeGeneralizedGravity": (pin.computeGeneralizedGravity, (peer, data, q)),
-            "Controller.step": (controller.step, (1.0, q, v, tau)),
-        }
+    def us(what: str) -> str:
+        return f"{times[what]:.3f}" if what in times else "-"
+
+    return (
+        f"{name}, {n}",
+        us("rnea"),
+        us("pin.rnea"),
+        f"{times['rnea'] / times['pin.rnea']:.2f}",
+        us("mj_inverse"),
+        us("dynibo"),
+        us("gravity"),
+        us("pin gravity"),
+        f"{times['gravity'] / times['pin gravity']:.2f}",
     )
-    table = Table(title="panda, 7 joints: one call from Python, median")
-    table.add_column("function")
-    table.add_column("us", justify="right")
-    table.add_column("part of pin.rnea", justify="right")
-    for name, result in results.items():
-        table.add_row(name, f"{result:.3f}", f"{result / results['pin.rnea']:.2f}")
-    console = Console()
-    console.print(table)
-    ratio = results["gravity"] / results["pin.computeGeneralizedGravity"]
-    console.print(f"gravity takes {ratio:.2f} of pin.computeGeneralizedGravity's time")
-    console.print(f"largest difference between rnea and pin.rnea: {largest:.1e} Nm")
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("numba", "pin", "mujoco"))
-    console.print(f"Python {platform.python_version()}, {versions}, {platform.machine()}")
+
+
+def _dynibo_robot(name: str, joint_names: tuple[str, ...]) -> dynibo.Robot | None:
+    """The robot with all joints but these made fixed; dynibo takes no mimic joints."""
+    root = ElementTree.fromstring(urdf_path(name).read_text())
+    for joint in root.iter("joint"):
+        if joint.get("type") and joint.get("name") not in joint_names:
+            joint.set("type", "fixed")
+            for mimic in joint.findall("mimic"):
+                joint.remove(mimic)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "robot.urdf"
+        path.write_text(ElementTree.tostring(root, encoding="unicode"))
+        try:
+            robot = dynibo.Robot.from_urdf(str(path))
+        except dynibo.DyniboError:
+            return None
+    return robot if robot.generalized_count == len(joint_names) else None
 
 
 if __name__ == "__main__":

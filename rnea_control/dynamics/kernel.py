@@ -17,7 +17,7 @@ from typing import Any
 
 import numba
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 _PACKAGE = Path(__file__).parents[1]
 
 

@@ -1,0 +1,85 @@
+"""The tick without the middleware: from the bytes of a state to those of its command, and what it
+allocates."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+from allocation import CALLS, allocated
+from benchmark_robots import PANDA_JOINTS, START, load
+from rclpy.clock import Clock
+from rclpy.logging import get_logger
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from table import Table
+from timing import medians
+
+from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.dynamics import Workspace, gravity, rnea
+from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.effort_command import CommandMessage
+
+
+class UnsentCommand:
+    """A command whose bytes are made, and go nowhere."""
+
+    def __init__(self, joints: int) -> None:
+        self.message = CommandMessage(joints)
+        self.torque = self.message.torque
+
+    def publish(self) -> bytes:
+        return bytes(self.message)
+
+
+def main() -> None:
+    for table in tables():
+        table.show()
+
+
+def tables() -> list[Table]:
+    """Times, and allocations."""
+    model = load("panda", PANDA_JOINTS)
+    controller = Controller(model, ControllerSettings(Gains.uniform(7, 400.0, 40.0)))
+    command = UnsentCommand(7)
+    loop = ControlLoop(controller, command, 1e9, get_logger("benchmark"), Clock())
+    zeros = array("d", bytes(56))
+    state = JointState(name=PANDA_JOINTS, position=array("d", START), velocity=zeros)
+    state.header.frame_id = "base_link"
+    state.header.stamp.sec = 1000
+    data = serialize_message(state)
+    loop.running = True
+    loop.tick(data)
+    controller.follow(0.0, [Waypoint(10.0, np.array(START) + 0.1, np.zeros(7), np.zeros(7))], 0.0)
+    decoder = loop._decoder
+    functions = {
+        "decode": (decoder.decode, (data,)),
+        "Controller.step": (controller.step, (0.0, decoder.q, decoder.v, command.torque)),
+        "encode": (command.publish, ()),
+        "record statistics": (loop.statistics.record, (1e-5, 1e-4, 1e-6)),
+        "the whole tick": (loop.tick, (data,)),
+    }
+    times = medians(functions)
+    table = Table("The bare tick, bytes to bytes, panda, 7 joints", ("part", "us"))
+    table.rows = [(name, f"{value:.2f}") for name, value in times.items()]
+    table.notes.append("The whole tick has lock, clocks, checks of time and statistics too.")
+
+    ws, tau = Workspace(model), np.zeros(7)
+    q, v, a = (row.copy() for row in np.random.default_rng(0).uniform(-1.0, 1.0, (3, 7)))
+    functions["rnea"] = (rnea, (model, ws, q, v, a, tau))
+    functions["gravity"] = (gravity, (model, ws, q, tau))
+    memory = Table(
+        f"Allocated over {CALLS} calls",
+        ("function", "bytes held", "bytes at the peak", "page faults"),
+    )
+    for name, (function, arguments) in functions.items():
+        counts = allocated(lambda f=function, x=arguments: f(*x))
+        memory.rows.append((name, *(str(count) for count in counts.values())))
+    memory.notes.append(
+        "At the peak: the bytes of the command, and Python's own numbers and slices of an instant."
+    )
+    return [table, memory]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""How the time of rnea grows with the number of joints, on serial chains of 1 to 100."""
+
+from __future__ import annotations
+
+import numpy as np
+from table import Table
+from timing import medians
+
+from rnea_control.dynamics import Workspace, rnea
+from rnea_control.model import RobotModel
+
+JOINTS = (1, 2, 5, 10, 20, 50, 100)
+
+
+def main() -> None:
+    for table in tables():
+        table.show()
+
+
+def tables() -> list[Table]:
+    """The times, and the exponent of the power law through them."""
+    calls = {}
+    for n in JOINTS:
+        model = RobotModel.from_urdf_string(chain(n))
+        q, v, a, tau = np.random.default_rng(n).uniform(-1.0, 1.0, (4, n)).copy()
+        calls[str(n)] = (rnea, (model, Workspace(model), q, v, a, tau))
+    times = medians(calls)
+    table = Table("Growth of rnea with the number of joints", ("joints", "us", "us a joint"))
+    for n in JOINTS:
+        table.rows.append((str(n), f"{times[str(n)]:.3f}", f"{times[str(n)] / n:.4f}"))
+    values = np.array([times[str(n)] for n in JOINTS])
+    exponent = np.polyfit(np.log(JOINTS), np.log(values), 1)[0]
+    large = np.polyfit(np.log(JOINTS[3:]), np.log(values[3:]), 1)[0]
+    table.notes.append(
+        f"Fitted exponent: {exponent:.2f} over all, {large:.2f} from {JOINTS[3]} joints on."
+    )
+    return [table]
+
+
+def chain(n: int) -> str:
+    """The URDF of `n` revolute joints one after the other."""
+    inertial = (
+        '<inertial><origin xyz="0.1 0.02 0.03"/><mass value="1.0"/>'
+        '<inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+    links = "".join(f'<link name="l{i}">{inertial}</link>' for i in range(n + 1))
+    joints = "".join(
+        f'<joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{i + 1}"/>'
+        f'<origin xyz="0.2 0 0.01" rpy="0.3 0.2 0.1"/><axis xyz="0 {i % 2} {1 - i % 2}"/>'
+        '<limit lower="-3" upper="3" effort="100" velocity="3"/></joint>'
+        for i in range(n)
+    )
+    return f'<robot name="chain">{links}{joints}</robot>'
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""The whole loop over DDS: CPU time a tick and round trips, against a plain rclpy node.
+
+This process plays the hardware: it sends a state, waits for the command, and sends the next state
+when it is due, or at once if the command came later. It and the controllers take turns in short
+rounds. SOAK=600 in the environment runs this controller alone for so many seconds instead.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import numpy as np
+import rclpy
+import yaml
+from benchmark_robots import PANDA_JOINTS, START, urdf_path
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from table import Table
+
+from rnea_control.ros.raw_subscription import RawSubscription
+
+OURS, PLAIN = "rnea_controller", "plain rclpy node"
+ROUNDS = 3
+SECONDS = 4.0
+WARM_UP = 1.0
+# Above the controller's, so that it is not its own waiting that is measured.
+PRIORITY = 70
+GIVE_UP = 1.0
+FOLDER = Path(__file__).parent
+COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+STATES = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class Hardware:
+    """Sends states and takes commands, both as bytes."""
+
+    def __init__(self) -> None:
+        self.node = rclpy.create_node("hardware")
+        zeros = array("d", bytes(56))
+        state = JointState(name=list(PANDA_JOINTS), position=array("d", START), velocity=zeros)
+        self.state = bytearray(serialize_message(state))
+        self.publisher = self.node.create_publisher(JointState, "joint_states", STATES)
+        self.commands = RawSubscription(
+            self.node, Float64MultiArray, "effort_controller/commands", COMMANDS
+        )
+
+    def await_controller(self) -> None:
+        deadline = time.monotonic() + 60.0
+        while not (self.publisher.get_subscription_count() and self.round_trip() < GIVE_UP):
+            if time.monotonic() > deadline:
+                raise TimeoutError("the controller does not answer")
+            time.sleep(0.05)
+
+    def round_trip(self) -> float:
+        """From before a state is sent to when its command is here, [s]."""
+        sent = time.perf_counter()
+        struct.pack_into("=iI", self.state, 4, *divmod(time.time_ns(), 10**9))
+        self.publisher.publish(bytes(self.state))
+        while (passed := time.perf_counter() - sent) < GIVE_UP:
+            if self.commands.take(GIVE_UP - passed) is not None:
+                return time.perf_counter() - sent
+        return GIVE_UP
+
+    def run(self, rate: float, seconds: float) -> np.ndarray:
+        """Round trips of as many states as fit, [s]."""
+        trips, due, end = [], time.perf_counter(), time.perf_counter() + seconds
+        while due < end:
+            trips.append(self.round_trip())
+            due = max(due + 1.0 / rate, time.perf_counter())
+            time.sleep(max(due - time.perf_counter(), 0.0))
+        return np.array(trips)
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[subprocess.Popen]:
+    """A process beside this one, at the priority that processes have."""
+    started = subprocess.Popen(
+        [sys.executable, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield started
+    finally:
+        started.terminate()
+        try:
+            started.wait(10.0)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            started.wait()
+
+
+@contextmanager
+def controller(name: str) -> Iterator[subprocess.Popen]:
+    if name == PLAIN:
+        with process(str(FOLDER / "plain_node.py")) as started:
+            yield started
+        return
+    parameters = {
+        "joints": PANDA_JOINTS,
+        "robot_description": urdf_path("panda").read_text(),
+        "gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS},
+        "joint_state_timeout": 10.0,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "parameters.yaml"
+        path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
+        module = "rnea_control.node.executable"
+        with process("-m", module, "--ros-args", "--params-file", str(path)) as started:
+            yield started
+
+
+def cpu_time(pid: int) -> float:
+    """CPU time of all threads of a process so far, [s]."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) * 1e-9
+
+
+def measure(name: str, rate: float, loaded: bool) -> tuple[np.ndarray, float]:
+    """Round trips, and CPU time a tick, of one round, [s]."""
+    with ExitStack() as stack:
+        with normal_priority():  # what is started here inherits it
+            started = stack.enter_context(controller(name))
+            if loaded:
+                for _ in range(os.cpu_count() or 1):
+                    stack.enter_context(process("-c", "while True: pass"))
+                stack.enter_context(process(str(FOLDER / "load.py")))
+        hardware.await_controller()
+        hardware.run(rate, WARM_UP)
+        before = cpu_time(started.pid)
+        trips = hardware.run(rate, SECONDS)
+        return trips, (cpu_time(started.pid) - before) / len(trips)
+
+
+@contextmanager
+def normal_priority() -> Iterator[None]:
+    """For what is started within: child processes inherit the priority."""
+    raise_priority(0)
+    try:
+        yield
+    finally:
+        raise_priority(PRIORITY)
+
+
+def raise_priority(priority: int) -> str:
+    """Sets SCHED_FIFO for this process, or 0 for none; returns what came of it."""
+    try:
+        for task in os.listdir("/proc/self/task"):
+            policy = os.SCHED_FIFO if priority else os.SCHED_OTHER
+            os.sched_setscheduler(int(task), policy, os.sched_param(priority))
+    except PermissionError:
+        return "SCHED_FIFO was denied"
+    return "the hardware's side ran at SCHED_FIFO, rnea_controller with its default parameters"
+
+
+def row(name: str, what: str, trips: np.ndarray, cpu: float) -> tuple[str, ...]:
+    quantiles = (*np.quantile(trips, (0.5, 0.99, 0.999)), trips.max())
+    return (name, what, f"{1e6 * cpu:.0f}", *(f"{1e6 * value:.0f}" for value in quantiles))
+
+
+def tables() -> list[Table]:
+    """One table of all."""
+    table = Table(
+        "The loop over DDS, panda, 7 joints [us]",
+        ("controller", "states", "CPU a tick", "median", "99 %", "99.9 %", "worst"),
+    )
+    cases = [(250.0, False), (500.0, False), (1000.0, False), (1000.0, True)]
+    idle_high = 0.0
+    for rate, loaded in cases:
+        trips: dict[str, list[np.ndarray]] = {OURS: [], PLAIN: []}
+        cpus: dict[str, list[float]] = {OURS: [], PLAIN: []}
+        for _ in range(ROUNDS):
+            for name in (OURS, PLAIN):
+                round_trips, cpu = measure(name, rate, loaded)
+                trips[name].append(round_trips)
+                cpus[name].append(cpu)
+        what = f"{rate:.0f} Hz{', loaded' if loaded else ''}"
+        for name in (OURS, PLAIN):
+            table.rows.append(
+                row(name, what, np.concatenate(trips[name]), float(np.median(cpus[name])))
+            )
+        ours, plain = (float(np.median(np.concatenate(trips[name]))) for name in (OURS, PLAIN))
+        table.notes.append(
+            f"{what}: {np.median(cpus[OURS]) / np.median(cpus[PLAIN]):.2f} of the plain node's CPU "
+            f"time a tick, {ours / plain:.2f} of its median round trip."
+        )
+        high = float(np.quantile(np.concatenate(trips[OURS]), 0.999))
+        if loaded:
+            table.notes.append(
+                f"Under load rnea_controller's 99.9 % round trip is {high / idle_high:.2f} times "
+                "that at 1000 Hz without."
+            )
+        idle_high = high
+    table.notes.append(
+        f"{ROUNDS} rounds of {SECONDS:.0f} s in turns; loaded: a busy loop on every CPU, a "
+        f"1000-point trajectory and a parameter ten times a second; {scheduling}."
+    )
+    return [table]
+
+
+def soak(seconds: float) -> None:
+    """Runs this controller at 1 kHz, and prints its memory every tenth of the time."""
+    with controller(OURS) as started:
+        hardware.await_controller()
+        hardware.run(1000.0, WARM_UP)
+        for part in range(11):
+            status = Path(f"/proc/{started.pid}/status").read_text()
+            resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+            faults = Path(f"/proc/{started.pid}/stat").read_text().split()[9]
+            print(f"{part * seconds / 10:6.0f} s: {resident}, {faults} page faults", flush=True)
+            if part < 10:
+                trips = hardware.run(1000.0, seconds / 10.0)
+                print(f"          {len(trips)} round trips, {(trips >= GIVE_UP).sum()} lost")
+
+
+rclpy.init()
+hardware = Hardware()
+scheduling = raise_priority(PRIORITY)
+if __name__ == "__main__":
+    if "SOAK" in os.environ:
+        soak(float(os.environ["SOAK"]))
+    else:
+        for each in tables():
+            each.show()
