@@ -158,6 +158,6 @@ def _read_points(
         seconds = word(data, position, big_endian)
         if seconds >= _SIGN:
             seconds -= _WORD
-        times[i] = seconds + 1e-9 * word(data, position + 4, big_endian)
+        times[i] = seconds + word(data, position + 4, big_endian) / 1e9
         position += 8
     return times.shape[0]
