@@ -22,6 +22,7 @@ import numpy as np
 import rclpy
 import yaml
 from benchmark_robots import PANDA_JOINTS, START, urdf_path
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -31,12 +32,13 @@ from table import Table
 from rnea_control.ros.raw_subscription import RawSubscription
 
 OURS, PLAIN = "rnea_controller", "plain rclpy node"
-ROUNDS = 3
-SECONDS = 4.0
+ROUNDS = 5
+SECONDS = 3.0
 WARM_UP = 1.0
 # Above the controller's, so that it is not its own waiting that is measured.
 PRIORITY = 70
 GIVE_UP = 1.0
+DIAGNOSTICS_KEPT = 10
 FOLDER = Path(__file__).parent
 COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 STATES = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -162,53 +164,58 @@ def raise_priority(priority: int) -> str:
     return "the hardware's side ran at SCHED_FIFO, rnea_controller with its default parameters"
 
 
-def row(name: str, what: str, trips: np.ndarray, cpu: float) -> tuple[str, ...]:
-    quantiles = (*np.quantile(trips, (0.5, 0.99, 0.999)), trips.max())
-    return (name, what, f"{1e6 * cpu:.0f}", *(f"{1e6 * value:.0f}" for value in quantiles))
-
-
 def tables() -> list[Table]:
-    """One table of all."""
+    """One table of all; every round has every case, so that all meet the same machine."""
+    cases = [(250.0, False), (500.0, False), (1000.0, False), (1000.0, True)]
+    rounds: dict[tuple, list[tuple[np.ndarray, float]]] = {
+        (name, *case): [] for case in cases for name in (OURS, PLAIN)
+    }
+    for _ in range(ROUNDS):
+        for key, measured in rounds.items():
+            measured.append(measure(*key))
     table = Table(
         "The loop over DDS, panda, 7 joints [us]",
         ("controller", "states", "CPU a tick", "median", "99 %", "99.9 %", "worst"),
     )
-    cases = [(250.0, False), (500.0, False), (1000.0, False), (1000.0, True)]
-    idle_high = 0.0
     for rate, loaded in cases:
-        trips: dict[str, list[np.ndarray]] = {OURS: [], PLAIN: []}
-        cpus: dict[str, list[float]] = {OURS: [], PLAIN: []}
-        for _ in range(ROUNDS):
-            for name in (OURS, PLAIN):
-                round_trips, cpu = measure(name, rate, loaded)
-                trips[name].append(round_trips)
-                cpus[name].append(cpu)
         what = f"{rate:.0f} Hz{', loaded' if loaded else ''}"
-        for name in (OURS, PLAIN):
-            table.rows.append(
-                row(name, what, np.concatenate(trips[name]), float(np.median(cpus[name])))
-            )
-        ours, plain = (float(np.median(np.concatenate(trips[name]))) for name in (OURS, PLAIN))
+        ours, plain = (_figures(rounds[name, rate, loaded]) for name in (OURS, PLAIN))
+        for name, figures in ((OURS, ours), (PLAIN, plain)):
+            table.rows.append((name, what, *(f"{1e6 * value:.0f}" for value in figures)))
         table.notes.append(
-            f"{what}: {np.median(cpus[OURS]) / np.median(cpus[PLAIN]):.2f} of the plain node's CPU "
-            f"time a tick, {ours / plain:.2f} of its median round trip."
+            f"{what}: {ours[0] / plain[0]:.2f} of the plain node's CPU time a tick, "
+            f"{ours[1] / plain[1]:.2f} of its median round trip."
         )
-        high = float(np.quantile(np.concatenate(trips[OURS]), 0.999))
-        if loaded:
-            table.notes.append(
-                f"Under load rnea_controller's 99.9 % round trip is {high / idle_high:.2f} times "
-                "that at 1000 Hz without."
-            )
-        idle_high = high
+    idle, loaded_high = (_figures(rounds[OURS, 1000.0, loaded])[3] for loaded in (False, True))
     table.notes.append(
-        f"{ROUNDS} rounds of {SECONDS:.0f} s in turns; loaded: a busy loop on every CPU, a "
+        f"Under load rnea_controller's 99.9 % round trip is {loaded_high / idle:.2f} times that at "
+        "1000 Hz without."
+    )
+    table.notes.append(
+        f"{ROUNDS} rounds of {SECONDS:.0f} s for each row; a figure is the median of "
+        "the rounds' figures, and the worst that of all. Loaded: a busy loop on every CPU, a "
         f"1000-point trajectory and a parameter ten times a second; {scheduling}."
     )
     return [table]
 
 
+def _figures(rounds: list[tuple[np.ndarray, float]]) -> np.ndarray:
+    """CPU time a tick, then median, 99 %, 99.9 % and worst round trip, [s]."""
+    figures = np.array(
+        [(cpu, *np.quantile(trips, (0.5, 0.99, 0.999)), trips.max()) for trips, cpu in rounds]
+    )
+    return np.array([*np.median(figures[:, :4], axis=0), figures[:, 4].max()])
+
+
 def soak(seconds: float) -> None:
-    """Runs this controller at 1 kHz, and prints its memory every tenth of the time."""
+    """Runs this controller at 1 kHz; prints its memory, and what it says of its states, every
+    tenth of the time."""
+    said: dict[str, str] = {}
+
+    def listen(message: DiagnosticArray) -> None:
+        said.update((item.key, item.value) for item in message.status[0].values)
+
+    hardware.node.create_subscription(DiagnosticArray, "/diagnostics", listen, 10)
     with controller(OURS) as started:
         hardware.await_controller()
         hardware.run(1000.0, WARM_UP)
@@ -216,7 +223,12 @@ def soak(seconds: float) -> None:
             status = Path(f"/proc/{started.pid}/status").read_text()
             resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
             faults = Path(f"/proc/{started.pid}/stat").read_text().split()[9]
-            print(f"{part * seconds / 10:6.0f} s: {resident}, {faults} page faults", flush=True)
+            for _ in range(DIAGNOSTICS_KEPT):
+                rclpy.spin_once(hardware.node, timeout_sec=0.0)
+            print(
+                f"{part * seconds / 10:6.0f} s: {resident}, {faults} page faults, "
+                f"{said.get('ticks')} ticks, {said.get('states missed')} states missed"
+            )
             if part < 10:
                 trips = hardware.run(1000.0, seconds / 10.0)
                 print(f"          {len(trips)} round trips, {(trips >= GIVE_UP).sum()} lost")

@@ -11,7 +11,7 @@ from rnea_control.control import law as layout
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion_limits import check_position_limits, check_velocity_limits
 from rnea_control.control.settings import ControllerSettings
-from rnea_control.control.step import BAD_SIZE, BAD_TORQUE, LAST_TIME, SATURATED, SEGMENT, step
+from rnea_control.control.step import BAD_SIZE, BAD_TORQUE, SATURATED, step
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
@@ -46,7 +46,6 @@ class Controller:
         self.workspace = Workspace(model)
         self._continuous = model.continuous
         self._state = np.zeros((layout.STATE_ROWS, model.nv))
-        self._progress = np.full(2, math.nan)
         self._trajectory: Trajectory | None = None
         self.saturated = False
         self.settings = settings
@@ -64,9 +63,9 @@ class Controller:
         rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
         rows[layout.EFFORT_LIMIT] = settings.effort_limit_scale * self.model.effort_limit
         rows[layout.CONTINUOUS] = self._continuous
+        rows[layout.LAW] = settings.control_law
+        rows[layout.HARDWARE_ADDS_GRAVITY] = settings.hardware_compensates_gravity
         self._settings_array = rows  # all at once, whatever thread steps meanwhile
-        self._law = int(settings.control_law)
-        self._hardware_adds_gravity = settings.hardware_compensates_gravity
         self._settings = settings
 
     @property
@@ -104,8 +103,7 @@ class Controller:
         self._state[layout.DESIRED_POSITION] = q
         if keep_integral:
             self._state[layout.INTEGRAL] = integral
-        self._progress[LAST_TIME] = t
-        self._progress[SEGMENT] = 0.0
+        self._state[layout.LAST_TIME] = t
 
     def is_moving(self, t: float) -> bool:
         """Whether the motion is not over at time `t`."""
@@ -208,7 +206,7 @@ class Controller:
             ControllerError: the state is not finite, or no motion is set; `tau` is untouched.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        trajectory = self.trajectory
+        trajectory = self._trajectory or self.trajectory
         try:
             outcome = step(
                 self.model._bodies,
@@ -217,9 +215,6 @@ class Controller:
                 trajectory.coefficients,
                 self._settings_array,
                 self._state,
-                self._progress,
-                self._law,
-                self._hardware_adds_gravity,
                 t,
                 q,
                 v,
@@ -242,7 +237,7 @@ class Controller:
         An arm whose last command stays in force, as with ros2_control, then neither falls nor
         drives on.
         """
-        if self._hardware_adds_gravity:
+        if self.settings.hardware_compensates_gravity:
             tau[:] = 0.0
             return tau
         gravity(self.model, self.workspace, q, tau)

@@ -38,15 +38,17 @@ _FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
 _GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
 _PD = int(ControlLaw.pd)
 
-# Rows of the settings array, one column a joint.
+# Rows of the settings array, one column a joint; of the last two, entry 0 is that of the arm.
 P_GAIN, I_GAIN, D_GAIN, I_CLAMP_MAX, I_CLAMP_MIN, EFFORT_LIMIT, CONTINUOUS = range(7)
-SETTINGS_ROWS = 7
+LAW, HARDWARE_ADDS_GRAVITY = range(7, 9)
+SETTINGS_ROWS = 9
 
-# Rows of the state array, one column a joint.
+# Rows of the state array, one column a joint; of the last two, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION = range(3)
 POSITION_ERROR, VELOCITY_ERROR, INTEGRAL, FEEDBACK = range(3, 7)
 MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE = range(7, 11)
-STATE_ROWS = 11
+LAST_TIME, SEGMENT = range(11, 13)
+STATE_ROWS = 13
 
 
 @inlined
@@ -75,8 +77,6 @@ def control_torque(
     memory: FloatArray,
     settings: FloatArray,
     state: FloatArray,
-    law: int,
-    hardware_adds_gravity: bool,
     q: FloatArray,
     v: FloatArray,
 ) -> None:
@@ -86,6 +86,7 @@ def control_torque(
     The laws differ in where the model's torque is taken, and whether the feedback is an
     acceleration or a torque.
     """
+    law = int(settings[LAW, 0])
     torque = state[TORQUE]
     for j in range(q.shape[0]):
         if law == _FEEDFORWARD_PD:
@@ -112,7 +113,7 @@ def control_torque(
             torque[j] += state[FEEDBACK, j]
         elif law == _GRAVITY_COMPENSATION:
             torque[j] -= settings[D_GAIN, j] * v[j]
-    if hardware_adds_gravity and law != _PD:
+    if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD:
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state[MODEL_ACCELERATION])
         for j in range(q.shape[0]):

@@ -16,13 +16,10 @@ LONGEST_INTEGRATION_STEP = 0.1
 # What a step reports; from BAD_STATE on it has left the torques as they were.
 OK, SATURATED, BAD_STATE, BAD_TORQUE, BAD_SIZE = range(5)
 
-# Entries of the progress array.
-LAST_TIME, SEGMENT = range(2)
-
 
 @kernel(
-    "i8(f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[::1], i8, b1, f8, "
-    "f8[::1], f8[::1], f8[::1])"
+    "i8(f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], "
+    "f8[::1])"
 )
 def step(
     bodies: FloatArray,
@@ -31,9 +28,6 @@ def step(
     coefficients: FloatArray,
     settings: FloatArray,
     state: FloatArray,
-    progress: FloatArray,
-    law: int,
-    hardware_adds_gravity: bool,
     t: float,
     q: FloatArray,
     v: FloatArray,
@@ -45,11 +39,12 @@ def step(
     for j in range(nv):
         if not (math.isfinite(q[j]) and math.isfinite(v[j]) and math.isfinite(t)):
             return BAD_STATE
-    dt = min(max(t - progress[LAST_TIME], 0.0), LONGEST_INTEGRATION_STEP)
-    progress[LAST_TIME] = t
-    progress[SEGMENT] = sample(starts, coefficients, int(progress[SEGMENT]), t, state)
+    dt = min(max(t - state[layout.LAST_TIME, 0], 0.0), LONGEST_INTEGRATION_STEP)
+    state[layout.LAST_TIME, 0] = t
+    segment = int(state[layout.SEGMENT, 0])
+    state[layout.SEGMENT, 0] = sample(starts, coefficients, segment, t, state)
     update_feedback(settings, state, q, v, dt)
-    control_torque(bodies, memory, settings, state, law, hardware_adds_gravity, q, v)
+    control_torque(bodies, memory, settings, state, q, v)
     for j in range(nv):
         if not math.isfinite(state[layout.TORQUE, j]):
             return BAD_TORQUE

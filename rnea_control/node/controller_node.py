@@ -115,13 +115,13 @@ class ControllerNode(LifecycleNode):
     @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self.loop.start()
-        self._recent = self.loop.statistics.copy()
+        self._recent = LoopStatistics()
         self._feed.start()
         self.get_logger().info(f"real time: {self.real_time}")
         if self.real_time.denied:
             self.get_logger().warning(
                 f"real time: denied {', '.join(self.real_time.denied)}; docs/realtime.md says how "
-                "to allow it, or set these parameters to 0, [] and false"
+                "to allow it, or set these parameters to 0, [-1] and false"
             )
         self.get_logger().info("active: waiting for joint_states to hold the measured position")
         return SUCCESS
@@ -159,21 +159,22 @@ class ControllerNode(LifecycleNode):
         command = EffortCommand(
             self, parameters["command_topic"], parameters["command_reliability"], model.nv
         )
-        self.loop = ControlLoop(
+        loop = ControlLoop(
             Controller(model, settings),
             command,
             parameters["joint_state_timeout"],
             self.get_logger(),
             self.get_clock(),
         )
-        rehearse(self.loop)
+        rehearse(loop)
         self.real_time = RealTime(wanted)
         self.real_time.enter_process()
-        self._feed = state_feed(self, self.loop, self.real_time)
+        self._feed = state_feed(self, loop, self.real_time)
         self._trajectories = self.create_subscription(
-            JointTrajectory, "~/joint_trajectory", self.loop.follow, 1, raw=True
+            JointTrajectory, "~/joint_trajectory", loop.follow, 1, raw=True
         )
-        self._log_timer = self.create_timer(LOG_PERIOD, self.loop.look_about, clock=STEADY)
+        self._log_timer = self.create_timer(LOG_PERIOD, loop.look_about, clock=STEADY)
+        self.loop = loop
         self.get_logger().info(
             f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
             f"{settings.control_law.name}, commands to {command.topic}"

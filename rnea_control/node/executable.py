@@ -9,6 +9,7 @@ from rclpy._rclpy_pybind11 import RCLError
 from rclpy.executors import Executor, SingleThreadedExecutor
 
 from rnea_control.node.controller_node import ControllerNode
+from rnea_control.ros.output import unblocked_output
 from rnea_control.ros.process import build, ros_process
 
 # How long a signal may wait to be noticed, [s].
@@ -19,7 +20,7 @@ LONGEST_HALT = 1.0
 
 def main() -> int:
     """Runs the controller until SIGINT, SIGTERM or SIGHUP; it then brings the arm to rest."""
-    with ros_process() as running:
+    with unblocked_output(), ros_process() as running:
         node = build(ControllerNode)
         executor = SingleThreadedExecutor()
         executor.add_node(node)

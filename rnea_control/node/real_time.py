@@ -11,7 +11,8 @@ import os
 import resource
 import sys
 import threading
-from dataclasses import dataclass, field
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 # How long a thread that wants the interpreter's lock lets another one go on, [s]. Python's 5 ms
@@ -41,18 +42,23 @@ class RealTimeSettings:
     freeze_garbage_collector: bool = False
 
 
-@dataclass
 class RealTime:
     """Puts settings in force, and takes them back.
+
+    Args:
+        settings: what is asked for.
 
     Attributes:
         in_force: what is, in words.
         denied: what is not, in words, and why.
     """
 
-    settings: RealTimeSettings
-    in_force: list[str] = field(default_factory=list)
-    denied: list[str] = field(default_factory=list)
+    def __init__(self, settings: RealTimeSettings) -> None:
+        self.settings = settings
+        self.in_force: list[str] = []
+        self.denied: list[str] = []
+        self._takes_priority = False
+        self._undo = ExitStack()
 
     def enter_process(self) -> None:
         """All but what concerns the control loop's thread alone.
@@ -60,56 +66,62 @@ class RealTime:
         The other threads get one priority less than the loop's: they bring its messages, and the
         one that runs Python holds the lock that the loop must wait for.
         """
-        self._switch_interval = sys.getswitchinterval()
+        self._undo.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(SWITCH_INTERVAL)
         if self.settings.thread_priority > 0:
-            others = max(self.settings.thread_priority - 1, 1)
-            try:
-                for thread in _threads():
-                    _schedule(thread, os.SCHED_FIFO, others)
-                self.in_force.append(f"SCHED_FIFO priority {self.settings.thread_priority}")
-            except OSError as error:
-                self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
+            self._raise_priorities(self.settings.thread_priority)
         if self.settings.lock_memory:
             self._lock_memory()
         if self.settings.freeze_garbage_collector:
             gc.collect()
             gc.freeze()
             gc.disable()
+            self._undo.callback(gc.enable)
+            self._undo.callback(gc.unfreeze)
             self.in_force.append("garbage collector frozen")
 
     def enter_thread(self) -> None:
-        """What concerns the calling thread, which is the control loop's; never raises OSError."""
+        """What concerns the calling thread, which is the control loop's."""
         thread = threading.get_native_id()
-        if any(part.startswith("SCHED_FIFO") for part in self.in_force):
+        if self._takes_priority:
             _schedule(thread, os.SCHED_FIFO, self.settings.thread_priority)
         if self.settings.cpu_affinity:
-            cpus = ", ".join(map(str, self.settings.cpu_affinity))
-            try:
-                os.sched_setaffinity(thread, self.settings.cpu_affinity)
-                self.in_force.append(f"CPU {cpus}")
-            except OSError as error:
-                self.denied.append(f"CPU {cpus} ({error.strerror}; there are {os.cpu_count()})")
+            self._bind(thread, self.settings.cpu_affinity)
 
     def collect_garbage(self) -> None:
         """Collects what has gathered while the collector is off; of little work, off the tick."""
-        if not gc.isenabled() and self.settings.freeze_garbage_collector:
+        if self.settings.freeze_garbage_collector:
             gc.collect()
 
     def leave(self) -> None:
         """Everything as it was; not from the control loop's thread."""
-        sys.setswitchinterval(self._switch_interval)
-        for part in self.in_force:
-            if part.startswith("SCHED_FIFO"):
-                for thread in _threads():
-                    _schedule(thread, os.SCHED_OTHER, 0)
-            if "locked" in part:
-                ctypes.CDLL(None).munlockall()
-        if self.settings.freeze_garbage_collector:
-            gc.unfreeze()
-            gc.enable()
+        self._undo.close()
+        self._takes_priority = False
         self.in_force.clear()
         self.denied.clear()
+
+    def _raise_priorities(self, priority: int) -> None:
+        try:
+            _schedule(threading.get_native_id(), os.SCHED_FIFO, priority)  # may it be that high?
+            for thread in _threads():
+                _schedule(thread, os.SCHED_FIFO, max(priority - 1, 1))
+        except OSError as error:
+            self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
+            return
+        self._takes_priority = True
+        self._undo.callback(_lower_priorities)
+        self.in_force.append(f"SCHED_FIFO priority {priority}")
+
+    def _bind(self, thread: int, cpus: tuple[int, ...]) -> None:
+        before = os.sched_getaffinity(thread)
+        text = f"CPU {', '.join(map(str, cpus))}"
+        try:
+            os.sched_setaffinity(thread, cpus)
+        except OSError as error:
+            _add_once(self.denied, f"{text} ({error.strerror}; there are {os.cpu_count()})")
+            return
+        self._undo.callback(_restore_affinity, thread, before)
+        _add_once(self.in_force, text)
 
     def _lock_memory(self) -> None:
         # With a limit, allocations would fail once it is reached.
@@ -121,6 +133,7 @@ class RealTime:
         if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT) != 0:
             self.denied.append(f"memory lock ({os.strerror(ctypes.get_errno())})")
             return
+        self._undo.callback(libc.munlockall)
         self.in_force.append(f"{_resident_megabytes()} MB locked in memory")
 
     def __str__(self) -> str:
@@ -137,11 +150,24 @@ def _threads() -> list[int]:
     return [int(name) for name in os.listdir("/proc/self/task")]
 
 
+def _add_once(texts: list[str], text: str) -> None:
+    if text not in texts:  # every activation says it anew
+        texts.append(text)
+
+
+def _lower_priorities() -> None:
+    for thread in _threads():
+        _schedule(thread, os.SCHED_OTHER, 0)
+
+
+def _restore_affinity(thread: int, cpus: set[int]) -> None:
+    with suppress(ProcessLookupError):  # it has ended meanwhile
+        os.sched_setaffinity(thread, cpus)
+
+
 def _schedule(thread: int, policy: int, priority: int) -> None:
-    try:
+    with suppress(ProcessLookupError):  # it has ended meanwhile
         os.sched_setscheduler(thread, policy, os.sched_param(priority))
-    except ProcessLookupError:
-        return  # it has ended meanwhile
 
 
 def _resident_megabytes() -> int:

@@ -32,14 +32,7 @@ LONGEST = 1 << 20
 LAYOUTS = 8
 
 # What decoding reports in place of a stamp.
-OTHER_LAYOUT, BAD_POSITIONS, BAD_VELOCITIES, NOT_FINITE, BAD_STAMP, TRUNCATED = (
-    -1,
-    -2,
-    -3,
-    -4,
-    -5,
-    -6,
-)
+OTHER_LAYOUT, BAD_POSITIONS, BAD_VELOCITIES, NOT_FINITE, BAD_STAMP, TRUNCATED = range(-1, -7, -1)
 
 # Where frame_id starts: after the header and the stamp.
 _FRAME_ID = HEADER + 8
@@ -86,13 +79,12 @@ class JointStateDecoder:
         self._view[:size] = data
         for layout in self._layouts:
             stamp = decode(self._buffer, size, layout.pattern, layout.indices, self._bits)
-            if stamp >= 0:
-                return stamp
             if stamp != OTHER_LAYOUT:
-                raise self._refusal(stamp, data)
-        layout = _Layout(data, self._joints)
-        self._layouts = [layout, *self._layouts[: LAYOUTS - 1]]
-        stamp = decode(self._buffer, size, layout.pattern, layout.indices, self._bits)
+                break
+        else:
+            layout = _Layout(data, self._joints)
+            self._layouts = [layout, *self._layouts[: LAYOUTS - 1]]
+            stamp = decode(self._buffer, size, layout.pattern, layout.indices, self._bits)
         if stamp < 0:
             raise self._refusal(stamp, data)
         return stamp
@@ -102,7 +94,7 @@ class JointStateDecoder:
             raise JointStateError(
                 f"a joint_states message has {size} bytes; at most {LONGEST} are looked at"
             )
-        self._buffer = np.zeros(2 * size, dtype=np.uint8)
+        self._buffer = np.zeros(min(2 * size, LONGEST), dtype=np.uint8)
         self._view = memoryview(self._buffer)
 
     def _refusal(self, reason: int, data: bytes) -> JointStateError:
