@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model import Joint, Mimic, RobotModel, RobotModelWarning
+from rnea_control.model.joints import POSITIONS
+from rnea_control.model.rotations import rotation_from_rpy
 
 PANDA_JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
 
@@ -19,11 +22,19 @@ def example_robots() -> list[Path]:
     return sorted(Path(f.locate()) for f in files if f.suffix == ".urdf")
 
 
-def load_quietly(path: Path, joints: tuple[str, ...] | None = None) -> RobotModel:
+def load_quietly(
+    path: Path, joints: tuple[str, ...] | None = None, floating_base: bool = False
+) -> RobotModel:
     """A robot without its warnings: they are tested elsewhere."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
-        return RobotModel.from_urdf_file(path, joints)
+        return RobotModel.from_urdf_file(path, joints, floating_base=floating_base)
+
+
+def load_all_joints(path: Path) -> RobotModel:
+    """A robot whose mimic joints move by themselves."""
+    model = load_quietly(path)
+    return load_quietly(path, (*model.joint_names, *model.mimic_joints))
 
 
 def link(
@@ -113,3 +124,42 @@ def _random_link(rng: np.random.Generator, name: str) -> str:
 
 def _text(numbers) -> str:
     return " ".join(repr(float(number)) for number in numbers)
+
+
+def random_mechanism(
+    seed: int, joints: int, types: Sequence[str] = tuple(POSITIONS), mimics: bool = False
+) -> tuple[list[Joint], dict[str, np.ndarray]]:
+    """Joints of all types in a random tree, and the pseudo-inertias of their links."""
+    rng = np.random.default_rng(seed)
+    result: list[Joint] = []
+    inertias = {"link0": _random_pseudo_inertia(rng)}
+    for i in range(1, joints + 1):
+        kind = str(rng.choice(types))
+        leaders = [joint.name for joint in result if joint.nq == 1]
+        follows = mimics and leaders and POSITIONS[kind] == 1 and rng.random() < 0.4
+        result.append(
+            Joint(
+                f"joint{i}",
+                kind,
+                f"link{rng.integers(i)}",
+                f"link{i}",
+                np.array(rotation_from_rpy(rng.uniform(-3.0, 3.0, 3))),
+                rng.uniform(-0.5, 0.5, 3),
+                rng.standard_normal(3),
+                rng.standard_normal(3),
+                pitch=float(rng.uniform(-0.2, 0.2)) if kind == "helical" else 0.0,
+                armature=float(rng.uniform(0.0, 0.3)),
+                damping=float(rng.uniform(0.0, 0.5)),
+                friction=float(rng.uniform(0.0, 0.5)),
+                mimic=Mimic(str(rng.choice(leaders)), *rng.uniform(-2.0, 2.0, 2))
+                if follows
+                else None,
+            )
+        )
+        inertias[f"link{i}"] = _random_pseudo_inertia(rng)
+    return result, inertias
+
+
+def _random_pseudo_inertia(rng: np.random.Generator) -> np.ndarray:
+    points = np.column_stack([rng.uniform(-0.3, 0.3, (6, 3)), np.ones(6)])
+    return points.T @ np.diag(rng.uniform(0.1, 1.0, 6)) @ points

@@ -37,7 +37,7 @@ def panda(panda_urdf):
 def test_algorithms_allocate_nothing(panda, name: str) -> None:
     ws, tau = Workspace(panda), np.zeros(7)
     q, v, a = (row.copy() for row in np.random.default_rng(0).standard_normal((3, 7)))
-    forces = np.ones((7, 6))
+    forces = np.ones((len(panda.link_names), 6))
     calls = {
         "rnea": lambda: rnea(panda, ws, q, v, a, tau),
         "gravity": lambda: gravity(panda, ws, q, tau),

@@ -38,10 +38,20 @@ class Controller:
         settings: the tuning.
 
     Raises:
-        ControllerError: settings that do not fit the model.
+        ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
+        several = [
+            f"{name} ({kind})"
+            for name, kind in zip(model.joint_names, model.joint_types, strict=True)
+            if model.v_slices[name].stop - model.v_slices[name].start > 1
+        ]
+        if several:
+            raise ControllerError(
+                f"{', '.join(several)} cannot be controlled, only joints with one degree of "
+                "freedom can; leave them out of `joints`"
+            )
         self.model = model
         self.workspace = Workspace(model)
         self._continuous = model.continuous

@@ -20,7 +20,7 @@ from enum import IntEnum
 
 from rnea_control.dynamics.gravity import gravity_outward_pass
 from rnea_control.dynamics.kernel import inlined
-from rnea_control.dynamics.rnea import inward_pass, outward_pass
+from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.dynamics.vector3 import FloatArray
 
 
@@ -108,6 +108,7 @@ def control_torque(
             bodies, memory, state[MODEL_POSITION], state[MODEL_VELOCITY], state[MODEL_ACCELERATION]
         )
         inward_pass(bodies, memory, torque)
+        add_armature(bodies, state[MODEL_ACCELERATION], torque)
     for j in range(q.shape[0]):
         if law in (_FEEDFORWARD_PD, _PD):
             torque[j] += state[FEEDBACK, j]

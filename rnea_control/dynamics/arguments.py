@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 
+from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
+
+P = ParamSpec("P")
+
+
+def explained(
+    **shapes: tuple[str | int, ...],
+) -> Callable[[Callable[P, FloatArray]], Callable[P, FloatArray]]:
+    """Decorator for an algorithm that returns False if its arguments do not fit: then the error
+    says which one, and what it must be.
+
+    Args:
+        shapes: of the array arguments by name, as for `argument_error`.
+    """
+
+    def decorate(algorithm: Callable[P, FloatArray]) -> Callable[P, FloatArray]:
+        def explanation(arguments: tuple, keywords: dict) -> ArgumentError:
+            bound = inspect.signature(algorithm).bind(*arguments, **keywords).arguments
+            arrays = {
+                name: (bound[name], shape)
+                for name, shape in shapes.items()
+                if bound.get(name) is not None
+            }
+            return argument_error(bound["model"], bound["ws"], **arrays)
+
+        @wraps(algorithm)
+        def checked(*arguments: P.args, **keywords: P.kwargs) -> FloatArray:
+            try:
+                output = algorithm(*arguments, **keywords)
+            except (TypeError, AttributeError) as error:
+                raise explanation(arguments, keywords) from error
+            if output is False:
+                raise explanation(arguments, keywords)
+            return output
+
+        return checked
+
+    return decorate
 
 
 def argument_error(model: RobotModel, ws: Workspace, **arrays: Any) -> ArgumentError:
@@ -16,18 +57,21 @@ def argument_error(model: RobotModel, ws: Workspace, **arrays: Any) -> ArgumentE
 
     Args:
         model, ws: what the algorithm was called with.
-        arrays: its array arguments by name, with the shape each must have: name=(array, shape).
+        arrays: its array arguments by name, with the shape each must have: name=(array, shape);
+            "nq", "nv" and "links" in a shape stand for the model's.
     """
     if not isinstance(model, RobotModel) or not isinstance(ws, Workspace):
         return ArgumentError(
             "the first two arguments must be a RobotModel and a Workspace made for it"
         )
-    if ws.model.nv != model.nv:
+    if ws.model is not model and ws.model._bodies.shape != model._bodies.shape:
         return ArgumentError(
             f"the workspace was made for {ws.model!r}, not for {model!r}; make one: "
             "Workspace(model)"
         )
-    for name, (array, shape) in arrays.items():
+    sizes = {"nq": model.nq, "nv": model.nv, "links": len(model.link_names)}
+    for name, (array, symbols) in arrays.items():
+        shape = tuple(sizes.get(symbol, symbol) for symbol in symbols)
         wanted = f"a C-contiguous float64 array of shape {shape}"
         if not isinstance(array, np.ndarray):
             return ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")

@@ -11,22 +11,19 @@ from __future__ import annotations
 
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
+from rnea_control.dynamics.joint_motion import placement
 from rnea_control.dynamics.kernel import inlined, kernel
 from rnea_control.dynamics.rnea import fits, inward_pass
 from rnea_control.dynamics.vector3 import (
     FloatArray,
-    add,
     cross,
-    matrix_at,
     rotate_back,
     scale,
     store_matrix,
     store_vector,
-    turned_about_z,
     vector_at,
-    z_axis,
 )
-from rnea_control.dynamics.workspace import Workspace, sine_and_cosine, sines_and_cosines
+from rnea_control.dynamics.workspace import Workspace, sines_and_cosines
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -58,14 +55,10 @@ def gravity(model: RobotModel, ws: Workspace, q: FloatArray, tau: FloatArray) ->
 @inlined
 def gravity_outward_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
     """From the root to the tips: the force and moment that carry each body's weight."""
-    nv = q.shape[0]
     sines_and_cosines(bodies, memory, q)
     store_vector(memory, 0, ws_layout.ACCELERATION, vector_at(bodies, 0, layout.BASE_ACCELERATION))
-    for i in range(1, nv + 1):
-        R = turned_about_z(matrix_at(bodies, i, layout.ROTATION), *sine_and_cosine(memory, nv, i))
-        p = vector_at(bodies, i, layout.TRANSLATION)
-        if bodies[i, layout.PRISMATIC] != 0.0:
-            p = add(p, scale(q[int(bodies[i, layout.JOINT])], z_axis(R)))
+    for i in range(1, bodies.shape[0]):
+        R, p = placement(bodies, memory, q, i)
         parent = int(bodies[i, layout.PARENT])
         acc = rotate_back(R, vector_at(memory, parent, ws_layout.ACCELERATION))
         store_matrix(memory, i, ws_layout.ROTATION, R)
@@ -78,7 +71,7 @@ def gravity_outward_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
 def _gravity(bodies: FloatArray, memory: FloatArray, q: FloatArray, tau: FloatArray) -> bool:
-    if not fits(bodies, memory, q, tau):
+    if not fits(bodies, memory, q, tau, tau):
         return False
     gravity_outward_pass(bodies, memory, q)
     inward_pass(bodies, memory, tau)
@@ -86,5 +79,4 @@ def _gravity(bodies: FloatArray, memory: FloatArray, q: FloatArray, tau: FloatAr
 
 
 def _explain(model: RobotModel, ws: Workspace, q: FloatArray, tau: FloatArray) -> Exception:
-    n = (getattr(model, "nv", None),)
-    return argument_error(model, ws, q=(q, n), tau=(tau, n))
+    return argument_error(model, ws, q=(q, ("nq",)), tau=(tau, ("nv",)))

@@ -18,8 +18,8 @@ and inward, where the joint carries what its body needs and what hangs on it:
 .. math:: \tau_i = z \cdot n_i, \qquad f_P \mathrel{+}= R f_i, \qquad n_P \mathrel{+}= R n_i + p
 \times R f_i
 
-A prismatic joint adds its terms to p and a instead of to omega, and tau is z . f. Gravity is
-included: the root accelerates with -g.
+A prismatic joint adds its terms to p and a instead of to omega, and tau is z . f; a screw does
+both. Gravity is included: the root accelerates with -g.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from typing import Any
 
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
+from rnea_control.dynamics.joint_motion import joint_rate, joint_velocity, placement
 from rnea_control.dynamics.kernel import inlined, kernel
 from rnea_control.dynamics.vector3 import (
     FloatArray,
+    Vector3,
     add,
     add_to_vector,
     cross,
@@ -40,13 +42,12 @@ from rnea_control.dynamics.vector3 import (
     scale,
     store_matrix,
     store_vector,
+    subtract,
     symmetric_at,
     times_symmetric,
-    turned_about_z,
     vector_at,
-    z_axis,
 )
-from rnea_control.dynamics.workspace import Workspace, row_count, sine_and_cosine, sines_and_cosines
+from rnea_control.dynamics.workspace import Workspace, row_count, sines_and_cosines
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -73,9 +74,9 @@ def rnea(
         v: joint velocities, shape (nv,), [rad/s] or [m/s].
         a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
-        external_forces: what the world exerts on the link of each joint, shape (nv, 6): force [N],
+        external_forces: what the world exerts on each link, shape (number of links, 6): force [N],
             then moment about the link frame's origin [Nm], both expressed in the link's URDF frame;
-            rows ordered as `model.link_names`.
+            rows ordered as `model.link_names`. `world_to_link_force` makes them of others.
 
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above; `tau` is
@@ -85,7 +86,9 @@ def rnea(
         if external_forces is None:
             if _rnea(model._bodies, ws._memory, q, v, a, tau):
                 return tau
-        elif _rnea_with_forces(model._bodies, ws._memory, q, v, a, external_forces, tau):
+        elif _rnea_with_forces(
+            model._bodies, model._links, ws._memory, q, v, a, external_forces, tau
+        ):
             return tau
     except (TypeError, AttributeError) as error:
         raise _explain(model, ws, q, v, a, tau, external_forces) from error
@@ -97,46 +100,35 @@ def outward_pass(
     bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray
 ) -> None:
     """From the root to the tips: velocities, accelerations, and what force each body needs."""
-    nv = q.shape[0]
     sines_and_cosines(bodies, memory, q)
     store_vector(memory, 0, ws_layout.ANGULAR_VELOCITY, (0.0, 0.0, 0.0))
     store_vector(memory, 0, ws_layout.ANGULAR_ACCELERATION, (0.0, 0.0, 0.0))
     store_vector(memory, 0, ws_layout.ACCELERATION, vector_at(bodies, 0, layout.BASE_ACCELERATION))
-    for i in range(1, nv + 1):
+    for i in range(1, bodies.shape[0]):
         parent = int(bodies[i, layout.PARENT])
-        joint = int(bodies[i, layout.JOINT])
-        prismatic = bodies[i, layout.PRISMATIC] != 0.0
-        R = turned_about_z(matrix_at(bodies, i, layout.ROTATION), *sine_and_cosine(memory, nv, i))
-        p = vector_at(bodies, i, layout.TRANSLATION)
-        if prismatic:
-            p = add(p, scale(q[joint], z_axis(R)))
-
+        R, p = placement(bodies, memory, q, i)
         w_P = vector_at(memory, parent, ws_layout.ANGULAR_VELOCITY)
         dw_P = vector_at(memory, parent, ws_layout.ANGULAR_ACCELERATION)
         a_P = vector_at(memory, parent, ws_layout.ACCELERATION)
-        w = rotate_back(R, w_P)
+        v_J, w_J = joint_velocity(bodies, v, i)
+        w = add(rotate_back(R, w_P), w_J)
         dw = rotate_back(R, dw_P)
         acc = rotate_back(R, add(a_P, add(cross(dw_P, p), cross(w_P, cross(w_P, p)))))
-        if prismatic:
-            # z times the joint's acceleration, and Coriolis 2 w x z times its velocity
-            acc = (
-                acc[0] + 2.0 * w[1] * v[joint],
-                acc[1] - 2.0 * w[0] * v[joint],
-                acc[2] + a[joint],
-            )
-        else:
-            # z times the joint's acceleration, and w x z times its velocity
-            dw = (dw[0] + w[1] * v[joint], dw[1] - w[0] * v[joint], dw[2] + a[joint])
-            w = (w[0], w[1], w[2] + v[joint])
+        if bodies[i, layout.MOTION] == layout.FREE:  # its linear velocity turns with the body
+            acc = subtract(acc, cross(w_J, v_J))
 
-        m = bodies[i, layout.INERTIA]
-        mc = vector_at(bodies, i, layout.INERTIA + 1)
-        inertia = symmetric_at(bodies, i, layout.INERTIA + 4)
-        f = add(scale(m, acc), add(cross(dw, mc), cross(w, cross(w, mc))))
-        n = add(
-            times_symmetric(inertia, dw),
-            add(cross(w, times_symmetric(inertia, w)), cross(mc, acc)),
-        )
+        velocity, acceleration = joint_rate(bodies, v, i), joint_rate(bodies, a, i)
+        angular, linear = bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR]
+        if angular != 0.0:
+            # z times the joint's acceleration, and w x z times its velocity
+            z_dot = angular * velocity
+            dw = (dw[0] + w[1] * z_dot, dw[1] - w[0] * z_dot, dw[2] + angular * acceleration)
+        if linear != 0.0:
+            # z times the joint's acceleration, and Coriolis 2 w x z times its velocity
+            z_dot = 2.0 * linear * velocity
+            acc = (acc[0] + w[1] * z_dot, acc[1] - w[0] * z_dot, acc[2] + linear * acceleration)
+
+        f, n = newton_euler(bodies, i, w, dw, acc)
         store_matrix(memory, i, ws_layout.ROTATION, R)
         store_vector(memory, i, ws_layout.TRANSLATION, p)
         store_vector(memory, i, ws_layout.ANGULAR_VELOCITY, w)
@@ -147,41 +139,83 @@ def outward_pass(
 
 
 @inlined
+def newton_euler(
+    bodies: FloatArray, i: int, w: Vector3, dw: Vector3, acc: Vector3
+) -> tuple[Vector3, Vector3]:
+    """Force and moment about its origin that body i needs for its motion."""
+    m = bodies[i, layout.INERTIA]
+    mc = vector_at(bodies, i, layout.INERTIA + 1)
+    inertia = symmetric_at(bodies, i, layout.INERTIA + 4)
+    f = add(scale(m, acc), add(cross(dw, mc), cross(w, cross(w, mc))))
+    gyroscopic = cross(w, times_symmetric(inertia, w))
+    return f, add(times_symmetric(inertia, dw), add(gyroscopic, cross(mc, acc)))
+
+
+@inlined
 def inward_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None:
     """From the tips to the root: hands each body's force to its parent; reads the torques off."""
-    nv = tau.shape[0]
-    for i in range(nv, 0, -1):
+    for j in range(tau.shape[0]):
+        tau[j] = 0.0
+    for i in range(bodies.shape[0] - 1, 0, -1):
         parent = int(bodies[i, layout.PARENT])
-        R = matrix_at(memory, i, ws_layout.ROTATION)
-        p = vector_at(memory, i, ws_layout.TRANSLATION)
         f = vector_at(memory, i, ws_layout.FORCE)
         n = vector_at(memory, i, ws_layout.MOMENT)
-        prismatic = bodies[i, layout.PRISMATIC] != 0.0
-        tau[int(bodies[i, layout.JOINT])] = f[2] if prismatic else n[2]
+        torque = bodies[i, layout.ANGULAR] * n[2] + bodies[i, layout.LINEAR] * f[2]
+        tau[int(bodies[i, layout.V])] += bodies[i, layout.RATIO] * torque
         if parent != 0:
-            f_P = rotate(R, f)
-            add_to_vector(memory, parent, ws_layout.FORCE, f_P)
-            add_to_vector(memory, parent, ws_layout.MOMENT, add(rotate(R, n), cross(p, f_P)))
+            add_to_parent(bodies, memory, i, f, n)
 
 
 @inlined
-def subtract_external_forces(bodies: FloatArray, memory: FloatArray, forces: FloatArray) -> None:
+def add_to_parent(bodies: FloatArray, memory: FloatArray, i: int, f: Vector3, n: Vector3) -> None:
+    """What body i takes from its joint, its parent must give."""
+    parent = int(bodies[i, layout.PARENT])
+    R = matrix_at(memory, i, ws_layout.ROTATION)
+    f_P = rotate(R, f)
+    moment = add(rotate(R, n), cross(vector_at(memory, i, ws_layout.TRANSLATION), f_P))
+    add_to_vector(memory, parent, ws_layout.FORCE, f_P)
+    add_to_vector(memory, parent, ws_layout.MOMENT, moment)
+
+
+@inlined
+def add_armature(bodies: FloatArray, a: FloatArray, tau: FloatArray) -> None:
+    """The rotors of the drives turn with their joints, geared up."""
+    for i in range(1, bodies.shape[0]):
+        torque = bodies[i, layout.ARMATURE] * joint_rate(bodies, a, i)
+        tau[int(bodies[i, layout.V])] += bodies[i, layout.RATIO] * torque
+
+
+@inlined
+def subtract_external_forces(links: FloatArray, memory: FloatArray, forces: FloatArray) -> None:
     """What the world exerts on a body, its joint need not: taken off before the inward pass."""
-    nv = forces.shape[0]
-    for i in range(1, nv + 1):
-        joint = int(bodies[i, layout.JOINT])
-        R_BL = matrix_at(bodies, i, layout.LINK)
-        f = rotate(R_BL, vector_at(forces, joint, 0))
-        n = rotate(R_BL, vector_at(forces, joint, 3))
-        add_to_vector(memory, i, ws_layout.FORCE, scale(-1.0, f))
-        add_to_vector(memory, i, ws_layout.MOMENT, scale(-1.0, n))
+    for k in range(links.shape[0]):
+        body = int(links[k, layout.LINK_BODY])
+        R_BL = matrix_at(links, k, layout.LINK_ROTATION)
+        f = rotate(R_BL, vector_at(forces, k, 0))
+        n = rotate(R_BL, vector_at(forces, k, 3))
+        n = add(n, cross(vector_at(links, k, layout.LINK_TRANSLATION), f))
+        add_to_vector(memory, body, ws_layout.FORCE, scale(-1.0, f))
+        add_to_vector(memory, body, ws_layout.MOMENT, scale(-1.0, n))
 
 
 @inlined
-def fits(bodies: FloatArray, memory: FloatArray, q: FloatArray, tau: FloatArray) -> bool:
+def root_force(bodies: FloatArray, memory: FloatArray) -> None:
+    """What the root link needs: it stands still, and gravity pulls at it."""
+    zero = (0.0, 0.0, 0.0)
+    acc = vector_at(bodies, 0, layout.BASE_ACCELERATION)
+    f, n = newton_euler(bodies, 0, zero, zero, acc)
+    store_vector(memory, 0, ws_layout.FORCE, f)
+    store_vector(memory, 0, ws_layout.MOMENT, n)
+
+
+@inlined
+def fits(
+    bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray
+) -> bool:
     """Whether the arrays have the sizes the model needs; kernels themselves check no bounds."""
-    nv = bodies.shape[0] - 1
-    return q.shape[0] == nv and tau.shape[0] == nv and memory.shape[0] == row_count(nv)
+    nq, nv = int(bodies[0, layout.Q]), int(bodies[0, layout.V])
+    rows = row_count(bodies.shape[0] - 1)
+    return q.shape[0] == nq and v.shape[0] == nv and tau.shape[0] == nv and memory.shape[0] == rows
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
@@ -193,16 +227,18 @@ def _rnea(
     a: FloatArray,
     tau: FloatArray,
 ) -> bool:
-    if not (fits(bodies, memory, q, tau) and fits(bodies, memory, v, a)):
+    if not fits(bodies, memory, q, v, tau) or a.shape[0] != v.shape[0]:
         return False
     outward_pass(bodies, memory, q, v, a)
     inward_pass(bodies, memory, tau)
+    add_armature(bodies, a, tau)
     return True
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")
 def _rnea_with_forces(
     bodies: FloatArray,
+    links: FloatArray,
     memory: FloatArray,
     q: FloatArray,
     v: FloatArray,
@@ -210,13 +246,15 @@ def _rnea_with_forces(
     forces: FloatArray,
     tau: FloatArray,
 ) -> bool:
-    if not (fits(bodies, memory, q, tau) and fits(bodies, memory, v, a)):
+    if not fits(bodies, memory, q, v, tau) or a.shape[0] != v.shape[0]:
         return False
-    if forces.shape[0] != q.shape[0] or forces.shape[1] != 6:
+    if forces.shape[0] != links.shape[0] or forces.shape[1] != 6:
         return False
     outward_pass(bodies, memory, q, v, a)
-    subtract_external_forces(bodies, memory, forces)
+    root_force(bodies, memory)
+    subtract_external_forces(links, memory, forces)
     inward_pass(bodies, memory, tau)
+    add_armature(bodies, a, tau)
     return True
 
 
@@ -229,8 +267,12 @@ def _explain(
     tau: FloatArray,
     external_forces: FloatArray | None,
 ) -> Exception:
-    n: tuple[Any, ...] = (getattr(model, "nv", None),)
-    arrays = {"q": (q, n), "v": (v, n), "a": (a, n), "tau": (tau, n)}
+    arrays: dict[str, Any] = {
+        "q": (q, ("nq",)),
+        "v": (v, ("nv",)),
+        "a": (a, ("nv",)),
+        "tau": (tau, ("nv",)),
+    }
     if external_forces is not None:
-        arrays["external_forces"] = (external_forces, (*n, 6))
+        arrays["external_forces"] = (external_forces, ("links", 6))
     return argument_error(model, ws, **arrays)

@@ -11,6 +11,7 @@ from rnea_control.dynamics.kernel import inlined
 from rnea_control.model.rotations import FloatArray
 
 Vector3 = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
 Symmetric3 = tuple[float, float, float, float, float, float]
 Matrix3 = tuple[float, float, float, float, float, float, float, float, float]
 
@@ -19,6 +20,18 @@ Matrix3 = tuple[float, float, float, float, float, float, float, float, float]
 def add(a: Vector3, b: Vector3) -> Vector3:
     """a + b"""
     return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+@inlined
+def subtract(a: Vector3, b: Vector3) -> Vector3:
+    """a - b"""
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+@inlined
+def dot(a: Vector3, b: Vector3) -> float:
+    """a . b"""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @inlined
@@ -70,6 +83,43 @@ def turned_about_z(R: Matrix3, sine: float, cosine: float) -> Matrix3:
 
 
 @inlined
+def multiply(A: Matrix3, B: Matrix3) -> Matrix3:
+    """A B"""
+    return (
+        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
+        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
+        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
+        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
+        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
+        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
+        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@inlined
+def rotation_of_quaternion(e: Quaternion) -> Matrix3:
+    """The rotation by a quaternion x, y, z, w of any length but zero."""
+    s = 2.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
+    x, y, z = s * e[0], s * e[1], s * e[2]
+    wx, wy, wz = e[3] * x, e[3] * y, e[3] * z
+    xx, xy, xz = e[0] * x, e[0] * y, e[0] * z
+    yy, yz, zz = e[1] * y, e[1] * z, e[2] * z
+    return (
+        1.0 - (yy + zz),
+        xy - wz,
+        xz + wy,
+        xy + wz,
+        1.0 - (xx + zz),
+        yz - wx,
+        xz - wy,
+        yz + wx,
+        1.0 - (xx + yy),
+    )
+
+
+@inlined
 def z_axis(R: Matrix3) -> Vector3:
     """R (0, 0, 1)"""
     return (R[2], R[5], R[8])
@@ -82,6 +132,22 @@ def times_symmetric(S: Symmetric3, a: Vector3) -> Vector3:
         S[0] * a[0] + S[1] * a[1] + S[2] * a[2],
         S[1] * a[0] + S[3] * a[1] + S[4] * a[2],
         S[2] * a[0] + S[4] * a[1] + S[5] * a[2],
+    )
+
+
+@inlined
+def rotated_symmetric(R: Matrix3, S: Symmetric3) -> Symmetric3:
+    """R S R^T"""
+    x = times_symmetric(S, (R[0], R[1], R[2]))
+    y = times_symmetric(S, (R[3], R[4], R[5]))
+    z = times_symmetric(S, (R[6], R[7], R[8]))
+    return (
+        R[0] * x[0] + R[1] * x[1] + R[2] * x[2],
+        R[3] * x[0] + R[4] * x[1] + R[5] * x[2],
+        R[6] * x[0] + R[7] * x[1] + R[8] * x[2],
+        R[3] * y[0] + R[4] * y[1] + R[5] * y[2],
+        R[6] * y[0] + R[7] * y[1] + R[8] * y[2],
+        R[6] * z[0] + R[7] * z[1] + R[8] * z[2],
     )
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from rnea_control.dynamics.kernel import inlined
 from rnea_control.dynamics.sincos import LARGEST_ANGLE, sincos
 from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+
+IntArray = npt.NDArray[np.int64]
 
 # Columns of a body's row, all vectors expressed in the body's frame B unless said otherwise.
 ROTATION = 0  # R_PB, turns from B to the parent body's frame P
@@ -21,6 +24,22 @@ ACCELERATION = 18  # of the origin of B in W, minus gravity
 FORCE = 21  # that the joint exerts on B and all that hangs on it
 MOMENT = 24  # the same, about the origin of B
 COLUMNS = 27
+
+# Columns of a body's row in the second array, for all but `rnea` and `gravity`. Spatial vectors are
+# six numbers: motion as linear, then angular; force as force, then moment; about the origin of B.
+VELOCITY = 0  # linear part of v_WB_B, of B's origin
+POSE_ROTATION = 3  # R_WB
+POSE_TRANSLATION = 12  # p_WB
+COMPOSITE = 15  # ten inertial parameters of B and all that hangs on it
+REFERENCE_VELOCITY = 25  # six
+REFERENCE_ACCELERATION = 31  # six
+BIAS = 37  # six; acceleration that velocities alone give
+ARTICULATED = 43  # 21: inertia that B's joint feels, tips free: see dynamics/articulated.py
+BIAS_FORCE = 64  # six
+GAIN_FORCE = 70  # six; articulated inertia times the joint's axis
+PIVOT = 76  # the axis's share of it
+TORQUE = 77  # what is left for the joint's acceleration
+SPATIAL_COLUMNS = 78
 
 # Columns of a row of joint angles, `LANES` of each: the sines of whole vector registers are
 # computed fastest.
@@ -39,28 +58,58 @@ class Workspace:
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model
-        self._memory = np.zeros((row_count(model.nv), COLUMNS))
+        self._memory = np.zeros((row_count(len(model._bodies) - 1), COLUMNS))
+        self._spatial = np.zeros((len(model._bodies), SPATIAL_COLUMNS))
         self._zeros = np.zeros(model.nv)
+        self._no_forces = np.zeros((0, 6))
+        self._unit = np.zeros(model.nv)
+        self._torque = np.zeros(model.nv)
+        self._matrix = np.zeros((model.nv, model.nv))
+        self._order, self._ancestor = _elimination_order(model)
+        self._identity = np.arange(model.nv)
+
+
+def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
+    """An order of the velocities in which those of parents come first, and in that order the next
+    one on the way to the root, or -1.
+
+    Entries of the mass matrix other than of pairs on one such way are zero. A joint that mimics one
+    of another branch joins the two, so then all count as one way.
+    """
+    place = np.full(model.nv, -1)
+    ancestor: list[int] = []
+    for row in model._bodies[1:]:
+        v = int(row[layout.V])
+        if place[v] < 0:
+            parent = int(row[layout.PARENT])
+            above = place[int(model._bodies[parent, layout.V])] if parent else -1
+            place[v] = len(ancestor)
+            ancestor.append(above)
+    if model.mimic_joints:
+        ancestor = list(range(-1, model.nv - 1))
+    return place, np.array(ancestor, dtype=np.int64)
 
 
 @inlined
-def row_count(nv: int) -> int:
-    """Rows of a workspace's memory: one a body, row 0 the root's, then the joint angles'."""
-    return nv + 1 + (nv + LANES - 1) // LANES
+def row_count(n: int) -> int:
+    """Rows of a workspace's memory for n + 1 bodies: one for each, then the joint angles'."""
+    return n + 1 + (n + LANES - 1) // LANES
 
 
 @inlined
 def sines_and_cosines(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
-    """Fills the rows of joint angles: entry i for the body of row i + 1, 0 if prismatic."""
-    nv = q.shape[0]
+    """Fills the rows of joint angles: entry i for the body of row i + 1, 0 if it does not turn."""
+    n = bodies.shape[0] - 1
     in_range = True
-    for i in range(nv):
-        turns = bodies[i + 1, layout.PRISMATIC] == 0.0
-        row = nv + 1 + i // LANES
-        angle = q[int(bodies[i + 1, layout.JOINT])] if turns else 0.0
+    for i in range(n):
+        row = n + 1 + i // LANES
+        angle = 0.0
+        if bodies[i + 1, layout.MOTION] == layout.AXIS and bodies[i + 1, layout.ANGULAR] != 0.0:
+            position = q[int(bodies[i + 1, layout.Q])]
+            angle = bodies[i + 1, layout.RATIO] * position + bodies[i + 1, layout.OFFSET]
         in_range = in_range and abs(angle) <= LARGEST_ANGLE
         memory[row, ANGLE + i % LANES] = angle
-    for row in range(nv + 1, memory.shape[0]):
+    for row in range(n + 1, memory.shape[0]):
         if in_range:
             sincos(memory, row, ANGLE, SINE, COSINE, LANES)
         else:
@@ -70,8 +119,8 @@ def sines_and_cosines(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> 
 
 
 @inlined
-def sine_and_cosine(memory: FloatArray, nv: int, body: int) -> tuple[float, float]:
+def sine_and_cosine(memory: FloatArray, n: int, body: int) -> tuple[float, float]:
     """Sine and cosine of the joint angle of the body of a row."""
     i = body - 1
-    row = nv + 1 + i // LANES
+    row = n + 1 + i // LANES
     return memory[row, SINE + i % LANES], memory[row, COSINE + i % LANES]

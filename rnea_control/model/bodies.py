@@ -1,25 +1,36 @@
 """The moving bodies of a robot as one array, the form in which the kernels read a model.
 
-Fixed and locked joints vanish: their child links become part of the body that they move with. A
-body's frame is its link's frame turned so that the joint's axis is z; every joint is then a turn
-about z or a slide along z, which is what keeps the recursions short. Row 0 is the root link, which
-does not move; rows 1.. are in an order in which parents come first.
+There is one row for each degree of freedom. Its frame B has the axis of that freedom as z: the body
+turns about z, slides along z, or both at once on a screw. A joint of several freedoms is several
+rows, all but the last without mass. Fixed and locked joints vanish: their child links become part
+of the body that they move with. Row 0 is the root link, which does not move; rows 1.. are in an
+order in which parents come first.
 
 Columns of a row:
 
 =================  ===========================================================================
-ROTATION     0:9   R_PB at zero position, row by row: turns from the body's B to its parent's P
+ROTATION     0:9   R_PB at zero position, row by row: turns from the row's B to its parent's P
 TRANSLATION  9:12  p_PB at zero position, in P; in row 0 the root's acceleration, -gravity
 INERTIA     12:22  [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about B's origin, in B
 PARENT      22     row of the parent body
-PRISMATIC   23     1 for a prismatic joint, 0 for a revolute or continuous one
-JOINT       24     index of the joint in q, v, a and tau
-LINK        25:34  R_BL, row by row: turns vectors from the link's URDF frame L to B
+MOTION      23     what the position does to the frame: AXIS, HELD, BALL or FREE, see below
+ANGULAR     24     how far the body turns about z [rad] for a position of 1
+LINEAR      25     how far it slides along z [m] for a position of 1
+Q           26     index of the position in q; in row 0 the length of q
+V           27     index of the velocity in v, a and tau; in row 0 their length
+RATIO       28     position of this row for 1 of q: not 1 for a joint that mimics another
+OFFSET      29     position of this row for 0 of q
+ARMATURE    30     inertia of the drive's rotor as felt at the joint, [kg m^2] or [kg]
 =================  ===========================================================================
+
+A quaternion cannot be taken apart into three turns about three axes, so a spherical joint (BALL)
+places its first row by the whole of it, and a floating one (FREE) by position and quaternion; the
+rows after the first are HELD still. Their z axes are then the x, y and z axes of the child link.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,27 +43,67 @@ ROTATION = 0
 TRANSLATION = 9
 BASE_ACCELERATION = TRANSLATION  # of row 0
 INERTIA = 12
-PARENT = 22
-PRISMATIC = 23
-JOINT = 24
-LINK = 25
-COLUMNS = 34
+PARENT, MOTION, ANGULAR, LINEAR, Q, V, RATIO, OFFSET, ARMATURE = range(22, 31)
+COLUMNS = 31
+
+AXIS, HELD, BALL, FREE = range(4)
+
+# Columns of a row of the links array: the row of the link's body, and where the link's frame L is
+# in it, R_BL row by row and p_BL.
+LINK_BODY, LINK_ROTATION, LINK_TRANSLATION, LINK_COLUMNS = 0, 1, 10, 13
+
+# Turns from axes named x, y, z to the same three named y, z, x: what was x is z.
+_NEXT_AXIS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where a joint's positions and velocities stand in q and v.
+
+    For a joint that mimics another one they are the other's: its position is ratio * q + offset.
+    """
+
+    q: int
+    v: int
+    ratio: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
 class Bodies:
-    """The packed array, and the joint of each row from 1 on."""
+    """The packed arrays, and what their rows are.
+
+    Attributes:
+        array: of the bodies.
+        links: placement of every link, rows as `link_names`.
+        link_names: all links, the root first.
+        rows: the last row of each joint that moves, by its name.
+    """
 
     array: FloatArray
-    joints: tuple[Joint, ...]
+    links: FloatArray
+    link_names: tuple[str, ...]
+    rows: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Freedom:
+    """One row of a joint: its axis in the joint's frame, and its share of the columns."""
+
+    axis: FloatArray
+    motion: int
+    angular: float
+    linear: float
 
 
 def merge_bodies(
     root: str,
-    joints: list[Joint],
-    inertias: dict[str, FloatArray],
-    order: dict[str, int],
-    locked_positions: dict[str, float],
+    joints: tuple[Joint, ...],
+    inertias: Mapping[str, FloatArray],
+    coordinates: Mapping[str, Coordinates],
+    locked_positions: Mapping[str, float],
+    nq: int,
+    nv: int,
 ) -> Bodies:
     """Builds the bodies from joints in tree order.
 
@@ -60,39 +111,84 @@ def merge_bodies(
         root: name of the root link.
         joints: all joints, parents before children.
         inertias: pseudo-inertia of each link in its own frame.
-        order: index in q of each joint that moves; all others are locked.
+        coordinates: of each joint that moves; all others are locked.
         locked_positions: where a joint that could move is locked, [rad] or [m]; 0 where not given.
+        nq, nv: lengths of q and v.
     """
     rows = [np.zeros(COLUMNS)]
-    rows[0][ROTATION : ROTATION + 9] = rows[0][LINK : LINK + 9] = np.eye(3).ravel()
-    rows[0][JOINT] = -1.0
+    rows[0][ROTATION : ROTATION + 9] = np.eye(3).ravel()
+    rows[0][Q], rows[0][V] = nq, nv
     pseudo_inertias = [inertias[root].copy()]
     # Where each link sits: the row of its body, and its frame's placement X_BL there.
     placements = {root: (0, np.eye(4))}
-    moving = []
+    last_rows = {}
     for joint in joints:
         parent_row, parent_transform = placements[joint.parent]
-        if joint.name not in order:
+        if joint.name not in coordinates:
             placement = homogeneous(*joint.placement_at(locked_positions.get(joint.name, 0.0)))
             transform = parent_transform @ placement
             placements[joint.child] = (parent_row, transform)
             pseudo_inertias[parent_row] += transform @ inertias[joint.child] @ transform.T
             continue
-        # The body's frame B has the link's origin and the joint's axis as its z.
-        link_from_body = rotation_to_z(joint.axis)
-        joint_placement = parent_transform @ homogeneous(joint.rotation, joint.translation)
-        transform = homogeneous(link_from_body.T, np.zeros(3))
-        row = np.zeros(COLUMNS)
-        row[ROTATION : ROTATION + 9] = (joint_placement[:3, :3] @ link_from_body).ravel()
-        row[TRANSLATION : TRANSLATION + 3] = joint_placement[:3, 3]
-        row[PARENT] = parent_row
-        row[PRISMATIC] = joint.type == "prismatic"
-        row[JOINT] = order[joint.name]
-        row[LINK : LINK + 9] = link_from_body.T.ravel()
-        placements[joint.child] = (len(rows), transform)
-        pseudo_inertias.append(transform @ inertias[joint.child] @ transform.T)
-        rows.append(row)
-        moving.append(joint)
+        transform = parent_transform @ homogeneous(joint.rotation, joint.translation)
+        for i, freedom in enumerate(_freedoms(joint)):
+            row, transform = _row(freedom, transform)
+            row[PARENT] = parent_row
+            at = coordinates[joint.name]
+            row[Q], row[V] = at.q + i, at.v + i
+            if freedom.motion in (BALL, FREE):
+                row[Q] = at.q
+            row[RATIO], row[OFFSET] = at.ratio, at.offset
+            row[ARMATURE] = joint.armature
+            parent_row = len(rows)
+            rows.append(row)
+            pseudo_inertias.append(np.zeros((4, 4)))
+        placements[joint.child] = (parent_row, transform)
+        pseudo_inertias[parent_row] += transform @ inertias[joint.child] @ transform.T
+        last_rows[joint.name] = parent_row
     for row, inertia in zip(rows, pseudo_inertias, strict=True):
         row[INERTIA : INERTIA + 10] = ten_parameters(inertia)
-    return Bodies(np.ascontiguousarray(rows), tuple(moving))
+    links = np.array(
+        [[row, *X[:3, :3].ravel(), *X[:3, 3]] for row, X in placements.values()], dtype=np.float64
+    )
+    return Bodies(np.ascontiguousarray(rows), links, tuple(placements), last_rows)
+
+
+def _row(freedom: _Freedom, transform: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The row of a freedom whose joint frame is at `transform` in its parent's, and where that
+    joint frame then is in the row's own frame."""
+    row = np.zeros(COLUMNS)
+    row[MOTION], row[ANGULAR], row[LINEAR] = freedom.motion, freedom.angular, freedom.linear
+    row[TRANSLATION : TRANSLATION + 3] = transform[:3, 3]
+    if freedom.motion == AXIS:
+        joint_from_row = rotation_to_z(freedom.axis)
+        row[ROTATION : ROTATION + 9] = (transform[:3, :3] @ joint_from_row).ravel()
+        return row, homogeneous(joint_from_row.T, np.zeros(3))
+    # Three rows make the axes go round once, back to the child link's.
+    rotation = transform[:3, :3] if freedom.motion in (BALL, FREE) else _NEXT_AXIS
+    row[ROTATION : ROTATION + 9] = rotation.ravel()
+    return row, np.eye(4)
+
+
+def _freedoms(joint: Joint) -> list[_Freedom]:
+    """The degrees of freedom of a joint, in the order of its velocities."""
+    axis = joint.axis
+    if joint.type in ("revolute", "continuous"):
+        return [_Freedom(axis, AXIS, 1.0, 0.0)]
+    if joint.type == "prismatic":
+        return [_Freedom(axis, AXIS, 0.0, 1.0)]
+    if joint.type == "helical":
+        return [_Freedom(axis, AXIS, 1.0, joint.pitch)]
+    if joint.type == "cylindrical":
+        return [_Freedom(axis, AXIS, 0.0, 1.0), _Freedom(axis, AXIS, 1.0, 0.0)]
+    if joint.type == "universal":
+        return [_Freedom(axis, AXIS, 1.0, 0.0), _Freedom(joint.second_axis, AXIS, 1.0, 0.0)]
+    if joint.type == "planar":
+        x, y, normal = rotation_to_z(axis).T
+        slides = [_Freedom(direction, AXIS, 0.0, 1.0) for direction in (x, y)]
+        return [*slides, _Freedom(normal, AXIS, 1.0, 0.0)]
+    turns = [_Freedom(axis, motion, 1.0, 0.0) for motion in (BALL, HELD, HELD)]
+    if joint.type == "spherical":
+        return turns
+    slides = [_Freedom(axis, motion, 0.0, 1.0) for motion in (FREE, HELD, HELD)]
+    return [*slides, *(_Freedom(axis, HELD, 1.0, 0.0) for _ in range(3))]

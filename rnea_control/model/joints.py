@@ -4,14 +4,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from urdf_parser_py import urdf
 
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.rotations import FloatArray, rotation_about_axis, rotation_from_rpy
-from rnea_control.model.urdf_document import MOVING_TYPES
+from rnea_control.model.urdf_document import SINGLE_TYPES
+
+# How many positions and velocities a joint of each type has.
+POSITIONS = {
+    "fixed": 0,
+    "revolute": 1,
+    "continuous": 1,
+    "prismatic": 1,
+    "helical": 1,
+    "cylindrical": 2,
+    "universal": 2,
+    "planar": 3,
+    "spherical": 4,
+    "floating": 7,
+}
+VELOCITIES = {**POSITIONS, "spherical": 3, "floating": 6}
+
+_IDENTITY = np.eye(3)
+_ZERO = np.zeros(3)
+_X_AXIS = np.array([1.0, 0.0, 0.0])
+_Y_AXIS = np.array([0.0, 1.0, 0.0])
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A joint's position is `multiplier` times that of `joint`, plus `offset`."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -19,74 +49,135 @@ class Joint:
     """A joint: `rotation` R_PJ and `translation` p_PJ place its frame J at zero position in the
     parent link's frame P.
 
-    The child link's frame is J turned about, or moved along, the unit vector `axis` (expressed in
-    J). Limits in rad, rad/s and Nm, or m, m/s and N; infinite where the URDF gives none.
+    ============  =========================================  ====================================
+    type          position q                                 velocity v
+    ============  =========================================  ====================================
+    revolute      angle about `axis`; continuous: no limits  its rate
+    prismatic     distance along `axis`                      its rate
+    helical       angle about `axis`, which also moves       its rate
+                  `pitch` metres along it a radian
+    cylindrical   distance along `axis`, angle about it      their rates
+    universal     angle about `axis`, angle about            their rates
+                  `second_axis` (as turned by the first)
+    planar        x, y and angle about `axis`, which is z    their rates, in J
+    spherical     quaternion x, y, z, w of R_JC              angular velocity w_JC_C
+    floating      p_JC, then the quaternion of R_JC          linear v_JC_C, then angular w_JC_C
+    ============  =========================================  ====================================
+
+    C is the child link's frame. Axes are expressed in J and need not have length 1. Limits in rad,
+    rad/s and Nm, or m, m/s and N; infinite where there are none.
+
+    Attributes:
+        armature: inertia of the drive's rotor as felt at the joint (times the gear ratio squared),
+            [kg m^2] or [kg].
+        damping: viscous friction, [Nm s/rad] or [N s/m].
+        friction: Coulomb friction, [Nm] or [N].
+        mimic: the joint that this one follows, if any; only for joints with one position.
+
+    Raises:
+        RobotModelError: an unknown type, an axis of zero, a mimic of more than one freedom.
     """
 
     name: str
     type: str
     parent: str
     child: str
-    rotation: FloatArray
-    translation: FloatArray
-    axis: FloatArray
+    rotation: FloatArray = field(default_factory=_IDENTITY.copy)
+    translation: FloatArray = field(default_factory=_ZERO.copy)
+    axis: FloatArray = field(default_factory=_X_AXIS.copy)
+    second_axis: FloatArray = field(default_factory=_Y_AXIS.copy)
+    pitch: float = 0.0
     lower: float = -math.inf
     upper: float = math.inf
     velocity_limit: float = math.inf
     effort_limit: float = math.inf
     damping: float = 0.0
     friction: float = 0.0
+    armature: float = 0.0
+    mimic: Mimic | None = None
+
+    def __post_init__(self) -> None:
+        where = f"joint {self.name!r}"
+        if self.type not in POSITIONS:
+            raise RobotModelError(
+                f"{where}: its type is {self.type!r}; it must be one of {', '.join(POSITIONS)}"
+            )
+        for name in ("axis", "second_axis"):
+            object.__setattr__(self, name, _unit_vector(getattr(self, name), f"{where}: {name}"))
+        for name in ("rotation", "translation"):
+            object.__setattr__(self, name, np.array(getattr(self, name), dtype=np.float64))
+        if self.mimic is not None and self.nq != 1:
+            raise RobotModelError(
+                f"{where}: a {self.type} joint cannot mimic another one; only joints with one "
+                "position can"
+            )
+
+    @property
+    def nq(self) -> int:
+        """How many positions it has."""
+        return POSITIONS[self.type]
+
+    @property
+    def nv(self) -> int:
+        """How many velocities it has."""
+        return VELOCITIES[self.type]
 
     @property
     def moves(self) -> bool:
-        return self.type in MOVING_TYPES
+        return self.nv > 0
 
     def placement_at(self, position: float) -> tuple[FloatArray, FloatArray]:
-        """R_PC and p_PC of the child link's frame with the joint at `position` [rad] or [m]."""
+        """R_PC and p_PC of the child link's frame with the joint at `position` [rad] or [m]; those
+        of more than one freedom are at their neutral position."""
+        rotation, translation = self.rotation, self.translation
         if self.type == "prismatic":
-            return self.rotation, self.translation + self.rotation @ self.axis * position
-        return self.rotation @ rotation_about_axis(self.axis, position), self.translation
+            return rotation, translation + rotation @ self.axis * position
+        if self.nv != 1:
+            return rotation, translation
+        translation = translation + rotation @ self.axis * self.pitch * position
+        return rotation @ rotation_about_axis(self.axis, position), translation
 
 
 def read_joint(joint: urdf.Joint, source: str) -> Joint:
     """Checks one joint of a parsed URDF.
 
     Raises:
-        RobotModelError: a zero axis, limits that are missing, reversed or
-            negative.
+        RobotModelError: a zero axis, limits that are missing, reversed or negative.
     """
     where = f"{source}: joint {joint.name!r}"
     rotation, translation = read_origin(joint.origin)
-    placed = Joint(
-        joint.name,
-        joint.type,
-        joint.parent,
-        joint.child,
-        rotation,
-        translation,
-        np.array([1.0, 0, 0]),
-    )
-    if not placed.moves:
-        return placed
-    return Joint(
-        **{
-            **vars(placed),
-            "axis": _unit_axis(joint, where),
-            **_limits(joint, where),
-            **_dissipation(joint, where),
-        }
-    )
+    values: dict[str, Any] = {
+        "name": joint.name,
+        "type": joint.type,
+        "parent": joint.parent,
+        "child": joint.child,
+        "rotation": rotation,
+        "translation": translation,
+    }
+    if VELOCITIES[joint.type] in (1, 3):  # not fixed, not floating
+        values["axis"] = _axis(joint, where)
+    if VELOCITIES[joint.type] == 1:
+        values.update(_limits(joint, where))
+        values.update(_dissipation(joint, where))
+        if joint.mimic is not None:
+            multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
+            values["mimic"] = Mimic(
+                joint.mimic.joint,
+                1.0 if multiplier is None else multiplier,
+                0.0 if offset is None else offset,
+            )
+    return Joint(**values)
 
 
 def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
     """What is legal about these joints but probably not meant, a sentence for each kind."""
-    joints = [joint for joint in joints if joint.type in MOVING_TYPES]
+    joints = [joint for joint in joints if joint.type in SINGLE_TYPES]
     notes = []
     mimics = [joint.name for joint in joints if joint.mimic is not None]
     if mimics:
         notes.append(
-            f"{source}: <mimic> of {', '.join(mimics)} is not followed, each moves as a joint "
-            "of its own. Leave them out of `joints` to lock them"
+            f"{source}: {', '.join(mimics)} have a <mimic> and are named in `joints`, so each "
+            "moves as a joint of its own. Leave them out of `joints` to let them follow"
         )
     soft = [joint.name for joint in joints if joint.safety_controller is not None]
     if soft:
@@ -130,15 +221,19 @@ def read_origin(origin: urdf.Pose | None) -> tuple[FloatArray, FloatArray]:
     return rotation_from_rpy(np.array(rpy)), np.array(xyz, dtype=np.float64)
 
 
-def _unit_axis(joint: urdf.Joint, where: str) -> FloatArray:
+def _axis(joint: urdf.Joint, where: str) -> FloatArray:
     axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0))
+    return _unit_vector(axis, f"{where}: <axis xyz>")
+
+
+def _unit_vector(axis: FloatArray, where: str) -> FloatArray:
     length = float(np.linalg.norm(axis))
-    if length < 1e-6:
+    if np.shape(axis) != (3,) or not 1e-6 <= length < math.inf:
         raise RobotModelError(
-            f"{where}: <axis xyz> is {joint.axis}; it must not be zero. Give the direction of "
+            f"{where} is {axis}; it must be three numbers, not all zero. Give the direction of "
             "motion, e.g. 0 0 1"
         )
-    return axis / length
+    return np.asarray(axis, dtype=np.float64) / length
 
 
 def _limits(joint: urdf.Joint, where: str) -> dict[str, float]:

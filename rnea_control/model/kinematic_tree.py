@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-
-from urdf_parser_py.urdf import Robot
+from typing import Protocol
 
 from rnea_control.exceptions import RobotModelError
 
 
-def ordered_tree(robot: Robot, source: str) -> tuple[str, list[int]]:
-    """The root link's name, and the indices into `robot.joints`, depth first, siblings as in the
-    file.
+class Edge(Protocol):
+    """What a joint is to the tree."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def parent(self) -> str: ...
+    @property
+    def child(self) -> str: ...
+
+
+def ordered_tree(
+    links: Sequence[str], joints: Sequence[Edge], source: str
+) -> tuple[str, list[int]]:
+    """The root link's name, and the indices into `joints`, depth first, siblings as they come.
 
     Raises:
         RobotModelError: no link, a name given twice, a joint to a link that is not there, a link
             with two parents, several roots, a closed loop.
     """
-    if not robot.links:
+    if not links:
         raise RobotModelError(f"{source}: the robot has no links; it needs one at least")
-    _refuse_duplicates("link", [link.name for link in robot.links], source)
-    _refuse_duplicates("joint", [joint.name for joint in robot.joints], source)
-    link_names = {link.name for link in robot.links}
-    for joint in robot.joints:
+    _refuse_duplicates("link", links, source)
+    _refuse_duplicates("joint", [joint.name for joint in joints], source)
+    link_names = set(links)
+    for joint in joints:
         for role in ("parent", "child"):
             if getattr(joint, role) not in link_names:
                 raise RobotModelError(
@@ -31,18 +42,18 @@ def ordered_tree(robot: Robot, source: str) -> tuple[str, list[int]]:
                     "not in the file; "
                     "add the link or correct the name"
                 )
-    _refuse_two_parents(robot, source)
-    roots = sorted(link_names - {joint.child for joint in robot.joints})
+    _refuse_two_parents(joints, source)
+    roots = sorted(link_names - {joint.child for joint in joints})
     if len(roots) != 1:
         found = "none, so its joints form a closed loop" if not roots else ", ".join(roots)
         raise RobotModelError(
             f"{source}: a robot has exactly one root link (a link that is no joint's child); "
             f"found: {found}"
         )
-    order = _depth_first(robot, roots[0])
-    if len(order) < len(robot.joints):
+    order = _depth_first(joints, roots[0])
+    if len(order) < len(joints):
         reached = set(order)
-        loop = [joint.name for i, joint in enumerate(robot.joints) if i not in reached]
+        loop = [joint.name for i, joint in enumerate(joints) if i not in reached]
         raise RobotModelError(
             f"{source}: the joints {', '.join(loop)} form a closed loop apart from the root "
             f"{roots[0]!r}; "
@@ -60,9 +71,9 @@ def _refuse_duplicates(kind: str, names: Sequence[str], source: str) -> None:
         )
 
 
-def _refuse_two_parents(robot: Robot, source: str) -> None:
+def _refuse_two_parents(joints: Sequence[Edge], source: str) -> None:
     parent_joint: dict[str, str] = {}
-    for joint in robot.joints:
+    for joint in joints:
         other = parent_joint.setdefault(joint.child, joint.name)
         if other != joint.name:
             raise RobotModelError(
@@ -72,14 +83,14 @@ def _refuse_two_parents(robot: Robot, source: str) -> None:
             )
 
 
-def _depth_first(robot: Robot, root: str) -> list[int]:
+def _depth_first(joints: Sequence[Edge], root: str) -> list[int]:
     joints_from: dict[str, list[int]] = {}
-    for index, joint in enumerate(robot.joints):
+    for index, joint in enumerate(joints):
         joints_from.setdefault(joint.parent, []).append(index)
     order = []
     stack = joints_from.get(root, [])[::-1]
     while stack:
         index = stack.pop()
         order.append(index)
-        stack.extend(joints_from.get(robot.joints[index].child, [])[::-1])
+        stack.extend(joints_from.get(joints[index].child, [])[::-1])
     return order

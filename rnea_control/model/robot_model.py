@@ -12,84 +12,115 @@ import numpy as np
 
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
-from rnea_control.model.joints import Joint, read_joint, suspicious_joints
-from rnea_control.model.kinematic_tree import ordered_tree
-from rnea_control.model.links import read_link_inertia
+from rnea_control.model.inertia import homogeneous, pseudo_inertia, ten_parameters
+from rnea_control.model.joint_selection import select_joints
+from rnea_control.model.joints import Joint, suspicious_joints
+from rnea_control.model.robot_description import (
+    RobotDescription,
+    description_from_joints,
+    description_from_urdf,
+)
 from rnea_control.model.rotations import FloatArray
-from rnea_control.model.urdf_document import MOVING_TYPES, parse_urdf
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 STRONGEST_GRAVITY = 1000.0
 
+# Rows of the drives array, one column a velocity.
+DRIVES = DAMPING, FRICTION, TORQUE_OFFSET = 0, 1, 2
+
 
 class RobotModel:
-    """A kinematic tree of revolute, continuous and prismatic joints on a fixed base, read from a
-    URDF.
+    """A kinematic tree on a fixed or a floating base, from a URDF or from Python.
 
-    Immutable but for `gravity`. Joint vectors are ordered as `joint_names`.
+    Immutable but for what has a setter. Joint vectors are ordered as `joint_names`; what positions
+    and velocities a joint has stands at `Joint`.
 
     Attributes:
         name: the robot's name in the URDF.
-        joint_names: the moving joints, in the order of q, v, a and tau.
-        joint_types: "revolute", "continuous" or "prismatic", one a joint.
-        link_names: the link that each joint moves, in the order of `joint_names`.
+        joint_names: the joints that move by themselves, in the order of q, v, a and tau.
+        joint_types: their types, such as "revolute".
+        mimic_joints: the joints that follow one of these, torque and all.
+        child_links: the link that each joint moves, in the order of `joint_names`.
+        link_names: all links, the root first.
         root_link: the link that stands still; gravity is expressed in its frame.
         merged_joints: joints that do not move (fixed, or not among the chosen ones); their links
             are part of the body they hang on, inertia and all.
-        nq, nv: number of positions and of velocities; equal, as a continuous joint is one angle.
-        lower, upper: position limits, shape (nq,), [rad] or [m]; infinite for continuous joints.
-        velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite where the URDF gives none.
-        effort_limit: shape (nv,), [Nm] or [N]; infinite where the URDF gives none.
-        damping, friction: of the URDF's <dynamics>, shape (nv,); not part of `rnea`.
+        nq, nv: number of positions and of velocities; a continuous joint is one angle.
+        q_slices, v_slices: where the positions and velocities of each joint stand, by name.
+        lower, upper: position limits, shape (nq,), [rad] or [m]; infinite where there are none.
+        velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite where there is none.
+        effort_limit: shape (nv,), [Nm] or [N]; infinite where there is none.
         warnings: what is legal in the URDF but suspicious, one sentence each.
     """
 
     def __init__(
         self,
-        xml: str | bytes,
-        source: str,
+        description: RobotDescription,
         joints: Sequence[str] | None = None,
         locked_positions: Mapping[str, float] | None = None,
         gravity: Iterable[float] = EARTH_GRAVITY,
+        floating_base: bool = False,
     ) -> None:
-        """Reads a URDF; `from_urdf_file` and `from_urdf_string` are the ways in."""
-        notes: list[str] = []
-        document = parse_urdf(xml, source)
-        if document.unknown:
-            notes.append(f"{source}: not known and ignored: {'; '.join(document.unknown)}")
-        root, order = ordered_tree(document.robot, source)
-        all_joints = [read_joint(document.robot.joints[i], source) for i in order]
-        inertias = {
-            link.name: read_link_inertia(link, source, notes.append)
-            for link in document.robot.links
-        }
-        names = _chosen_joints(all_joints, joints, source)
-        locked = _checked_locked_positions(all_joints, names, locked_positions or {}, source)
-        index = {name: i for i, name in enumerate(names)}
-        merged = layout.merge_bodies(root, all_joints, inertias, index, locked)
-        moving = sorted(merged.joints, key=lambda joint: index[joint.name])
-
-        self.name: str = document.robot.name
+        """`from_urdf_file`, `from_urdf_string` and `from_joints` are the ways in."""
+        source, notes = description.source, list(description.notes)
+        if floating_base:
+            description = description.with_floating_base()
+            if joints is not None:
+                joints = [description.joints[0].name, *joints]
+        selection = select_joints(description.joints, joints, locked_positions or {}, source)
+        chosen = selection.chosen
+        merged = layout.merge_bodies(
+            description.root,
+            description.joints,
+            description.inertias,
+            selection.coordinates,
+            selection.locked,
+            selection.nq,
+            selection.nv,
+        )
+        self.name: str = description.name
         self.source = source
-        self.root_link = root
-        self.joint_names = names
-        self.joint_types = tuple(joint.type for joint in moving)
-        self.link_names = tuple(joint.child for joint in moving)
-        self.merged_joints = tuple(joint.name for joint in all_joints if joint.name not in index)
-        self.nq = self.nv = len(names)
-        self.lower = _per_joint(moving, "lower")
-        self.upper = _per_joint(moving, "upper")
-        self.velocity_limit = _per_joint(moving, "velocity_limit")
-        self.effort_limit = _per_joint(moving, "effort_limit")
-        self.damping = _per_joint(moving, "damping")
-        self.friction = _per_joint(moving, "friction")
-        # Read by the kernels of dynamics/; its columns stand in model/bodies.py.
+        self.root_link = description.root
+        self.joint_names = tuple(joint.name for joint in chosen)
+        self.joint_types = tuple(joint.type for joint in chosen)
+        self.mimic_joints = tuple(joint.name for joint in selection.followers)
+        self.child_links = tuple(joint.child for joint in chosen)
+        self.link_names = merged.link_names
+        self.merged_joints = tuple(
+            joint.name for joint in description.joints if joint.name not in selection.coordinates
+        )
+        self.nq, self.nv = selection.nq, selection.nv
+        starts = selection.coordinates
+        self.q_slices = {
+            joint.name: slice(starts[joint.name].q, starts[joint.name].q + joint.nq)
+            for joint in chosen
+        }
+        self.v_slices = {
+            joint.name: slice(starts[joint.name].v, starts[joint.name].v + joint.nv)
+            for joint in chosen
+        }
+        self.lower = _frozen([joint.lower for joint in chosen for _ in range(joint.nq)])
+        self.upper = _frozen([joint.upper for joint in chosen for _ in range(joint.nq)])
+        velocities = [joint for joint in chosen for _ in range(joint.nv)]
+        self.velocity_limit = _frozen([joint.velocity_limit for joint in velocities])
+        self.effort_limit = _frozen([joint.effort_limit for joint in velocities])
+        self._armature = _frozen([joint.armature for joint in velocities])
+        # Read by the kernels of dynamics/; their columns stand in model/bodies.py.
         self._bodies = merged.array
+        self._links = merged.links
+        self._drives = np.zeros((len(DRIVES), self.nv))
+        self.damping = [joint.damping for joint in velocities]
+        self.friction = [joint.friction for joint in velocities]
+        self._joint_rows = {name: merged.rows[name] for name in selection.coordinates}
+        self._own_inertias = merged.array[:, layout.INERTIA : layout.INERTIA + 10].copy()
+        self._payloads: dict[str, FloatArray] = {}
         self._gravity = np.zeros(3)
         self.gravity = gravity
-        controlled = [joint for joint in document.robot.joints if joint.name in index]
+        names = set(self.joint_names)
+        controlled = [joint for joint in description.urdf_joints if joint.name in names]
+        notes.extend(selection.notes)
         notes.extend(suspicious_joints(controlled, source))
-        notes.extend(self._suspicious_bodies(merged))
+        notes.extend(self._suspicious_bodies((*chosen, *selection.followers)))
         self.warnings = tuple(notes)
         for note in notes:
             warnings.warn(note, RobotModelWarning, stacklevel=3)
@@ -101,17 +132,20 @@ class RobotModel:
         joints: Sequence[str] | None = None,
         locked_positions: Mapping[str, float] | None = None,
         gravity: Iterable[float] = EARTH_GRAVITY,
+        floating_base: bool = False,
     ) -> RobotModel:
         """Reads a URDF file.
 
         Args:
             path: the file.
-            joints: names of the joints that move, in the order wanted for q, v, a and tau. All
-                others are locked and their links merged. Default: every joint that can move, depth
-                first as in the file.
+            joints: names of the joints that move, in the order wanted for q, v, a and tau. Those
+                that mimic one of them follow it; all others are locked and their links merged.
+                Default: every joint that moves by itself, depth first as in the file.
             locked_positions: where to lock joints that could move, by name, [rad] or [m]. Default
                 0.
             gravity: acceleration of gravity in the root link's frame, shape (3,), [m/s^2].
+            floating_base: whether the root link floats: the first joint is then "root_joint", in a
+                new root "world" whose frame gravity is in.
 
         Raises:
             RobotModelError: the file cannot be read, or is not a robot that this class covers. The
@@ -124,7 +158,8 @@ class RobotModel:
             xml = Path(path).read_bytes()
         except OSError as error:
             raise RobotModelError(f"{os.fspath(path)}: cannot be read: {error.strerror}") from error
-        return cls(xml, os.fspath(path), joints, locked_positions, gravity)
+        description = description_from_urdf(xml, os.fspath(path))
+        return cls(description, joints, locked_positions, gravity, floating_base)
 
     @classmethod
     def from_urdf_string(
@@ -133,9 +168,35 @@ class RobotModel:
         joints: Sequence[str] | None = None,
         locked_positions: Mapping[str, float] | None = None,
         gravity: Iterable[float] = EARTH_GRAVITY,
+        floating_base: bool = False,
     ) -> RobotModel:
         """Reads a URDF from its text; arguments, errors and warnings as for `from_urdf_file`."""
-        return cls(xml, "robot_description", joints, locked_positions, gravity)
+        description = description_from_urdf(xml, "robot_description")
+        return cls(description, joints, locked_positions, gravity, floating_base)
+
+    @classmethod
+    def from_joints(
+        cls,
+        name: str,
+        joints: Iterable[Joint],
+        inertias: Mapping[str, FloatArray],
+        gravity: Iterable[float] = EARTH_GRAVITY,
+        floating_base: bool = False,
+    ) -> RobotModel:
+        """A robot made in Python, of joints of any type.
+
+        Args:
+            name: of the robot.
+            joints: they name the links, and make a tree of them.
+            inertias: of links by name, each a `pseudo_inertia` in the link's frame, shape (4, 4);
+                links that are not there have none.
+            gravity, floating_base: as for `from_urdf_file`.
+
+        Raises:
+            RobotModelError: no tree, or an inertia of an unknown link or of another shape.
+        """
+        description = description_from_joints(name, joints, inertias)
+        return cls(description, None, None, gravity, floating_base)
 
     @property
     def gravity(self) -> FloatArray:
@@ -165,28 +226,153 @@ class RobotModel:
         self._bodies[0, start : start + 3] = -vector
 
     @property
+    def armature(self) -> FloatArray:
+        """Inertia of each drive's rotor as felt at its joint: its own times the gear ratio squared,
+        shape (nv,), [kg m^2] or [kg]. Part of `rnea` and `aba`."""
+        return self._armature
+
+    @armature.setter
+    def armature(self, value: Iterable[float]) -> None:
+        self._armature = self._checked_vector("armature", value)
+        for name in self.joint_names:
+            last, freedoms = self._joint_rows[name], self.v_slices[name]
+            count = freedoms.stop - freedoms.start
+            rows = slice(last - count + 1, last + 1)
+            self._bodies[rows, layout.ARMATURE] = self._armature[freedoms]
+
+    @property
+    def damping(self) -> FloatArray:
+        """Viscous friction, shape (nv,), [Nm s/rad] or [N s/m]; of the URDF's <dynamics> at first.
+        Like `friction` and `torque_offset` part of `inverse_dynamics`, not of `rnea`."""
+        return self._drives[DAMPING].copy()
+
+    @damping.setter
+    def damping(self, value: Iterable[float]) -> None:
+        self._drives[DAMPING] = self._checked_vector("damping", value)
+
+    @property
+    def friction(self) -> FloatArray:
+        """Coulomb friction, shape (nv,), [Nm] or [N]; of the URDF's <dynamics> at first."""
+        return self._drives[FRICTION].copy()
+
+    @friction.setter
+    def friction(self, value: Iterable[float]) -> None:
+        self._drives[FRICTION] = self._checked_vector("friction", value)
+
+    @property
+    def torque_offset(self) -> FloatArray:
+        """What the drives must exert for nothing, shape (nv,), [Nm] or [N]; zero at first."""
+        return self._drives[TORQUE_OFFSET].copy()
+
+    @torque_offset.setter
+    def torque_offset(self, value: Iterable[float]) -> None:
+        self._drives[TORQUE_OFFSET] = self._checked_vector("torque_offset", value, -math.inf)
+
+    def set_payload(
+        self,
+        link: str,
+        mass: float,
+        center_of_mass: Iterable[float] = (0.0, 0.0, 0.0),
+        inertia: FloatArray | None = None,
+    ) -> None:
+        """Attaches a load to a link, in place of the one that was there; a mass of 0 takes it off.
+        It takes effect in the next call of any algorithm.
+
+        Args:
+            link: any link of the robot.
+            mass: [kg].
+            center_of_mass: in the link's frame, shape (3,), [m].
+            inertia: about the centre of mass, in axes parallel to the link's, shape (3, 3),
+                [kg m^2]; that of a point by default.
+
+        Raises:
+            RobotModelError: a link that is not there, or no load that could be real.
+        """
+        if link not in self.link_names:
+            raise RobotModelError(
+                f"the payload's link is {link!r}; {self.name!r} has {', '.join(self.link_names)}"
+            )
+        self._payloads[link] = _payload(mass, center_of_mass, inertia)
+        links = [name for name in self._payloads if self._body_of(name) == self._body_of(link)]
+        row = self._body_of(link)
+        parameters = self._own_inertias[row].copy()
+        for name in links:
+            place = self._links[self.link_names.index(name)]
+            transform = homogeneous(
+                place[layout.LINK_ROTATION : layout.LINK_ROTATION + 9].reshape(3, 3),
+                place[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3],
+            )
+            parameters += ten_parameters(transform @ self._payloads[name] @ transform.T)
+        self._bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
+
+    @property
     def continuous(self) -> FloatArray:
-        """1 for each continuous joint, 0 for the others, shape (nq,)."""
-        return np.array([float(kind == "continuous") for kind in self.joint_types])
+        """1 for each position that is an angle of a continuous joint, else 0, shape (nq,)."""
+        positions = np.zeros(self.nq)
+        for name, kind in zip(self.joint_names, self.joint_types, strict=True):
+            positions[self.q_slices[name]] = kind == "continuous"
+        return positions
 
     @property
     def total_mass(self) -> float:
-        """Mass of all links, the root's included, [kg]."""
+        """Mass of all links and payloads, the root's included, [kg]."""
         return float(self._bodies[:, layout.INERTIA].sum())
+
+    def neutral(self) -> FloatArray:
+        """The position of zero everywhere, quaternions the identity, shape (nq,)."""
+        q = np.zeros(self.nq)
+        for name, kind in zip(self.joint_names, self.joint_types, strict=True):
+            if kind in ("spherical", "floating"):
+                q[self.q_slices[name].stop - 1] = 1.0
+        return q
+
+    def random(self, rng: np.random.Generator | None = None) -> FloatArray:
+        """A random position, shape (nq,): even within the limits, within +-pi or +-1 m where there
+        are none, and over all rotations."""
+        rng = np.random.default_rng() if rng is None else rng
+        q = np.empty(self.nq)
+        for name, kind in zip(self.joint_names, self.joint_types, strict=True):
+            part = self.q_slices[name]
+            lower, upper = self.lower[part], self.upper[part]
+            reach = 1.0 if kind in ("prismatic", "floating") else math.pi
+            low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
+            high = np.where(np.isfinite(upper), upper, np.maximum(reach, low + reach))
+            q[part] = rng.uniform(low, high)
+            if kind in ("spherical", "floating"):
+                quaternion = rng.standard_normal(4)
+                q[part.stop - 4 : part.stop] = quaternion / np.linalg.norm(quaternion)
+        return q
 
     def __repr__(self) -> str:
         return f"RobotModel({self.name!r}, joints={list(self.joint_names)})"
 
-    def _suspicious_bodies(self, merged: layout.Bodies) -> list[str]:
+    def _body_of(self, link: str) -> int:
+        return int(self._links[self.link_names.index(link), layout.LINK_BODY])
+
+    def _checked_vector(self, name: str, value: Iterable[float], least: float = 0.0) -> FloatArray:
+        try:
+            vector = np.array(list(value), dtype=np.float64)
+        except (TypeError, ValueError):
+            vector = np.empty(0)
+        if vector.shape != (self.nv,) or not (np.isfinite(vector) & (vector >= least)).all():
+            allowed = "not negative" if least == 0.0 else "finite"
+            raise RobotModelError(
+                f"{name} is {value}; it must be {self.nv} finite numbers, {allowed}, one for each "
+                f"velocity of {', '.join(self.joint_names)}"
+            )
+        return _frozen(vector)
+
+    def _suspicious_bodies(self, joints: Sequence[Joint]) -> list[str]:
         notes = []
-        for row, joint in enumerate(merged.joints, start=1):
-            if not merged.array[row, layout.INERTIA : layout.INERTIA + 10].any():
+        for joint in joints:
+            row = self._joint_rows[joint.name]
+            if not self._own_inertias[row].any():
                 notes.append(
                     f"{self.source}: link {joint.child!r} moves with joint {joint.name!r} but has "
                     "no inertia; "
                     "no torque is computed for moving it. Give it an <inertial>"
                 )
-            if joint.effort_limit == 0.0:
+            if joint.effort_limit == 0.0 and joint.name in self.joint_names:
                 notes.append(
                     f"{self.source}: joint {joint.name!r}: <limit effort> is 0, so the joint may "
                     "exert no torque at "
@@ -195,62 +381,40 @@ class RobotModel:
         return notes
 
 
-def _per_joint(joints: Sequence[Joint], attribute: str) -> FloatArray:
-    values = np.array([getattr(joint, attribute) for joint in joints], dtype=np.float64)
-    values.flags.writeable = False
-    return values
+def _frozen(values: Iterable[float]) -> FloatArray:
+    array = np.array(list(values), dtype=np.float64)
+    array.flags.writeable = False
+    return array
 
 
-def _chosen_joints(
-    all_joints: Sequence[Joint], wanted: Sequence[str] | None, source: str
-) -> tuple[str, ...]:
-    if wanted is None:
-        for joint in all_joints:
-            if not joint.moves and joint.type != "fixed":
-                raise RobotModelError(
-                    f"{source}: joint {joint.name!r} is of type {joint.type!r}; supported are "
-                    "fixed, "
-                    f"{', '.join(MOVING_TYPES)}. Name the joints to control in `joints`; all "
-                    "others are locked"
-                )
-        return tuple(joint.name for joint in all_joints if joint.moves)
-    by_name = {joint.name: joint for joint in all_joints}
-    movable = [joint.name for joint in all_joints if joint.moves]
-    for name in wanted:
-        if name not in by_name:
-            raise RobotModelError(
-                f"{source}: has no joint {name!r}, which `joints` names; it has "
-                f"{', '.join(movable) or 'none'}"
-            )
-        if not by_name[name].moves:
-            raise RobotModelError(
-                f"{source}: joint {name!r} of `joints` is of type {by_name[name].type!r} and "
-                "cannot be controlled; "
-                f"supported are {', '.join(MOVING_TYPES)}"
-            )
-    if len(set(wanted)) != len(wanted):
-        raise RobotModelError(f"{source}: `joints` names a joint twice: {', '.join(wanted)}")
-    return tuple(wanted)
-
-
-def _checked_locked_positions(
-    all_joints: Sequence[Joint], names: Sequence[str], locked: Mapping[str, float], source: str
-) -> dict[str, float]:
-    movable = {joint.name for joint in all_joints if joint.moves}
-    for name, position in locked.items():
-        if name not in movable:
-            raise RobotModelError(
-                f"{source}: `locked_positions` names {name!r}, which is no joint of the robot "
-                "that could move"
-            )
-        if name in names:
-            raise RobotModelError(
-                f"{source}: joint {name!r} is in `locked_positions` and in `joints`; keep it in "
-                "one of them"
-            )
-        if not math.isfinite(position):
-            raise RobotModelError(
-                f"{source}: `locked_positions` of {name!r} is {position}; it must be a finite "
-                "number"
-            )
-    return {name: float(position) for name, position in locked.items()}
+def _payload(
+    mass: float, center_of_mass: Iterable[float], inertia: FloatArray | None
+) -> FloatArray:
+    """The pseudo-inertia of a load, checked."""
+    center = np.array(list(center_of_mass), dtype=np.float64)
+    about_center = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
+    if center.shape != (3,) or about_center.shape != (3, 3):
+        raise RobotModelError(
+            f"the payload's centre of mass has shape {center.shape} and its inertia "
+            f"{about_center.shape}; they must be (3,) and (3, 3)"
+        )
+    matrix = pseudo_inertia(float(mass), center, 0.5 * (about_center + about_center.T))
+    if not np.isfinite(matrix).all() or mass < 0.0:
+        raise RobotModelError(
+            f"the payload has mass {mass} kg, centre of mass {center} and inertia "
+            f"{about_center.tolist()}; all must be finite, and the mass not negative"
+        )
+    if mass == 0.0 and about_center.any():
+        raise RobotModelError("the payload has no mass but an inertia; give its mass")
+    if not np.allclose(about_center, about_center.T):
+        raise RobotModelError(
+            f"the payload's inertia {about_center.tolist()} is not symmetric; give Ixy in both "
+            "places"
+        )
+    smallest = np.linalg.eigvalsh(pseudo_inertia(float(mass), np.zeros(3), about_center))[0]
+    if smallest < -1e-9 * (1.0 + np.trace(about_center)):
+        raise RobotModelError(
+            f"the payload's inertia {about_center.tolist()} belongs to no real body (its principal "
+            "moments must be positive, each at most the sum of the others)"
+        )
+    return matrix

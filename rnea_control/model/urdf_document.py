@@ -30,7 +30,7 @@ class Element:
     required_children: tuple[str, ...] = ()
 
 
-MOVING_TYPES = ("revolute", "continuous", "prismatic")
+SINGLE_TYPES = ("revolute", "continuous", "prismatic")  # with one degree of freedom
 OTHER_TYPES = ("fixed", "floating", "planar")
 
 ELEMENTS = {
@@ -47,7 +47,7 @@ ELEMENTS = {
     ),
     "joint": Element(
         text=("name",),
-        choices={"type": MOVING_TYPES + OTHER_TYPES},
+        choices={"type": SINGLE_TYPES + OTHER_TYPES},
         required=("name", "type"),
         children=(
             "origin",

@@ -132,7 +132,7 @@ class ControlLoop:
         return moving
 
     def look_about(self) -> None:
-        """What is to be done several times a second, beside the ticks."""
+        """What is to be done once a second, and when the log has something, beside the ticks."""
         self._system_time = not self._clock.ros_time_is_active
         self.log.flush()
 

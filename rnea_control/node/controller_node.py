@@ -38,8 +38,6 @@ STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # How often what is being waited for is said, and diagnostics are published, [s].
 REMINDER_PERIOD = 5.0
 DIAGNOSTICS_PERIOD = 1.0
-# How often the loop's log messages are taken to the log, [s].
-LOG_PERIOD = 0.1
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
@@ -173,7 +171,8 @@ class ControllerNode(LifecycleNode):
         self._trajectories = self.create_subscription(
             JointTrajectory, "~/joint_trajectory", loop.follow, 1, raw=True
         )
-        self._log_timer = self.create_timer(LOG_PERIOD, loop.look_about, clock=STEADY)
+        self._log_guard = self.create_guard_condition(loop.look_about)
+        loop.log.wake = self._log_guard.trigger
         self.loop = loop
         self.get_logger().info(
             f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
@@ -210,7 +209,7 @@ class ControllerNode(LifecycleNode):
             return
         self._feed.destroy()
         self.loop.stop()
-        self.destroy_timer(self._log_timer)
+        self.destroy_guard_condition(self._log_guard)
         self.destroy_subscription(self._trajectories)
         self.real_time.leave()
         self.loop.command.destroy()
@@ -260,6 +259,7 @@ class ControllerNode(LifecycleNode):
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics_publisher.publish(message)
         if self.loop is not None:
+            self.loop.look_about()
             self.real_time.collect_garbage()
 
     def _since_last(self) -> LoopStatistics:

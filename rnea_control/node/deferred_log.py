@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
@@ -16,12 +17,17 @@ MOST_WAITING = 100
 
 
 class DeferredLog:
-    """A queue before a logger."""
+    """A queue before a logger.
+
+    Attributes:
+        wake: called, in the thread that has something to say, once a message waits for `flush`.
+    """
 
     def __init__(self, logger: RcutilsLogger) -> None:
         self._logger = logger
         self._waiting: deque[tuple[str, str]] = deque(maxlen=MOST_WAITING)
         self._last: dict[str, float] = {}
+        self.wake: Callable[[], object] = lambda: None
 
     def say(self, severity: str, kind: str, text: str) -> None:
         """Keeps a message for `flush`, unless one of its kind was said within the last second.
@@ -35,6 +41,7 @@ class DeferredLog:
         if now - self._last.get(kind, -THROTTLE) >= THROTTLE:
             self._last[kind] = now
             self._waiting.append((severity, text))
+            self.wake()
 
     def flush(self) -> None:
         """Logs what is waiting."""

@@ -13,7 +13,7 @@ from rnea_control.ros.output import unblocked_output
 from rnea_control.ros.process import build, ros_process
 
 # How long a signal may wait to be noticed, [s].
-LONGEST_WAIT = 0.1
+LONGEST_WAIT = 0.25
 # How long a moving arm has to come to rest before the controller ends, [s].
 LONGEST_HALT = 1.0
 

@@ -130,7 +130,7 @@ def _scale_masses(robot: ET.Element, factor: float) -> None:
 def _add_payload(robot: ET.Element, model: RobotModel, errors: ModelErrors) -> None:
     if errors.payload_mass == 0.0:
         return
-    link_name = errors.payload_link or model.link_names[-1]
+    link_name = errors.payload_link or model.child_links[-1]
     names = [link.get("name", "") for link in robot.findall("link")]
     if link_name not in names:
         raise SimulationError(

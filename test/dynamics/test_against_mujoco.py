@@ -5,7 +5,7 @@ from __future__ import annotations
 import mujoco
 import numpy as np
 import pytest
-from robots import example_robots, load_quietly
+from robots import example_robots, load_all_joints
 
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.model import RobotModel
@@ -46,7 +46,7 @@ ROBOTS = (
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robot(name: str) -> None:
-    model = load_quietly(PATHS[name])
+    model = load_all_joints(PATHS[name])
     ws, tau = Workspace(model), np.zeros(model.nv)
     rng = np.random.default_rng(2)
     for _ in range(5):

@@ -5,11 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 import pytest
-from robots import example_robots, load_quietly
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pinocchio_peer import Peer
+from robots import example_robots, load_quietly, random_mechanism
 
-from rnea_control.dynamics import Workspace, gravity, nonlinear_effects, rnea
+from rnea_control.dynamics import (
+    Workspace,
+    aba,
+    crba,
+    forward_dynamics,
+    gravity,
+    nonlinear_effects,
+    rnea,
+)
 from rnea_control.model import RobotModel, RobotModelError
 
 RTOL = 1e-10
@@ -21,79 +31,67 @@ LEFT_OUT = {"ur3.urdf": "the <robot> has no name, which urdf_parser_py requires"
 ROBOTS = example_robots()
 
 
-class Pinocchio:
-    """The same robot in Pinocchio, with joint vectors in the order of a `RobotModel`."""
-
-    def __init__(self, path: Path, model: RobotModel) -> None:
-        self.model = pin.buildModelFromUrdf(str(path))
-        self.data = self.model.createData()
-        joints = [self.model.joints[self.model.getJointId(name)] for name in model.joint_names]
-        self.q_index = [joint.idx_q for joint in joints]
-        self.v_index = [joint.idx_v for joint in joints]
-        self.circle = [joint.nq == 2 for joint in joints]  # continuous: cosine and sine
-
-    def q(self, angles: np.ndarray) -> np.ndarray:
-        q = pin.neutral(self.model)
-        for angle, i, circle in zip(angles, self.q_index, self.circle, strict=True):
-            if circle:
-                q[i : i + 2] = np.cos(angle), np.sin(angle)
-            else:
-                q[i] = angle
-        return q
-
-    def v(self, values: np.ndarray) -> np.ndarray:
-        v = np.zeros(self.model.nv)
-        v[self.v_index] = values
-        return v
-
-    def rnea(self, q, v, a, forces=None) -> np.ndarray:
-        arguments = [self.model, self.data, self.q(q), self.v(v), self.v(a)]
-        if forces is not None:
-            arguments.append(forces)
-        return pin.rnea(*arguments)[self.v_index]
-
-
 def assert_agree(ours: np.ndarray, theirs: np.ndarray) -> None:
     # Torques that are zero by symmetry are rounding errors on both sides.
     assert np.abs(ours - theirs).max() <= RTOL * np.abs(theirs).max() + 1e-14
 
 
+@pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
 @pytest.mark.parametrize("path", ROBOTS, ids=lambda path: path.stem)
-def test_robot(path: Path) -> None:
+def test_robot(path: Path, floating_base: bool) -> None:
     if path.name in LEFT_OUT:
         with pytest.raises(RobotModelError):
             load_quietly(path)
         pytest.skip(LEFT_OUT[path.name])
-    model = load_quietly(path)
+    model = load_quietly(path, floating_base=floating_base)
     if model.nv == 0:
         pytest.skip("no joint moves")
-    peer = Pinocchio(path, model)
-    assert peer.model.nv == model.nv
+    compare(model, Peer.from_urdf(path, model, floating_base), STATES)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32), st.integers(1, 12))
+def test_random_mechanism_of_all_joint_types(seed: int, count: int) -> None:
+    joints, inertias = random_mechanism(seed, count)
+    model = RobotModel.from_joints("mechanism", joints, inertias)
+    if model.nv:
+        compare(model, Peer.from_joints(model, joints, inertias), 2)
+
+
+def compare(model: RobotModel, peer: Peer, states: int) -> None:
+    assert peer.G.shape[1] == model.nv and np.abs(peer.G).sum(axis=1).all()
     ws = Workspace(model)
-    tau = np.zeros(model.nv)
+    tau, M = np.zeros(model.nv), np.zeros((model.nv, model.nv))
     zero = np.zeros(model.nv)
     rng = np.random.default_rng(0)
-    for _ in range(STATES):
-        q = rng.uniform(-np.pi, np.pi, model.nq)
+    for _ in range(states):
+        q = model.random(rng)
         v, a = rng.standard_normal((2, model.nv))
+        forces = rng.standard_normal((len(model.link_names), 6))
         assert_agree(rnea(model, ws, q, v, a, tau), peer.rnea(q, v, a))
+        assert_agree(rnea(model, ws, q, v, a, tau, forces), peer.rnea(q, v, a, forces))
         assert_agree(gravity(model, ws, q, tau), peer.rnea(q, zero, zero))
         assert_agree(nonlinear_effects(model, ws, q, v, tau), peer.rnea(q, v, zero))
+        assert_agree(crba(model, ws, q, M), peer.mass_matrix(q))
+        compare_forward(model, peer, q, v, a, forces)
 
 
-@pytest.mark.parametrize("name", ["panda", "ur5_robot", "tiago_dual", "talos_full_v2", "xarm7"])
-def test_external_forces(name: str) -> None:
-    path = next(path for path in ROBOTS if path.stem == name)
-    model = load_quietly(path)
-    peer = Pinocchio(path, model)
-    rng = np.random.default_rng(1)
-    q, v, a = rng.standard_normal((3, model.nv))
-    forces = rng.standard_normal((model.nv, 6))
-    theirs = [pin.Force.Zero() for _ in range(peer.model.njoints)]
-    for joint, force in zip(model.joint_names, forces, strict=True):
-        theirs[peer.model.getJointId(joint)] = pin.Force(force)
-    tau = rnea(model, Workspace(model), q, v, a, np.zeros(model.nv), forces)
-    assert_agree(tau, peer.rnea(q, v, a, theirs))
+def compare_forward(model: RobotModel, peer: Peer, q, v, a, forces) -> None:
+    """Both ways back from torques to accelerations, as exact as the mass matrix allows."""
+    ws, result = Workspace(model), np.zeros(model.nv)
+    model.damping = model.friction = np.zeros(model.nv)
+    M = peer.mass_matrix(q)
+    if np.linalg.matrix_rank(M) < model.nv:
+        return  # a joint that moves nothing
+    tau = peer.rnea(q, v, a, forces)
+    condition = max(1.0, 1e-4 * np.linalg.cond(M))
+    scale = np.abs(a).max() + np.abs(np.linalg.solve(M, tau)).max()
+    tolerance = RTOL * condition * scale
+    forward_dynamics(model, ws, q, v, tau, result, forces)
+    np.testing.assert_allclose(result, a, rtol=0.0, atol=tolerance)
+    if not model.mimic_joints:
+        aba(model, ws, q, v, tau, result, forces)
+        np.testing.assert_allclose(result, a, rtol=0.0, atol=tolerance)
 
 
 def test_how_many_robots(report) -> None:

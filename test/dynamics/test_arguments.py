@@ -44,7 +44,7 @@ def test_each_argument_of_rnea_is_named() -> None:
         arguments[i] = np.zeros(5)
         with pytest.raises(ArgumentError, match=f"{name} is of"):
             rnea(MODEL, ws, *arguments)
-    with pytest.raises(ArgumentError, match=r"external_forces .* \(2, 6\)"):
+    with pytest.raises(ArgumentError, match=r"external_forces .* \(3, 6\)"):
         rnea(MODEL, ws, GOOD, GOOD, GOOD, np.zeros(2), np.zeros((2, 3)))
 
 

@@ -101,7 +101,8 @@ def test_force_at_the_tip_of_a_straight_arm() -> None:
     model = RobotModel.from_urdf_string(two_link_arm())
     model.gravity = (0.0, 0.0, 0.0)
     zero, tau = np.zeros(2), np.zeros(2)
-    forces = np.zeros((2, 6))
-    forces[1, 2] = 10.0  # on the lower link's origin, along its z; positive turns are about +y
+    forces = np.zeros((3, 6))
+    # on the lower link's origin, along its z; positive turns are about +y
+    forces[model.link_names.index("lower"), 2] = 10.0
     rnea(model, Workspace(model), zero, zero, zero, tau, forces)
     np.testing.assert_allclose(tau, [10.0 * PLANAR["l1"], 0.0], atol=1e-15)

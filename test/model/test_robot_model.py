@@ -22,7 +22,7 @@ def test_attributes() -> None:
     model = RobotModel.from_urdf_string(two_link_arm())
     assert model.name == "two_link_arm"
     assert model.joint_names == ("shoulder", "elbow")
-    assert model.link_names == ("upper", "lower")
+    assert model.child_links == ("upper", "lower")
     assert model.root_link == "base"
     assert model.nq == model.nv == 2
     assert model.joint_types == ("revolute", "revolute")
@@ -172,7 +172,6 @@ SUSPICIOUS_JOINTS = {
         "lower and upper of j are the same",
     ),
     "no limit": ({"kind": "continuous", "limit": ""}, "j have no <limit>"),
-    "mimic": ({"extra": '<mimic joint="k"/>'}, "<mimic> of j is not followed"),
     "safety controller": (
         {"extra": '<safety_controller k_velocity="1"/>'},
         "j have a <safety_controller>",

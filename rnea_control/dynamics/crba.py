@@ -1,0 +1,121 @@
+r"""The mass matrix by the composite rigid body algorithm.
+
+With I_c the composite inertia of body i and all that hangs on it, S the axis of a joint, and X the
+change of frame from a body to its parent [Walker, Orin 1982; Featherstone 2008, table 6.2]:
+
+.. math::
+
+    F = I_c S_i, \quad M_{ii} = S_i \cdot F, \qquad
+    F \leftarrow X F, \quad M_{ij} = M_{ji} = S_j \cdot F \quad\text{for each } j
+    \text{ on the way to the root}
+"""
+
+from __future__ import annotations
+
+from rnea_control.dynamics import workspace as ws_layout
+from rnea_control.dynamics.arguments import explained
+from rnea_control.dynamics.composite import add_composite_to_parent, composites_start
+from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.rnea import fits
+from rnea_control.dynamics.vector3 import (
+    FloatArray,
+    Vector3,
+    add,
+    cross,
+    matrix_at,
+    rotate,
+    symmetric_at,
+    vector_at,
+)
+from rnea_control.dynamics.velocity import placement_pass
+from rnea_control.dynamics.workspace import IntArray, Workspace
+from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
+
+
+@explained(q=("nq",), M=("nv", "nv"))
+def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> FloatArray:
+    """The joint-space mass matrix M(q), armature included. Performs no allocation.
+
+    The composite rigid body algorithm; the module's docstring has the equations.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: joint positions, shape (nq,), [rad] or [m].
+        M: output, shape (nv, nv), [kg m^2], [kg m] or [kg]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
+    """
+    return _crba(model._bodies, ws._memory, ws._spatial, ws._identity, q, M) and M
+
+
+@inlined
+def mass_matrix(
+    bodies: FloatArray,
+    memory: FloatArray,
+    spatial: FloatArray,
+    place: IntArray,
+    q: FloatArray,
+    M: FloatArray,
+) -> None:
+    """Fills M; velocity k stands in row and column `place[k]`."""
+    placement_pass(bodies, memory, q)
+    composites_start(bodies, spatial)
+    for r in range(M.shape[0]):
+        for c in range(M.shape[1]):
+            M[r, c] = 0.0
+    for i in range(bodies.shape[0] - 1, 0, -1):
+        f, n = axis_momentum(bodies, spatial, i)
+        row, ratio = place[int(bodies[i, layout.V])], bodies[i, layout.RATIO]
+        M[row, row] += ratio * ratio * (along_axis(bodies, i, f, n) + bodies[i, layout.ARMATURE])
+        j = i
+        while bodies[j, layout.PARENT] != 0.0:
+            R = matrix_at(memory, j, ws_layout.ROTATION)
+            f = rotate(R, f)
+            n = add(rotate(R, n), cross(vector_at(memory, j, ws_layout.TRANSLATION), f))
+            j = int(bodies[j, layout.PARENT])
+            column = place[int(bodies[j, layout.V])]
+            entry = ratio * bodies[j, layout.RATIO] * along_axis(bodies, j, f, n)
+            M[row, column] += entry
+            M[column, row] += entry
+        if bodies[i, layout.PARENT] != 0.0:
+            add_composite_to_parent(bodies, memory, spatial, i)
+
+
+@inlined
+def axis_momentum(bodies: FloatArray, spatial: FloatArray, i: int) -> tuple[Vector3, Vector3]:
+    """I_c S: force and moment that accelerate composite body i along its joint's axis by 1."""
+    angular, linear = bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR]
+    m = spatial[i, ws_layout.COMPOSITE]
+    mc = vector_at(spatial, i, ws_layout.COMPOSITE + 1)
+    inertia = symmetric_at(spatial, i, ws_layout.COMPOSITE + 4)
+    f = (-angular * mc[1], angular * mc[0], linear * m)
+    n = (
+        angular * inertia[2] + linear * mc[1],
+        angular * inertia[4] - linear * mc[0],
+        angular * inertia[5],
+    )
+    return f, n
+
+
+@inlined
+def along_axis(bodies: FloatArray, i: int, f: Vector3, n: Vector3) -> float:
+    """S . F: what the joint of row i feels of a force and moment."""
+    return bodies[i, layout.ANGULAR] * n[2] + bodies[i, layout.LINEAR] * f[2]
+
+
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1])")
+def _crba(
+    bodies: FloatArray,
+    memory: FloatArray,
+    spatial: FloatArray,
+    place: IntArray,
+    q: FloatArray,
+    M: FloatArray,
+) -> bool:
+    if M.shape[0] != place.shape[0] or not fits(bodies, memory, q, M[0], M[0]):
+        return False
+    mass_matrix(bodies, memory, spatial, place, q, M)
+    return True

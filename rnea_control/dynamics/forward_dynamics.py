@@ -1,0 +1,122 @@
+r"""Forward dynamics by the mass matrix, with what real joints add.
+
+.. math:: M(q)\, a = \tau - C(q, v) v - g(q) - \tau_f
+
+M by `crba`, the rest by `rnea` and `friction`. M has the zeros of the tree: entries of joints of
+different branches. Factored from the tips inward, M = L^T L with L zero where M is [Featherstone
+2008, sec. 6.5].
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.dynamics.arguments import explained
+from rnea_control.dynamics.crba import mass_matrix
+from rnea_control.dynamics.inverse_dynamics import inverse_dynamics
+from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.dynamics.workspace import IntArray, Workspace
+from rnea_control.exceptions import ArgumentError
+from rnea_control.model import RobotModel
+
+
+@explained(q=("nq",), v=("nv",), tau=("nv",), a=("nv",), external_forces=("links", 6))
+def forward_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    a: FloatArray,
+    external_forces: FloatArray | None = None,
+) -> FloatArray:
+    """Joint accelerations that the torques `tau` of the drives give: the inverse of
+    `inverse_dynamics`. Performs no allocation.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        tau: joint torques, shape (nv,), [Nm] or [N].
+        a: output, shape (nv,), [rad/s^2] or [m/s^2]; overwritten and returned.
+        external_forces: as of `rnea`.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above; a mass
+            matrix that is singular, because a joint moves nothing that has inertia.
+    """
+    inverse_dynamics(model, ws, q, v, ws._zeros, a, external_forces)
+    arrays = (model._bodies, ws._memory, ws._spatial, ws._order, ws._ancestor, ws._matrix)
+    fit = _solve(*arrays, ws._unit, q, tau, a)
+    if fit and not math.isfinite(a.sum()):
+        raise ArgumentError(
+            "the mass matrix is singular, as a joint moves nothing that has inertia, or an "
+            "argument is not finite. Give every moving link an inertia, or its joint an armature"
+        )
+    return fit and a
+
+
+@inlined
+def factor(H: FloatArray, ancestor: IntArray) -> None:
+    """H = L^T L in place, L in the lower triangle [Featherstone 2008, table 6.3]."""
+    for k in range(H.shape[0] - 1, -1, -1):
+        H[k, k] = math.sqrt(H[k, k])
+        i = ancestor[k]
+        while i >= 0:
+            H[k, i] /= H[k, k]
+            i = ancestor[i]
+        i = ancestor[k]
+        while i >= 0:
+            j = i
+            while j >= 0:
+                H[i, j] -= H[k, i] * H[k, j]
+                j = ancestor[j]
+            i = ancestor[i]
+
+
+@inlined
+def solve(H: FloatArray, ancestor: IntArray, x: FloatArray) -> None:
+    """Replaces x by the solution of L^T L y = x, with L from `factor`."""
+    for i in range(x.shape[0] - 1, -1, -1):
+        x[i] /= H[i, i]
+        j = ancestor[i]
+        while j >= 0:
+            x[j] -= H[i, j] * x[i]
+            j = ancestor[j]
+    for i in range(x.shape[0]):
+        j = ancestor[i]
+        while j >= 0:
+            x[i] -= H[i, j] * x[j]
+            j = ancestor[j]
+        x[i] /= H[i, i]
+
+
+@kernel(
+    "b1(f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], "
+    "f8[::1])"
+)
+def _solve(
+    bodies: FloatArray,
+    memory: FloatArray,
+    spatial: FloatArray,
+    place: IntArray,
+    ancestor: IntArray,
+    H: FloatArray,
+    x: FloatArray,
+    q: FloatArray,
+    tau: FloatArray,
+    a: FloatArray,
+) -> bool:
+    """Solves H x = tau - a, with `a` the bias on entry and the solution on return."""
+    if tau.shape[0] != x.shape[0] or a.shape[0] != x.shape[0]:
+        return False
+    mass_matrix(bodies, memory, spatial, place, q, H)
+    factor(H, ancestor)
+    for j in range(x.shape[0]):
+        x[place[j]] = tau[j] - a[j]
+    solve(H, ancestor, x)
+    for j in range(x.shape[0]):
+        a[j] = x[place[j]]
+    return True

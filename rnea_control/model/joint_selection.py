@@ -1,0 +1,143 @@
+"""Which joints move, which follow another one, and which are locked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rnea_control.exceptions import RobotModelError
+from rnea_control.model.bodies import Coordinates
+from rnea_control.model.joints import Joint, Mimic
+
+
+@dataclass(frozen=True)
+class JointSelection:
+    """What becomes of each joint.
+
+    Attributes:
+        chosen: those with coordinates of their own, in the order of q and v.
+        followers: those that mimic a chosen one.
+        coordinates: of both kinds, by name.
+        locked: where joints that could move are locked, by name, [rad] or [m].
+        nq, nv: lengths of q and v.
+        notes: what is probably not meant.
+    """
+
+    chosen: tuple[Joint, ...]
+    followers: tuple[Joint, ...]
+    coordinates: dict[str, Coordinates]
+    locked: dict[str, float]
+    nq: int
+    nv: int
+    notes: tuple[str, ...]
+
+
+def select_joints(
+    joints: Sequence[Joint],
+    wanted: Sequence[str] | None,
+    locked_positions: Mapping[str, float],
+    source: str,
+) -> JointSelection:
+    """Takes the joints named in `wanted`, or all that move by themselves.
+
+    Raises:
+        RobotModelError: names that are not there or cannot move; a mimic of itself.
+    """
+    by_name = {joint.name: joint for joint in joints}
+    notes, mimics = [], {}
+    for joint in joints:
+        if joint.mimic is not None and joint.mimic.joint not in by_name:
+            notes.append(
+                f"{source}: joint {joint.name!r} mimics {joint.mimic.joint!r}, which is no joint, "
+                "so it moves by itself. Correct the name"
+            )
+        elif joint.mimic is not None:
+            mimics[joint.name] = _leader(joint, by_name, source)
+    if wanted is None:
+        wanted = [joint.name for joint in joints if joint.moves and joint.name not in mimics]
+    _check_wanted(by_name, wanted, source)
+    locked = _checked_locked_positions(by_name, wanted, locked_positions, source)
+    chosen = tuple(by_name[name] for name in wanted)
+    coordinates, nq, nv = {}, 0, 0
+    for joint in chosen:
+        coordinates[joint.name] = Coordinates(nq, nv)
+        nq, nv = nq + joint.nq, nv + joint.nv
+    followers = []
+    for name, mimic in mimics.items():
+        if name in coordinates or name in locked:
+            continue
+        leader = coordinates.get(mimic.joint)
+        if leader is None:
+            locked[name] = mimic.multiplier * locked.get(mimic.joint, 0.0) + mimic.offset
+            continue
+        followers.append(by_name[name])
+        coordinates[name] = Coordinates(leader.q, leader.v, mimic.multiplier, mimic.offset)
+    return JointSelection(chosen, tuple(followers), coordinates, locked, nq, nv, tuple(notes))
+
+
+def _leader(joint: Joint, by_name: Mapping[str, Joint], source: str) -> Mimic:
+    """The mimic of a joint as one of a joint that mimics none."""
+    where = f"{source}: joint {joint.name!r}"
+    mimic, seen = joint.mimic, [joint.name]
+    assert mimic is not None
+    while True:
+        leader = by_name[mimic.joint]
+        if leader.nq > 1:
+            raise RobotModelError(
+                f"{where}: mimics {mimic.joint!r}, which is {leader.type}; it must name a joint "
+                "with one degree of freedom"
+            )
+        if leader.name in seen:
+            raise RobotModelError(
+                f"{where}: mimics itself by way of {', '.join(seen)}; one of them must move by "
+                "itself"
+            )
+        if leader.mimic is None or leader.mimic.joint not in by_name:  # fixed, perhaps
+            return mimic
+        seen.append(leader.name)
+        further = leader.mimic
+        mimic = Mimic(
+            further.joint,
+            mimic.multiplier * further.multiplier,
+            mimic.multiplier * further.offset + mimic.offset,
+        )
+
+
+def _check_wanted(by_name: Mapping[str, Joint], wanted: Sequence[str], source: str) -> None:
+    movable = [joint.name for joint in by_name.values() if joint.moves]
+    for name in wanted:
+        if name not in by_name:
+            raise RobotModelError(
+                f"{source}: has no joint {name!r}, which `joints` names; it has "
+                f"{', '.join(movable) or 'none'}"
+            )
+        if not by_name[name].moves:
+            raise RobotModelError(
+                f"{source}: joint {name!r} of `joints` is of type {by_name[name].type!r} and "
+                f"cannot move; those that can are {', '.join(movable) or 'none'}"
+            )
+    if len(set(wanted)) != len(wanted):
+        raise RobotModelError(f"{source}: `joints` names a joint twice: {', '.join(wanted)}")
+
+
+def _checked_locked_positions(
+    by_name: Mapping[str, Joint], wanted: Sequence[str], locked: Mapping[str, float], source: str
+) -> dict[str, float]:
+    for name, position in locked.items():
+        if name not in by_name or by_name[name].nq != 1:
+            raise RobotModelError(
+                f"{source}: `locked_positions` names {name!r}, which is no joint of the robot "
+                "that could move, with one degree of freedom"
+            )
+        if name in wanted:
+            raise RobotModelError(
+                f"{source}: joint {name!r} is in `locked_positions` and in `joints`; keep it in "
+                "one of them"
+            )
+        if not math.isfinite(position):
+            raise RobotModelError(
+                f"{source}: `locked_positions` of {name!r} is {position}; it must be a finite "
+                "number"
+            )
+    return {name: float(position) for name, position in locked.items()}

@@ -1,0 +1,102 @@
+"""`RobotDescription`: the links and joints of a robot, from a URDF or from Python, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from urdf_parser_py import urdf
+
+from rnea_control.exceptions import RobotModelError
+from rnea_control.model.joints import Joint, read_joint
+from rnea_control.model.kinematic_tree import ordered_tree
+from rnea_control.model.links import read_link_inertia
+from rnea_control.model.rotations import FloatArray
+from rnea_control.model.urdf_document import parse_urdf
+
+# What a floating base is called, and the link that it floats in.
+FLOATING_BASE = "root_joint"
+WORLD = "world"
+
+
+@dataclass(frozen=True)
+class RobotDescription:
+    """A tree of links and joints.
+
+    Attributes:
+        name: of the robot.
+        source: where it comes from, for error messages.
+        root: the link that is no joint's child.
+        joints: parents before children.
+        inertias: pseudo-inertia of each link in its own frame, shape (4, 4).
+        notes: what is legal but probably not meant, a sentence each.
+        urdf_joints: as the URDF has them, if there is one.
+    """
+
+    name: str
+    source: str
+    root: str
+    joints: tuple[Joint, ...]
+    inertias: dict[str, FloatArray]
+    notes: tuple[str, ...] = ()
+    urdf_joints: tuple[urdf.Joint, ...] = ()
+
+    def with_floating_base(self) -> RobotDescription:
+        """The same robot with its root link on a floating joint in a new root."""
+        world = _new_name(WORLD, self.inertias)
+        name = _new_name(FLOATING_BASE, [joint.name for joint in self.joints])
+        base = Joint(name, "floating", world, self.root)
+        inertias = {world: np.zeros((4, 4)), **self.inertias}
+        return replace(self, root=world, joints=(base, *self.joints), inertias=inertias)
+
+
+def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
+    """Reads a URDF.
+
+    Raises:
+        RobotModelError: no URDF, or none of a robot; the message says where, what, and the remedy.
+    """
+    notes: list[str] = []
+    document = parse_urdf(xml, source)
+    if document.unknown:
+        notes.append(f"{source}: not known and ignored: {'; '.join(document.unknown)}")
+    robot = document.robot
+    root, order = ordered_tree([link.name for link in robot.links], robot.joints, source)
+    joints = tuple(read_joint(robot.joints[i], source) for i in order)
+    inertias = {link.name: read_link_inertia(link, source, notes.append) for link in robot.links}
+    urdf_joints = tuple(robot.joints)
+    return RobotDescription(robot.name, source, root, joints, inertias, tuple(notes), urdf_joints)
+
+
+def description_from_joints(
+    name: str, joints: Iterable[Joint], inertias: Mapping[str, FloatArray]
+) -> RobotDescription:
+    """Puts a robot together from its joints; the links are those that they name.
+
+    Raises:
+        RobotModelError: joints that are no tree, or an inertia of an unknown link or no
+            pseudo-inertia.
+    """
+    joints = tuple(joints)
+    links = list(dict.fromkeys(link for joint in joints for link in (joint.parent, joint.child)))
+    for link, inertia in inertias.items():
+        if link not in links:
+            raise RobotModelError(
+                f"{name}: there is an inertia for link {link!r}, which no joint names; the links "
+                f"are {', '.join(links)}"
+            )
+        if np.shape(inertia) != (4, 4) or not np.isfinite(inertia).all():
+            raise RobotModelError(
+                f"{name}: the inertia of link {link!r} must be a finite pseudo-inertia of shape "
+                "(4, 4); make it with pseudo_inertia(mass, center_of_mass, inertia)"
+            )
+    root, order = ordered_tree(links, joints, name)
+    matrices = {link: np.array(inertias.get(link, np.zeros((4, 4)))) for link in links}
+    return RobotDescription(name, name, root, tuple(joints[i] for i in order), matrices)
+
+
+def _new_name(name: str, taken: Container[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
