@@ -6,23 +6,43 @@ returned, and nothing is allocated.
 """
 
 from rnea_control.dynamics.aba import aba
+from rnea_control.dynamics.configuration import difference, integrate
+from rnea_control.dynamics.coriolis import coriolis_matrix, passivity_torque
 from rnea_control.dynamics.crba import crba
+from rnea_control.dynamics.energy import center_of_mass, kinetic_energy, potential_energy
 from rnea_control.dynamics.forward_dynamics import forward_dynamics
+from rnea_control.dynamics.forward_kinematics import forward_kinematics
 from rnea_control.dynamics.friction import friction
 from rnea_control.dynamics.gravity import gravity
 from rnea_control.dynamics.inverse_dynamics import inverse_dynamics
+from rnea_control.dynamics.jacobian import jacobian, link_acceleration, world_to_link_force
+from rnea_control.dynamics.joint_wrenches import joint_wrenches
 from rnea_control.dynamics.nonlinear_effects import nonlinear_effects
 from rnea_control.dynamics.rnea import rnea
+from rnea_control.dynamics.static_torque import static_torque
 from rnea_control.dynamics.workspace import Workspace
 
 __all__ = [
     "Workspace",
     "aba",
+    "center_of_mass",
+    "coriolis_matrix",
     "crba",
+    "difference",
     "forward_dynamics",
+    "forward_kinematics",
     "friction",
     "gravity",
+    "integrate",
     "inverse_dynamics",
+    "jacobian",
+    "joint_wrenches",
+    "kinetic_energy",
+    "link_acceleration",
     "nonlinear_effects",
+    "passivity_torque",
+    "potential_energy",
     "rnea",
+    "static_torque",
+    "world_to_link_force",
 ]

@@ -5,21 +5,21 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def explained(
     **shapes: tuple[str | int, ...],
-) -> Callable[[Callable[P, FloatArray]], Callable[P, FloatArray]]:
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Decorator for an algorithm that returns False if its arguments do not fit: then the error
     says which one, and what it must be.
 
@@ -27,7 +27,7 @@ def explained(
         shapes: of the array arguments by name, as for `argument_error`.
     """
 
-    def decorate(algorithm: Callable[P, FloatArray]) -> Callable[P, FloatArray]:
+    def decorate(algorithm: Callable[P, T]) -> Callable[P, T]:
         def explanation(arguments: tuple, keywords: dict) -> ArgumentError:
             bound = inspect.signature(algorithm).bind(*arguments, **keywords).arguments
             arrays = {
@@ -38,7 +38,7 @@ def explained(
             return argument_error(bound["model"], bound["ws"], **arrays)
 
         @wraps(algorithm)
-        def checked(*arguments: P.args, **keywords: P.kwargs) -> FloatArray:
+        def checked(*arguments: P.args, **keywords: P.kwargs) -> T:
             try:
                 output = algorithm(*arguments, **keywords)
             except (TypeError, AttributeError) as error:
@@ -58,7 +58,7 @@ def argument_error(model: RobotModel, ws: Workspace, **arrays: Any) -> ArgumentE
     Args:
         model, ws: what the algorithm was called with.
         arrays: its array arguments by name, with the shape each must have: name=(array, shape);
-            "nq", "nv" and "links" in a shape stand for the model's.
+            "nq", "nv", "links", and "joints", which counts the root's too, stand for the model's.
     """
     if not isinstance(model, RobotModel) or not isinstance(ws, Workspace):
         return ArgumentError(
@@ -69,7 +69,12 @@ def argument_error(model: RobotModel, ws: Workspace, **arrays: Any) -> ArgumentE
             f"the workspace was made for {ws.model!r}, not for {model!r}; make one: "
             "Workspace(model)"
         )
-    sizes = {"nq": model.nq, "nv": model.nv, "links": len(model.link_names)}
+    sizes = {
+        "nq": model.nq,
+        "nv": model.nv,
+        "links": len(model.link_names),
+        "joints": len(model._joint_links),
+    }
     for name, (array, symbols) in arrays.items():
         shape = tuple(sizes.get(symbol, symbol) for symbol in symbols)
         wanted = f"a C-contiguous float64 array of shape {shape}"

@@ -16,7 +16,7 @@ from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.composite import add_composite_to_parent, composites_start
 from rnea_control.dynamics.kernel import inlined, kernel
-from rnea_control.dynamics.rnea import fits
+from rnea_control.dynamics.rnea import fits_position
 from rnea_control.dynamics.vector3 import (
     FloatArray,
     Vector3,
@@ -115,7 +115,8 @@ def _crba(
     q: FloatArray,
     M: FloatArray,
 ) -> bool:
-    if M.shape[0] != place.shape[0] or not fits(bodies, memory, q, M[0], M[0]):
+    nv = int(bodies[0, layout.V])
+    if not fits_position(bodies, memory, q) or M.shape[0] != nv or M.shape[1] != nv:
         return False
     mass_matrix(bodies, memory, spatial, place, q, M)
     return True

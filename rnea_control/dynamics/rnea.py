@@ -213,9 +213,15 @@ def fits(
     bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray
 ) -> bool:
     """Whether the arrays have the sizes the model needs; kernels themselves check no bounds."""
-    nq, nv = int(bodies[0, layout.Q]), int(bodies[0, layout.V])
+    nv = int(bodies[0, layout.V])
+    return fits_position(bodies, memory, q) and v.shape[0] == nv and tau.shape[0] == nv
+
+
+@inlined
+def fits_position(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> bool:
+    """The same where there are only positions."""
     rows = row_count(bodies.shape[0] - 1)
-    return q.shape[0] == nq and v.shape[0] == nv and tau.shape[0] == nv and memory.shape[0] == rows
+    return q.shape[0] == int(bodies[0, layout.Q]) and memory.shape[0] == rows
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")

@@ -54,6 +54,18 @@ def ten_parameters(matrix: FloatArray) -> FloatArray:
     return np.concatenate([[matrix[3, 3]], matrix[:3, 3], inertia[_UPPER]])
 
 
+def pseudo_inertia_of(parameters: FloatArray) -> FloatArray:
+    """The pseudo-inertia that has these ten parameters, shape (4, 4): the inverse of
+    `ten_parameters`."""
+    inertia = np.zeros((3, 3))
+    inertia[_UPPER] = inertia.T[_UPPER] = parameters[4:]
+    matrix = np.zeros((4, 4))
+    matrix[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    matrix[:3, 3] = matrix[3, :3] = parameters[1:4]
+    matrix[3, 3] = parameters[0]
+    return matrix
+
+
 def principal_second_moments(inertia: FloatArray) -> FloatArray:
     """Second moments of mass along the principal axes, ascending, shape (3,), [kg m^2].
 

@@ -111,6 +111,10 @@ class RobotModel:
         self._drives = np.zeros((len(DRIVES), self.nv))
         self.damping = [joint.damping for joint in velocities]
         self.friction = [joint.friction for joint in velocities]
+        moved = (*self.child_links, *(joint.child for joint in selection.followers))
+        self._joint_links = np.array(
+            [self.link_names.index(link) for link in (self.root_link, *moved)]
+        )
         self._joint_rows = {name: merged.rows[name] for name in selection.coordinates}
         self._own_inertias = merged.array[:, layout.INERTIA : layout.INERTIA + 10].copy()
         self._payloads: dict[str, FloatArray] = {}

@@ -1,0 +1,228 @@
+r"""Closed loops and contacts: mechanisms that are a tree with some of its links held together.
+
+With J the constraints' Jacobian, f the forces that hold them, and S choosing the driven joints,
+
+.. math::
+
+    M a + C v + g = S^T \tau + J^T f, \qquad J a + \dot J v = 0
+
+[Featherstone 2008, ch. 8]. Where more forces could hold a constraint than are needed, the ones
+found have the least norm. These functions are for analysis and allocate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rnea_control.dynamics.crba import crba
+from rnea_control.dynamics.forward_kinematics import forward_kinematics
+from rnea_control.dynamics.inverse_dynamics import inverse_dynamics
+from rnea_control.dynamics.jacobian import jacobian, link_acceleration, link_index
+from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.exceptions import ArgumentError
+from rnea_control.model import RobotModel
+from rnea_control.model.rotations import skew
+
+# What may be left of an equation that has a solution, of its largest number.
+_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Two links held together at a point of each: a loop's closing joint, or a contact.
+
+    Attributes:
+        link: the one that the force acts on.
+        point: where, in the link's URDF frame, shape (3,), [m].
+        other: the one that holds it; the root link for a contact with the ground.
+        other_point: the point of that one, in its frame; None for the one that is there now, which
+            suits a contact.
+        welded: whether the two also keep their orientation, so that a moment is transmitted.
+    """
+
+    link: str
+    point: FloatArray = field(default_factory=lambda: np.zeros(3))
+    other: str = ""
+    other_point: FloatArray | None = None
+    welded: bool = False
+
+
+def constraint_jacobian(
+    model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]
+) -> FloatArray:
+    """J: relative velocity of the points held together, J v = 0.
+
+    Returns:
+        shape (m, nv): three rows for each constraint, or six for a welded one (linear, angular),
+        expressed in the root link's frame.
+    """
+    blocks = []
+    for constraint in constraints:
+        (link, p), (other, r) = _points(model, ws, q, constraint)
+        block = _point_jacobian(model, ws, q, link, p) - _point_jacobian(model, ws, q, other, r)
+        blocks.append(block if constraint.welded else block[:3])
+    return np.concatenate(blocks) if blocks else np.zeros((0, model.nv))
+
+
+def constraint_bias(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    constraints: Sequence[Constraint],
+) -> FloatArray:
+    """dJ/dt v: relative acceleration that velocities alone give, shape (m,)."""
+    parts = [np.zeros(0)]
+    for constraint in constraints:
+        first, second = _points(model, ws, q, constraint)
+        bias = _point_bias(model, ws, q, v, *first) - _point_bias(model, ws, q, v, *second)
+        parts.append(bias if constraint.welded else bias[:3])
+    return np.concatenate(parts)
+
+
+def constraint_error(
+    model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]
+) -> FloatArray:
+    """How far apart the points are at `q`, shape (constraints, 3), [m], in the root's frame."""
+    errors = np.zeros((len(constraints), 3))
+    poses = _poses(model, ws, q)
+    for error, constraint in zip(errors, constraints, strict=True):
+        (link, p), (other, r) = _points(model, ws, q, constraint)
+        X, Y = poses[link_index(model, link)], poses[link_index(model, other)]
+        error[:] = X[:3, :3] @ p + X[:3, 3] - Y[:3, :3] @ r - Y[:3, 3]
+    return errors
+
+
+def constrained_inverse_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    constraints: Sequence[Constraint],
+    driven: Sequence[str] | None = None,
+    external_forces: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Torques of the driven joints, and forces of the constraints, for a motion that keeps these.
+
+    Args:
+        model, ws, q, v, a, external_forces: as of `inverse_dynamics`.
+        constraints: what is held together.
+        driven: the joints that have a drive; all by default.
+
+    Returns:
+        tau, shape (nv,), 0 for joints that are not driven; and the forces on `Constraint.link`,
+        shape (m,), as the rows of `constraint_jacobian`. Both together of least norm.
+
+    Raises:
+        ArgumentError: an unknown joint or link; a motion that the constraints or the drives do not
+            allow.
+    """
+    needed = inverse_dynamics(model, ws, q, v, a, np.zeros(model.nv), external_forces)
+    S = _selection(model, driven)
+    J = constraint_jacobian(model, ws, q, constraints)
+    broken = J @ a + constraint_bias(model, ws, q, v, constraints)
+    scale = 1.0 + np.abs(a).max(initial=0.0) + np.abs(v).max(initial=0.0) ** 2
+    if np.abs(broken).max(initial=0.0) > _TOLERANCE * scale:
+        raise ArgumentError(
+            f"the motion breaks the constraints: J a + dJ/dt v is {broken}; it must be 0"
+        )
+    A = np.column_stack([S.T, J.T])
+    x = np.asarray(np.linalg.lstsq(A, needed, rcond=1e-12)[0], dtype=np.float64)
+    left = np.abs(A @ x - needed).max(initial=0.0)
+    if left > _TOLERANCE * (1.0 + np.abs(needed).max(initial=0.0)):
+        raise ArgumentError(
+            f"the driven joints and the constraints cannot give this motion, {left:.3g} Nm or N "
+            "are missing; is a joint without a drive?"
+        )
+    count = len(S)
+    return S.T @ x[:count], x[count:]
+
+
+def constrained_forward_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    constraints: Sequence[Constraint],
+    external_forces: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Accelerations that the torques `tau` give, and forces of the constraints.
+
+    Args:
+        model, ws, q, v, tau, external_forces: as of `forward_dynamics`; v must keep the
+            constraints.
+        constraints: what is held together.
+
+    Returns:
+        a, shape (nv,); and the forces on `Constraint.link`, shape (m,), of least norm.
+    """
+    n = model.nv
+    bias = inverse_dynamics(model, ws, q, v, np.zeros(n), np.zeros(n), external_forces)
+    M = crba(model, ws, q, np.zeros((n, n)))
+    J = constraint_jacobian(model, ws, q, constraints)
+    gamma = constraint_bias(model, ws, q, v, constraints)
+    free: FloatArray = np.linalg.solve(M, tau - bias).astype(np.float64)
+    M_inverse_JT = np.linalg.solve(M, J.T)
+    f = np.linalg.lstsq(J @ M_inverse_JT, -(J @ free + gamma), rcond=1e-10)[0]
+    f = np.asarray(f, dtype=np.float64)
+    a: FloatArray = free + np.asarray(M_inverse_JT @ f, dtype=np.float64)
+    return a, f
+
+
+def _points(
+    model: RobotModel, ws: Workspace, q: FloatArray, constraint: Constraint
+) -> tuple[tuple[str, FloatArray], tuple[str, FloatArray]]:
+    """The two links, and the points held together in their frames."""
+    other = constraint.other or model.root_link
+    point = np.asarray(constraint.point, dtype=np.float64)
+    if constraint.other_point is not None:
+        return (constraint.link, point), (other, np.asarray(constraint.other_point, np.float64))
+    poses = _poses(model, ws, q)
+    X, Y = poses[link_index(model, constraint.link)], poses[link_index(model, other)]
+    place = X[:3, :3] @ point + X[:3, 3]
+    return (constraint.link, point), (other, Y[:3, :3].T @ (place - Y[:3, 3]))
+
+
+def _poses(model: RobotModel, ws: Workspace, q: FloatArray) -> FloatArray:
+    return forward_kinematics(model, ws, q, np.zeros((len(model.link_names), 4, 4)))
+
+
+def _lever(model: RobotModel, ws: Workspace, q: FloatArray, link: str, p: FloatArray) -> FloatArray:
+    """From the link frame's origin to the point, in the root's frame."""
+    return _poses(model, ws, q)[link_index(model, link), :3, :3] @ p
+
+
+def _point_jacobian(
+    model: RobotModel, ws: Workspace, q: FloatArray, link: str, p: FloatArray
+) -> FloatArray:
+    J = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
+    J[:3] -= skew(_lever(model, ws, q, link, p)) @ J[3:]
+    return J
+
+
+def _point_bias(
+    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, link: str, p: FloatArray
+) -> FloatArray:
+    bias = link_acceleration(model, ws, q, v, np.zeros(model.nv), link, np.zeros(6))
+    w = jacobian(model, ws, q, link, np.zeros((6, model.nv)))[3:] @ v
+    r = _lever(model, ws, q, link, p)
+    bias[:3] += np.cross(bias[3:], r) + np.cross(w, np.cross(w, r))
+    return bias
+
+
+def _selection(model: RobotModel, driven: Sequence[str] | None) -> FloatArray:
+    """S: a row of one 1 for each velocity of the driven joints."""
+    rows = []
+    for name in model.joint_names if driven is None else driven:
+        if name not in model.v_slices:
+            raise ArgumentError(
+                f"driven joint {name!r} is not one of {', '.join(model.joint_names)}"
+            )
+        rows.append(np.eye(model.nv)[model.v_slices[name]])
+    return np.concatenate(rows) if rows else np.zeros((0, model.nv))

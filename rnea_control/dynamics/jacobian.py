@@ -1,0 +1,219 @@
+r"""Velocity and acceleration of a link from those of the joints.
+
+.. math::
+
+    \begin{pmatrix} v_{WL} \\ \omega_{WL} \end{pmatrix} = J(q)\, \dot q, \qquad
+    \begin{pmatrix} a_{WL} \\ \dot\omega_{WL} \end{pmatrix} = J \ddot q + \dot J \dot q
+
+of the origin of link frame L, expressed in the root link's frame W. The column of a joint with axis
+z at point p is (z x (p_L - p); z) if it turns, (z; 0) if it slides.
+"""
+
+from __future__ import annotations
+
+from rnea_control.dynamics import workspace as ws_layout
+from rnea_control.dynamics.arguments import explained
+from rnea_control.dynamics.forward_kinematics import body_pose, link_pose, pose_pass
+from rnea_control.dynamics.kernel import kernel
+from rnea_control.dynamics.rnea import fits, fits_position, outward_pass
+from rnea_control.dynamics.vector3 import (
+    FloatArray,
+    add,
+    cross,
+    rotate,
+    rotate_back,
+    scale,
+    subtract,
+    vector_at,
+    z_axis,
+)
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.exceptions import ArgumentError
+from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
+
+
+@explained(q=("nq",), J=(6, "nv"))
+def jacobian(
+    model: RobotModel, ws: Workspace, q: FloatArray, link: str, J: FloatArray
+) -> FloatArray:
+    """The Jacobian of a link: its velocity is J v. Performs no allocation.
+
+    Torques J^T F hold a force F = (force; moment) that the link exerts on the world.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: joint positions, shape (nq,), [rad] or [m].
+        link: any link of the robot.
+        J: output, shape (6, nv): linear velocity of the link frame's origin, then angular velocity,
+            both expressed in the root link's frame; overwritten and returned.
+
+    Raises:
+        ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
+            above.
+    """
+    arrays = (model._bodies, model._links, ws._memory, ws._spatial)
+    return _jacobian(*arrays, link_index(model, link), q, J) and J
+
+
+@explained(q=("nq",), v=("nv",), a=("nv",), acceleration=(6,))
+def link_acceleration(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    link: str,
+    acceleration: FloatArray,
+) -> FloatArray:
+    """Acceleration of a link, J a + dJ/dt v; without `a` what velocities alone give. Performs no
+    allocation.
+
+    Args:
+        model, ws, q, link: as of `jacobian`.
+        v, a: joint velocities and accelerations, shape (nv,).
+        acceleration: output, shape (6,): of the link frame's origin [m/s^2], without gravity, then
+            angular [rad/s^2], both expressed in the root link's frame; overwritten and returned.
+
+    Raises:
+        ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
+            above.
+    """
+    arrays = (model._bodies, model._links, ws._memory, ws._spatial)
+    index = link_index(model, link)
+    return _link_acceleration(*arrays, index, q, v, a, acceleration) and acceleration
+
+
+@explained(q=("nq",), world_force=(6,), link_force=(6,))
+def world_to_link_force(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    link: str,
+    world_force: FloatArray,
+    link_force: FloatArray,
+) -> FloatArray:
+    """A force given in the world, as `external_forces` of `rnea` want it. Performs no allocation.
+
+    Args:
+        model, ws, q, link: as of `jacobian`.
+        world_force: force [N], then moment about the world's origin [Nm], both expressed in the
+            root link's frame W, shape (6,). A force f at point p has the moment p x f.
+        link_force: output, shape (6,): force, then moment about the link frame's origin, both
+            expressed in the link's URDF frame; overwritten and returned.
+
+    Raises:
+        ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
+            above.
+    """
+    arrays = (model._bodies, model._links, ws._memory, ws._spatial)
+    index = link_index(model, link)
+    return _world_to_link_force(*arrays, index, q, world_force, link_force) and link_force
+
+
+def link_index(model: RobotModel, link: str) -> int:
+    """The row of a link in `model.link_names`.
+
+    Raises:
+        ArgumentError: an unknown link.
+    """
+    if link not in model.link_names:
+        raise ArgumentError(f"{model.name!r} has no link {link!r}; {', '.join(model.link_names)}")
+    return model.link_names.index(link)
+
+
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[:,::1])")
+def _jacobian(
+    bodies: FloatArray,
+    links: FloatArray,
+    memory: FloatArray,
+    spatial: FloatArray,
+    link: int,
+    q: FloatArray,
+    J: FloatArray,
+) -> bool:
+    if (
+        not fits_position(bodies, memory, q)
+        or J.shape[0] != 6
+        or J.shape[1] != int(bodies[0, layout.V])
+    ):
+        return False
+    pose_pass(bodies, memory, spatial, q)
+    _, p_L = link_pose(links, spatial, link)
+    for row in range(6):
+        for column in range(J.shape[1]):
+            J[row, column] = 0.0
+    i = int(links[link, layout.LINK_BODY])
+    while i != 0:
+        R, p = body_pose(spatial, i)
+        z, ratio = z_axis(R), bodies[i, layout.RATIO]
+        lever = cross(z, subtract(p_L, p))
+        linear = add(scale(bodies[i, layout.ANGULAR], lever), scale(bodies[i, layout.LINEAR], z))
+        column = int(bodies[i, layout.V])
+        for k in range(3):
+            J[k, column] += ratio * linear[k]
+            J[3 + k, column] += ratio * bodies[i, layout.ANGULAR] * z[k]
+        i = int(bodies[i, layout.PARENT])
+    return True
+
+
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1], f8[::1])")
+def _link_acceleration(
+    bodies: FloatArray,
+    links: FloatArray,
+    memory: FloatArray,
+    spatial: FloatArray,
+    link: int,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    acceleration: FloatArray,
+) -> bool:
+    if not fits(bodies, memory, q, v, a) or acceleration.shape[0] != 6:
+        return False
+    outward_pass(bodies, memory, q, v, a)
+    pose_pass(bodies, memory, spatial, q)
+    i = int(links[link, layout.LINK_BODY])
+    R, _ = body_pose(spatial, i)
+    p = vector_at(links, link, layout.LINK_TRANSLATION)
+    w = vector_at(memory, i, ws_layout.ANGULAR_VELOCITY)
+    dw = vector_at(memory, i, ws_layout.ANGULAR_ACCELERATION)
+    acc = vector_at(memory, i, ws_layout.ACCELERATION)
+    acc = add(acc, add(cross(dw, p), cross(w, cross(w, p))))
+    # the root's upward acceleration is in it for gravity's sake
+    acc = subtract(rotate(R, acc), vector_at(bodies, 0, layout.BASE_ACCELERATION))
+    dw = rotate(R, dw)
+    for k in range(3):
+        acceleration[k] = acc[k]
+        acceleration[3 + k] = dw[k]
+    return True
+
+
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1])")
+def _world_to_link_force(
+    bodies: FloatArray,
+    links: FloatArray,
+    memory: FloatArray,
+    spatial: FloatArray,
+    link: int,
+    q: FloatArray,
+    world_force: FloatArray,
+    link_force: FloatArray,
+) -> bool:
+    if (
+        not fits_position(bodies, memory, q)
+        or world_force.shape[0] != 6
+        or link_force.shape[0] != 6
+    ):
+        return False
+    pose_pass(bodies, memory, spatial, q)
+    R, p = link_pose(links, spatial, link)
+    f_W = (world_force[0], world_force[1], world_force[2])
+    n_W = (world_force[3], world_force[4], world_force[5])
+    f = rotate_back(R, f_W)
+    n = rotate_back(R, subtract(n_W, cross(p, f_W)))
+    for k in range(3):
+        link_force[k] = f[k]
+        link_force[3 + k] = n[k]
+    return True
