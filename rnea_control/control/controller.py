@@ -62,7 +62,8 @@ class Controller:
 
     @property
     def settings(self) -> ControllerSettings:
-        """The tuning; a new one takes effect in the next step."""
+        """The tuning; a new one takes effect in the next step, with the model's friction as it is
+        when it is set."""
         return self._settings
 
     @settings.setter
@@ -73,6 +74,8 @@ class Controller:
         rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
         rows[layout.EFFORT_LIMIT] = settings.effort_limit_scale * self.model.effort_limit
         rows[layout.CONTINUOUS] = self._continuous
+        if settings.friction_compensation:
+            rows[layout.DRIVES : layout.DRIVES + 3] = self.model._drives
         rows[layout.LAW] = settings.control_law
         rows[layout.HARDWARE_ADDS_GRAVITY] = settings.hardware_compensates_gravity
         self._settings_array = rows  # all at once, whatever thread steps meanwhile

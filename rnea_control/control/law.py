@@ -10,7 +10,9 @@ gravity_compensation  tau = RNEA(q, 0, 0) - Kd v     for guiding by hand; Kd in 
 pd                    tau = u                        no model, as joint_trajectory_controller
 ====================  =============================  =======================================
 
-[Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]
+[Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10] On request the first three add the friction of
+the drives (dynamics/friction.py): at the desired velocity, for measured ones would feed their own
+noise back, and at the measured one where there is no other.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
+from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.gravity import gravity_outward_pass
 from rnea_control.dynamics.kernel import inlined
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
@@ -40,8 +43,9 @@ _PD = int(ControlLaw.pd)
 
 # Rows of the settings array, one column a joint; of the last two, entry 0 is that of the arm.
 P_GAIN, I_GAIN, D_GAIN, I_CLAMP_MAX, I_CLAMP_MIN, EFFORT_LIMIT, CONTINUOUS = range(7)
-LAW, HARDWARE_ADDS_GRAVITY = range(7, 9)
-SETTINGS_ROWS = 9
+DRIVES = 7  # three rows: what `friction_torque` takes
+LAW, HARDWARE_ADDS_GRAVITY = range(10, 12)
+SETTINGS_ROWS = 12
 
 # Rows of the state array, one column a joint; of the last two, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION = range(3)
@@ -109,11 +113,14 @@ def control_torque(
         )
         inward_pass(bodies, memory, torque)
         add_armature(bodies, state[MODEL_ACCELERATION], torque)
+    drives = settings[DRIVES : DRIVES + 3]
     for j in range(q.shape[0]):
         if law in (_FEEDFORWARD_PD, _PD):
             torque[j] += state[FEEDBACK, j]
+        if law in (_FEEDFORWARD_PD, _COMPUTED_TORQUE):
+            torque[j] += friction_torque(drives, state[DESIRED_VELOCITY], j)
         elif law == _GRAVITY_COMPENSATION:
-            torque[j] -= settings[D_GAIN, j] * v[j]
+            torque[j] += friction_torque(drives, v, j) - settings[D_GAIN, j] * v[j]
     if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD:
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state[MODEL_ACCELERATION])

@@ -45,12 +45,14 @@ class ControllerSettings:
             at most 1.
         hardware_compensates_gravity: the hardware adds g(q) by itself, as the firmware of UR and
             Franka arms does; then it is taken off the commanded torque.
+        friction_compensation: the model's friction and offset are added to the torque.
     """
 
     gains: Gains
     control_law: ControlLaw = ControlLaw.computed_torque
     effort_limit_scale: float = 1.0
     hardware_compensates_gravity: bool = False
+    friction_compensation: bool = False
 
     def check(self, joint_names: tuple[str, ...]) -> None:
         """Refuses settings that do not fit these joints.

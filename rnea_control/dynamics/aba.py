@@ -19,8 +19,10 @@ Gravity is included: the root accelerates with -g. The rotor of the drive adds t
 
 from __future__ import annotations
 
+from typing import Any
+
 from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.arguments import explained
+from rnea_control.dynamics.arguments import argument_error
 from rnea_control.dynamics.articulated import (
     add_articulated,
     articulated_at,
@@ -58,7 +60,6 @@ from rnea_control.model import bodies as layout
 _LINEAR, _ANGULAR = 0, 3  # of six numbers
 
 
-@explained(q=("nq",), v=("nv",), tau=("nv",), a=("nv",), external_forces=("links", 6))
 def aba(
     model: RobotModel,
     ws: Workspace,
@@ -87,14 +88,18 @@ def aba(
         ArgumentError: an array that is not C-contiguous float64 of the size given above; a model
             with mimic joints, which are no tree: use `forward_dynamics`.
     """
-    forces = ws._no_forces if external_forces is None else external_forces
-    if model.mimic_joints:
-        raise ArgumentError(
-            f"aba cannot do with joints that mimic others ({', '.join(model.mimic_joints)}); use "
-            "forward_dynamics"
-        )
-    arrays = (model._bodies, model._links, ws._memory, ws._spatial)
-    return _aba(*arrays, q, v, tau, forces, a) and a
+    try:
+        forces = ws._no_forces if external_forces is None else external_forces
+        if model.mimic_joints:
+            raise ArgumentError(
+                f"aba cannot do with joints that mimic others ({', '.join(model.mimic_joints)}); "
+                "use forward_dynamics"
+            )
+        if _aba(model._bodies, model._links, ws._memory, ws._spatial, q, v, tau, forces, a):
+            return a
+    except (TypeError, AttributeError) as error:
+        raise _explain(model, ws, q, v, tau, a, external_forces) from error
+    raise _explain(model, ws, q, v, tau, a, external_forces)
 
 
 @inlined
@@ -212,3 +217,19 @@ def _aba(
     articulated_pass(bodies, memory, spatial, tau)
     acceleration_pass(bodies, memory, spatial, a)
     return True
+
+
+def _explain(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    a: FloatArray,
+    external_forces: FloatArray | None,
+) -> Exception:
+    n = ("nv",)
+    arrays: dict[str, Any] = {"q": (q, ("nq",)), "v": (v, n), "tau": (tau, n), "a": (a, n)}
+    if external_forces is not None:
+        arrays["external_forces"] = (external_forces, ("links", 6))
+    return argument_error(model, ws, **arrays)

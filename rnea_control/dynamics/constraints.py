@@ -169,8 +169,8 @@ def constrained_forward_dynamics(
     gamma = constraint_bias(model, ws, q, v, constraints)
     free: FloatArray = np.linalg.solve(M, tau - bias).astype(np.float64)
     M_inverse_JT = np.linalg.solve(M, J.T)
-    f = np.linalg.lstsq(J @ M_inverse_JT, -(J @ free + gamma), rcond=1e-10)[0]
-    f = np.asarray(f, dtype=np.float64)
+    solution = np.linalg.lstsq(J @ M_inverse_JT, -(J @ free + gamma), rcond=1e-10)[0]
+    f: FloatArray = np.asarray(solution, dtype=np.float64)
     a: FloatArray = free + np.asarray(M_inverse_JT @ f, dtype=np.float64)
     return a, f
 

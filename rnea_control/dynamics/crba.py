@@ -13,7 +13,7 @@ change of frame from a body to its parent [Walker, Orin 1982; Featherstone 2008,
 from __future__ import annotations
 
 from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.arguments import explained
+from rnea_control.dynamics.arguments import argument_error
 from rnea_control.dynamics.composite import add_composite_to_parent, composites_start
 from rnea_control.dynamics.kernel import inlined, kernel
 from rnea_control.dynamics.rnea import fits_position
@@ -33,7 +33,6 @@ from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
 
-@explained(q=("nq",), M=("nv", "nv"))
 def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> FloatArray:
     """The joint-space mass matrix M(q), armature included. Performs no allocation.
 
@@ -48,7 +47,12 @@ def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> Floa
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _crba(model._bodies, ws._memory, ws._spatial, ws._identity, q, M) and M
+    try:
+        if _crba(model._bodies, ws._memory, ws._spatial, q, M):
+            return M
+    except (TypeError, AttributeError) as error:
+        raise _explain(model, ws, q, M) from error
+    raise _explain(model, ws, q, M)
 
 
 @inlined
@@ -56,11 +60,11 @@ def mass_matrix(
     bodies: FloatArray,
     memory: FloatArray,
     spatial: FloatArray,
-    place: IntArray,
+    place: IntArray | None,
     q: FloatArray,
     M: FloatArray,
 ) -> None:
-    """Fills M; velocity k stands in row and column `place[k]`."""
+    """Fills M; velocity k stands in row and column `place[k]`, or k if there is no `place`."""
     placement_pass(bodies, memory, q)
     composites_start(bodies, spatial)
     for r in range(M.shape[0]):
@@ -68,7 +72,9 @@ def mass_matrix(
             M[r, c] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
         f, n = axis_momentum(bodies, spatial, i)
-        row, ratio = place[int(bodies[i, layout.V])], bodies[i, layout.RATIO]
+        row, ratio = int(bodies[i, layout.V]), bodies[i, layout.RATIO]
+        if place is not None:
+            row = place[row]
         M[row, row] += ratio * ratio * (along_axis(bodies, i, f, n) + bodies[i, layout.ARMATURE])
         j = i
         while bodies[j, layout.PARENT] != 0.0:
@@ -76,7 +82,9 @@ def mass_matrix(
             f = rotate(R, f)
             n = add(rotate(R, n), cross(vector_at(memory, j, ws_layout.TRANSLATION), f))
             j = int(bodies[j, layout.PARENT])
-            column = place[int(bodies[j, layout.V])]
+            column = int(bodies[j, layout.V])
+            if place is not None:
+                column = place[column]
             entry = ratio * bodies[j, layout.RATIO] * along_axis(bodies, j, f, n)
             M[row, column] += entry
             M[column, row] += entry
@@ -106,17 +114,20 @@ def along_axis(bodies: FloatArray, i: int, f: Vector3, n: Vector3) -> float:
     return bodies[i, layout.ANGULAR] * n[2] + bodies[i, layout.LINEAR] * f[2]
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,::1])")
 def _crba(
     bodies: FloatArray,
     memory: FloatArray,
     spatial: FloatArray,
-    place: IntArray,
     q: FloatArray,
     M: FloatArray,
 ) -> bool:
     nv = int(bodies[0, layout.V])
     if not fits_position(bodies, memory, q) or M.shape[0] != nv or M.shape[1] != nv:
         return False
-    mass_matrix(bodies, memory, spatial, place, q, M)
+    mass_matrix(bodies, memory, spatial, None, q, M)
     return True
+
+
+def _explain(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> Exception:
+    return argument_error(model, ws, q=(q, ("nq",)), M=(M, ("nv", "nv")))

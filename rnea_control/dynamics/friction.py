@@ -43,7 +43,10 @@ def friction(model: RobotModel, ws: Workspace, v: FloatArray, tau: FloatArray) -
 @inlined
 def friction_torque(drives: FloatArray, v: FloatArray, j: int) -> float:
     """That of velocity j; rows of `drives`: damping, friction, offset."""
-    return drives[0, j] * v[j] + drives[1, j] * math.tanh(v[j] / STICKING_VELOCITY) + drives[2, j]
+    torque = drives[0, j] * v[j] + drives[2, j]
+    if drives[1, j] != 0.0:
+        torque += drives[1, j] * math.tanh(v[j] / STICKING_VELOCITY)
+    return torque
 
 
 @kernel("b1(f8[:,::1], f8[::1], f8[::1])")

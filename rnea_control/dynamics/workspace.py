@@ -66,7 +66,6 @@ class Workspace:
         self._torque = np.zeros(model.nv)
         self._matrix = np.zeros((model.nv, model.nv))
         self._order, self._ancestor = _elimination_order(model)
-        self._identity = np.arange(model.nv)
 
 
 def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:

@@ -50,6 +50,7 @@ class RobotModel:
         lower, upper: position limits, shape (nq,), [rad] or [m]; infinite where there are none.
         velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite where there is none.
         effort_limit: shape (nv,), [Nm] or [N]; infinite where there is none.
+        urdf_damping, urdf_friction: of the URDF's <dynamics>, shape (nv,).
         warnings: what is legal in the URDF but suspicious, one sentence each.
     """
 
@@ -109,8 +110,9 @@ class RobotModel:
         self._bodies = merged.array
         self._links = merged.links
         self._drives = np.zeros((len(DRIVES), self.nv))
-        self.damping = [joint.damping for joint in velocities]
-        self.friction = [joint.friction for joint in velocities]
+        self.urdf_damping = _frozen([joint.damping for joint in velocities])
+        self.urdf_friction = _frozen([joint.friction for joint in velocities])
+        self.damping, self.friction = self.urdf_damping, self.urdf_friction
         moved = (*self.child_links, *(joint.child for joint in selection.followers))
         self._joint_links = np.array(
             [self.link_names.index(link) for link in (self.root_link, *moved)]

@@ -22,6 +22,7 @@ from rnea_control.node.parameters import (
     PARAMETERS,
     controller_settings,
     real_time_settings,
+    tune_model,
 )
 from rnea_control.node.real_time import RealTime
 from rnea_control.node.rehearsal import rehearse
@@ -152,6 +153,7 @@ class ControllerNode(LifecycleNode):
             raise ParameterError("parameter 'joints' is empty; it must name the joints to control")
         parameters.add_joints(joints)
         model = self._load_model(joints)
+        tune_model(parameters, model)
         settings = controller_settings(parameters, joints)
         wanted = real_time_settings(parameters)
         command = EffortCommand(
@@ -239,8 +241,8 @@ class ControllerNode(LifecycleNode):
         controller = self.loop.controller
         try:
             joints = controller.model.joint_names
+            tune_model(self.parameters, controller.model)
             controller.settings = controller_settings(self.parameters, joints)
-            controller.model.gravity = self.parameters["gravity"]
         except RneaControlError as error:
             self.get_logger().error(f"the tuning stays as it was: {error}")
 

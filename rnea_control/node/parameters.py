@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rnea_control.control import ControlLaw, ControllerSettings, Gains
+from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.model import RobotModel
 from rnea_control.node.real_time import RealTimeSettings
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_table import Parameter, markdown
@@ -99,6 +101,82 @@ PARAMETERS = (
         bool,
         False,
         "the hardware adds gravity torques itself (UR and Franka firmware does): leave them out",
+    ),
+    Parameter(
+        "friction_compensation",
+        bool,
+        False,
+        "add the friction of the drives to the torques; overestimated friction drives by itself",
+        live=True,
+    ),
+    Parameter(
+        "friction.<joint>.damping",
+        float,
+        -1.0,
+        "viscous friction; -1 for the URDF's <dynamics damping>",
+        "Nm s/rad or N s/m",
+        at_least=-1.0,
+        live=True,
+    ),
+    Parameter(
+        "friction.<joint>.coulomb",
+        float,
+        -1.0,
+        "Coulomb friction; -1 for the URDF's <dynamics friction>",
+        "Nm or N",
+        at_least=-1.0,
+        live=True,
+    ),
+    Parameter(
+        "friction.<joint>.offset",
+        float,
+        0.0,
+        "torque that the drive needs for nothing",
+        "Nm or N",
+        live=True,
+    ),
+    Parameter(
+        "armature.<joint>",
+        float,
+        0.0,
+        "inertia of the drive's rotor times the gear ratio squared",
+        "kg m^2 or kg",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "payload.link",
+        str,
+        "",
+        "the link that carries the payload; if empty, the one that the last of `joints` moves",
+    ),
+    Parameter(
+        "payload.mass",
+        float,
+        0.0,
+        "mass of what the arm carries; set it together with the centre of mass, while it rests",
+        "kg",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "payload.center_of_mass",
+        list[float],
+        [0.0, 0.0, 0.0],
+        "of the payload, in the link's frame",
+        "m",
+        length=3,
+        live=True,
+    ),
+    Parameter(
+        "payload.inertia",
+        list[float],
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        "of the payload about its centre of mass: xx, xy, xz, yy, yz, zz, in axes parallel to the "
+        "link's",
+        "kg m^2",
+        length=6,
+        live=True,
     ),
     Parameter(
         "command_topic",
@@ -196,7 +274,35 @@ def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> Co
         ControlLaw[parameters["control_law"]],
         parameters["effort_limit_scale"],
         parameters["hardware_compensates_gravity"],
+        parameters["friction_compensation"],
     )
+
+
+def tune_model(parameters: NodeParameters, model: RobotModel) -> None:
+    """Brings gravity, payload, friction and armature from the node's parameters into the model.
+
+    Raises:
+        ParameterError: a value that is not allowed.
+        RobotModelError: a payload that no body could be, or on a link that is not there.
+    """
+    xx, xy, xz, yy, yz, zz = parameters["payload.inertia"]
+    model.set_payload(
+        parameters["payload.link"] or model.child_links[-1],
+        parameters["payload.mass"],
+        parameters["payload.center_of_mass"],
+        np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
+    )
+    model.gravity = parameters["gravity"]
+    names = model.joint_names
+    model.armature = [parameters[f"armature.{name}"] for name in names]
+    model.torque_offset = [parameters[f"friction.{name}.offset"] for name in names]
+    for attribute, key in (("damping", "damping"), ("friction", "coulomb")):
+        values = [parameters[f"friction.{name}.{key}"] for name in names]
+        setattr(model, attribute, _or_of_urdf(values, getattr(model, f"urdf_{attribute}")))
+
+
+def _or_of_urdf(values: list[float], of_urdf: FloatArray) -> list[float]:
+    return [own if own >= 0.0 else given for own, given in zip(values, of_urdf, strict=True)]
 
 
 def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:

@@ -9,9 +9,9 @@ import pytest
 from robots import joint, link, robot, two_link_arm
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
-from rnea_control.dynamics import Workspace, gravity, rnea
+from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
-from rnea_control.model import RobotModel
+from rnea_control.model import Joint, RobotModel
 
 MODEL = RobotModel.from_urdf_string(two_link_arm())
 Q, V = np.array([0.3, -0.5]), np.array([0.7, 0.2])
@@ -74,6 +74,32 @@ def test_gravity_is_left_to_hardware_that_compensates_it(law: ControlLaw) -> Non
     difference = torque_of(plain, 0.1, Q, V) - torque_of(relieved, 0.1, Q, V)
     expected = ZERO if law == ControlLaw.pd else gravity(MODEL, Workspace(MODEL), Q, np.zeros(2))
     np.testing.assert_allclose(difference, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("law", ControlLaw)
+def test_friction_is_compensated_on_request(law: ControlLaw) -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    model.damping, model.friction, model.torque_offset = [0.5, 0.2], [1.0, 0.7], [0.1, -0.3]
+    plain, helped = (
+        controller(law, model=model, friction_compensation=helps) for helps in (False, True)
+    )
+    for c in (plain, helped):
+        c.hold(0.0, Q)
+        if law != ControlLaw.gravity_compensation:
+            c.follow(0.0, [Waypoint(2.0, Q + 0.2, ZERO, ZERO)], 0.0)
+    difference = torque_of(helped, 0.9, Q, V) - torque_of(plain, 0.9, Q, V)
+    rate = V if law == ControlLaw.gravity_compensation else helped.desired[1]
+    expected = friction(model, Workspace(model), rate.copy(), np.zeros(2))
+    if law == ControlLaw.pd:
+        expected[:] = 0.0
+    np.testing.assert_allclose(difference, expected, atol=1e-12)
+
+
+def test_joint_of_several_freedoms_cannot_be_controlled() -> None:
+    joints = [Joint("ball", "spherical", "base", "arm")]
+    model = RobotModel.from_joints("toy", joints, {"arm": np.eye(4)})
+    with pytest.raises(ControllerError, match=r"ball \(spherical\) cannot be controlled"):
+        Controller(model, ControllerSettings(Gains.uniform(3, 1.0, 1.0)))
 
 
 def test_at_rest_in_the_held_position_the_torque_is_gravity() -> None:

@@ -496,6 +496,15 @@ WRONG_PARAMETERS = {
     "scale too large": ({"effort_limit_scale": 1.5}, "'effort_limit_scale' is 1.5; .* at most 1"),
     "scale zero": ({"effort_limit_scale": 0.0}, "'effort_limit_scale' is 0.0; .* above 0"),
     "gravity of two": ({"gravity": [0.0, 1.0]}, "'gravity' .* 3 numbers"),
+    "payload on nothing": ({"payload.link": "tray"}, "payload's link is 'tray'; .* has base"),
+    "payload of no body": (
+        {"payload.mass": 1.0, "payload.inertia": [1.0, 0.0, 0.0, 1.0, 0.0, 9.0]},
+        "payload's inertia .* belongs to no real body",
+    ),
+    "negative friction": (
+        {"friction.elbow.coulomb": -2.0},
+        "'friction.elbow.coulomb' is -2.0; .* at least -1",
+    ),
     "timeout": ({"joint_state_timeout": 0.0}, "'joint_state_timeout' is 0.0"),
     "reliability": ({"command_reliability": "maybe"}, "'command_reliability' is 'maybe'"),
     "not a URDF": ({"robot_description": "hello"}, "robot_description: this is not well-formed"),
@@ -553,6 +562,20 @@ def test_parameters_while_active(bench: Bench) -> None:
     np.testing.assert_allclose(bench.answer(off), stiff, rtol=1e-12)
     assert "cannot change now; clean the node up" in set_parameter("control_law", "pd")
     assert "'gravity'" in set_parameter("gravity", [0.0])
+    payload = [
+        Parameter("payload.mass", value=1.5),
+        Parameter("payload.center_of_mass", value=[0.1, 0.0, 0.05]),
+    ]
+    assert bench.node.set_parameters_atomically(payload).successful
+    loaded = RobotModel.from_urdf_string(two_link_arm())
+    loaded.set_payload("lower", 1.5, [0.1, 0.0, 0.05])
+    expected = gravity(loaded, Workspace(loaded), Q, np.zeros(2))
+    np.testing.assert_allclose(bench.answer(Q), expected, rtol=1e-9)
+    set_parameter("payload.inertia", [1.0, 0.0, 0.0, 1.0, 0.0, 9.0])  # an error in the log
+    np.testing.assert_allclose(bench.answer(Q), expected, rtol=1e-9)
+    assert set_parameter("payload.inertia", [0.0] * 6) == ""
+    assert set_parameter("payload.mass", 0.0) == ""
+    np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
     assert set_parameter("gravity", [0.0, 0.0, 0.0]) == ""
     np.testing.assert_allclose(bench.answer(Q), 0.0, atol=1e-12)
     assert set_parameter("effort_limit_scale", 0.01) == ""
