@@ -18,6 +18,7 @@ from rnea_control.dynamics.inverse_dynamics import inverse_dynamics
 from rnea_control.dynamics.jacobian import jacobian, link_acceleration, world_to_link_force
 from rnea_control.dynamics.joint_wrenches import joint_wrenches
 from rnea_control.dynamics.nonlinear_effects import nonlinear_effects
+from rnea_control.dynamics.regressor import inertial_parameters, parameter_names, regressor
 from rnea_control.dynamics.rnea import rnea
 from rnea_control.dynamics.static_torque import static_torque
 from rnea_control.dynamics.workspace import Workspace
@@ -33,6 +34,7 @@ __all__ = [
     "forward_kinematics",
     "friction",
     "gravity",
+    "inertial_parameters",
     "integrate",
     "inverse_dynamics",
     "jacobian",
@@ -40,8 +42,10 @@ __all__ = [
     "kinetic_energy",
     "link_acceleration",
     "nonlinear_effects",
+    "parameter_names",
     "passivity_torque",
     "potential_energy",
+    "regressor",
     "rnea",
     "static_torque",
     "world_to_link_force",

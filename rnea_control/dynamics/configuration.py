@@ -75,7 +75,7 @@ def difference(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _difference(model._bodies, model.continuous, q0, q1, step) and step
+    return _difference(model._bodies, model._continuous, q0, q1, step) and step
 
 
 @inlined
@@ -153,7 +153,7 @@ def _integrate(bodies: FloatArray, q: FloatArray, step: FloatArray, result: Floa
     for i in range(1, bodies.shape[0]):
         motion = bodies[i, layout.MOTION]
         at, rate = int(bodies[i, layout.Q]), int(bodies[i, layout.V])
-        if motion == layout.AXIS:  # for a joint that mimics, once more the same
+        if motion == layout.AXIS and bodies[i, layout.LEADS] != 0.0:
             result[at] = q[at] + step[rate]
         elif motion in (layout.BALL, layout.FREE):
             free = motion == layout.FREE
@@ -181,7 +181,7 @@ def _difference(
     for i in range(1, bodies.shape[0]):
         motion = bodies[i, layout.MOTION]
         at, rate = int(bodies[i, layout.Q]), int(bodies[i, layout.V])
-        if motion == layout.AXIS:
+        if motion == layout.AXIS and bodies[i, layout.LEADS] != 0.0:
             step[rate] = q1[at] - q0[at]
             if continuous[at] != 0.0:
                 step[rate] -= 2.0 * math.pi * math.floor(step[rate] / (2.0 * math.pi) + 0.5)

@@ -21,6 +21,7 @@ V           27     index of the velocity in v, a and tau; in row 0 their length
 RATIO       28     position of this row for 1 of q: not 1 for a joint that mimics another
 OFFSET      29     position of this row for 0 of q
 ARMATURE    30     inertia of the drive's rotor as felt at the joint, [kg m^2] or [kg]
+LEADS       31     0 for a joint that mimics another one, 1 for all others
 =================  ===========================================================================
 
 A quaternion cannot be taken apart into three turns about three axes, so a spherical joint (BALL)
@@ -43,8 +44,8 @@ ROTATION = 0
 TRANSLATION = 9
 BASE_ACCELERATION = TRANSLATION  # of row 0
 INERTIA = 12
-PARENT, MOTION, ANGULAR, LINEAR, Q, V, RATIO, OFFSET, ARMATURE = range(22, 31)
-COLUMNS = 31
+PARENT, MOTION, ANGULAR, LINEAR, Q, V, RATIO, OFFSET, ARMATURE, LEADS = range(22, 32)
+COLUMNS = 32
 
 AXIS, HELD, BALL, FREE = range(4)
 
@@ -67,6 +68,7 @@ class Coordinates:
     v: int
     ratio: float = 1.0
     offset: float = 0.0
+    leads: bool = True
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def merge_bodies(
             if freedom.motion in (BALL, FREE):
                 row[Q] = at.q
             row[RATIO], row[OFFSET] = at.ratio, at.offset
-            row[ARMATURE] = joint.armature
+            row[ARMATURE], row[LEADS] = joint.armature, at.leads
             parent_row = len(rows)
             rows.append(row)
             pseudo_inertias.append(np.zeros((4, 4)))

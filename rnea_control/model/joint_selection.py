@@ -72,7 +72,9 @@ def select_joints(
             locked[name] = mimic.multiplier * locked.get(mimic.joint, 0.0) + mimic.offset
             continue
         followers.append(by_name[name])
-        coordinates[name] = Coordinates(leader.q, leader.v, mimic.multiplier, mimic.offset)
+        coordinates[name] = Coordinates(
+            leader.q, leader.v, mimic.multiplier, mimic.offset, leads=False
+        )
     return JointSelection(chosen, tuple(followers), coordinates, locked, nq, nv, tuple(notes))
 
 

@@ -107,6 +107,9 @@ class RobotModel:
         self.effort_limit = _frozen([joint.effort_limit for joint in velocities])
         self._armature = _frozen([joint.armature for joint in velocities])
         # Read by the kernels of dynamics/; their columns stand in model/bodies.py.
+        self._continuous = np.array(
+            [float(joint.type == "continuous") for joint in chosen for _ in range(joint.nq)]
+        )
         self._bodies = merged.array
         self._links = merged.links
         self._drives = np.zeros((len(DRIVES), self.nv))
@@ -314,10 +317,7 @@ class RobotModel:
     @property
     def continuous(self) -> FloatArray:
         """1 for each position that is an angle of a continuous joint, else 0, shape (nq,)."""
-        positions = np.zeros(self.nq)
-        for name, kind in zip(self.joint_names, self.joint_types, strict=True):
-            positions[self.q_slices[name]] = kind == "continuous"
-        return positions
+        return self._continuous.copy()
 
     @property
     def total_mass(self) -> float:

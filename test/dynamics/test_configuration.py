@@ -28,6 +28,8 @@ def test_random_mechanism(seed: int, count: int, size: float) -> None:
     rng = np.random.default_rng(seed)
     ws, q, step = Workspace(model), model.random(rng), size * rng.standard_normal(model.nv)
     reached = integrate(model, ws, q, step, np.zeros(model.nq))
+    in_place = q.copy()
+    np.testing.assert_array_equal(integrate(model, ws, in_place, step, in_place), reached)
     theirs = pin.integrate(peer.model, peer.q(q), peer.v(step))
     np.testing.assert_allclose(peer.q(reached), theirs, atol=1e-12)
     back = difference(model, ws, q, reached, np.zeros(model.nv))
