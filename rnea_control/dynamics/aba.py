@@ -26,12 +26,12 @@ from rnea_control.dynamics.arguments import argument_error
 from rnea_control.dynamics.articulated import (
     add_articulated,
     articulated_at,
-    less_pivot,
     rigid_body,
     seen_from_parent,
     store_articulated,
     times_axis,
     times_motion,
+    yielding,
 )
 from rnea_control.dynamics.crba import along_axis
 from rnea_control.dynamics.joint_motion import joint_rate
@@ -146,21 +146,23 @@ def articulated_pass(
         U_f, U_n = times_axis(A, bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR])
         D = along_axis(bodies, i, U_f, U_n) + bodies[i, layout.ARMATURE]
         u = tau[int(bodies[i, layout.V])] - along_axis(bodies, i, f, n)
-        store_vector(spatial, i, ws_layout.GAIN_FORCE, U_f)
-        store_vector(spatial, i, ws_layout.GAIN_FORCE + 3, U_n)
-        spatial[i, ws_layout.PIVOT] = D
-        spatial[i, ws_layout.TORQUE] = u
+        s = 1.0 / D
+        G_f, G_n = scale(s, U_f), scale(s, U_n)
+        store_vector(spatial, i, ws_layout.GAIN_FORCE, G_f)
+        store_vector(spatial, i, ws_layout.GAIN_FORCE + 3, G_n)
+        spatial[i, ws_layout.TORQUE] = s * u
         parent = int(bodies[i, layout.PARENT])
         if parent == 0:
             continue
-        A = less_pivot(A, U_f, U_n, D)
+        rest, turns = s * bodies[i, layout.ARMATURE], bodies[i, layout.LINEAR] == 0.0
+        A = yielding(A, U_f, U_n, G_f, G_n, rest, turns)
         c_linear = vector_at(spatial, i, ws_layout.BIAS + _LINEAR)
         c_angular = vector_at(spatial, i, ws_layout.BIAS + _ANGULAR)
         c_f, c_n = times_motion(A, c_linear, c_angular)
         R = matrix_at(memory, i, ws_layout.ROTATION)
         p = vector_at(memory, i, ws_layout.TRANSLATION)
-        f = rotate(R, add(f, add(c_f, scale(u / D, U_f))))
-        n = add(rotate(R, add(n, add(c_n, scale(u / D, U_n)))), cross(p, f))
+        f = rotate(R, add(f, add(c_f, scale(u, G_f))))
+        n = add(rotate(R, add(n, add(c_n, scale(u, G_n)))), cross(p, f))
         add_articulated(spatial, parent, ws_layout.ARTICULATED, seen_from_parent(A, R, p))
         add_to_vector(spatial, parent, ws_layout.BIAS_FORCE, f)
         add_to_vector(spatial, parent, ws_layout.BIAS_FORCE + 3, n)
@@ -182,10 +184,9 @@ def acceleration_pass(
         linear = rotate_back(R, subtract(a_P, cross(p, dw_P)))
         linear = add(linear, vector_at(spatial, i, ws_layout.BIAS + _LINEAR))
         angular = add(rotate_back(R, dw_P), vector_at(spatial, i, ws_layout.BIAS + _ANGULAR))
-        U_f = vector_at(spatial, i, ws_layout.GAIN_FORCE)
-        U_n = vector_at(spatial, i, ws_layout.GAIN_FORCE + 3)
-        pushed = dot(U_f, linear) + dot(U_n, angular)
-        acceleration = (spatial[i, ws_layout.TORQUE] - pushed) / spatial[i, ws_layout.PIVOT]
+        G_f = vector_at(spatial, i, ws_layout.GAIN_FORCE)
+        G_n = vector_at(spatial, i, ws_layout.GAIN_FORCE + 3)
+        acceleration = spatial[i, ws_layout.TORQUE] - (dot(G_f, linear) + dot(G_n, angular))
         a[int(bodies[i, layout.V])] = acceleration
         z_linear = linear[2] + bodies[i, layout.LINEAR] * acceleration
         z_angular = angular[2] + bodies[i, layout.ANGULAR] * acceleration

@@ -13,7 +13,7 @@ sec. 7.2], and M', H', J' for R M R^T and so on,
 .. math::
 
     M_P = M', \quad H_P = H' - M' [p]_\times, \quad
-    J_P = J' + [p]_\times H_P - H'^T [p]_\times
+    J_P = J' + [p]_\times G + ([p]_\times G)^T \quad\text{with}\quad G = \frac{H' + H_P}{2}
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from rnea_control.dynamics.vector3 import (
     Symmetric3,
     Vector3,
     add,
-    cross,
-    dot,
-    multiply,
     rotate,
     rotate_back,
+    rotated,
     rotated_symmetric,
+    scale,
+    subtract,
     times_symmetric,
 )
 from rnea_control.model import bodies as layout
@@ -132,39 +132,46 @@ def times_axis(A: Articulated, angular: float, linear: float) -> tuple[Vector3, 
 
 
 @inlined
-def less_pivot(A: Articulated, f: Vector3, n: Vector3, pivot: float) -> Articulated:
-    """A - U U^T / pivot with U = (f; n): what is left once the joint yields."""
+def yielding(
+    A: Articulated, f: Vector3, n: Vector3, g: Vector3, h: Vector3, rest: float, turns: bool
+) -> Articulated:
+    """A - U U^T / D with U = (f; n) and U / D = (g; h): what is left once the joint yields.
+
+    Along the joint's own axis only the armature's share of U is left, `rest`; where the axis is the
+    z of turning, that is put in as it is, for the difference would be mere rounding.
+    """
     M, H, J = A
-    s = 1.0 / pivot
-    a, b, c = s * f[0], s * f[1], s * f[2]
-    d, e, g = s * n[0], s * n[1], s * n[2]
+    z_f, z_n = scale(rest, f), scale(rest, n)
+    if not turns:
+        z_f = subtract((H[2], H[5], H[8]), scale(h[2], f))
+        z_n = subtract((J[2], J[4], J[5]), scale(h[2], n))
     return (
         (
-            M[0] - a * f[0],
-            M[1] - a * f[1],
-            M[2] - a * f[2],
-            M[3] - b * f[1],
-            M[4] - b * f[2],
-            M[5] - c * f[2],
+            M[0] - g[0] * f[0],
+            M[1] - g[0] * f[1],
+            M[2] - g[0] * f[2],
+            M[3] - g[1] * f[1],
+            M[4] - g[1] * f[2],
+            M[5] - g[2] * f[2],
         ),
         (
-            H[0] - a * n[0],
-            H[1] - a * n[1],
-            H[2] - a * n[2],
-            H[3] - b * n[0],
-            H[4] - b * n[1],
-            H[5] - b * n[2],
-            H[6] - c * n[0],
-            H[7] - c * n[1],
-            H[8] - c * n[2],
+            H[0] - g[0] * n[0],
+            H[1] - g[0] * n[1],
+            z_f[0],
+            H[3] - g[1] * n[0],
+            H[4] - g[1] * n[1],
+            z_f[1],
+            H[6] - g[2] * n[0],
+            H[7] - g[2] * n[1],
+            z_f[2],
         ),
         (
-            J[0] - d * n[0],
-            J[1] - d * n[1],
-            J[2] - d * n[2],
-            J[3] - e * n[1],
-            J[4] - e * n[2],
-            J[5] - g * n[2],
+            J[0] - h[0] * n[0],
+            J[1] - h[0] * n[1],
+            z_n[0],
+            J[3] - h[1] * n[1],
+            z_n[1],
+            z_n[2],
         ),
     )
 
@@ -173,48 +180,28 @@ def less_pivot(A: Articulated, f: Vector3, n: Vector3, pivot: float) -> Articula
 def seen_from_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
     """The same, about the parent's origin and in its axes."""
     M = rotated_symmetric(R, A[0])
-    H = multiply(R, multiply_transposed(A[1], R))
+    H = rotated(R, A[1])
     J = rotated_symmetric(R, A[2])
-    # Row i of S [p]x is S_i x p, with S_i row i of S.
-    H0 = cross_row((M[0], M[1], M[2]), p, (H[0], H[1], H[2]))
-    H1 = cross_row((M[1], M[3], M[4]), p, (H[3], H[4], H[5]))
-    H2 = cross_row((M[2], M[4], M[5]), p, (H[6], H[7], H[8]))
-    # Column k of [p]x H_P is p x column k; row i of H'^T [p]x is column i of H' x p.
-    X = cross(p, (H0[0], H1[0], H2[0]))
-    Y = cross(p, (H0[1], H1[1], H2[1]))
-    Z = cross(p, (H0[2], H1[2], H2[2]))
-    x = cross((H[0], H[3], H[6]), p)
-    y = cross((H[1], H[4], H[7]), p)
-    z = cross((H[2], H[5], H[8]), p)
+    # S = M' [p]x / 2: row i of it is row i of M' x p / 2, and its trace is 0.
+    x, y, z = scale(0.5, p)
+    S00, S01, S02 = M[1] * z - M[2] * y, M[2] * x - M[0] * z, M[0] * y - M[1] * x
+    S10, S11, S12 = M[3] * z - M[4] * y, M[4] * x - M[1] * z, M[1] * y - M[3] * x
+    S20, S21, S22 = M[4] * z - M[5] * y, M[5] * x - M[2] * z, -(S00 + S11)
+    G00, G01, G02 = H[0] - S00, H[1] - S01, H[2] - S02
+    G10, G11, G12 = H[3] - S10, H[4] - S11, H[5] - S12
+    G20, G21, G22 = H[6] - S20, H[7] - S21, H[8] - S22
+    xx, yy, zz = p[1] * G20 - p[2] * G10, p[2] * G01 - p[0] * G21, p[0] * G12 - p[1] * G02
     moved = (
-        J[0] + X[0] - x[0],
-        J[1] + Y[0] - x[1],
-        J[2] + Z[0] - x[2],
-        J[3] + Y[1] - y[1],
-        J[4] + Z[1] - y[2],
-        J[5] + Z[2] - z[2],
+        J[0] + xx + xx,
+        J[1] + p[1] * G21 - p[0] * G20 + p[2] * (G00 - G11),
+        J[2] + p[0] * G10 - p[2] * G12 + p[1] * (G22 - G00),
+        J[3] + yy + yy,
+        J[4] + p[2] * G02 - p[1] * G01 + p[0] * (G11 - G22),
+        J[5] + zz + zz,
     )
-    return M, (*H0, *H1, *H2), moved
-
-
-@inlined
-def cross_row(s: Vector3, p: Vector3, h: Vector3) -> Vector3:
-    """h - s x p"""
-    moved = cross(s, p)
-    return (h[0] - moved[0], h[1] - moved[1], h[2] - moved[2])
-
-
-@inlined
-def multiply_transposed(A: Matrix3, B: Matrix3) -> Matrix3:
-    """A B^T"""
-    return (
-        dot((A[0], A[1], A[2]), (B[0], B[1], B[2])),
-        dot((A[0], A[1], A[2]), (B[3], B[4], B[5])),
-        dot((A[0], A[1], A[2]), (B[6], B[7], B[8])),
-        dot((A[3], A[4], A[5]), (B[0], B[1], B[2])),
-        dot((A[3], A[4], A[5]), (B[3], B[4], B[5])),
-        dot((A[3], A[4], A[5]), (B[6], B[7], B[8])),
-        dot((A[6], A[7], A[8]), (B[0], B[1], B[2])),
-        dot((A[6], A[7], A[8]), (B[3], B[4], B[5])),
-        dot((A[6], A[7], A[8]), (B[6], B[7], B[8])),
+    H_P = (
+        *(G00 - S00, G01 - S01, G02 - S02),
+        *(G10 - S10, G11 - S11, G12 - S12),
+        *(G20 - S20, G21 - S21, G22 - S22),
     )
+    return M, H_P, moved

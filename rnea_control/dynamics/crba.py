@@ -22,15 +22,24 @@ from rnea_control.dynamics.vector3 import (
     Vector3,
     add,
     cross,
+    dot,
     matrix_at,
+    multiply,
     rotate,
+    scale,
+    store_matrix,
+    store_vector,
     symmetric_at,
     vector_at,
+    z_axis,
 )
 from rnea_control.dynamics.velocity import placement_pass
 from rnea_control.dynamics.workspace import IntArray, Workspace
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+
+_LEVER = ws_layout.VELOCITY  # from the parent's origin to the body's, in axes of the root
+_AXIS = ws_layout.REFERENCE_VELOCITY  # of the joint, six, in axes of the root
 
 
 def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> FloatArray:
@@ -66,6 +75,7 @@ def mass_matrix(
 ) -> None:
     """Fills M; velocity k stands in row and column `place[k]`, or k if there is no `place`."""
     placement_pass(bodies, memory, q)
+    turn_to_root(bodies, memory, spatial)
     composites_start(bodies, spatial)
     for r in range(M.shape[0]):
         for c in range(M.shape[1]):
@@ -76,20 +86,38 @@ def mass_matrix(
         if place is not None:
             row = place[row]
         M[row, row] += ratio * ratio * (along_axis(bodies, i, f, n) + bodies[i, layout.ARMATURE])
+        if bodies[i, layout.PARENT] == 0.0:
+            continue
+        add_composite_to_parent(bodies, memory, spatial, i)
+        R_WB = matrix_at(spatial, i, ws_layout.POSE_ROTATION)
+        f, n = rotate(R_WB, f), rotate(R_WB, n)
         j = i
         while bodies[j, layout.PARENT] != 0.0:
-            R = matrix_at(memory, j, ws_layout.ROTATION)
-            f = rotate(R, f)
-            n = add(rotate(R, n), cross(vector_at(memory, j, ws_layout.TRANSLATION), f))
+            n = add(n, cross(vector_at(spatial, j, _LEVER), f))
             j = int(bodies[j, layout.PARENT])
             column = int(bodies[j, layout.V])
             if place is not None:
                 column = place[column]
-            entry = ratio * bodies[j, layout.RATIO] * along_axis(bodies, j, f, n)
+            slide, turn = vector_at(spatial, j, _AXIS), vector_at(spatial, j, _AXIS + 3)
+            entry = ratio * bodies[j, layout.RATIO] * (dot(turn, n) + dot(slide, f))
             M[row, column] += entry
             M[column, row] += entry
-        if bodies[i, layout.PARENT] != 0.0:
-            add_composite_to_parent(bodies, memory, spatial, i)
+
+
+@inlined
+def turn_to_root(bodies: FloatArray, memory: FloatArray, spatial: FloatArray) -> None:
+    """Axes of the joints, and the way from each body to its parent, in axes of the root."""
+    for i in range(1, bodies.shape[0]):
+        parent = int(bodies[i, layout.PARENT])
+        R = matrix_at(memory, i, ws_layout.ROTATION)
+        p = vector_at(memory, i, ws_layout.TRANSLATION)
+        if parent != 0:
+            R_WP = matrix_at(spatial, parent, ws_layout.POSE_ROTATION)
+            R, p = multiply(R_WP, R), rotate(R_WP, p)
+        store_matrix(spatial, i, ws_layout.POSE_ROTATION, R)
+        store_vector(spatial, i, _LEVER, p)
+        store_vector(spatial, i, _AXIS, scale(bodies[i, layout.LINEAR], z_axis(R)))
+        store_vector(spatial, i, _AXIS + 3, scale(bodies[i, layout.ANGULAR], z_axis(R)))
 
 
 @inlined

@@ -4,7 +4,8 @@ Numba keeps compiled functions on disk beside the source file of each. It compil
 file changes, but not when a function that it calls, in another file, does. A controller must not
 run old arithmetic, so here the cache is stamped with a digest of all the kernel sources instead.
 
-Kernels are compiled without Numba's memory manager: one that allocates does not compile.
+Kernels are compiled without Numba's memory manager: one that allocates does not compile. With
+NUMBA_DISABLE_JIT=1 in the environment they stay Python functions, slow and open to inspection.
 """
 
 from __future__ import annotations
@@ -21,11 +22,19 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_
 _PACKAGE = Path(__file__).parents[1]
 
 
-def kernel(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: compiles a function for `signature` now, so that no call ever does."""
+def kernel(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: compiles a function for `signature` now, so that no call ever does.
+
+    Args:
+        signature: in Numba's notation.
+        nogil: whether other Python threads may run during a call. Letting them costs time, so this
+            is for calls that are long.
+    """
 
     def compile_now(function: Callable[..., Any]) -> Any:
-        dispatcher: Any = numba.njit(cache=True, **_OPTIONS)(function)
+        dispatcher: Any = numba.njit(cache=True, nogil=nogil, **_OPTIONS)(function)
+        if dispatcher is function:  # NUMBA_DISABLE_JIT
+            return function
         # Numba has no public way to give a cache a stamp of one's own.
         dispatcher._cache._cache_file._source_stamp = _source_digest()
         dispatcher.compile(signature)

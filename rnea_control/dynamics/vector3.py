@@ -137,17 +137,57 @@ def times_symmetric(S: Symmetric3, a: Vector3) -> Vector3:
 
 @inlined
 def rotated_symmetric(R: Matrix3, S: Symmetric3) -> Symmetric3:
-    """R S R^T"""
-    x = times_symmetric(S, (R[0], R[1], R[2]))
-    y = times_symmetric(S, (R[3], R[4], R[5]))
-    z = times_symmetric(S, (R[6], R[7], R[8]))
+    """R S R^T
+
+    S is zz times 1, an antisymmetric matrix with xz and yz, which turns like a vector, and a rest
+    of two columns: R times these, times two columns of R^T; the trace gives one of its entries. 28
+    multiplications instead of 45.
+    """
+    a, b, d = S[0] - S[5], S[1], S[3] - S[5]
+    c, e = S[2] + S[2], S[4] + S[4]
+    y0 = R[3] * a + R[4] * b + R[5] * c
+    y1 = R[3] * b + R[4] * d + R[5] * e
+    z0 = R[6] * a + R[7] * b + R[8] * c
+    z1 = R[6] * b + R[7] * d + R[8] * e
+    x = R[1] * S[2] - R[0] * S[4]
+    y = R[4] * S[2] - R[3] * S[4]
+    z = R[7] * S[2] - R[6] * S[4]
+    yy, zz = y0 * R[3] + y1 * R[4], z0 * R[6] + z1 * R[7]
     return (
-        R[0] * x[0] + R[1] * x[1] + R[2] * x[2],
-        R[3] * x[0] + R[4] * x[1] + R[5] * x[2],
-        R[6] * x[0] + R[7] * x[1] + R[8] * x[2],
-        R[3] * y[0] + R[4] * y[1] + R[5] * y[2],
-        R[6] * y[0] + R[7] * y[1] + R[8] * y[2],
-        R[6] * z[0] + R[7] * z[1] + R[8] * z[2],
+        a + d - yy - zz + S[5],
+        y0 * R[0] + y1 * R[1] + z,
+        z0 * R[0] + z1 * R[1] - y,
+        yy + S[5],
+        z0 * R[3] + z1 * R[4] + x,
+        zz + S[5],
+    )
+
+
+@inlined
+def rotated(R: Matrix3, A: Matrix3) -> Matrix3:
+    """R A R^T
+
+    As for `rotated_symmetric`, in 40 multiplications instead of 54.
+    """
+    a, b, c, d = A[0] - A[8], A[1], A[3], A[4] - A[8]
+    e, g = A[6] + A[2], A[7] + A[5]
+    x0, x1 = R[0] * a + R[1] * c + R[2] * e, R[0] * b + R[1] * d + R[2] * g
+    y0, y1 = R[3] * a + R[4] * c + R[5] * e, R[3] * b + R[4] * d + R[5] * g
+    z0, z1 = R[6] * a + R[7] * c + R[8] * e, R[6] * b + R[7] * d + R[8] * g
+    x = R[1] * A[2] - R[0] * A[5]
+    y = R[4] * A[2] - R[3] * A[5]
+    z = R[7] * A[2] - R[6] * A[5]
+    yy, zz = y0 * R[3] + y1 * R[4], z0 * R[6] + z1 * R[7]
+    return (
+        a + d - yy - zz + A[8],
+        x0 * R[3] + x1 * R[4] - z,
+        x0 * R[6] + x1 * R[7] + y,
+        y0 * R[0] + y1 * R[1] + z,
+        yy + A[8],
+        y0 * R[6] + y1 * R[7] - x,
+        z0 * R[0] + z1 * R[1] - y,
+        z0 * R[3] + z1 * R[4] + x,
+        zz + A[8],
     )
 
 
