@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def urdf_path(name: str) -> Path:
     return next(Path(f.locate()) for f in files if f.name == f"{name}.urdf")
 
 
-def load(name: str, joints: list[str] | None = None) -> RobotModel:
+def load(name: str, joints: Sequence[str] | None = None) -> RobotModel:
     """A robot of example-robot-data, without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)

@@ -1,4 +1,4 @@
-"""How the time of rnea grows with the number of joints, on serial chains of 1 to 100."""
+"""How the time of rnea and aba grows with the number of joints, on serial chains of 1 to 100."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from table import Table
 from timing import medians
 
-from rnea_control.dynamics import Workspace, rnea
+from rnea_control.dynamics import Workspace, aba, rnea
 from rnea_control.model import RobotModel
 
 JOINTS = (1, 2, 5, 10, 20, 50, 100)
@@ -18,22 +18,29 @@ def main() -> None:
 
 
 def tables() -> list[Table]:
-    """The times, and the exponent of the power law through them."""
-    calls = {}
+    """The times, and the exponents of the power laws through them."""
+    calls: dict[tuple[str, int], tuple] = {}
     for n in JOINTS:
         model = RobotModel.from_urdf_string(chain(n))
         q, v, a, tau = np.random.default_rng(n).uniform(-1.0, 1.0, (4, n)).copy()
-        calls[str(n)] = (rnea, (model, Workspace(model), q, v, a, tau))
+        calls["rnea", n] = (rnea, (model, Workspace(model), q, v, a, tau))
+        calls["aba", n] = (aba, (model, Workspace(model), q, v, a, tau))
     times = medians(calls)
-    table = Table("Growth of rnea with the number of joints", ("joints", "us", "us a joint"))
-    for n in JOINTS:
-        table.rows.append((str(n), f"{times[str(n)]:.3f}", f"{times[str(n)] / n:.4f}"))
-    values = np.array([times[str(n)] for n in JOINTS])
-    exponent = np.polyfit(np.log(JOINTS), np.log(values), 1)[0]
-    large = np.polyfit(np.log(JOINTS[3:]), np.log(values[3:]), 1)[0]
-    table.notes.append(
-        f"Fitted exponent: {exponent:.2f} over all, {large:.2f} from {JOINTS[3]} joints on."
+    table = Table(
+        "Growth with the number of joints [us]",
+        ("joints", "rnea", "a joint", "aba", "a joint"),
     )
+    for n in JOINTS:
+        pairs = ((times[name, n], times[name, n] / n) for name in ("rnea", "aba"))
+        table.rows.append((str(n), *(f"{x:.4g}" for pair in pairs for x in pair)))
+    for name in ("rnea", "aba"):
+        values = np.log([times[name, n] for n in JOINTS])
+        exponent = np.polyfit(np.log(JOINTS), values, 1)[0]
+        large = np.polyfit(np.log(JOINTS[3:]), values[3:], 1)[0]
+        table.notes.append(
+            f"Fitted exponent of {name}: {exponent:.2f} over all, {large:.2f} from {JOINTS[3]} "
+            "joints on."
+        )
     return [table]
 
 

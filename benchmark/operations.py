@@ -130,7 +130,7 @@ def _count(n: int) -> dict[str, tuple[int, int]]:
     unknown = model._bodies[:, layout.ROTATION : layout.INERTIA + 10]
     unknown[...] = _numbers(unknown)
     ws = Workspace(model)
-    ws._memory, ws._spatial = ws._memory.astype(object), ws._spatial.astype(object)
+    ws._memory = ws._memory.astype(object)
     q, v, a, tau = _numbers(np.random.default_rng(n).uniform(-1.0, 1.0, (4, n)))
     output, M = np.zeros(n, dtype=object), np.zeros((n, n), dtype=object)
     calls = {

@@ -9,16 +9,22 @@ from importlib import metadata
 from pathlib import Path
 
 import bare_tick
+import batch
 import growth
 import kernels
 import loop
+import operations
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "performance.md"
 PACKAGES = ("numba", "numpy", "rclpy", "pin", "mujoco", "dynibo")
 
 
 def main() -> None:
-    tables = [table for part in (kernels, growth, bare_tick, loop) for table in (part.tables())]
+    tables = [
+        table
+        for part in (kernels, growth, operations, batch, bare_tick, loop)
+        for table in (part.tables())
+    ]
     for table in tables:
         table.show()
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+K = TypeVar("K", bound=Hashable)
 
 ROUNDS = 41
 CALLS = 2000
 
 
-def medians(calls: dict[str, tuple[Callable[..., object], tuple]]) -> dict[str, float]:
+def medians(calls: dict[K, tuple[Callable[..., object], tuple]]) -> dict[K, float]:
     """Median time of one call of each function with its arguments, [us]."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
+    times: dict[K, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, (function, arguments) in calls.items():
             start = time.perf_counter()

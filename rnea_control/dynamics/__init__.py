@@ -6,6 +6,7 @@ returned, and nothing is allocated.
 """
 
 from rnea_control.dynamics.aba import aba
+from rnea_control.dynamics.batch import inverse_dynamics_batch
 from rnea_control.dynamics.configuration import difference, integrate
 from rnea_control.dynamics.coriolis import coriolis_matrix, passivity_torque
 from rnea_control.dynamics.crba import crba
@@ -37,6 +38,7 @@ __all__ = [
     "inertial_parameters",
     "integrate",
     "inverse_dynamics",
+    "inverse_dynamics_batch",
     "jacobian",
     "joint_wrenches",
     "kinetic_energy",

@@ -95,7 +95,7 @@ def aba(
                 f"aba cannot do with joints that mimic others ({', '.join(model.mimic_joints)}); "
                 "use forward_dynamics"
             )
-        if _aba(model._bodies, model._links, ws._memory, ws._spatial, q, v, tau, forces, a):
+        if _aba(model._bodies, model._links, ws._memory, q, v, tau, forces, a):
             return a
     except (TypeError, AttributeError) as error:
         raise _explain(model, ws, q, v, tau, a, external_forces) from error
@@ -103,26 +103,26 @@ def aba(
 
 
 @inlined
-def bias_pass(bodies: FloatArray, memory: FloatArray, spatial: FloatArray, v: FloatArray) -> None:
+def bias_pass(bodies: FloatArray, memory: FloatArray, v: FloatArray) -> None:
     """What velocities alone make of each body: acceleration and force."""
     for i in range(1, bodies.shape[0]):
         w = vector_at(memory, i, ws_layout.ANGULAR_VELOCITY)
-        linear = vector_at(spatial, i, ws_layout.VELOCITY)
+        linear = vector_at(memory, i, ws_layout.VELOCITY)
         rate = joint_rate(bodies, v, i)
         z_dot, turn = bodies[i, layout.LINEAR] * rate, bodies[i, layout.ANGULAR] * rate
         c_angular = (w[1] * turn, -w[0] * turn, 0.0)
         c_linear = (w[1] * z_dot + linear[1] * turn, -w[0] * z_dot - linear[0] * turn, 0.0)
-        store_vector(spatial, i, ws_layout.BIAS + _LINEAR, c_linear)
-        store_vector(spatial, i, ws_layout.BIAS + _ANGULAR, c_angular)
+        store_vector(memory, i, ws_layout.BIAS + _LINEAR, c_linear)
+        store_vector(memory, i, ws_layout.BIAS + _ANGULAR, c_angular)
         body = rigid_body(bodies, i)
         f, n = times_motion(body, linear, w)
-        store_articulated(spatial, i, ws_layout.ARTICULATED, body)
-        store_vector(spatial, i, ws_layout.BIAS_FORCE, cross(w, f))
-        store_vector(spatial, i, ws_layout.BIAS_FORCE + 3, add(cross(w, n), cross(linear, f)))
+        store_articulated(memory, i, ws_layout.ARTICULATED, body)
+        store_vector(memory, i, ws_layout.BIAS_FORCE, cross(w, f))
+        store_vector(memory, i, ws_layout.BIAS_FORCE + 3, add(cross(w, n), cross(linear, f)))
 
 
 @inlined
-def subtract_link_forces(links: FloatArray, spatial: FloatArray, forces: FloatArray) -> None:
+def subtract_link_forces(links: FloatArray, memory: FloatArray, forces: FloatArray) -> None:
     """External forces on links, off what their bodies need."""
     for k in range(forces.shape[0]):
         body = int(links[k, layout.LINK_BODY])
@@ -130,48 +130,44 @@ def subtract_link_forces(links: FloatArray, spatial: FloatArray, forces: FloatAr
         f = rotate(R_BL, vector_at(forces, k, 0))
         lever = cross(vector_at(links, k, layout.LINK_TRANSLATION), f)
         n = add(rotate(R_BL, vector_at(forces, k, 3)), lever)
-        add_to_vector(spatial, body, ws_layout.BIAS_FORCE, scale(-1.0, f))
-        add_to_vector(spatial, body, ws_layout.BIAS_FORCE + 3, scale(-1.0, n))
+        add_to_vector(memory, body, ws_layout.BIAS_FORCE, scale(-1.0, f))
+        add_to_vector(memory, body, ws_layout.BIAS_FORCE + 3, scale(-1.0, n))
 
 
 @inlined
-def articulated_pass(
-    bodies: FloatArray, memory: FloatArray, spatial: FloatArray, tau: FloatArray
-) -> None:
+def articulated_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None:
     """From the tips to the root: what each joint has to push."""
     for i in range(bodies.shape[0] - 1, 0, -1):
-        A = articulated_at(spatial, i, ws_layout.ARTICULATED)
-        f = vector_at(spatial, i, ws_layout.BIAS_FORCE)
-        n = vector_at(spatial, i, ws_layout.BIAS_FORCE + 3)
+        A = articulated_at(memory, i, ws_layout.ARTICULATED)
+        f = vector_at(memory, i, ws_layout.BIAS_FORCE)
+        n = vector_at(memory, i, ws_layout.BIAS_FORCE + 3)
         U_f, U_n = times_axis(A, bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR])
         D = along_axis(bodies, i, U_f, U_n) + bodies[i, layout.ARMATURE]
         u = tau[int(bodies[i, layout.V])] - along_axis(bodies, i, f, n)
         s = 1.0 / D
         G_f, G_n = scale(s, U_f), scale(s, U_n)
-        store_vector(spatial, i, ws_layout.GAIN_FORCE, G_f)
-        store_vector(spatial, i, ws_layout.GAIN_FORCE + 3, G_n)
-        spatial[i, ws_layout.TORQUE] = s * u
+        store_vector(memory, i, ws_layout.GAIN_FORCE, G_f)
+        store_vector(memory, i, ws_layout.GAIN_FORCE + 3, G_n)
+        memory[i, ws_layout.TORQUE] = s * u
         parent = int(bodies[i, layout.PARENT])
         if parent == 0:
             continue
         rest, turns = s * bodies[i, layout.ARMATURE], bodies[i, layout.LINEAR] == 0.0
         A = yielding(A, U_f, U_n, G_f, G_n, rest, turns)
-        c_linear = vector_at(spatial, i, ws_layout.BIAS + _LINEAR)
-        c_angular = vector_at(spatial, i, ws_layout.BIAS + _ANGULAR)
+        c_linear = vector_at(memory, i, ws_layout.BIAS + _LINEAR)
+        c_angular = vector_at(memory, i, ws_layout.BIAS + _ANGULAR)
         c_f, c_n = times_motion(A, c_linear, c_angular)
         R = matrix_at(memory, i, ws_layout.ROTATION)
         p = vector_at(memory, i, ws_layout.TRANSLATION)
         f = rotate(R, add(f, add(c_f, scale(u, G_f))))
         n = add(rotate(R, add(n, add(c_n, scale(u, G_n)))), cross(p, f))
-        add_articulated(spatial, parent, ws_layout.ARTICULATED, seen_from_parent(A, R, p))
-        add_to_vector(spatial, parent, ws_layout.BIAS_FORCE, f)
-        add_to_vector(spatial, parent, ws_layout.BIAS_FORCE + 3, n)
+        add_articulated(memory, parent, ws_layout.ARTICULATED, seen_from_parent(A, R, p))
+        add_to_vector(memory, parent, ws_layout.BIAS_FORCE, f)
+        add_to_vector(memory, parent, ws_layout.BIAS_FORCE + 3, n)
 
 
 @inlined
-def acceleration_pass(
-    bodies: FloatArray, memory: FloatArray, spatial: FloatArray, a: FloatArray
-) -> None:
+def acceleration_pass(bodies: FloatArray, memory: FloatArray, a: FloatArray) -> None:
     """From the root to the tips: what each joint does."""
     store_vector(memory, 0, ws_layout.ACCELERATION, vector_at(bodies, 0, layout.BASE_ACCELERATION))
     store_vector(memory, 0, ws_layout.ANGULAR_ACCELERATION, (0.0, 0.0, 0.0))
@@ -182,11 +178,11 @@ def acceleration_pass(
         dw_P = vector_at(memory, parent, ws_layout.ANGULAR_ACCELERATION)
         a_P = vector_at(memory, parent, ws_layout.ACCELERATION)
         linear = rotate_back(R, subtract(a_P, cross(p, dw_P)))
-        linear = add(linear, vector_at(spatial, i, ws_layout.BIAS + _LINEAR))
-        angular = add(rotate_back(R, dw_P), vector_at(spatial, i, ws_layout.BIAS + _ANGULAR))
-        G_f = vector_at(spatial, i, ws_layout.GAIN_FORCE)
-        G_n = vector_at(spatial, i, ws_layout.GAIN_FORCE + 3)
-        acceleration = spatial[i, ws_layout.TORQUE] - (dot(G_f, linear) + dot(G_n, angular))
+        linear = add(linear, vector_at(memory, i, ws_layout.BIAS + _LINEAR))
+        angular = add(rotate_back(R, dw_P), vector_at(memory, i, ws_layout.BIAS + _ANGULAR))
+        G_f = vector_at(memory, i, ws_layout.GAIN_FORCE)
+        G_n = vector_at(memory, i, ws_layout.GAIN_FORCE + 3)
+        acceleration = memory[i, ws_layout.TORQUE] - (dot(G_f, linear) + dot(G_n, angular))
         a[int(bodies[i, layout.V])] = acceleration
         z_linear = linear[2] + bodies[i, layout.LINEAR] * acceleration
         z_angular = angular[2] + bodies[i, layout.ANGULAR] * acceleration
@@ -194,14 +190,11 @@ def acceleration_pass(
         store_vector(memory, i, ws_layout.ANGULAR_ACCELERATION, (angular[0], angular[1], z_angular))
 
 
-@kernel(
-    "b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
-)
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")
 def _aba(
     bodies: FloatArray,
     links: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     q: FloatArray,
     v: FloatArray,
     tau: FloatArray,
@@ -212,11 +205,11 @@ def _aba(
         return False
     if forces.shape[0] not in (0, links.shape[0]) or forces.shape[1] != 6:
         return False
-    velocity_pass(bodies, memory, spatial, q, v)
-    bias_pass(bodies, memory, spatial, v)
-    subtract_link_forces(links, spatial, forces)
-    articulated_pass(bodies, memory, spatial, tau)
-    acceleration_pass(bodies, memory, spatial, a)
+    velocity_pass(bodies, memory, q, v)
+    bias_pass(bodies, memory, v)
+    subtract_link_forces(links, memory, forces)
+    articulated_pass(bodies, memory, tau)
+    acceleration_pass(bodies, memory, a)
     return True
 
 

@@ -64,7 +64,7 @@ def passivity_torque(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _passivity_torque(model._bodies, ws._memory, ws._spatial, q, v, v_r, a_r, tau) and tau
+    return _passivity_torque(model._bodies, ws._memory, q, v, v_r, a_r, tau) and tau
 
 
 @explained(q=("nq",), v=("nv",), C=("nv", "nv"))
@@ -86,7 +86,7 @@ def coriolis_matrix(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    arrays = (model._bodies, ws._memory, ws._spatial, ws._unit, ws._zeros, ws._torque)
+    arrays = (model._bodies, ws._memory, ws._unit, ws._zeros, ws._torque)
     return _coriolis_matrix(*arrays, q, v, C) and C
 
 
@@ -94,7 +94,6 @@ def coriolis_matrix(
 def reference_pass(
     bodies: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     v: FloatArray,
     v_r: FloatArray,
     a_r: FloatArray,
@@ -102,29 +101,29 @@ def reference_pass(
 ) -> None:
     """What force each body needs; needs `velocity_pass`. `start`: acceleration of the root."""
     for k in range(6):
-        spatial[0, _V_R + k] = 0.0
-        spatial[0, _A_R + k] = 0.0
-    store_vector(spatial, 0, _A_R, start)
+        memory[0, _V_R + k] = 0.0
+        memory[0, _A_R + k] = 0.0
+    store_vector(memory, 0, _A_R, start)
     for i in range(1, bodies.shape[0]):
         parent = int(bodies[i, layout.PARENT])
         R = matrix_at(memory, i, ws_layout.ROTATION)
         p = vector_at(memory, i, ws_layout.TRANSLATION)
         w = vector_at(memory, i, ws_layout.ANGULAR_VELOCITY)
-        velocity = vector_at(spatial, i, ws_layout.VELOCITY)
+        velocity = vector_at(memory, i, ws_layout.VELOCITY)
         linear_J, angular_J = joint_velocity(bodies, v_r, i)
-        linear_r, angular_r = _from_parent(spatial, parent, _V_R, R, p)
+        linear_r, angular_r = _from_parent(memory, parent, _V_R, R, p)
         linear_r, angular_r = add(linear_r, linear_J), add(angular_r, angular_J)
-        linear_a, angular_a = _from_parent(spatial, parent, _A_R, R, p)
+        linear_a, angular_a = _from_parent(memory, parent, _A_R, R, p)
         # v x S times the reference rate, S times the reference acceleration
         rate, acceleration = joint_rate(bodies, v_r, i), joint_rate(bodies, a_r, i)
         turn, slide = bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR]
         angular_a = add(angular_a, scale(turn, (w[1] * rate, -w[0] * rate, acceleration)))
         linear_a = add(linear_a, scale(slide, (w[1] * rate, -w[0] * rate, acceleration)))
         linear_a = add(linear_a, scale(turn * rate, (velocity[1], -velocity[0], 0.0)))
-        store_vector(spatial, i, _V_R, linear_r)
-        store_vector(spatial, i, _V_R + 3, angular_r)
-        store_vector(spatial, i, _A_R, linear_a)
-        store_vector(spatial, i, _A_R + 3, angular_a)
+        store_vector(memory, i, _V_R, linear_r)
+        store_vector(memory, i, _V_R + 3, angular_r)
+        store_vector(memory, i, _A_R, linear_a)
+        store_vector(memory, i, _A_R + 3, angular_a)
 
         body = rigid_body(bodies, i)
         f, n = times_motion(body, linear_a, angular_a)
@@ -143,19 +142,18 @@ def reference_pass(
 
 @inlined
 def _from_parent(
-    spatial: FloatArray, parent: int, column: int, R: tuple, p: Vector3
+    memory: FloatArray, parent: int, column: int, R: tuple, p: Vector3
 ) -> tuple[Vector3, Vector3]:
     """A motion of the parent, about the body's origin and in its axes."""
-    linear = vector_at(spatial, parent, column)
-    angular = vector_at(spatial, parent, column + 3)
+    linear = vector_at(memory, parent, column)
+    angular = vector_at(memory, parent, column + 3)
     return rotate_back(R, add(linear, cross(angular, p))), rotate_back(R, angular)
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
 def _passivity_torque(
     bodies: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     q: FloatArray,
     v: FloatArray,
     v_r: FloatArray,
@@ -164,21 +162,18 @@ def _passivity_torque(
 ) -> bool:
     if not (fits(bodies, memory, q, v, tau) and fits(bodies, memory, q, v_r, a_r)):
         return False
-    velocity_pass(bodies, memory, spatial, q, v)
+    velocity_pass(bodies, memory, q, v)
     start = vector_at(bodies, 0, layout.BASE_ACCELERATION)
-    reference_pass(bodies, memory, spatial, v, v_r, a_r, start)
+    reference_pass(bodies, memory, v, v_r, a_r, start)
     inward_pass(bodies, memory, tau)
     add_armature(bodies, a_r, tau)
     return True
 
 
-@kernel(
-    "b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1])"
-)
+@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1])")
 def _coriolis_matrix(
     bodies: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     unit: FloatArray,
     zeros: FloatArray,
     column: FloatArray,
@@ -189,11 +184,11 @@ def _coriolis_matrix(
     nv = zeros.shape[0]
     if not fits(bodies, memory, q, v, zeros) or C.shape[0] != nv or C.shape[1] != nv:
         return False
-    velocity_pass(bodies, memory, spatial, q, v)
+    velocity_pass(bodies, memory, q, v)
     for j in range(nv):
         for k in range(nv):
             unit[k] = 1.0 if k == j else 0.0
-        reference_pass(bodies, memory, spatial, v, unit, zeros, (0.0, 0.0, 0.0))
+        reference_pass(bodies, memory, v, unit, zeros, (0.0, 0.0, 0.0))
         inward_pass(bodies, memory, column)
         for k in range(nv):
             C[k, j] = column[k]

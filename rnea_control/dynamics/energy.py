@@ -53,7 +53,7 @@ def kinetic_energy(model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArra
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    energy = _kinetic_energy(model._bodies, ws._memory, ws._spatial, q, v)
+    energy = _kinetic_energy(model._bodies, ws._memory, q, v)
     return energy != _REFUSED and energy
 
 
@@ -61,7 +61,7 @@ def kinetic_energy(model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArra
 def potential_energy(model: RobotModel, ws: Workspace, q: FloatArray) -> float:
     """Potential energy of gravity, [J]; zero for masses at the root's origin. Performs no
     allocation. Arguments and errors as of `kinetic_energy`."""
-    energy = _potential_energy(model._bodies, ws._memory, ws._spatial, q)
+    energy = _potential_energy(model._bodies, ws._memory, q)
     return energy != _REFUSED and energy
 
 
@@ -77,15 +77,15 @@ def center_of_mass(model: RobotModel, ws: Workspace, q: FloatArray, com: FloatAr
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _center_of_mass(model._bodies, ws._memory, ws._spatial, q, com) and com
+    return _center_of_mass(model._bodies, ws._memory, q, com) and com
 
 
 @inlined
-def first_moment(bodies: FloatArray, spatial: FloatArray) -> tuple[float, Vector3]:
+def first_moment(bodies: FloatArray, memory: FloatArray) -> tuple[float, Vector3]:
     """Mass, and mass times centre of mass in W; needs `pose_pass`."""
     mass, moment = 0.0, (0.0, 0.0, 0.0)
     for i in range(bodies.shape[0]):
-        R, p = body_pose(spatial, i)
+        R, p = body_pose(memory, i)
         m = bodies[i, layout.INERTIA]
         mass += m
         mc = rotate(R, vector_at(bodies, i, layout.INERTIA + 1))
@@ -93,17 +93,15 @@ def first_moment(bodies: FloatArray, spatial: FloatArray) -> tuple[float, Vector
     return mass, moment
 
 
-@kernel("f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
-def _kinetic_energy(
-    bodies: FloatArray, memory: FloatArray, spatial: FloatArray, q: FloatArray, v: FloatArray
-) -> float:
+@kernel("f8(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
+def _kinetic_energy(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray) -> float:
     if not fits(bodies, memory, q, v, v):
         return _REFUSED
-    velocity_pass(bodies, memory, spatial, q, v)
+    velocity_pass(bodies, memory, q, v)
     twice = 0.0
     for i in range(1, bodies.shape[0]):
         w = vector_at(memory, i, ws_layout.ANGULAR_VELOCITY)
-        linear = vector_at(spatial, i, ws_layout.VELOCITY)
+        linear = vector_at(memory, i, ws_layout.VELOCITY)
         mc = vector_at(bodies, i, layout.INERTIA + 1)
         inertia = symmetric_at(bodies, i, layout.INERTIA + 4)
         twice += bodies[i, layout.INERTIA] * dot(linear, linear)
@@ -112,25 +110,21 @@ def _kinetic_energy(
     return 0.5 * twice
 
 
-@kernel("f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1])")
-def _potential_energy(
-    bodies: FloatArray, memory: FloatArray, spatial: FloatArray, q: FloatArray
-) -> float:
+@kernel("f8(f8[:,::1], f8[:,::1], f8[::1])")
+def _potential_energy(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> float:
     if not fits_position(bodies, memory, q):
         return _REFUSED
-    pose_pass(bodies, memory, spatial, q)
-    _, moment = first_moment(bodies, spatial)
+    pose_pass(bodies, memory, q)
+    _, moment = first_moment(bodies, memory)
     return dot(vector_at(bodies, 0, layout.BASE_ACCELERATION), moment)
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
-def _center_of_mass(
-    bodies: FloatArray, memory: FloatArray, spatial: FloatArray, q: FloatArray, com: FloatArray
-) -> bool:
+@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
+def _center_of_mass(bodies: FloatArray, memory: FloatArray, q: FloatArray, com: FloatArray) -> bool:
     if not fits_position(bodies, memory, q) or com.shape[0] != 3:
         return False
-    pose_pass(bodies, memory, spatial, q)
-    mass, moment = first_moment(bodies, spatial)
+    pose_pass(bodies, memory, q)
+    mass, moment = first_moment(bodies, memory)
     for k in range(3):
         com[k] = moment[k] / mass
     return True

@@ -48,7 +48,7 @@ def forward_dynamics(
             matrix that is singular, because a joint moves nothing that has inertia.
     """
     inverse_dynamics(model, ws, q, v, ws._zeros, a, external_forces)
-    arrays = (model._bodies, ws._memory, ws._spatial, ws._order, ws._ancestor, ws._matrix)
+    arrays = (model._bodies, ws._memory, ws._order, ws._ancestor, ws._matrix)
     fit = _solve(*arrays, ws._unit, q, tau, a)
     if fit and not math.isfinite(a.sum()):
         raise ArgumentError(
@@ -93,14 +93,10 @@ def solve(H: FloatArray, ancestor: IntArray, x: FloatArray) -> None:
         x[i] /= H[i, i]
 
 
-@kernel(
-    "b1(f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], "
-    "f8[::1])"
-)
+@kernel("b1(f8[:,::1], f8[:,::1], i8[::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
 def _solve(
     bodies: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     place: IntArray,
     ancestor: IntArray,
     H: FloatArray,
@@ -112,7 +108,7 @@ def _solve(
     """Solves H x = tau - a, with `a` the bias on entry and the solution on return."""
     if tau.shape[0] != x.shape[0] or a.shape[0] != x.shape[0]:
         return False
-    mass_matrix(bodies, memory, spatial, place, q, H)
+    mass_matrix(bodies, memory, place, q, H)
     factor(H, ancestor)
     for j in range(x.shape[0]):
         x[place[j]] = tau[j] - a[j]

@@ -43,47 +43,44 @@ def forward_kinematics(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _forward_kinematics(model._bodies, model._links, ws._memory, ws._spatial, q, poses) and (
-        poses
-    )
+    return _forward_kinematics(model._bodies, model._links, ws._memory, q, poses) and (poses)
 
 
 @inlined
-def pose_pass(bodies: FloatArray, memory: FloatArray, spatial: FloatArray, q: FloatArray) -> None:
+def pose_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
     """R_WB and p_WB of all bodies; and R_PB, p_PB."""
     sines_and_cosines(bodies, memory, q)
-    store_matrix(spatial, 0, ws_layout.POSE_ROTATION, IDENTITY)
-    store_vector(spatial, 0, ws_layout.POSE_TRANSLATION, (0.0, 0.0, 0.0))
+    store_matrix(memory, 0, ws_layout.POSE_ROTATION, IDENTITY)
+    store_vector(memory, 0, ws_layout.POSE_TRANSLATION, (0.0, 0.0, 0.0))
     for i in range(1, bodies.shape[0]):
         R, p = placement(bodies, memory, q, i)
-        R_WP, p_WP = body_pose(spatial, int(bodies[i, layout.PARENT]))
+        R_WP, p_WP = body_pose(memory, int(bodies[i, layout.PARENT]))
         store_matrix(memory, i, ws_layout.ROTATION, R)
         store_vector(memory, i, ws_layout.TRANSLATION, p)
-        store_matrix(spatial, i, ws_layout.POSE_ROTATION, multiply(R_WP, R))
-        store_vector(spatial, i, ws_layout.POSE_TRANSLATION, add(p_WP, rotate(R_WP, p)))
+        store_matrix(memory, i, ws_layout.POSE_ROTATION, multiply(R_WP, R))
+        store_vector(memory, i, ws_layout.POSE_TRANSLATION, add(p_WP, rotate(R_WP, p)))
 
 
 @inlined
-def body_pose(spatial: FloatArray, i: int) -> tuple[Matrix3, Vector3]:
+def body_pose(memory: FloatArray, i: int) -> tuple[Matrix3, Vector3]:
     """R_WB and p_WB, from `pose_pass`."""
-    R = matrix_at(spatial, i, ws_layout.POSE_ROTATION)
-    return R, vector_at(spatial, i, ws_layout.POSE_TRANSLATION)
+    R = matrix_at(memory, i, ws_layout.POSE_ROTATION)
+    return R, vector_at(memory, i, ws_layout.POSE_TRANSLATION)
 
 
 @inlined
-def link_pose(links: FloatArray, spatial: FloatArray, k: int) -> tuple[Matrix3, Vector3]:
+def link_pose(links: FloatArray, memory: FloatArray, k: int) -> tuple[Matrix3, Vector3]:
     """R_WL and p_WL of link k, from `pose_pass`."""
-    R, p = body_pose(spatial, int(links[k, layout.LINK_BODY]))
+    R, p = body_pose(memory, int(links[k, layout.LINK_BODY]))
     moved = rotate(R, vector_at(links, k, layout.LINK_TRANSLATION))
     return multiply(R, matrix_at(links, k, layout.LINK_ROTATION)), add(p, moved)
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1])")
 def _forward_kinematics(
     bodies: FloatArray,
     links: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     q: FloatArray,
     poses: FloatArray,
 ) -> bool:
@@ -91,9 +88,9 @@ def _forward_kinematics(
         return False
     if poses.shape[0] != links.shape[0] or poses.shape[1] != 4 or poses.shape[2] != 4:
         return False
-    pose_pass(bodies, memory, spatial, q)
+    pose_pass(bodies, memory, q)
     for k in range(links.shape[0]):
-        R, p = link_pose(links, spatial, k)
+        R, p = link_pose(links, memory, k)
         for row in range(3):
             poses[k, row, 3] = p[row]
             poses[k, 3, row] = 0.0

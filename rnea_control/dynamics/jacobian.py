@@ -53,7 +53,7 @@ def jacobian(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model._bodies, model._links, ws._memory, ws._spatial)
+    arrays = (model._bodies, model._links, ws._memory)
     return _jacobian(*arrays, link_index(model, link), q, J) and J
 
 
@@ -80,7 +80,7 @@ def link_acceleration(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model._bodies, model._links, ws._memory, ws._spatial)
+    arrays = (model._bodies, model._links, ws._memory)
     index = link_index(model, link)
     return _link_acceleration(*arrays, index, q, v, a, acceleration) and acceleration
 
@@ -107,7 +107,7 @@ def world_to_link_force(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model._bodies, model._links, ws._memory, ws._spatial)
+    arrays = (model._bodies, model._links, ws._memory)
     index = link_index(model, link)
     return _world_to_link_force(*arrays, index, q, world_force, link_force) and link_force
 
@@ -123,12 +123,11 @@ def link_index(model: RobotModel, link: str) -> int:
     return model.link_names.index(link)
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[:,::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[:,::1])")
 def _jacobian(
     bodies: FloatArray,
     links: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     link: int,
     q: FloatArray,
     J: FloatArray,
@@ -139,14 +138,14 @@ def _jacobian(
         or J.shape[1] != int(bodies[0, layout.V])
     ):
         return False
-    pose_pass(bodies, memory, spatial, q)
-    _, p_L = link_pose(links, spatial, link)
+    pose_pass(bodies, memory, q)
+    _, p_L = link_pose(links, memory, link)
     for row in range(6):
         for column in range(J.shape[1]):
             J[row, column] = 0.0
     i = int(links[link, layout.LINK_BODY])
     while i != 0:
-        R, p = body_pose(spatial, i)
+        R, p = body_pose(memory, i)
         z, ratio = z_axis(R), bodies[i, layout.RATIO]
         lever = cross(z, subtract(p_L, p))
         linear = add(scale(bodies[i, layout.ANGULAR], lever), scale(bodies[i, layout.LINEAR], z))
@@ -158,12 +157,11 @@ def _jacobian(
     return True
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1], f8[::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1], f8[::1])")
 def _link_acceleration(
     bodies: FloatArray,
     links: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     link: int,
     q: FloatArray,
     v: FloatArray,
@@ -173,9 +171,9 @@ def _link_acceleration(
     if not fits(bodies, memory, q, v, a) or acceleration.shape[0] != 6:
         return False
     outward_pass(bodies, memory, q, v, a)
-    pose_pass(bodies, memory, spatial, q)
+    pose_pass(bodies, memory, q)
     i = int(links[link, layout.LINK_BODY])
-    R, _ = body_pose(spatial, i)
+    R, _ = body_pose(memory, i)
     p = vector_at(links, link, layout.LINK_TRANSLATION)
     w = vector_at(memory, i, ws_layout.ANGULAR_VELOCITY)
     dw = vector_at(memory, i, ws_layout.ANGULAR_ACCELERATION)
@@ -190,12 +188,11 @@ def _link_acceleration(
     return True
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1])")
 def _world_to_link_force(
     bodies: FloatArray,
     links: FloatArray,
     memory: FloatArray,
-    spatial: FloatArray,
     link: int,
     q: FloatArray,
     world_force: FloatArray,
@@ -207,8 +204,8 @@ def _world_to_link_force(
         or link_force.shape[0] != 6
     ):
         return False
-    pose_pass(bodies, memory, spatial, q)
-    R, p = link_pose(links, spatial, link)
+    pose_pass(bodies, memory, q)
+    R, p = link_pose(links, memory, link)
     f_W = (world_force[0], world_force[1], world_force[2])
     n_W = (world_force[3], world_force[4], world_force[5])
     f = rotate_back(R, f_W)

@@ -19,31 +19,19 @@ from rnea_control.model import bodies as layout
 
 
 @inlined
-def placement_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
-    """Where each body is in its parent."""
-    sines_and_cosines(bodies, memory, q)
-    for i in range(1, bodies.shape[0]):
-        R, p = placement(bodies, memory, q, i)
-        store_matrix(memory, i, ws_layout.ROTATION, R)
-        store_vector(memory, i, ws_layout.TRANSLATION, p)
-
-
-@inlined
-def velocity_pass(
-    bodies: FloatArray, memory: FloatArray, spatial: FloatArray, q: FloatArray, v: FloatArray
-) -> None:
+def velocity_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray) -> None:
     """Where each body is in its parent, and its linear and angular velocity."""
     sines_and_cosines(bodies, memory, q)
     store_vector(memory, 0, ws_layout.ANGULAR_VELOCITY, (0.0, 0.0, 0.0))
-    store_vector(spatial, 0, ws_layout.VELOCITY, (0.0, 0.0, 0.0))
+    store_vector(memory, 0, ws_layout.VELOCITY, (0.0, 0.0, 0.0))
     for i in range(1, bodies.shape[0]):
         parent = int(bodies[i, layout.PARENT])
         R, p = placement(bodies, memory, q, i)
         v_J, w_J = joint_velocity(bodies, v, i)
         w_P = vector_at(memory, parent, ws_layout.ANGULAR_VELOCITY)
-        v_P = vector_at(spatial, parent, ws_layout.VELOCITY)
+        v_P = vector_at(memory, parent, ws_layout.VELOCITY)
         store_matrix(memory, i, ws_layout.ROTATION, R)
         store_vector(memory, i, ws_layout.TRANSLATION, p)
         store_vector(memory, i, ws_layout.ANGULAR_VELOCITY, add(rotate_back(R, w_P), w_J))
         linear = add(rotate_back(R, add(v_P, cross(w_P, p))), v_J)
-        store_vector(spatial, i, ws_layout.VELOCITY, linear)
+        store_vector(memory, i, ws_layout.VELOCITY, linear)

@@ -23,23 +23,20 @@ ANGULAR_ACCELERATION = 15  # of B in W
 ACCELERATION = 18  # of the origin of B in W, minus gravity
 FORCE = 21  # that the joint exerts on B and all that hangs on it
 MOMENT = 24  # the same, about the origin of B
-COLUMNS = 27
-
-# Columns of a body's row in the second array, for all but `rnea` and `gravity`. Spatial vectors are
-# six numbers: motion as linear, then angular; force as force, then moment; about the origin of B.
-VELOCITY = 0  # linear part of v_WB_B, of B's origin
-POSE_ROTATION = 3  # R_WB
-POSE_TRANSLATION = 12  # p_WB
-COMPOSITE = 15  # ten inertial parameters of B and all that hangs on it
-REFERENCE_VELOCITY = 25  # six
-REFERENCE_ACCELERATION = 31  # six
-BIAS = 37  # six; acceleration that velocities alone give
-ARTICULATED = 43  # 21: inertia that B's joint feels, tips free: see dynamics/articulated.py
-BIAS_FORCE = 64  # six
-GAIN_FORCE = 70  # six; articulated inertia times the joint's axis
-PIVOT = 76  # the axis's share of it
-TORQUE = 77  # what is left for the joint's acceleration
-SPATIAL_COLUMNS = 78
+# The rest is for all but `rnea` and `gravity`. Spatial vectors are six numbers: motion as linear,
+# then angular; force as force, then moment; about the origin of B.
+VELOCITY = 27  # linear part of v_WB_B, of B's origin
+POSE_ROTATION = 30  # R_WB
+POSE_TRANSLATION = 39  # p_WB
+COMPOSITE = 42  # ten inertial parameters of B and all that hangs on it
+REFERENCE_VELOCITY = 52  # six
+REFERENCE_ACCELERATION = 58  # six
+BIAS = 64  # six; acceleration that velocities alone give
+ARTICULATED = 70  # 21: inertia that B's joint feels, tips free: see dynamics/articulated.py
+BIAS_FORCE = 91  # six
+GAIN_FORCE = 97  # six; articulated inertia times the joint's axis
+TORQUE = 103  # what is left for the joint's acceleration
+COLUMNS = 104
 
 # Columns of a row of joint angles, `LANES` of each: the sines of whole vector registers are
 # computed fastest.
@@ -59,7 +56,6 @@ class Workspace:
     def __init__(self, model: RobotModel) -> None:
         self.model = model
         self._memory = np.zeros((row_count(len(model._bodies) - 1), COLUMNS))
-        self._spatial = np.zeros((len(model._bodies), SPATIAL_COLUMNS))
         self._zeros = np.zeros(model.nv)
         self._no_forces = np.zeros((0, 6))
         self._unit = np.zeros(model.nv)
