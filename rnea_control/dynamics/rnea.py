@@ -110,15 +110,18 @@ def outward_pass(
         w_P = vector_at(memory, parent, ws_layout.ANGULAR_VELOCITY)
         dw_P = vector_at(memory, parent, ws_layout.ANGULAR_ACCELERATION)
         a_P = vector_at(memory, parent, ws_layout.ACCELERATION)
-        v_J, w_J = joint_velocity(bodies, v, i)
-        w = add(rotate_back(R, w_P), w_J)
+        w = rotate_back(R, w_P)
         dw = rotate_back(R, dw_P)
         acc = rotate_back(R, add(a_P, add(cross(dw_P, p), cross(w_P, cross(w_P, p)))))
-        if bodies[i, layout.MOTION] == layout.FREE:  # its linear velocity turns with the body
-            acc = subtract(acc, cross(w_J, v_J))
-
         velocity, acceleration = joint_rate(bodies, v, i), joint_rate(bodies, a, i)
         angular, linear = bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR]
+        if bodies[i, layout.MOTION] == layout.AXIS:
+            w = (w[0], w[1], w[2] + angular * velocity)
+        else:
+            v_J, w_J = joint_velocity(bodies, v, i)
+            w = add(w, w_J)
+            if bodies[i, layout.MOTION] == layout.FREE:  # its linear velocity turns with the body
+                acc = subtract(acc, cross(w_J, v_J))
         if angular != 0.0:
             # z times the joint's acceleration, and w x z times its velocity
             z_dot = angular * velocity
