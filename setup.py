@@ -28,7 +28,8 @@ setup(
     ],
     extras_require={
         "demo": ["example-robot-data>=4"],
-        "test": ["example-robot-data>=4", "pin>=3", "pytest>=7", "hypothesis>=6"],
+        "symbolic": ["sympy>=1.12"],
+        "test": ["example-robot-data>=4", "pin>=3", "pytest>=7", "hypothesis>=6", "sympy>=1.12"],
         "bench": ["example-robot-data>=4", "pin>=3", "dynibo>=0.5"],
     },
     zip_safe=True,

@@ -19,7 +19,9 @@ model = RobotModel.from_joints(
     "four_bar",
     [
         Joint("crank", "continuous", "ground", "crank_bar", axis=UP),
-        Joint("coupler", "continuous", "crank_bar", "coupler_bar", translation=(0.2, 0, 0), axis=UP),
+        Joint(
+            "coupler", "continuous", "crank_bar", "coupler_bar", translation=(0.2, 0, 0), axis=UP
+        ),
         Joint("rocker", "continuous", "ground", "rocker_bar", translation=(0.5, 0, 0), axis=UP),
     ],
     {"crank_bar": bar, "coupler_bar": bar, "rocker_bar": bar},

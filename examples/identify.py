@@ -29,7 +29,9 @@ tau = inverse_dynamics_batch(real, q, v, a) + 0.05 * rng.standard_normal((N, mod
 # Of all parameters only certain combinations matter: the base parameters.
 base = base_parameters(model)
 ws, phi = Workspace(model), inertial_parameters(model)
-rows = [regressor(model, ws, *row, np.zeros((model.nv, len(phi)))) for row in zip(q, v, a)]
+rows = [
+    regressor(model, ws, *row, np.zeros((model.nv, len(phi)))) for row in zip(q, v, a, strict=True)
+]
 Y = np.concatenate(rows)[:, base.independent]
 beta = np.linalg.lstsq(Y, tau.ravel(), rcond=None)[0]
 truth = base.values(inertial_parameters(real))

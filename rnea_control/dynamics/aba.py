@@ -35,7 +35,7 @@ from rnea_control.dynamics.articulated import (
 )
 from rnea_control.dynamics.crba import along_axis
 from rnea_control.dynamics.joint_motion import joint_rate
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import fits
 from rnea_control.dynamics.vector3 import (
     FloatArray,
@@ -190,7 +190,9 @@ def acceleration_pass(bodies: FloatArray, memory: FloatArray, a: FloatArray) -> 
         store_vector(memory, i, ws_layout.ANGULAR_ACCELERATION, (angular[0], angular[1], z_angular))
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")
+@kernel_on_demand(
+    "b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
+)
 def _aba(
     bodies: FloatArray,
     links: FloatArray,

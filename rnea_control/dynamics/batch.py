@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnea_control.dynamics.friction import friction_torque
-from rnea_control.dynamics.kernel import kernel
+from rnea_control.dynamics.kernel import kernel_on_demand
 from rnea_control.dynamics.rnea import (
     add_armature,
     inward_pass,
@@ -109,7 +109,7 @@ def _check_output(tau: FloatArray, shape: tuple[int, int]) -> None:
         raise ArgumentError(f"tau is a read-only or strided view; it must be {wanted}")
 
 
-@kernel(
+@kernel_on_demand(
     "void(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], "
     "f8[:,:,::1], f8[:,::1])",
     nogil=True,

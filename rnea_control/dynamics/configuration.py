@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 
 from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.vector3 import (
     FloatArray,
     Quaternion,
@@ -145,7 +145,7 @@ def quaternion_at(q: FloatArray, i: int) -> Quaternion:
     return (q[i], q[i + 1], q[i + 2], q[i + 3])
 
 
-@kernel("b1(f8[:,::1], f8[::1], f8[::1], f8[::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[::1], f8[::1], f8[::1])")
 def _integrate(bodies: FloatArray, q: FloatArray, step: FloatArray, result: FloatArray) -> bool:
     nq, nv = int(bodies[0, layout.Q]), int(bodies[0, layout.V])
     if q.shape[0] != nq or result.shape[0] != nq or step.shape[0] != nv:
@@ -171,7 +171,7 @@ def _integrate(bodies: FloatArray, q: FloatArray, step: FloatArray, result: Floa
     return True
 
 
-@kernel("b1(f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
 def _difference(
     bodies: FloatArray, continuous: FloatArray, q0: FloatArray, q1: FloatArray, step: FloatArray
 ) -> bool:

@@ -18,7 +18,7 @@ from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.articulated import rigid_body, times_motion
 from rnea_control.dynamics.joint_motion import joint_rate, joint_velocity
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import add_armature, fits, inward_pass
 from rnea_control.dynamics.vector3 import (
     FloatArray,
@@ -150,7 +150,7 @@ def _from_parent(
     return rotate_back(R, add(linear, cross(angular, p))), rotate_back(R, angular)
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
 def _passivity_torque(
     bodies: FloatArray,
     memory: FloatArray,
@@ -170,7 +170,9 @@ def _passivity_torque(
     return True
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1])")
+@kernel_on_demand(
+    "b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1])"
+)
 def _coriolis_matrix(
     bodies: FloatArray,
     memory: FloatArray,

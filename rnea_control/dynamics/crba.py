@@ -18,7 +18,7 @@ from __future__ import annotations
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
 from rnea_control.dynamics.composite import LEVER, add_to_parent_composite, single_bodies
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import fits_position
 from rnea_control.dynamics.vector3 import (
     FloatArray,
@@ -127,7 +127,7 @@ def along_axis(bodies: FloatArray, i: int, f: Vector3, n: Vector3) -> float:
     return bodies[i, layout.ANGULAR] * n[2] + bodies[i, layout.LINEAR] * f[2]
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[:,::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[::1], f8[:,::1])")
 def _crba(
     bodies: FloatArray,
     memory: FloatArray,

@@ -17,7 +17,7 @@ from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.forward_kinematics import body_pose, pose_pass
 from rnea_control.dynamics.joint_motion import joint_rate
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import fits, fits_position
 from rnea_control.dynamics.vector3 import (
     FloatArray,
@@ -93,7 +93,7 @@ def first_moment(bodies: FloatArray, memory: FloatArray) -> tuple[float, Vector3
     return mass, moment
 
 
-@kernel("f8(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
+@kernel_on_demand("f8(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
 def _kinetic_energy(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray) -> float:
     if not fits(bodies, memory, q, v, v):
         return _REFUSED
@@ -110,7 +110,7 @@ def _kinetic_energy(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: Fl
     return 0.5 * twice
 
 
-@kernel("f8(f8[:,::1], f8[:,::1], f8[::1])")
+@kernel_on_demand("f8(f8[:,::1], f8[:,::1], f8[::1])")
 def _potential_energy(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> float:
     if not fits_position(bodies, memory, q):
         return _REFUSED
@@ -119,7 +119,7 @@ def _potential_energy(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> 
     return dot(vector_at(bodies, 0, layout.BASE_ACCELERATION), moment)
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
 def _center_of_mass(bodies: FloatArray, memory: FloatArray, q: FloatArray, com: FloatArray) -> bool:
     if not fits_position(bodies, memory, q) or com.shape[0] != 3:
         return False

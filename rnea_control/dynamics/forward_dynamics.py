@@ -13,12 +13,22 @@ import math
 
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.crba import mass_matrix
-from rnea_control.dynamics.inverse_dynamics import inverse_dynamics
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.friction import friction_torque
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
+from rnea_control.dynamics.rnea import (
+    fits,
+    inward_pass,
+    outward_pass,
+    root_force,
+    subtract_external_forces,
+)
 from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.dynamics.workspace import IntArray, Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
+
+# What the kernel returns.
+_REFUSED, _SOLVED, _SINGULAR = range(3)
 
 
 @explained(q=("nq",), v=("nv",), tau=("nv",), a=("nv",), external_forces=("links", 6))
@@ -47,15 +57,16 @@ def forward_dynamics(
         ArgumentError: an array that is not C-contiguous float64 of the size given above; a mass
             matrix that is singular, because a joint moves nothing that has inertia.
     """
-    inverse_dynamics(model, ws, q, v, ws._zeros, a, external_forces)
-    arrays = (model._bodies, ws._memory, ws._order, ws._ancestor, ws._matrix)
-    fit = _solve(*arrays, ws._unit, q, tau, a)
-    if fit and not math.isfinite(a.sum()):
+    forces = ws._no_forces if external_forces is None else external_forces
+    arrays = (model._bodies, model._links, model._drives, ws._memory)
+    scratch = (ws._order, ws._ancestor, ws._matrix, ws._unit, ws._zeros)
+    outcome = _forward_dynamics(*arrays, *scratch, q, v, tau, forces, a)
+    if outcome == _SINGULAR:
         raise ArgumentError(
             "the mass matrix is singular, as a joint moves nothing that has inertia, or an "
             "argument is not finite. Give every moving link an inertia, or its joint an armature"
         )
-    return fit and a
+    return outcome == _SOLVED and a
 
 
 @inlined
@@ -93,26 +104,43 @@ def solve(H: FloatArray, ancestor: IntArray, x: FloatArray) -> None:
         x[i] /= H[i, i]
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], i8[::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def _solve(
+@kernel_on_demand(
+    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], f8[:,::1], f8[::1], "
+    "f8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
+)
+def _forward_dynamics(
     bodies: FloatArray,
+    links: FloatArray,
+    drives: FloatArray,
     memory: FloatArray,
     place: IntArray,
     ancestor: IntArray,
     H: FloatArray,
     x: FloatArray,
+    zeros: FloatArray,
     q: FloatArray,
+    v: FloatArray,
     tau: FloatArray,
+    forces: FloatArray,
     a: FloatArray,
-) -> bool:
-    """Solves H x = tau - a, with `a` the bias on entry and the solution on return."""
-    if tau.shape[0] != x.shape[0] or a.shape[0] != x.shape[0]:
-        return False
+) -> int:
+    if not (fits(bodies, memory, q, v, tau) and fits(bodies, memory, q, zeros, a)):
+        return _REFUSED
+    if forces.shape[0] not in (0, links.shape[0]) or forces.shape[1] != 6:
+        return _REFUSED
+    outward_pass(bodies, memory, q, v, zeros)
+    if forces.shape[0] != 0:
+        root_force(bodies, memory)
+        subtract_external_forces(links, memory, forces)
+    inward_pass(bodies, memory, a)
+    for j in range(a.shape[0]):
+        x[place[j]] = tau[j] - a[j] - friction_torque(drives, v, j)
     mass_matrix(bodies, memory, place, q, H)
     factor(H, ancestor)
-    for j in range(x.shape[0]):
-        x[place[j]] = tau[j] - a[j]
     solve(H, ancestor, x)
-    for j in range(x.shape[0]):
+    outcome = _SOLVED
+    for j in range(a.shape[0]):
         a[j] = x[place[j]]
-    return True
+        if not math.isfinite(a[j]):
+            outcome = _SINGULAR
+    return outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.joint_motion import placement
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import fits_position
 from rnea_control.dynamics.vector3 import (
     FloatArray,
@@ -76,7 +76,7 @@ def link_pose(links: FloatArray, memory: FloatArray, k: int) -> tuple[Matrix3, V
     return multiply(R, matrix_at(links, k, layout.LINK_ROTATION)), add(p, moved)
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1])")
 def _forward_kinematics(
     bodies: FloatArray,
     links: FloatArray,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.model import RobotModel
@@ -49,7 +49,7 @@ def friction_torque(drives: FloatArray, v: FloatArray, j: int) -> float:
     return torque
 
 
-@kernel("b1(f8[:,::1], f8[::1], f8[::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[::1], f8[::1])")
 def _friction(drives: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
     if v.shape[0] != drives.shape[1] or tau.shape[0] != drives.shape[1]:
         return False

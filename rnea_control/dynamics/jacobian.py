@@ -14,7 +14,7 @@ from __future__ import annotations
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.forward_kinematics import body_pose, link_pose, pose_pass
-from rnea_control.dynamics.kernel import kernel
+from rnea_control.dynamics.kernel import kernel_on_demand
 from rnea_control.dynamics.rnea import fits, fits_position, outward_pass
 from rnea_control.dynamics.vector3 import (
     FloatArray,
@@ -123,7 +123,7 @@ def link_index(model: RobotModel, link: str) -> int:
     return model.link_names.index(link)
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[:,::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[:,::1])")
 def _jacobian(
     bodies: FloatArray,
     links: FloatArray,
@@ -157,7 +157,7 @@ def _jacobian(
     return True
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1], f8[::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1], f8[::1])")
 def _link_acceleration(
     bodies: FloatArray,
     links: FloatArray,
@@ -188,7 +188,7 @@ def _link_acceleration(
     return True
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1])")
+@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1])")
 def _world_to_link_force(
     bodies: FloatArray,
     links: FloatArray,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import (
     add_to_parent,
     fits,
@@ -69,7 +69,7 @@ def collect_pass(bodies: FloatArray, memory: FloatArray) -> None:
         add_to_parent(bodies, memory, i, f, vector_at(memory, i, ws_layout.MOMENT))
 
 
-@kernel(
+@kernel_on_demand(
     "b1(f8[:,::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[:,::1])"
 )
 def _joint_wrenches(

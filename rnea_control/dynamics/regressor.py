@@ -30,7 +30,7 @@ import numpy as np
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
 from rnea_control.dynamics.friction import STICKING_VELOCITY
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import fits, outward_pass
 from rnea_control.dynamics.vector3 import (
     FloatArray,
@@ -186,7 +186,9 @@ def drive_columns(v: FloatArray, a: FloatArray, Y: FloatArray, first: int) -> No
         Y[j, first + 3 * n + j] = 1.0
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1])")
+@kernel_on_demand(
+    "b1(f8[:,::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1])"
+)
 def _regressor(
     bodies: FloatArray,
     links: FloatArray,

@@ -29,7 +29,7 @@ from typing import Any
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
 from rnea_control.dynamics.joint_motion import joint_rate, joint_velocity, placement
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.kernel import inlined, kernel, kernel_on_demand
 from rnea_control.dynamics.vector3 import (
     FloatArray,
     Vector3,
@@ -244,7 +244,9 @@ def _rnea(
     return True
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")
+@kernel_on_demand(
+    "b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
+)
 def _rnea_with_forces(
     bodies: FloatArray,
     links: FloatArray,
