@@ -33,7 +33,7 @@ def explained(
             arrays = {
                 name: (bound[name], shape)
                 for name, shape in shapes.items()
-                if bound.get(name) is not None
+                if name in bound and not (bound[name] is None and name == "external_forces")
             }
             return argument_error(bound["model"], bound["ws"], **arrays)
 

@@ -8,17 +8,15 @@ a rate of 1 of q_j gives it, all 4x4 matrices [Murray, Li, Sastry 1994, sec. 4.2
 
     T_{ij} &= X_i^{-1} \frac{\partial X_i}{\partial q_j}, \qquad
     M_{jk} = \sum_i \mathrm{tr}(T_{ij} J_i T_{ik}^T) \\
-    C_{jk} &= \sum_l \frac{1}{2} \left( \frac{\partial M_{jk}}{\partial q_l} +
-    \frac{\partial M_{jl}}{\partial q_k} - \frac{\partial M_{kl}}{\partial q_j} \right) v_l \\
-    g_j &= \frac{\partial U}{\partial q_j}, \qquad
+    C &= \tfrac{1}{2} (\dot M + D - D^T), \qquad D = \frac{\partial (M v)}{\partial q} \\
+    g &= \frac{\partial U}{\partial q}, \qquad
     U = -\sum_i [\text{gravity}^T, 0] \, X_i J_i \, [0, 0, 0, 1]^T
 
-This file alone needs SymPy: `pip install rnea_control[symbolic]`.
+C is that of the Christoffel symbols. Needs SymPy: `pip install rnea_control[symbolic]`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,11 +32,9 @@ from rnea_control.model.rotations import FloatArray
 try:
     import sympy
 except ImportError as error:
-    raise ImportError(
-        "rnea_control.dynamics.symbolic needs SymPy: pip install rnea_control[symbolic]"
-    ) from error
+    raise ImportError("formulas need SymPy: pip install rnea_control[symbolic]") from error
 
-_SCALARS = layout.ANGULAR, layout.LINEAR, layout.RATIO, layout.OFFSET, layout.ARMATURE
+_SCALARS = [layout.ANGULAR, layout.LINEAR, layout.RATIO, layout.OFFSET, layout.ARMATURE]
 
 
 @dataclass(frozen=True)
@@ -73,99 +69,87 @@ def symbolic_dynamics(
     parameters: Mapping[str, Sequence[Any]] | None = None,
     translations: Mapping[str, Sequence[Any]] | None = None,
     gravity: Sequence[Any] | None = None,
-    limit: int = 6,
+    limit: int = 5,
 ) -> SymbolicDynamics:
     """Derives the equations of motion of a robot whose joints turn and slide about axes.
 
-    The numbers are those of the model as it is now, payloads and armature included; one within
-    1e-12 of a fraction, of the root of one or of a short decimal is taken as that. The other
-    arguments put symbols, or any expressions, in the place of numbers.
+    Numbers are those of the model as it is now, payloads and armature included; one within 1e-12 of
+    a fraction, of the root of one or of a short decimal is taken as that. The other arguments put
+    symbols, or any expressions, in the place of numbers.
 
     Args:
         model: the robot.
         parameters: by the name of a link, [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] of it
             and all that is fixed to it, about its frame's origin, [kg], [kg m] and [kg m^2].
         translations: by the name of a joint, its origin in the frame of its parent link (of the
-            first of them, where several links are fixed together), [m].
+            first of them, where several are fixed together), [m].
         gravity: its acceleration in the root link's frame, [m/s^2].
-        limit: how many velocities a model may have; the formulas soon grow beyond use.
+        limit: how many velocities the model may have. Formulas of two take a second, of the UR5's
+            six ten seconds; those of the Panda's first six take minutes and are beyond use.
 
     Raises:
         ArgumentError: a spherical or floating joint, too many velocities, an unknown link or joint,
             or not ten, three and three values.
     """
-    refused = [kind for kind in model.joint_types if kind in ("spherical", "floating")]
-    if refused or model.nv > limit:
+    if model.nv > limit or {"spherical", "floating"} & set(model.joint_types):
         raise ArgumentError(
-            f"{model.name!r} has {f'a {refused[0]} joint' if refused else f'{model.nv} velocities'}"
-            f"; formulas are for joints about and along axes with at most {limit} velocities. Name "
-            "fewer in `joints`, or raise `limit`"
+            f"{model.name!r} has {model.nv} velocities, of {', '.join(model.joint_types)} joints; "
+            f"formulas are for at most {limit} (`limit`), none of spherical or floating joints"
         )
-    inertias = [_pseudo_inertia(_ten_parameters(row)) for row in model._bodies]
+    bodies, links = model._bodies, model._links
+    at_zero = [_homogeneous(row) for row in bodies]
+    links_at = [_homogeneous(link[layout.LINK_ROTATION :]) for link in links]
+    kinds = [np.split(row[layout.INERTIA : layout.INERTIA + 10], [1, 4]) for row in bodies]
+    inertias = [_pseudo_inertia([x for kind in row for x in _exact(kind)]) for row in kinds]
     for name, values in (parameters or {}).items():
         _check(name, model.link_names, values, 10)
-        link = model._links[model.link_names.index(name)]
-        X = _link_placement(link)
-        inertias[int(link[layout.LINK_BODY])] = X * _pseudo_inertia(values) * X.T
-    origins = [_exact(row[layout.TRANSLATION : layout.TRANSLATION + 3]) for row in model._bodies]
+        k = model.link_names.index(name)
+        body = int(links[k, layout.LINK_BODY])
+        inertias[body] = links_at[k] * _pseudo_inertia(values) * links_at[k].T
     for name, values in (translations or {}).items():
         _check(name, model._joint_rows, values, 3)
         freedoms = model.v_slices.get(name, slice(0, 1))  # a joint that mimics another has one
         first = model._joint_rows[name] - (freedoms.stop - freedoms.start) + 1
-        on_parent = model._links[:, layout.LINK_BODY] == model._bodies[first, layout.PARENT]
-        R = _link_placement(model._links[np.argmax(on_parent)])[:3, :3]
-        origins[first] = R * sympy.Matrix(values)
+        k = links[:, layout.LINK_BODY].tolist().index(bodies[first, layout.PARENT])
+        at_zero[first][:3, 3] = links_at[k][:3, :3] * sympy.Matrix(values)
     down = _exact(model.gravity) if gravity is None else gravity
     _check("gravity", ["gravity"], down, 3)
 
     q, v, a = (sympy.symbols(f"{letter}1:{model.nv + 1}", real=True) for letter in "qva")
-    M, U = _mass_matrix_and_potential(model._bodies, q, origins, inertias, down)
-
-    def coriolis(j: int, k: int) -> sympy.Expr:
-        terms = [
-            (M[j, k].diff(q[i]) + M[j, i].diff(q[k]) - M[k, i].diff(q[j])) * v[i] / 2
-            for i in range(len(q))
-        ]
-        return sympy.expand(sympy.Add(*terms))
-
-    C = sympy.ImmutableMatrix(len(q), len(q), coriolis)
-    return SymbolicDynamics(q, v, a, M, C, sympy.ImmutableMatrix([U.diff(q_j) for q_j in q]))
+    M, U = _mass_matrix_and_potential(bodies, q, at_zero, inertias, down)
+    D = (M * sympy.Matrix(v)).jacobian(q)
+    M_rate = sum((M.diff(q_j) * v_j for q_j, v_j in zip(q, v, strict=True)), sympy.zeros(model.nv))
+    C = sympy.ImmutableMatrix(M_rate + D - D.T).applyfunc(lambda entry: sympy.expand(entry / 2))
+    return SymbolicDynamics(q, v, a, M, C, sympy.ImmutableMatrix([U]).jacobian(q).T)
 
 
 def _mass_matrix_and_potential(
-    bodies: FloatArray,
-    q: Sequence[sympy.Symbol],
-    origins: Sequence[Any],
-    inertias: Sequence[sympy.Matrix],
-    gravity: Sequence[Any],
+    bodies: FloatArray, q: Any, at_zero: Any, inertias: Any, gravity: Any
 ) -> tuple[sympy.ImmutableMatrix, sympy.Expr]:
-    """`origins` and `inertias` are p_PB and pseudo-inertia of each row, in the place of its own."""
+    """M and U; X_PB at zero position and pseudo-inertia of each row are not taken from `bodies`."""
     M, U = sympy.zeros(len(q)), sympy.Integer(0)
-    twists = [[sympy.zeros(4)] * len(q)]
+    twists = [[sympy.zeros(3, 4)] * len(q)]  # without their last rows, which are zero
     downs = [sympy.Matrix([[*gravity, 0]])]  # [gravity^T, 0] X_i
-    for row, origin, J in list(zip(bodies, origins, inertias, strict=True))[1:]:
+    for row, X, J in list(zip(bodies, at_zero, inertias, strict=True))[1:]:
         parent, own = int(row[layout.PARENT]), int(row[layout.Q])
-        angular, linear, ratio, offset, armature = (_exact([row[column]])[0] for column in _SCALARS)
+        angular, linear, ratio, offset, armature = (_exact([x])[0] for x in row[_SCALARS])
         position = ratio * q[own] + offset
         c, s = sympy.cos(angular * position), sympy.sin(angular * position)
-        turn = sympy.Matrix([[c, -s, 0], [s, c, 0], [0, 0, 1]])
-        at_zero = _homogeneous(_exact(row[layout.ROTATION : layout.ROTATION + 9]), origin)
-        X = at_zero * _homogeneous(turn, [0, 0, linear * position])
-        inverse = _homogeneous(X[:3, :3].T, -X[:3, :3].T * X[:3, 3])
+        motion = [[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, linear * position], [0, 0, 0, 1]]
+        X_PB = X * sympy.Matrix(motion)
         T = [
-            (inverse * (T_P * X + X.diff(q_j))).applyfunc(_harmonics)
+            (X_PB[:3, :3].T * (T_P * X_PB + X_PB[:3, :].diff(q_j))).applyfunc(_harmonics)
             for T_P, q_j in zip(twists[parent], q, strict=True)
         ]
         twists.append(T)
-        downs.append((downs[parent] * X).applyfunc(_harmonics))
+        downs.append((downs[parent] * X_PB).applyfunc(_harmonics))
         U -= (downs[-1] * J)[3]
         M[own, own] += ratio**2 * armature
         for j, T_j in enumerate(T):
             for k in range(j + 1):
                 M[j, k] += (T_j * J * T[k].T).trace()
     lower = M.applyfunc(_harmonics)
-    M = sympy.ImmutableMatrix(*M.shape, lambda j, k: lower[max(j, k), min(j, k)])
-    return M, _harmonics(U)
+    return sympy.ImmutableMatrix(*M.shape, lambda j, k: lower[max(j, k), min(j, k)]), _harmonics(U)
 
 
 def _harmonics(expression: sympy.Expr) -> sympy.Expr:
@@ -189,47 +173,29 @@ def _harmonics(expression: sympy.Expr) -> sympy.Expr:
 
 
 def _exact(values: Iterable[float]) -> list[sympy.Expr]:
-    """Numbers of one kind; near a simple one is within 1e-12 of the largest."""
-    numbers = [float(value) for value in values]
-    tolerance = 1e-12 * max(map(abs, numbers))
-    result = []
-    for number in numbers:
-        square, decimal = Fraction(number**2).limit_denominator(100), round(number, 9)
-        if abs(math.sqrt(square) - abs(number)) <= tolerance:
-            root = sympy.sqrt(sympy.Rational(square))
-            result.append(root if number > 0.0 else -root)
-        else:
-            near = abs(decimal - number) <= tolerance
-            result.append(sympy.Rational(str(decimal if near else number)))
+    """Numbers of one kind; one is simple if it is so within 1e-12 of the largest of them."""
+    tolerance, result = 1e-12 * max(map(abs, values)), []
+    for number in map(float, values):
+        root = sympy.sqrt(sympy.Rational(Fraction(number**2).limit_denominator(100)))
+        simple = [root if number > 0.0 else -root, sympy.Rational(str(round(number, 9)))]
+        near = (x for x in simple if abs(float(x) - number) <= tolerance)
+        result.append(next(near, sympy.Rational(str(number))))
     return result
 
 
-def _homogeneous(R: Any, p: Any) -> sympy.Matrix:
-    upper = sympy.Matrix(3, 3, list(R)).row_join(sympy.Matrix(3, 1, list(p)))
-    return upper.col_join(sympy.Matrix([[0, 0, 0, 1]]))
-
-
-def _link_placement(link: FloatArray) -> sympy.Matrix:
-    """X_BL of a row of the links array."""
-    R = _exact(link[layout.LINK_ROTATION : layout.LINK_ROTATION + 9])
-    return _homogeneous(R, _exact(link[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3]))
-
-
-def _ten_parameters(row: FloatArray) -> list[sympy.Expr]:
-    m, mc, inertia = np.split(row[layout.INERTIA : layout.INERTIA + 10], [1, 4])
-    return [*_exact(m), *_exact(mc), *_exact(inertia)]
+def _homogeneous(row: FloatArray) -> sympy.Matrix:
+    R, p = sympy.Matrix(3, 3, _exact(row[:9])), sympy.Matrix(_exact(row[9:12]))
+    return R.row_join(p).col_join(sympy.Matrix([[0, 0, 0, 1]]))
 
 
 def _pseudo_inertia(parameters: Sequence[Any]) -> sympy.Matrix:
     m, x, y, z, xx, xy, xz, yy, yz, zz = parameters
     h = (xx + yy + zz) / sympy.Integer(2)
-    return sympy.Matrix(
-        [[h - xx, -xy, -xz, x], [-xy, h - yy, -yz, y], [-xz, -yz, h - zz, z], [x, y, z, m]]
-    )
+    second_moment = [[h - xx, -xy, -xz, x], [-xy, h - yy, -yz, y], [-xz, -yz, h - zz, z]]
+    return sympy.Matrix([*second_moment, [x, y, z, m]])
 
 
 def _check(name: str, names: Iterable[str], values: Sequence[Any], count: int) -> None:
     if name not in names or len(values) != count:
-        raise ArgumentError(
-            f"{len(values)} values for {name!r}; it must be {count}, for one of {', '.join(names)}"
-        )
+        allowed = f"{count} values for one of {', '.join(names)}"
+        raise ArgumentError(f"{len(values)} values for {name!r}; they must be {allowed}")

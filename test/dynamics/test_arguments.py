@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from robots import random_tree, two_link_arm
 
+from rnea_control import dynamics
 from rnea_control.dynamics import Workspace, gravity, nonlinear_effects, rnea
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
@@ -67,3 +70,34 @@ def test_output_is_returned() -> None:
     assert rnea(MODEL, Workspace(MODEL), GOOD, GOOD, GOOD, tau) is tau
     assert gravity(MODEL, Workspace(MODEL), GOOD, tau) is tau
     assert nonlinear_effects(MODEL, Workspace(MODEL), GOOD, GOOD, tau) is tau
+
+
+SHAPES = {
+    **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step"), (2,)),
+    **dict.fromkeys(("q", "q0", "q1", "result"), (2,)),
+    **dict.fromkeys(("M", "C"), (2, 2)),
+    **dict.fromkeys(("world_force", "link_force", "acceleration"), (6,)),
+    "com": (3,),
+    "J": (6, 2),
+    "external_forces": (3, 6),
+    "wrenches": (3, 6),
+    "poses": (3, 4, 4),
+    "Y": (2, 28),
+}
+NO_ALGORITHMS = {"Workspace", "inertial_parameters", "parameter_names", "inverse_dynamics_batch"}
+ALGORITHMS = sorted(set(dynamics.__all__) - NO_ALGORITHMS)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_array_of_every_algorithm_is_checked(name: str) -> None:
+    algorithm = getattr(dynamics, name)
+    names = [p for p in inspect.signature(algorithm).parameters if p not in ("model", "ws")]
+    good = {p: "lower" if p == "link" else np.zeros(SHAPES[p]) for p in names}
+    algorithm(MODEL, Workspace(MODEL), **good)
+    for wrong in (p for p in names if p != "link"):
+        shape = SHAPES[wrong]
+        for array in (np.zeros((shape[0] + 1, *shape[1:])), np.zeros(shape, dtype=int), None):
+            if array is None and wrong == "external_forces":
+                continue  # there are none
+            with pytest.raises(ArgumentError, match=rf"^{wrong} is (of|a) "):
+                algorithm(MODEL, Workspace(MODEL), **{**good, wrong: array})
