@@ -214,7 +214,7 @@ def _sample(
     segment[0] = sample(starts, coefficients, segment[0], time, desired)
 
 
-@kernel("void(f8[::1], f8[:,:,::1], f8[:,::1])")
+@kernel("void(f8[::1], f8[:,:,::1], f8[:,::1])", nogil=True)
 def _largest_speeds(starts: FloatArray, coefficients: FloatArray, speeds: FloatArray) -> None:
     for i in range(speeds.shape[0]):
         for part in range(SPEED_SAMPLES):

@@ -23,20 +23,20 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_
 _PACKAGE = Path(__file__).parents[1]
 
 
-def kernel(signature: str) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: compiles a function for `signature` now, so that no call ever does."""
-    return lambda function: _compiled(function, signature, nogil=False)
-
-
-def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: compiles a function for `signature` at its first call. For what no tick needs: the
-    node starts in a third of the time.
+def kernel(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: compiles a function for `signature` now, so that no call ever does.
 
     Args:
         signature: in Numba's notation.
         nogil: whether other Python threads may run during a call. Letting them costs time, so this
             is for calls that are long.
     """
+    return lambda function: _compiled(function, signature, nogil)
+
+
+def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: compiles a function at its first call; arguments as of `kernel`. For what no tick
+    needs: the node starts in a third of the time."""
 
     def defer(function: Callable[..., Any]) -> Any:
         def compile_and_call(*arguments: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from rclpy.clock import Clock
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
-from rnea_control.control import Controller
+from rnea_control.control import Controller, Trajectory
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.node.deferred_log import DeferredLog
 from rnea_control.node.effort_command import EffortCommand
@@ -25,9 +25,9 @@ from rnea_control.ros.joint_state_decoder import JointStateDecoder, JointStateEr
 
 # An arm slower than this stands still, [rad/s] or [m/s].
 STILL = 0.05
-# A trajectory that starts later than this has its stamp from another clock, as have states that
-# seem to have come this late, [s].
+# A trajectory that starts later than this has its stamp from another clock, [s].
 FARTHEST_START = 3600.0
+# As have states that seem to be older than this, [s].
 LONGEST_AGE = 1.0
 # How far ahead a new motion takes over, so that it is ready by then; longer at every attempt, [s].
 LEADS = (0.005, 0.02, 0.1, 0.5)
@@ -161,7 +161,8 @@ class ControlLoop:
             self._follow(trajectory)
         except TrajectoryError as error:
             self._logger.error(f"trajectory refused, the motion goes on as it was: {error}")
-        self.trajectories_received += 1
+        finally:
+            self.trajectories_received += 1
 
     def watch(self) -> None:
         """Without states there is no feedback: leaves the torque that carries the arm, once."""
@@ -232,22 +233,9 @@ class ControlLoop:
         statistics.record(duration, age + duration, abs(interval - period))
 
     def _follow(self, trajectory: bytes) -> None:
-        controller = self.controller
-        message = decode_trajectory(trajectory, controller.model.joint_names)
+        message = decode_trajectory(trajectory, self.controller.model.joint_names)
         for lead in LEADS:
-            with self._lock:
-                motion, now = controller.trajectory if self.now is not None else None, self.now
-                if now is None:
-                    raise TrajectoryError(
-                        "the controller is not active or has no joint_states yet; send it again "
-                        "later"
-                    )
-                if self._stale or self._halting:
-                    raise TrajectoryError(
-                        "the controller is stopping"
-                        if self._halting
-                        else "there are no joint_states now"
-                    )
+            motion, now = self._motion_now()
             earliest = now + lead
             start = (message.stamp - self._origin) * 1e-9 if message.stamp else earliest
             ahead = start - now
@@ -256,23 +244,37 @@ class ControlLoop:
                     f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both go by the "
                     "same clock (use_sim_time)?"
                 )
-            planned = controller.plan(motion, now, earliest, message.waypoints, start)
-            with self._lock:  # unless time, or the motion, has gone past what was planned
-                in_time = (
-                    self.now is not None
-                    and not (self._stale or self._halting)
-                    and controller.trajectory is motion
-                    and self.now <= earliest
-                )
-                if in_time:
-                    controller.adopt(planned)
-            if in_time:
+            planned = self.controller.plan(motion, now, earliest, message.waypoints, start)
+            if self._adopt_in_time(planned, motion, earliest):
                 self._logger.info(
                     f"following {len(message.waypoints)} points from {ahead:+.3f} s on, for "
                     f"{message.waypoints.times[-1]:.3f} s"
                 )
                 return
         raise TrajectoryError("the motion changed while this one was made ready; send it again")
+
+    def _motion_now(self) -> tuple[Trajectory, float]:
+        """The present motion, and the time in it; raises TrajectoryError while none may follow."""
+        with self._lock:
+            if self.now is None:
+                raise TrajectoryError(
+                    "the controller is not active or has no joint_states yet; send it again later"
+                )
+            if self._halting:
+                raise TrajectoryError("the controller is stopping")
+            if self._stale:
+                raise TrajectoryError("there are no joint_states now")
+            return self.controller.trajectory, self.now
+
+    def _adopt_in_time(self, planned: Trajectory, motion: Trajectory, earliest: float) -> bool:
+        """Changes to a motion, unless time, or the present one, has gone past what was planned."""
+        with self._lock:
+            if self.now is None or self.now > earliest or self._stale or self._halting:
+                return False
+            if self.controller.trajectory is not motion:
+                return False
+            self.controller.adopt(planned)
+            return True
 
     def _publish_holding_torque(self) -> None:
         try:

@@ -250,7 +250,10 @@ class ControllerNode(LifecycleNode):
         if self._starting and self._value_or_none("autostart"):
             self.get_logger().info(self.fault or "still waiting for the topic robot_description")
         elif self.active and self.loop.now is None:
-            self.get_logger().info("still waiting for joint_states")
+            self.get_logger().info(
+                f"still waiting for joint_states, of which there are {self._feed.publishers()} "
+                "publishers"
+            )
         elif self.active and self.loop.command.listeners() == 0:
             self.get_logger().warning(
                 f"nobody listens to {self.loop.command.topic}; is the effort controller active?"

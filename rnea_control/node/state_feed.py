@@ -50,6 +50,10 @@ class ThreadFeed:
             self._thread.join()
             self._thread = None
 
+    def publishers(self) -> int:
+        """How many publishers of states there are."""
+        return self._subscription.publishers()
+
     def destroy(self) -> None:
         """Takes the subscription down."""
         self.stop()
@@ -93,6 +97,10 @@ class ExecutorFeed:
 
     def stop(self) -> None:
         """Nothing to do."""
+
+    def publishers(self) -> int:
+        """How many publishers of states there are."""
+        return self._subscription.get_publisher_count()
 
     def destroy(self) -> None:
         """Takes the subscription and the watchdog down."""

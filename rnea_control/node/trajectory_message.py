@@ -123,7 +123,7 @@ def _copy_numbers(data: Bytes, start: int, count: int, big_endian: bool, row: Wo
         row[j] = double_word(data, start + 8 * j, big_endian)
 
 
-@kernel("i8(u1[::1], i8, b1, i8[:,::1], u8[:,:,::1], f8[::1])")
+@kernel("i8(u1[::1], i8, b1, i8[:,::1], u8[:,:,::1], f8[::1])", nogil=True)
 def _read_points(
     data: Bytes,
     position: int,

@@ -3,14 +3,17 @@
 rclpy's executors rebuild their wait set from all entities of a node for every message, which costs
 several times what the message does. The wait set used here is rclpy's internal one, as
 `rclpy.wait_for_message` uses it. This is the only file that touches it.
+
+The subscription is in a context, and so has a DDS participant, of its own. All that comes to one
+participant over shared memory goes through one port and one thread: behind a long trajectory, or
+while a process that writes one is preempted, a state would wait for milliseconds.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from rclpy.callback_groups import CallbackGroup
+from rclpy.context import Context
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
 try:
@@ -26,24 +29,11 @@ class WaitSetUnavailable(Exception):
     """This rclpy's wait set is not as it is known here."""
 
 
-class _NoExecutor(CallbackGroup):
-    """Keeps a subscription out of every executor's wait set."""
-
-    def can_execute(self, entity: Any) -> bool:
-        return False
-
-    def beginning_execution(self, entity: Any) -> bool:
-        return False
-
-    def ending_execution(self, entity: Any) -> None:
-        pass
-
-
 class RawSubscription:
     """Takes the messages of a topic as bytes, in the thread that asks for them.
 
     Args:
-        node: whose subscription it is; its executor leaves it alone.
+        node: in whose name and domain it is, and whose remappings it obeys; no executor sees it.
         message_type, topic, qos: as of `Node.create_subscription`.
 
     Raises:
@@ -52,18 +42,28 @@ class RawSubscription:
 
     def __init__(self, node: Node, message_type: type, topic: str, qos: QoSProfile) -> None:
         self._type = message_type
-        self._node = node
-        self._subscription = node.create_subscription(
-            message_type, topic, _never, qos, raw=True, callback_group=_NoExecutor()
+        self._context = Context()
+        self._context.init(domain_id=node.context.get_domain_id())
+        self._node = Node(
+            f"_{node.get_name()}_{topic.replace('/', '_')}",  # hidden, by the leading underscore
+            namespace=node.get_namespace(),
+            context=self._context,
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+            parameter_overrides=[Parameter("start_type_description_service", value=False)],
+        )
+        self._subscription = self._node.create_subscription(
+            message_type, node.resolve_topic_name(topic), _never, qos, raw=True
         )
         try:
             if _WaitSet is None:
                 raise AttributeError("rclpy has no WaitSet")
             self._handle = self._subscription.handle
-            self._wait_set = _WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+            self._wait_set = _WaitSet(1, 0, 0, 0, 0, 0, self._context.handle)
             self.take(0.0)
         except (AttributeError, TypeError) as error:
-            node.destroy_subscription(self._subscription)
+            self.destroy()
             raise WaitSetUnavailable(str(error)) from error
 
     def take(self, timeout: float) -> tuple[bytes, int | None] | None:
@@ -78,7 +78,7 @@ class RawSubscription:
             wait_set.wait(int(1e9 * timeout))
             taken = handle.take_message(self._type, True)
         except RCLError:
-            if self._node.context.ok():
+            if self._context.ok():
                 raise
             return None
         if taken is None:
@@ -86,10 +86,15 @@ class RawSubscription:
         message, info = taken
         return message, info.get("publication_sequence_number")
 
+    def publishers(self) -> int:
+        """How many publishers it is matched with."""
+        return self._subscription.get_publisher_count()
+
     def destroy(self) -> None:
         """Takes the subscription down; nobody may be waiting for it."""
-        self._node.destroy_subscription(self._subscription)
+        self._node.destroy_node()
+        self._context.try_shutdown()
 
 
 def _never(message: bytes) -> None:
-    raise AssertionError("an executor took a message that is not its own")
+    raise AssertionError("an executor took a message; none should know this node")

@@ -1,4 +1,4 @@
-"""rnea against MuJoCo's inverse dynamics: independent code, its own URDF reader."""
+"""The algorithms against MuJoCo's: independent code, its own URDF reader."""
 
 from __future__ import annotations
 
@@ -7,25 +7,42 @@ import numpy as np
 import pytest
 from robots import example_robots, load_all_joints
 
-from rnea_control.dynamics import Workspace, rnea
+from rnea_control.dynamics import Workspace, aba, crba, forward_kinematics, rnea
 from rnea_control.model import RobotModel
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 
 PATHS = {path.stem: path for path in example_robots()}
 
 
-def mujoco_inverse(xml: str, model: RobotModel, q, v, a) -> np.ndarray:
-    text = urdf_for_mujoco(xml, model, {}, ModelErrors())
-    physics = mujoco.MjModel.from_xml_string(text)
-    physics.opt.gravity[:] = model.gravity
-    physics.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT  # no joint stops
-    data = mujoco.MjData(physics)
-    joints = [physics.joint(name) for name in model.joint_names]
-    data.qpos[[joint.qposadr[0] for joint in joints]] = q
-    dofs = [joint.dofadr[0] for joint in joints]
-    data.qvel[dofs], data.qacc[dofs] = v, a
-    mujoco.mj_inverse(physics, data)
-    return data.qfrc_inverse[dofs]
+class MuJoCo:
+    """The same robot in MuJoCo, in a state; no joint stops."""
+
+    def __init__(self, xml: str, model: RobotModel, q, v) -> None:
+        text = urdf_for_mujoco(xml, model, {}, ModelErrors())
+        self.model = mujoco.MjModel.from_xml_string(text)
+        self.model.opt.gravity[:] = model.gravity
+        self.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+        self.data = mujoco.MjData(self.model)
+        joints = [self.model.joint(name) for name in model.joint_names]
+        self.dofs = [joint.dofadr[0] for joint in joints]
+        self.data.qpos[[joint.qposadr[0] for joint in joints]] = q
+        self.data.qvel[self.dofs] = v
+        mujoco.mj_forward(self.model, self.data)
+
+    def inverse(self, a) -> np.ndarray:
+        self.data.qacc[self.dofs] = a
+        mujoco.mj_inverse(self.model, self.data)
+        return self.data.qfrc_inverse[self.dofs]
+
+    def forward(self, tau) -> np.ndarray:
+        self.data.qfrc_applied[self.dofs] = tau
+        mujoco.mj_forward(self.model, self.data)
+        return self.data.qacc[self.dofs]
+
+    def mass_matrix(self) -> np.ndarray:
+        M = np.zeros((self.model.nv, self.model.nv))
+        mujoco.mj_fullM(self.model, self.data, M)
+        return M[np.ix_(self.dofs, self.dofs)]
 
 
 ROBOTS = (
@@ -47,10 +64,25 @@ ROBOTS = (
 @pytest.mark.parametrize("name", ROBOTS)
 def test_robot(name: str) -> None:
     model = load_all_joints(PATHS[name])
-    ws, tau = Workspace(model), np.zeros(model.nv)
+    ws, n = Workspace(model), model.nv
+    tau, back, M = np.zeros(n), np.zeros(n), np.zeros((n, n))
+    poses = np.zeros((len(model.link_names), 4, 4))
     rng = np.random.default_rng(2)
     for _ in range(5):
-        q, v, a = rng.uniform(-2.0, 2.0, (3, model.nv))
-        expected = mujoco_inverse(PATHS[name].read_text(), model, q, v, a)
+        q, v, a = rng.uniform(-2.0, 2.0, (3, n))
+        peer = MuJoCo(PATHS[name].read_text(), model, q, v)
+        expected = peer.inverse(a)
         rnea(model, ws, q, v, a, tau)
         np.testing.assert_allclose(tau, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
+        crba(model, ws, q, M)
+        close(M, peer.mass_matrix(), 1e-9)
+        condition = np.linalg.cond(M)
+        close(aba(model, ws, q, v, tau, back), peer.forward(tau), 1e-12 * condition + 1e-8)
+        forward_kinematics(model, ws, q, poses)
+        for link in model.child_links:
+            place = peer.data.body(link).xpos
+            close(poses[model.link_names.index(link), :3, 3], place, 1e-8)
+
+
+def close(ours, theirs, tolerance: float) -> None:
+    np.testing.assert_allclose(ours, theirs, atol=tolerance * (1.0 + np.abs(theirs).max()))

@@ -81,7 +81,8 @@ class Bench:
             assert self.node.active, self.node.fault
             wait_for(
                 lambda: (
-                    self.states.get_subscription_count()
+                    self.node._feed.publishers()
+                    and self.states.get_subscription_count()
                     and self.motions.get_subscription_count()
                     and self.node.count_subscribers("effort_controller/commands")
                 ),
@@ -431,7 +432,7 @@ def test_lifecycle_there_and_back(bench: Bench) -> None:
     assert bench.node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     bench.node.trigger_activate()
-    wait_for(bench.states.get_subscription_count, bench.spin)
+    wait_for(bench.node._feed.publishers, bench.spin)
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
     bench.node.trigger_shutdown()
     wait_for(lambda: np.allclose(bench.commands[-1], GRAVITY), bench.spin)
@@ -445,7 +446,7 @@ def test_description_by_topic() -> None:
         publisher = bench.peer.create_publisher(String, "robot_description", LATCHED)
         publisher.publish(String(data=two_link_arm()))
         wait_for(lambda: bench.node.active, bench.spin)
-        wait_for(bench.states.get_subscription_count, bench.spin)
+        wait_for(bench.node._feed.publishers, bench.spin)
     finally:
         bench.destroy()
 
