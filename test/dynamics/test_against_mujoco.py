@@ -76,8 +76,9 @@ def test_robot(name: str) -> None:
         np.testing.assert_allclose(tau, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max())
         crba(model, ws, q, M)
         close(M, peer.mass_matrix(), 1e-9)
-        condition = np.linalg.cond(M)
-        close(aba(model, ws, q, v, tau, back), peer.forward(tau), 1e-12 * condition + 1e-8)
+        # MuJoCo keeps inertias in their principal axes, which costs it digits.
+        tolerance = 1e-10 * np.linalg.cond(M) + 1e-8
+        close(aba(model, ws, q, v, tau, back), peer.forward(tau), tolerance)
         forward_kinematics(model, ws, q, poses)
         for link in model.child_links:
             place = peer.data.body(link).xpos

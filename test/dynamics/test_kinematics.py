@@ -33,7 +33,7 @@ from rnea_control.model import RobotModel
 
 RTOL = 1e-10
 ROBOTS = {path.stem: path for path in example_robots()}
-NAMES = ["panda", "ur5_robot", "tiago_dual", "talos_full_v2", "solo12", "anymal", "xarm7"]
+LEFT_OUT = ("ur3",)  # has no name
 WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
@@ -43,9 +43,11 @@ def close(ours, theirs) -> None:
 
 
 @pytest.mark.parametrize("floating_base", [False, True], ids=["fixed", "floating"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(ROBOTS) - set(LEFT_OUT)))
 def test_example_robot(name: str, floating_base: bool) -> None:
     model = load_quietly(ROBOTS[name], floating_base=floating_base)
+    if model.nv == 0:
+        pytest.skip("no joint moves")
     check(model, Peer.from_urdf(ROBOTS[name], model, floating_base))
 
 
@@ -61,6 +63,7 @@ def test_random_mechanism(seed: int, count: int) -> None:
 def check(model: RobotModel, peer: Peer) -> None:
     rng = np.random.default_rng(5)
     ws, q = Workspace(model), model.random(rng)
+    q = np.where(np.abs(q) > 1e3, 1.0, q)  # limits of 1e16 rad leave no digits for differences
     v, a = rng.standard_normal((2, model.nv))
     theirs, data, q_pin = peer.model, peer.data, peer.q(q)
     frames = {
