@@ -468,7 +468,8 @@ def test_namespace_and_best_effort() -> None:
         bench.node.autostart()
         (info,) = bench.node.get_publishers_info_by_topic("/left/effort_controller/commands")
         assert info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
-        assert bench.node.get_subscriptions_info_by_topic("/left/joint_states")
+        topic = "/left/joint_states"
+        wait_for(lambda: bench.node.get_subscriptions_info_by_topic(topic), bench.spin)
     finally:
         bench.destroy()
 
