@@ -16,6 +16,7 @@ import numpy as np
 from rnea_control.dynamics.regressor import parameter_count, parameter_names, regressor
 from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.dynamics.workspace import IntArray, Workspace
+from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
 # The next column taken is the first one with at least this share of the largest remainder, so that
@@ -71,7 +72,16 @@ def base_parameters(
         tolerance: what a column may differ from a combination of others that still counts as
             dependent, relative to its norm. Angles rounded in a URDF, such as 1.5708, make
             differences of that rounding's size.
+
+    Raises:
+        ArgumentError: too few samples, or a tolerance outside (0, 1).
     """
+    if samples * model.nv < parameter_count(model) or not 0.0 < tolerance < 1.0:
+        raise ArgumentError(
+            f"samples is {samples} and tolerance {tolerance}; there must be at least "
+            f"{-(-parameter_count(model) // max(model.nv, 1))} samples, and a tolerance between 0 "
+            "and 1"
+        )
     stacked = _stacked_regressor(model, samples, np.random.default_rng(0) if rng is None else rng)
     norms = np.linalg.norm(stacked, axis=0)
     moves = norms > tolerance * norms.max(initial=0.0)

@@ -127,7 +127,7 @@ def constrained_inverse_dynamics(
     J = constraint_jacobian(model, ws, q, constraints)
     broken = J @ a + constraint_bias(model, ws, q, v, constraints)
     scale = 1.0 + np.abs(a).max(initial=0.0) + np.abs(v).max(initial=0.0) ** 2
-    if np.abs(broken).max(initial=0.0) > _TOLERANCE * scale:
+    if not np.abs(broken).max(initial=0.0) <= _TOLERANCE * scale:
         raise ArgumentError(
             f"the motion breaks the constraints: J a + dJ/dt v is {broken}; it must be 0"
         )
@@ -163,6 +163,8 @@ def constrained_forward_dynamics(
         a, shape (nv,); and the forces on `Constraint.link`, shape (m,), of least norm.
     """
     n = model.nv
+    if np.shape(tau) != (n,) or not np.isfinite(tau).all():
+        raise ArgumentError(f"tau is {tau}; it must be {n} finite numbers")
     bias = inverse_dynamics(model, ws, q, v, np.zeros(n), np.zeros(n), external_forces)
     M = crba(model, ws, q, np.zeros((n, n)))
     J = constraint_jacobian(model, ws, q, constraints)

@@ -57,6 +57,11 @@ def forward_dynamics(
         ArgumentError: an array that is not C-contiguous float64 of the size given above; a mass
             matrix that is singular, because a joint moves nothing that has inertia.
     """
+    if ws.model is not model:  # whose tree M's factors would have
+        raise ArgumentError(
+            f"the workspace was made for {ws.model!r}, not for this model; make one: "
+            "Workspace(model)"
+        )
     forces = ws._no_forces if external_forces is None else external_forces
     arrays = (model._bodies, model._links, model._drives, ws._memory)
     scratch = (ws._order, ws._ancestor, ws._matrix, ws._unit, ws._zeros)

@@ -31,6 +31,7 @@ def pseudo_inertia(mass: float, center_of_mass: FloatArray, inertia: FloatArray)
         center_of_mass: shape (3,), [m].
         inertia: about the centre of mass, in axes parallel to the frame's, shape (3, 3), [kg m^2].
     """
+    center_of_mass, inertia = np.asarray(center_of_mass), np.asarray(inertia)
     matrix = np.zeros((4, 4))
     second_moment = 0.5 * np.trace(inertia) * np.eye(3) - inertia
     matrix[:3, :3] = second_moment + mass * np.outer(center_of_mass, center_of_mass)

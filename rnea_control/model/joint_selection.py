@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.bodies import Coordinates
@@ -46,14 +48,17 @@ def select_joints(
     """
     by_name = {joint.name: joint for joint in joints}
     notes, mimics = [], {}
+    own = {*(wanted or ()), *locked_positions}  # these stand where they are told to
     for joint in joints:
+        if joint.name in own:
+            continue
         if joint.mimic is not None and joint.mimic.joint not in by_name:
             notes.append(
                 f"{source}: joint {joint.name!r} mimics {joint.mimic.joint!r}, which is no joint, "
                 "so it moves by itself. Correct the name"
             )
         elif joint.mimic is not None:
-            mimics[joint.name] = _leader(joint, by_name, source)
+            mimics[joint.name] = _leader(joint, by_name, own, source)
     if wanted is None:
         wanted = [joint.name for joint in joints if joint.moves and joint.name not in mimics]
     _check_wanted(by_name, wanted, source)
@@ -72,14 +77,19 @@ def select_joints(
             locked[name] = mimic.multiplier * locked.get(mimic.joint, 0.0) + mimic.offset
             continue
         followers.append(by_name[name])
+        if by_name[name].damping or by_name[name].friction:
+            notes.append(
+                f"{source}: the friction of {name!r}, which mimics {mimic.joint!r}, is not "
+                "counted. Add it to that of its leader, times the square of the multiplier"
+            )
         coordinates[name] = Coordinates(
             leader.q, leader.v, mimic.multiplier, mimic.offset, leads=False
         )
     return JointSelection(chosen, tuple(followers), coordinates, locked, nq, nv, tuple(notes))
 
 
-def _leader(joint: Joint, by_name: Mapping[str, Joint], source: str) -> Mimic:
-    """The mimic of a joint as one of a joint that mimics none."""
+def _leader(joint: Joint, by_name: Mapping[str, Joint], own: Container[str], source: str) -> Mimic:
+    """The mimic of a joint as one of a joint that mimics none, or is one of `own`."""
     where = f"{source}: joint {joint.name!r}"
     mimic, seen = joint.mimic, [joint.name]
     assert mimic is not None
@@ -90,12 +100,12 @@ def _leader(joint: Joint, by_name: Mapping[str, Joint], source: str) -> Mimic:
                 f"{where}: mimics {mimic.joint!r}, which is {leader.type}; it must name a joint "
                 "with one degree of freedom"
             )
-        if leader.name in seen:
+        if leader.name in seen and leader.name not in own:
             raise RobotModelError(
                 f"{where}: mimics itself by way of {', '.join(seen)}; one of them must move by "
                 "itself"
             )
-        if leader.mimic is None or leader.mimic.joint not in by_name:  # fixed, perhaps
+        if leader.name in own or leader.mimic is None or leader.mimic.joint not in by_name:
             return mimic
         seen.append(leader.name)
         further = leader.mimic
@@ -126,7 +136,15 @@ def _check_wanted(by_name: Mapping[str, Joint], wanted: Sequence[str], source: s
 def _checked_locked_positions(
     by_name: Mapping[str, Joint], wanted: Sequence[str], locked: Mapping[str, float], source: str
 ) -> dict[str, float]:
+    if not isinstance(locked, Mapping):
+        raise RobotModelError(
+            f"{source}: `locked_positions` is {locked!r}; it must map names to positions"
+        )
     for name, position in locked.items():
+        if not isinstance(position, (int, float, np.number)):
+            raise RobotModelError(
+                f"{source}: `locked_positions` of {name!r} is {position!r}; it must be a number"
+            )
         if name not in by_name or by_name[name].nq != 1:
             raise RobotModelError(
                 f"{source}: `locked_positions` names {name!r}, which is no joint of the robot "

@@ -75,7 +75,8 @@ class Joint:
         mimic: the joint that this one follows, if any; only for joints with one position.
 
     Raises:
-        RobotModelError: an unknown type, an axis of zero, a mimic of more than one freedom.
+        RobotModelError: an unknown type, an axis of zero, a number that no joint has, a mimic of
+            more than one freedom.
     """
 
     name: str
@@ -104,13 +105,37 @@ class Joint:
             )
         for name in ("axis", "second_axis"):
             object.__setattr__(self, name, _unit_vector(getattr(self, name), f"{where}: {name}"))
-        for name in ("rotation", "translation"):
-            object.__setattr__(self, name, np.array(getattr(self, name), dtype=np.float64))
+        rotation = _real_array(self.rotation, (3, 3), f"{where}: rotation")
+        if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) or (
+            np.linalg.det(rotation) < 0.0
+        ):
+            raise RobotModelError(f"{where}: rotation is {rotation.tolist()}, which turns nothing")
+        object.__setattr__(self, "rotation", rotation)
+        translation = _real_array(self.translation, (3,), f"{where}: translation")
+        object.__setattr__(self, "translation", translation)
+        self._check_numbers(where)
         if self.mimic is not None and self.nq != 1:
             raise RobotModelError(
                 f"{where}: a {self.type} joint cannot mimic another one; only joints with one "
                 "position can"
             )
+
+    def _check_numbers(self, where: str) -> None:
+        for name in ("velocity_limit", "effort_limit", "damping", "friction", "armature"):
+            if not getattr(self, name) >= 0.0:
+                raise RobotModelError(
+                    f"{where}: {name} is {getattr(self, name)}; it must not be negative"
+                )
+        if not self.lower <= self.upper:
+            raise RobotModelError(
+                f"{where}: lower {self.lower} is not below upper {self.upper}; swap or correct them"
+            )
+        numbers = {"pitch": self.pitch}
+        if self.mimic is not None:
+            numbers |= {"multiplier": self.mimic.multiplier, "offset": self.mimic.offset}
+        for name, value in numbers.items():
+            if not math.isfinite(value):
+                raise RobotModelError(f"{where}: {name} is {value}; it must be finite")
 
     @property
     def nq(self) -> int:
@@ -226,14 +251,24 @@ def _axis(joint: urdf.Joint, where: str) -> FloatArray:
     return _unit_vector(axis, f"{where}: <axis xyz>")
 
 
-def _unit_vector(axis: FloatArray, where: str) -> FloatArray:
+def _unit_vector(value: FloatArray, where: str) -> FloatArray:
+    axis = _real_array(value, (3,), where)
     length = float(np.linalg.norm(axis))
-    if np.shape(axis) != (3,) or not 1e-6 <= length < math.inf:
+    if not 1e-6 <= length < math.inf:
         raise RobotModelError(
-            f"{where} is {axis}; it must be three numbers, not all zero. Give the direction of "
-            "motion, e.g. 0 0 1"
+            f"{where} is {value}; it must not be zero. Give the direction of motion, e.g. 0 0 1"
         )
-    return np.asarray(axis, dtype=np.float64) / length
+    return axis / length
+
+
+def _real_array(value: object, shape: tuple[int, ...], where: str) -> FloatArray:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.full(1, math.nan)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise RobotModelError(f"{where} is {value}; it must be finite numbers of shape {shape}")
+    return array
 
 
 def _limits(joint: urdf.Joint, where: str) -> dict[str, float]:

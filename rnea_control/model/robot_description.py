@@ -91,6 +91,11 @@ def description_from_joints(
                 f"{name}: the inertia of link {link!r} must be a finite pseudo-inertia of shape "
                 "(4, 4); make it with pseudo_inertia(mass, center_of_mass, inertia)"
             )
+        if not np.allclose(inertia, np.transpose(inertia)):
+            raise RobotModelError(
+                f"{name}: the inertia of link {link!r} must be symmetric; make it with "
+                "pseudo_inertia(mass, center_of_mass, inertia)"
+            )
     root, order = ordered_tree(links, joints, name)
     matrices = {link: np.array(inertias.get(link, np.zeros((4, 4)))) for link in links}
     return RobotDescription(name, name, root, tuple(joints[i] for i in order), matrices)

@@ -24,6 +24,13 @@ from rnea_control.model.rotations import FloatArray
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 STRONGEST_GRAVITY = 1000.0
+# How far random positions go without limits, [m] or [rad]; pi for all others.
+REACHES: dict[str, float | FloatArray] = {
+    "prismatic": 1.0,
+    "floating": 1.0,
+    "cylindrical": np.array([1.0, math.pi]),
+    "planar": np.array([1.0, 1.0, math.pi]),
+}
 
 # Rows of the drives array, one column a velocity.
 DRIVES = DAMPING, FRICTION, TORQUE_OFFSET = 0, 1, 2
@@ -340,7 +347,7 @@ class RobotModel:
         for name, kind in zip(self.joint_names, self.joint_types, strict=True):
             part = self.q_slices[name]
             lower, upper = self.lower[part], self.upper[part]
-            reach = 1.0 if kind in ("prismatic", "floating") else math.pi
+            reach = REACHES.get(kind, math.pi)
             low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
             high = np.where(np.isfinite(upper), upper, np.maximum(reach, low + reach))
             q[part] = rng.uniform(low, high)
@@ -397,8 +404,15 @@ def _payload(
     mass: float, center_of_mass: Iterable[float], inertia: FloatArray | None
 ) -> FloatArray:
     """The pseudo-inertia of a load, checked."""
-    center = np.array(list(center_of_mass), dtype=np.float64)
-    about_center = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
+    try:
+        mass = float(mass)
+        center = np.array(list(center_of_mass), dtype=np.float64)
+        about_center = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise RobotModelError(
+            f"the payload has mass {mass!r}, centre of mass {center_of_mass!r} and inertia "
+            f"{inertia!r}; they must be numbers of shapes (), (3,) and (3, 3)"
+        ) from error
     if center.shape != (3,) or about_center.shape != (3, 3):
         raise RobotModelError(
             f"the payload's centre of mass has shape {center.shape} and its inertia "

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from robots import joint, link, robot, two_link_arm
 
-from rnea_control.dynamics import Workspace, gravity, rnea
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.dynamics import Workspace, forward_kinematics, gravity, rnea
+from rnea_control.model import Joint, Mimic, RobotModel, RobotModelError, RobotModelWarning
+from rnea_control.model.robot_description import description_from_joints
 
 
 def torques(model: RobotModel, q, v, a) -> np.ndarray:
@@ -201,3 +202,66 @@ def test_joint_that_cannot_be_controlled_may_be_locked() -> None:
     )
     model = RobotModel.from_urdf_string(urdf, ["j"])
     assert model.merged_joints == ("floating",)
+
+
+def chain_of_mimics() -> list[Joint]:
+    z = (0, 0, 1)
+    return [
+        Joint("a", "revolute", "w", "l1", axis=z),
+        Joint("b", "revolute", "l1", "l2", axis=z, mimic=Mimic("a", 2.0)),
+        Joint("c", "revolute", "l2", "l3", axis=z, mimic=Mimic("b", 3.0, 0.1)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "locked", "q", "c"),
+    [
+        (None, {}, [0.5], 3.1),
+        (["a", "b"], {}, [0.5, 0.1], 0.4),
+        (["b"], {}, [0.1], 0.4),
+        (["b"], {"a": 0.2}, [0.1], 0.4),
+        (["a"], {"b": 0.1}, [0.15], 0.4),
+        ([], {"a": 0.5}, [], 3.1),
+    ],
+)
+def test_mimic_follows_what_its_leader_really_does(chosen, locked, q, c) -> None:
+    description = description_from_joints("chain", chain_of_mimics(), {})
+    model = RobotModel(description, chosen, locked)
+    poses = np.zeros((4, 4, 4))
+    forward_kinematics(model, Workspace(model), np.array(q, dtype=float), poses)
+    l2, l3 = (poses[model.link_names.index(link)][:3, :3] for link in ("l2", "l3"))
+    turned = l2.T @ l3
+    assert math.atan2(turned[1, 0], turned[0, 0]) == pytest.approx(c)
+
+
+BAD_JOINTS = {
+    "rotation": ({"rotation": np.ones((3, 3))}, "rotation is .* turns nothing"),
+    "mirror": ({"rotation": np.diag([1, 1, -1])}, "rotation is .* turns nothing"),
+    "translation": ({"translation": [math.nan, 0, 0]}, "translation is .* finite numbers"),
+    "short translation": ({"translation": [1.0]}, "translation is .* shape"),
+    "axis in words": ({"axis": "z"}, "axis is z"),
+    "pitch": ({"pitch": math.nan}, "pitch is nan"),
+    "armature": ({"armature": -1.0}, "armature is -1"),
+    "limits": ({"lower": 1.0, "upper": -1.0}, "lower 1.0 is not below upper -1.0"),
+    "ratio": ({"mimic": Mimic("k", math.inf)}, "multiplier is inf"),
+    "type": ({"type": "magic"}, "its type is 'magic'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_JOINTS)
+def test_bad_joint_is_refused(name: str) -> None:
+    changes, words = BAD_JOINTS[name]
+    arguments = {"name": "j", "type": "helical", "parent": "w", "child": "l", **changes}
+    with pytest.raises(RobotModelError, match=words):
+        Joint(**arguments)
+
+
+@pytest.mark.parametrize(
+    "payload", [("x",), (1.0, "abc"), (1.0, None), (-1.0,), (math.nan,), (1.0, [0.0, 0.0])]
+)
+def test_bad_payload_is_refused(payload) -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    before = model._bodies.copy()
+    with pytest.raises(RobotModelError, match="payload"):
+        model.set_payload("lower", *payload)
+    np.testing.assert_array_equal(model._bodies, before)
