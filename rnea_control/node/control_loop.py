@@ -212,8 +212,8 @@ class ControlLoop:
             self._received_at = taken_at
         self.now = now
         controller.step(now, q, self._decoder.v, self.command.torque)
-        self.command.publish()
         self.fault = ""
+        self.command.publish()
         self._record(stamp, count, taken_at, age)
 
     def _record(self, stamp: int, count: int | None, taken_at: float, age: float) -> None:
