@@ -36,7 +36,7 @@ from rnea_control.dynamics.articulated import (
 from rnea_control.dynamics.crba import along_axis
 from rnea_control.dynamics.joint_motion import joint_rate
 from rnea_control.dynamics.kernel import inlined, kernel_on_demand
-from rnea_control.dynamics.rnea import fits
+from rnea_control.dynamics.rnea import fits, subtract_external_forces
 from rnea_control.dynamics.vector3 import (
     FloatArray,
     add,
@@ -122,19 +122,6 @@ def bias_pass(bodies: FloatArray, memory: FloatArray, v: FloatArray) -> None:
 
 
 @inlined
-def subtract_link_forces(links: FloatArray, memory: FloatArray, forces: FloatArray) -> None:
-    """External forces on links, off what their bodies need."""
-    for k in range(forces.shape[0]):
-        body = int(links[k, layout.LINK_BODY])
-        R_BL = matrix_at(links, k, layout.LINK_ROTATION)
-        f = rotate(R_BL, vector_at(forces, k, 0))
-        lever = cross(vector_at(links, k, layout.LINK_TRANSLATION), f)
-        n = add(rotate(R_BL, vector_at(forces, k, 3)), lever)
-        add_to_vector(memory, body, ws_layout.BIAS_FORCE, scale(-1.0, f))
-        add_to_vector(memory, body, ws_layout.BIAS_FORCE + 3, scale(-1.0, n))
-
-
-@inlined
 def articulated_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None:
     """From the tips to the root: what each joint has to push."""
     for i in range(bodies.shape[0] - 1, 0, -1):
@@ -209,7 +196,8 @@ def _aba(
         return False
     velocity_pass(bodies, memory, q, v)
     bias_pass(bodies, memory, v)
-    subtract_link_forces(links, memory, forces)
+    if forces.shape[0] != 0:
+        subtract_external_forces(links, memory, forces, ws_layout.BIAS_FORCE)
     articulated_pass(bodies, memory, tau)
     acceleration_pass(bodies, memory, a)
     return True

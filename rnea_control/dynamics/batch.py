@@ -22,7 +22,7 @@ from rnea_control.dynamics.rnea import (
     subtract_external_forces,
 )
 from rnea_control.dynamics.vector3 import FloatArray
-from rnea_control.dynamics.workspace import Workspace
+from rnea_control.dynamics.workspace import FORCE, Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
@@ -129,7 +129,7 @@ def _inverse_dynamics_rows(
         outward_pass(bodies, memory, q[k], v[k], a[k])
         if forces.shape[1] != 0:
             root_force(bodies, memory)
-            subtract_external_forces(links, memory, forces[k])
+            subtract_external_forces(links, memory, forces[k], FORCE)
         inward_pass(bodies, memory, tau[k])
         add_armature(bodies, a[k], tau[k])
         for j in range(tau.shape[1]):

@@ -50,6 +50,19 @@ class Constraint:
     other_point: FloatArray | None = None
     welded: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("point", "other_point"):
+            point = getattr(self, name)
+            if name == "other_point" and point is None:
+                continue
+            try:
+                vector = np.array(point, dtype=np.float64)
+            except (TypeError, ValueError):
+                vector = np.zeros(0)
+            if vector.shape != (3,) or not np.isfinite(vector).all():
+                raise ArgumentError(f"{name} is {point}; it must be three finite numbers [m]")
+            object.__setattr__(self, name, vector)
+
 
 def constraint_jacobian(
     model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]

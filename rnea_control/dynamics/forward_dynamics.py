@@ -23,7 +23,7 @@ from rnea_control.dynamics.rnea import (
     subtract_external_forces,
 )
 from rnea_control.dynamics.vector3 import FloatArray
-from rnea_control.dynamics.workspace import IntArray, Workspace
+from rnea_control.dynamics.workspace import FORCE, IntArray, Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
@@ -136,7 +136,7 @@ def _forward_dynamics(
     outward_pass(bodies, memory, q, v, zeros)
     if forces.shape[0] != 0:
         root_force(bodies, memory)
-        subtract_external_forces(links, memory, forces)
+        subtract_external_forces(links, memory, forces, FORCE)
     inward_pass(bodies, memory, a)
     for j in range(a.shape[0]):
         x[place[j]] = tau[j] - a[j] - friction_torque(drives, v, j)

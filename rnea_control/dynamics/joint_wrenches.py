@@ -90,7 +90,7 @@ def _joint_wrenches(
     outward_pass(bodies, memory, q, v, a)
     root_force(bodies, memory)
     if forces.shape[0] != 0:
-        subtract_external_forces(links, memory, forces)
+        subtract_external_forces(links, memory, forces, ws_layout.FORCE)
     collect_pass(bodies, memory)
     for k in range(joint_links.shape[0]):
         link = joint_links[k]

@@ -189,16 +189,19 @@ def add_armature(bodies: FloatArray, a: FloatArray, tau: FloatArray) -> None:
 
 
 @inlined
-def subtract_external_forces(links: FloatArray, memory: FloatArray, forces: FloatArray) -> None:
-    """What the world exerts on a body, its joint need not: taken off before the inward pass."""
+def subtract_external_forces(
+    links: FloatArray, memory: FloatArray, forces: FloatArray, column: int
+) -> None:
+    """What the world exerts on a body, its joint need not: taken off the force and moment that
+    start at `column`, before the inward pass."""
     for k in range(links.shape[0]):
         body = int(links[k, layout.LINK_BODY])
         R_BL = matrix_at(links, k, layout.LINK_ROTATION)
         f = rotate(R_BL, vector_at(forces, k, 0))
         n = rotate(R_BL, vector_at(forces, k, 3))
         n = add(n, cross(vector_at(links, k, layout.LINK_TRANSLATION), f))
-        add_to_vector(memory, body, ws_layout.FORCE, scale(-1.0, f))
-        add_to_vector(memory, body, ws_layout.MOMENT, scale(-1.0, n))
+        add_to_vector(memory, body, column, scale(-1.0, f))
+        add_to_vector(memory, body, column + 3, scale(-1.0, n))
 
 
 @inlined
@@ -263,7 +266,7 @@ def _rnea_with_forces(
         return False
     outward_pass(bodies, memory, q, v, a)
     root_force(bodies, memory)
-    subtract_external_forces(links, memory, forces)
+    subtract_external_forces(links, memory, forces, ws_layout.FORCE)
     inward_pass(bodies, memory, tau)
     add_armature(bodies, a, tau)
     return True

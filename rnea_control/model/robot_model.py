@@ -12,25 +12,21 @@ import numpy as np
 
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
-from rnea_control.model.inertia import homogeneous, pseudo_inertia, ten_parameters
+from rnea_control.model.inertia import homogeneous, ten_parameters
 from rnea_control.model.joint_selection import select_joints
-from rnea_control.model.joints import Joint, suspicious_joints
+from rnea_control.model.joints import Joint
+from rnea_control.model.payload import payload_inertia
+from rnea_control.model.positions import neutral_position, random_position
 from rnea_control.model.robot_description import (
     RobotDescription,
     description_from_joints,
     description_from_urdf,
 )
 from rnea_control.model.rotations import FloatArray
+from rnea_control.model.suspicious_joints import suspicious_joints
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 STRONGEST_GRAVITY = 1000.0
-# How far random positions go without limits, [m] or [rad]; pi for all others.
-REACHES: dict[str, float | FloatArray] = {
-    "prismatic": 1.0,
-    "floating": 1.0,
-    "cylindrical": np.array([1.0, math.pi]),
-    "planar": np.array([1.0, 1.0, math.pi]),
-}
 
 # Rows of the drives array, one column a velocity.
 DRIVES = DAMPING, FRICTION, TORQUE_OFFSET = 0, 1, 2
@@ -308,7 +304,7 @@ class RobotModel:
             raise RobotModelError(
                 f"the payload's link is {link!r}; {self.name!r} has {', '.join(self.link_names)}"
             )
-        self._payloads[link] = _payload(mass, center_of_mass, inertia)
+        self._payloads[link] = payload_inertia(mass, center_of_mass, inertia)
         links = [name for name in self._payloads if self._body_of(name) == self._body_of(link)]
         row = self._body_of(link)
         parameters = self._own_inertias[row].copy()
@@ -333,28 +329,13 @@ class RobotModel:
 
     def neutral(self) -> FloatArray:
         """The position of zero everywhere, quaternions the identity, shape (nq,)."""
-        q = np.zeros(self.nq)
-        for name, kind in zip(self.joint_names, self.joint_types, strict=True):
-            if kind in ("spherical", "floating"):
-                q[self.q_slices[name].stop - 1] = 1.0
-        return q
+        return neutral_position(self.joint_types)
 
     def random(self, rng: np.random.Generator | None = None) -> FloatArray:
         """A random position, shape (nq,): even within the limits, within +-pi or +-1 m where there
         are none, and over all rotations."""
         rng = np.random.default_rng() if rng is None else rng
-        q = np.empty(self.nq)
-        for name, kind in zip(self.joint_names, self.joint_types, strict=True):
-            part = self.q_slices[name]
-            lower, upper = self.lower[part], self.upper[part]
-            reach = REACHES.get(kind, math.pi)
-            low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
-            high = np.where(np.isfinite(upper), upper, np.maximum(reach, low + reach))
-            q[part] = rng.uniform(low, high)
-            if kind in ("spherical", "floating"):
-                quaternion = rng.standard_normal(4)
-                q[part.stop - 4 : part.stop] = quaternion / np.linalg.norm(quaternion)
-        return q
+        return random_position(self.joint_types, self.lower, self.upper, rng)
 
     def __repr__(self) -> str:
         return f"RobotModel({self.name!r}, joints={list(self.joint_names)})"
@@ -368,9 +349,9 @@ class RobotModel:
         except (TypeError, ValueError):
             vector = np.empty(0)
         if vector.shape != (self.nv,) or not (np.isfinite(vector) & (vector >= least)).all():
-            allowed = "not negative" if least == 0.0 else "finite"
+            allowed = ", none negative" if least == 0.0 else ""
             raise RobotModelError(
-                f"{name} is {value}; it must be {self.nv} finite numbers, {allowed}, one for each "
+                f"{name} is {value}; it must be {self.nv} finite numbers{allowed}: one for each "
                 f"velocity of {', '.join(self.joint_names)}"
             )
         return _frozen(vector)
@@ -398,43 +379,3 @@ def _frozen(values: Iterable[float]) -> FloatArray:
     array = np.array(list(values), dtype=np.float64)
     array.flags.writeable = False
     return array
-
-
-def _payload(
-    mass: float, center_of_mass: Iterable[float], inertia: FloatArray | None
-) -> FloatArray:
-    """The pseudo-inertia of a load, checked."""
-    try:
-        mass = float(mass)
-        center = np.array(list(center_of_mass), dtype=np.float64)
-        about_center = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise RobotModelError(
-            f"the payload has mass {mass!r}, centre of mass {center_of_mass!r} and inertia "
-            f"{inertia!r}; they must be numbers of shapes (), (3,) and (3, 3)"
-        ) from error
-    if center.shape != (3,) or about_center.shape != (3, 3):
-        raise RobotModelError(
-            f"the payload's centre of mass has shape {center.shape} and its inertia "
-            f"{about_center.shape}; they must be (3,) and (3, 3)"
-        )
-    matrix = pseudo_inertia(float(mass), center, 0.5 * (about_center + about_center.T))
-    if not np.isfinite(matrix).all() or mass < 0.0:
-        raise RobotModelError(
-            f"the payload has mass {mass} kg, centre of mass {center} and inertia "
-            f"{about_center.tolist()}; all must be finite, and the mass not negative"
-        )
-    if mass == 0.0 and about_center.any():
-        raise RobotModelError("the payload has no mass but an inertia; give its mass")
-    if not np.allclose(about_center, about_center.T):
-        raise RobotModelError(
-            f"the payload's inertia {about_center.tolist()} is not symmetric; give Ixy in both "
-            "places"
-        )
-    smallest = np.linalg.eigvalsh(pseudo_inertia(float(mass), np.zeros(3), about_center))[0]
-    if smallest < -1e-9 * (1.0 + np.trace(about_center)):
-        raise RobotModelError(
-            f"the payload's inertia {about_center.tolist()} belongs to no real body (its principal "
-            "moments must be positive, each at most the sum of the others)"
-        )
-    return matrix

@@ -88,6 +88,12 @@ def test_motion_that_breaks_the_loop_is_refused() -> None:
         constrained_inverse_dynamics(model, ws, q, v, a, loops, ["knee"])
 
 
+@pytest.mark.parametrize("point", [[1.0, 2.0], "abc", None, [math.nan, 0.0, 0.0]])
+def test_bad_point_is_refused(point) -> None:
+    with pytest.raises(ArgumentError, match=r"point is .* three finite numbers"):
+        Constraint("rocker_link", point)
+
+
 def test_bias_is_the_change_of_the_jacobian() -> None:
     model, loops = parallelogram()
     ws, q, v = Workspace(model), np.array([0.3, 0.5, 1.2]), np.array([1.0, -2.0, 0.7])

@@ -1,0 +1,54 @@
+"""What is legal about the joints of a URDF but probably not meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from urdf_parser_py import urdf
+
+from rnea_control.model.urdf_document import SINGLE_TYPES
+
+
+def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
+    """A sentence for each kind of suspicion about these joints."""
+    joints = [joint for joint in joints if joint.type in SINGLE_TYPES]
+    notes = []
+    mimics = [joint.name for joint in joints if joint.mimic is not None]
+    if mimics:
+        notes.append(
+            f"{source}: {', '.join(mimics)} have a <mimic> and are named in `joints`, so each "
+            "moves as a joint of its own. Leave them out of `joints` to let them follow"
+        )
+    soft = [joint.name for joint in joints if joint.safety_controller is not None]
+    if soft:
+        notes.append(
+            f"{source}: {', '.join(soft)} have a <safety_controller>; near the soft limits "
+            "ros2_control may then cancel a torque that leads back inside. Remove the tags if a "
+            "joint sticks there"
+        )
+    unlimited = [joint.name for joint in joints if joint.limit is None]
+    if unlimited:
+        notes.append(
+            f"{source}: {', '.join(unlimited)} have no <limit>, so their torque is never clamped. "
+            "Give "
+            "the effort limit of the drive"
+        )
+    limited = [joint for joint in joints if joint.limit is not None]
+    slow = [joint.name for joint in limited if joint.limit.velocity == 0.0]
+    if slow:
+        notes.append(
+            f"{source}: <limit velocity> of {', '.join(slow)} is 0; it is taken as no limit here, "
+            "while ros2_control may let no torque through. Give the drive's velocity"
+        )
+    stuck = [
+        joint.name
+        for joint in limited
+        if joint.type != "continuous" and joint.limit.lower == joint.limit.upper
+    ]
+    if stuck:
+        notes.append(
+            f"{source}: <limit> lower and upper of {', '.join(stuck)} are the same, so the joints "
+            "may "
+            "not move. Give their range"
+        )
+    return notes
