@@ -19,6 +19,8 @@ from typing import Any
 
 import numba
 
+from rnea_control.dynamics.array_argument import entry_signature
+
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 _PACKAGE = Path(__file__).parents[1]
 
@@ -55,9 +57,9 @@ def _compiled(function: Callable[..., Any], signature: str, nogil: bool) -> Any:
         return function
     # Numba has no public way to give a cache a stamp of one's own.
     dispatcher._cache._cache_file._source_stamp = _source_digest()
-    dispatcher.compile(signature)
-    dispatcher.disable_compile()
-    return dispatcher
+    dispatcher.compile(entry_signature(signature))
+    (compiled,) = dispatcher.overloads.values()
+    return compiled.entry_point
 
 
 def inlined(function: Callable[..., Any]) -> Any:
