@@ -220,6 +220,16 @@ PARAMETERS = (
         True,
         "keep Python's garbage collector out of the ticks; it then runs once a second",
     ),
+    Parameter(
+        "cpu_dma_latency",
+        int,
+        -1,
+        "longest time that any CPU may take to wake up (/dev/cpu_dma_latency): 0 for CPUs that "
+        "never sleep, which answer soonest and draw most power; -1 leaves it alone",
+        "us",
+        at_least=-1,
+        at_most=2_000_000_000,
+    ),
     *(
         Parameter(
             f"diagnostics.{name}.{level}",

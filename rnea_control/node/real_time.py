@@ -9,6 +9,7 @@ import ctypes
 import gc
 import os
 import resource
+import struct
 import sys
 import threading
 from contextlib import ExitStack, suppress
@@ -22,6 +23,8 @@ SWITCH_INTERVAL = 2e-5
 # Lock what is there and what comes, page by page as it is used: else every thread's whole stack
 # would be taken.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
+# While it is open, the CPUs sleep no deeper than what it says, which is how the kernel does it.
+_CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
 
 
@@ -34,12 +37,14 @@ class RealTimeSettings:
         cpu_affinity: the CPUs that the control loop's thread may use; empty for all.
         lock_memory: whether all memory stays in RAM.
         freeze_garbage_collector: whether Python's garbage collector keeps out of the ticks.
+        cpu_dma_latency: how long CPUs may take to wake up, [us]; negative leaves it alone.
     """
 
     thread_priority: int = 0
     cpu_affinity: tuple[int, ...] = ()
     lock_memory: bool = False
     freeze_garbage_collector: bool = False
+    cpu_dma_latency: int = -1
 
 
 class RealTime:
@@ -72,6 +77,8 @@ class RealTime:
             self._raise_priorities(self.settings.thread_priority)
         if self.settings.lock_memory:
             self._lock_memory()
+        if self.settings.cpu_dma_latency >= 0:
+            self._keep_awake(self.settings.cpu_dma_latency)
         if self.settings.freeze_garbage_collector:
             gc.collect()
             gc.freeze()
@@ -135,6 +142,16 @@ class RealTime:
             return
         self._undo.callback(libc.munlockall)
         self.in_force.append(f"{_resident_megabytes()} MB locked in memory")
+
+    def _keep_awake(self, latency: int) -> None:
+        try:
+            device = _CPU_LATENCY.open("wb", buffering=0)
+            self._undo.callback(device.close)
+            device.write(struct.pack("=i", latency))
+        except OSError as error:
+            self.denied.append(f"CPU latency ({error.strerror}; needs to write {_CPU_LATENCY})")
+            return
+        self.in_force.append(f"CPUs awake within {latency} us")
 
     def __str__(self) -> str:
         kernel = "with" if is_real_time_kernel() else "without"

@@ -70,4 +70,5 @@ def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:
         tuple(cpu for cpu in parameters["cpu_affinity"] if cpu >= 0),
         parameters["lock_memory"],
         parameters["freeze_garbage_collector"],
+        parameters["cpu_dma_latency"],
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,12 +48,32 @@ def test_difference_of_two_times() -> None:
     assert "median 500000 us" in earlier.summary(0)
 
 
-def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch) -> None:
+CPU_LATENCY = Path("/dev/cpu_dma_latency")
+
+
+@pytest.mark.skipif(not os.access(CPU_LATENCY, os.W_OK), reason=f"{CPU_LATENCY} is not ours")
+def test_cpus_are_kept_awake_until_it_is_over() -> None:
+    def in_force() -> int:
+        return int.from_bytes(CPU_LATENCY.read_bytes(), sys.byteorder, signed=True)
+
+    before = in_force()
+    real_time = RealTime(RealTimeSettings(cpu_dma_latency=0))
+    real_time.enter_process()
+    try:
+        assert in_force() == 0
+        assert "CPUs awake within 0 us" in str(real_time)
+    finally:
+        real_time.leave()
+    assert in_force() == before
+
+
+def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch, tmp_path: Path) -> None:
     def denied(*arguments) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr("os.sched_setscheduler", denied)
-    real_time = RealTime(RealTimeSettings(50, (4095,), False, True))
+    real_time = RealTime(RealTimeSettings(50, (4095,), False, True, 0))
+    monkeypatch.setattr("rnea_control.node.real_time._CPU_LATENCY", tmp_path / "none" / "here")
     interval = sys.getswitchinterval()
     real_time.enter_process()
     real_time.enter_thread()
@@ -62,6 +84,7 @@ def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch) -> None:
         denied_parts = ", ".join(real_time.denied)
         assert "SCHED_FIFO (Operation not permitted" in denied_parts
         assert "CPU 4095 (" in denied_parts
+        assert "CPU latency (No such file or directory; needs to write" in denied_parts
     finally:
         real_time.leave()
     assert gc.isenabled()
