@@ -37,6 +37,11 @@ llvmlite.binding.add_symbol(_NDARRAY, id(np.ndarray))
 class ArrayArgument(types.Array):
     """Numba's type of a C-contiguous, writeable array that Python gives to a kernel."""
 
+    def copy(self, *arguments: Any, **keywords: Any) -> Any:
+        """The type of a part of it: the same, so that what kernels call is compiled once."""
+        part = super().copy(*arguments, **keywords)
+        return ArrayArgument(part.dtype, part.ndim, part.layout, not part.mutable)
+
 
 register_model(ArrayArgument)(models.ArrayModel)
 
