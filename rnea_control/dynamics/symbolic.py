@@ -199,3 +199,6 @@ def _check(name: str, names: Iterable[str], values: Sequence[Any], count: int) -
     if name not in names or len(values) != count:
         allowed = f"{count} values for one of {', '.join(names)}"
         raise ArgumentError(f"{len(values)} values for {name!r}; they must be {allowed}")
+    for value in map(sympy.sympify, values):
+        if value.is_number and not value.is_finite:
+            raise ArgumentError(f"{name!r} has {value}; it must be finite, or a symbol")

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from rnea_control.dynamics.kernel import inlined
 from rnea_control.dynamics.sincos import LARGEST_ANGLE, sincos
 from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -51,9 +52,14 @@ class Workspace:
 
     Args:
         model: the model that it will be used with.
+
+    Raises:
+        ArgumentError: no RobotModel.
     """
 
     def __init__(self, model: RobotModel) -> None:
+        if not isinstance(model, RobotModel):
+            raise ArgumentError(f"a workspace is made for a RobotModel, not {model!r}")
         self.model = model
         self._memory = np.zeros((row_count(len(model._bodies) - 1), COLUMNS))
         self._zeros = np.zeros(model.nv)

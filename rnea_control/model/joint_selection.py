@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,13 @@ class JointSelection:
     notes: tuple[str, ...]
 
 
+def list_of_names(joints: object, source: str) -> list[str]:
+    """`joints` as a list; RobotModelError if it is none, such as the name of a single joint."""
+    if isinstance(joints, (str, bytes)) or not isinstance(joints, Iterable):
+        raise RobotModelError(f"{source}: `joints` is {joints!r}; it must be a list of joint names")
+    return list(joints)
+
+
 def select_joints(
     joints: Sequence[Joint],
     wanted: Sequence[str] | None,
@@ -46,6 +53,8 @@ def select_joints(
     Raises:
         RobotModelError: names that are not there or cannot move; a mimic of itself.
     """
+    if wanted is not None:
+        wanted = list_of_names(wanted, source)
     by_name = {joint.name: joint for joint in joints}
     notes, mimics = [], {}
     own = {*(wanted or ()), *locked_positions}  # these stand where they are told to

@@ -13,7 +13,7 @@ import numpy as np
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
 from rnea_control.model.inertia import homogeneous, ten_parameters
-from rnea_control.model.joint_selection import select_joints
+from rnea_control.model.joint_selection import list_of_names, select_joints
 from rnea_control.model.joints import Joint
 from rnea_control.model.payload import payload_inertia
 from rnea_control.model.positions import neutral_position, random_position
@@ -70,7 +70,7 @@ class RobotModel:
         if floating_base:
             description = description.with_floating_base()
             if joints is not None:
-                joints = [description.joints[0].name, *joints]
+                joints = [description.joints[0].name, *list_of_names(joints, source)]
         selection = select_joints(description.joints, joints, locked_positions or {}, source)
         chosen = selection.chosen
         merged = layout.merge_bodies(

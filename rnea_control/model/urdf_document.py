@@ -139,6 +139,10 @@ def clean_urdf(xml: str | bytes, source: str) -> tuple[ET.Element, tuple[str, ..
         RobotModelError: no XML, not a `<robot>`, an unexpanded xacro file, or a missing or
             malformed element or number.
     """
+    if not isinstance(xml, (str, bytes)):
+        raise RobotModelError(
+            f"{source}: the robot description is a {type(xml).__name__}; it must be text or bytes"
+        )
     # Bytes, because an encoding declaration inside a str is an error for some parsers.
     data = xml.encode("utf-8") if isinstance(xml, str) else xml
     if not data.strip():

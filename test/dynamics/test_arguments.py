@@ -63,6 +63,8 @@ def test_workspace_of_another_model() -> None:
         rnea(MODEL, Workspace(OTHER), GOOD, GOOD, GOOD, np.zeros(2))
     with pytest.raises(ArgumentError, match="RobotModel and a Workspace"):
         gravity("panda", Workspace(MODEL), GOOD, np.zeros(2))
+    with pytest.raises(ArgumentError, match="made for a RobotModel, not None"):
+        Workspace(None)
 
 
 def test_output_is_returned() -> None:

@@ -127,7 +127,10 @@ WRONG = {
         (read_only(np.zeros((SAMPLES, 2))), "tau is a read-only or strided"),
         ([[0.0, 0.0]] * SAMPLES, "tau is a list"),
     ],
-    "workers": [(0, "workers is 0; it must be at least 1")],
+    "workers": [
+        (0, "workers is 0; it must be a whole number, at least 1"),
+        ([2], r"workers is \[2\]"),
+    ],
 }
 
 

@@ -160,6 +160,8 @@ def test_too_many_velocities_are_refused(planar: RobotModel) -> None:
         ({"translations": {"wrist": range(3)}}, "'wrist'.*elbow"),
         ({"translations": {"elbow": range(2)}}, "2 values for 'elbow'.*3"),
         ({"gravity": [0, 0]}, "2 values for 'gravity'.*3"),
+        ({"gravity": [0, 0, float("nan")]}, "'gravity' has nan; it must be finite"),
+        ({"parameters": {"upper": [float("inf"), *range(9)]}}, "'upper' has oo"),
     ],
 )
 def test_what_does_not_fit_the_model_is_refused(planar: RobotModel, arguments, message) -> None:

@@ -166,6 +166,8 @@ def test_errors_name_the_file(tmp_path) -> None:
 WRONG_ARGUMENTS = {
     "unknown joint": ({"joints": ["k"]}, "no joint 'k'.*it has j"),
     "fixed joint": ({"joints": ["f"]}, "'f'.*'fixed'.*cannot move"),
+    "one name for joints": ({"joints": "j"}, "`joints` is 'j'.*a list of joint names"),
+    "number for joints": ({"joints": 3, "floating_base": True}, "`joints` is 3.*a list of"),
     "joint twice": ({"joints": ["j", "j"]}, "twice"),
     "unknown locked": ({"locked_positions": {"k": 1.0}}, "'k'.*no joint"),
     "locked and controlled": ({"locked_positions": {"j": 1.0}}, "'j'.*in `joints`"),
@@ -176,6 +178,11 @@ WRONG_ARGUMENTS = {
     "gravity of two": ({"gravity": (0, 1)}, "gravity.*three finite numbers"),
     "infinite gravity": ({"gravity": (0, 0, float("inf"))}, "gravity.*three finite numbers"),
 }
+
+
+def test_no_text() -> None:
+    with pytest.raises(RobotModelError, match="is a NoneType; it must be text or bytes"):
+        RobotModel.from_urdf_string(None)
 
 
 @pytest.mark.parametrize("name", WRONG_ARGUMENTS)
