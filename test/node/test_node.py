@@ -79,15 +79,20 @@ class Bench:
         if start:
             self.node.autostart()
             assert self.node.active, self.node.fault
-            wait_for(
-                lambda: (
-                    self.node._feed.publishers()
-                    and self.states.get_subscription_count()
-                    and self.motions.get_subscription_count()
-                    and self.node.count_subscribers("effort_controller/commands")
-                ),
-                self.spin,
-            )
+            self.await_matches()
+
+    def await_matches(self) -> None:
+        """Waits until node and peer know of each other, both ways."""
+        wait_for(
+            lambda: (
+                self.node._feed.publishers()
+                and self.states.get_subscription_count()
+                and self.motions.get_subscription_count()
+                and self.node.loop.command.listeners()
+                and self.node.count_subscribers("effort_controller/commands")
+            ),
+            self.spin,
+        )
 
     def _command(self, message: Float64MultiArray) -> None:
         self.commands.append(np.array(message.data))
@@ -430,9 +435,10 @@ def test_lifecycle_there_and_back(bench: Bench) -> None:
     bench.node.trigger_deactivate()
     wait_for(lambda: len(bench.commands) > count, bench.spin)
     assert bench.node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
+    wait_for(lambda: not bench.states.get_subscription_count(), bench.spin)
     assert bench.node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     bench.node.trigger_activate()
-    wait_for(bench.node._feed.publishers, bench.spin)
+    bench.await_matches()
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
     bench.node.trigger_shutdown()
     wait_for(lambda: np.allclose(bench.commands[-1], GRAVITY), bench.spin)
