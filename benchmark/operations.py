@@ -24,7 +24,7 @@ from rnea_control.dynamics import Workspace, aba, crba, rnea, workspace
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
-JOINTS = (2, 6, 7, 30)
+JOINTS = (1, 2, 6, 7, 30)
 
 # Multiplications and additions for n joints that textbooks promise.
 BOUNDS: dict[str, tuple[Callable[[int], int], Callable[[int], int]]] = {

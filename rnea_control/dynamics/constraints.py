@@ -29,6 +29,10 @@ from rnea_control.model.rotations import skew
 
 # What may be left of an equation that has a solution, of its largest number.
 _TOLERANCE = 1e-8
+# How far apart points held together may be, [m].
+_GAP = 1e-6
+# Constraints depend on each other if a singular value of J is below this part of the largest.
+_RANK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Constraint:
         other: the one that holds it; the root link for a contact with the ground.
         other_point: the point of that one, in its frame; None for the one that is there now, which
             suits a contact.
-        welded: whether the two also keep their orientation, so that a moment is transmitted.
+        welded: whether the two also keep the orientation that they have now, so that a moment is
+            transmitted.
     """
 
     link: str
@@ -132,18 +137,13 @@ def constrained_inverse_dynamics(
         shape (m,), as the rows of `constraint_jacobian`. Both together of least norm.
 
     Raises:
-        ArgumentError: an unknown joint or link; a motion that the constraints or the drives do not
-            allow.
+        ArgumentError: an unknown joint or link; a motion that the constraints do not allow, in
+            position, velocity or acceleration, or the drives cannot give.
     """
+    _check_motion(model, ws, q, v, a, constraints)
     needed = inverse_dynamics(model, ws, q, v, a, np.zeros(model.nv), external_forces)
     S = _selection(model, driven)
     J = constraint_jacobian(model, ws, q, constraints)
-    broken = J @ a + constraint_bias(model, ws, q, v, constraints)
-    scale = 1.0 + np.abs(a).max(initial=0.0) + np.abs(v).max(initial=0.0) ** 2
-    if not np.abs(broken).max(initial=0.0) <= _TOLERANCE * scale:
-        raise ArgumentError(
-            f"the motion breaks the constraints: J a + dJ/dt v is {broken}; it must be 0"
-        )
     A = np.column_stack([S.T, J.T])
     x = np.asarray(np.linalg.lstsq(A, needed, rcond=1e-12)[0], dtype=np.float64)
     left = np.abs(A @ x - needed).max(initial=0.0)
@@ -168,12 +168,17 @@ def constrained_forward_dynamics(
     """Accelerations that the torques `tau` give, and forces of the constraints.
 
     Args:
-        model, ws, q, v, tau, external_forces: as of `forward_dynamics`; v must keep the
-            constraints.
+        model, ws, q, v, tau, external_forces: as of `forward_dynamics`; v should keep the
+            constraints, as what breaks them goes on as it is.
         constraints: what is held together.
 
     Returns:
-        a, shape (nv,); and the forces on `Constraint.link`, shape (m,), of least norm.
+        a, shape (nv,), with J a + dJ/dt v = 0; and the forces on `Constraint.link`, shape (m,), of
+        least norm.
+
+    Raises:
+        ArgumentError: an unknown link; no acceleration keeps the constraints; something without
+            inertia could move.
     """
     n = model.nv
     if np.shape(tau) != (n,) or not np.isfinite(tau).all():
@@ -182,12 +187,58 @@ def constrained_forward_dynamics(
     M = crba(model, ws, q, np.zeros((n, n)))
     J = constraint_jacobian(model, ws, q, constraints)
     gamma = constraint_bias(model, ws, q, v, constraints)
-    free: FloatArray = np.linalg.solve(M, tau - bias).astype(np.float64)
-    M_inverse_JT = np.linalg.solve(M, J.T)
-    solution = np.linalg.lstsq(J @ M_inverse_JT, -(J @ free + gamma), rcond=1e-10)[0]
-    f: FloatArray = np.asarray(solution, dtype=np.float64)
-    a: FloatArray = free + np.asarray(M_inverse_JT @ f, dtype=np.float64)
+    # Accelerations that keep the constraints, then free ones among those that do not touch them:
+    # so geometry alone, and no mass, decides which constraints depend on each other.
+    U, sizes, VT = np.linalg.svd(J)
+    rank = int((sizes > _RANK * sizes.max(initial=0.0)).sum())
+    U, sizes, V, N = U[:, :rank], sizes[:rank], VT[:rank].T, VT[rank:].T
+    kept = -V @ (U.T @ gamma / sizes)
+    broken = np.abs(J @ kept + gamma).max(initial=0.0)
+    if not broken <= _TOLERANCE * (1.0 + np.abs(gamma).max(initial=0.0)):
+        raise ArgumentError(
+            f"no acceleration keeps the constraints at this velocity, {broken:.3g} m/s^2 or "
+            "rad/s^2 are left: the mechanism is singular here, or the velocity breaks them"
+        )
+    try:
+        L = np.linalg.cholesky(N.T @ M @ N)
+    except np.linalg.LinAlgError as error:
+        raise ArgumentError(
+            "the constrained mechanism moves something that has no inertia; give every moving "
+            "link one, or its joint an armature"
+        ) from error
+    free = np.linalg.solve(L.T, np.linalg.solve(L, N.T @ (tau - bias - M @ kept)))
+    a: FloatArray = np.asarray(kept + N @ free, dtype=np.float64)
+    f: FloatArray = np.asarray(U @ (V.T @ (M @ a + bias - tau) / sizes), dtype=np.float64)
     return a, f
+
+
+def _check_motion(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    constraints: Sequence[Constraint],
+) -> None:
+    """Refuses a motion that the constraints do not allow."""
+    apart = np.abs(constraint_error(model, ws, q, constraints)).max(initial=0.0)
+    if not apart <= _GAP:
+        raise ArgumentError(
+            f"the motion breaks the constraints: points held together are {apart:.3g} m apart; "
+            "they must be together"
+        )
+    J = constraint_jacobian(model, ws, q, constraints)
+    speed = np.abs(v).max(initial=0.0)
+    scale = 1.0 + np.abs(a).max(initial=0.0) + speed**2
+    bias = constraint_bias(model, ws, q, v, constraints)
+    for name, broken, largest in (
+        ("J v", J @ v, 1.0 + speed),
+        ("J a + dJ/dt v", J @ a + bias, scale),
+    ):
+        if not np.abs(broken).max(initial=0.0) <= _TOLERANCE * largest:
+            raise ArgumentError(
+                f"the motion breaks the constraints: {name} is {broken}; it must be 0"
+            )
 
 
 def _points(
@@ -234,6 +285,8 @@ def _point_bias(
 def _selection(model: RobotModel, driven: Sequence[str] | None) -> FloatArray:
     """S: a row of one 1 for each velocity of the driven joints."""
     rows = []
+    if isinstance(driven, str) or (driven is not None and len(set(driven)) != len(driven)):
+        raise ArgumentError(f"driven is {driven!r}; it must be a list of joint names, each once")
     for name in model.joint_names if driven is None else driven:
         if name not in model.v_slices:
             raise ArgumentError(

@@ -22,13 +22,16 @@ from rnea_control.dynamics.rnea import (
     root_force,
     subtract_external_forces,
 )
-from rnea_control.dynamics.vector3 import FloatArray
-from rnea_control.dynamics.workspace import FORCE, IntArray, Workspace
+from rnea_control.dynamics.vector3 import FloatArray, symmetric_at
+from rnea_control.dynamics.workspace import COMPOSITE, FORCE, IntArray, Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
 
 # What the kernel returns.
 _REFUSED, _SOLVED, _SINGULAR = range(3)
+# What rounding leaves of a pivot that is 0, as a part of what the diagonal's entry could be.
+_SMALLEST_PIVOT = 1e-13
 
 
 @explained(q=("nq",), v=("nv",), tau=("nv",), a=("nv",), external_forces=("links", 6))
@@ -72,6 +75,24 @@ def forward_dynamics(
             "argument is not finite. Give every moving link an inertia, or its joint an armature"
         )
     return outcome == _SOLVED and a
+
+
+@inlined
+def diagonal_bound(
+    bodies: FloatArray, memory: FloatArray, place: IntArray, bound: FloatArray
+) -> None:
+    """The largest that each diagonal entry of M could be, were the masses elsewhere about the axis:
+    what it is measured by. After `mass_matrix`."""
+    for k in range(bound.shape[0]):
+        bound[k] = 0.0
+    for i in range(1, bodies.shape[0]):
+        xx, _, _, yy, _, zz = symmetric_at(memory, i, COMPOSITE + 4)
+        turned, moved = bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR]
+        felt = turned * turned * (xx + yy + zz) + moved * moved * memory[i, COMPOSITE]
+        ratio = bodies[i, layout.RATIO]
+        bound[place[int(bodies[i, layout.V])]] += (
+            ratio * ratio * (felt + bodies[i, layout.ARMATURE])
+        )
 
 
 @inlined
@@ -141,9 +162,13 @@ def _forward_dynamics(
     for j in range(a.shape[0]):
         x[place[j]] = tau[j] - a[j] - friction_torque(drives, v, j)
     mass_matrix(bodies, memory, place, q, H)
+    diagonal_bound(bodies, memory, place, a)
     factor(H, ancestor)
-    solve(H, ancestor, x)
     outcome = _SOLVED
+    for k in range(a.shape[0]):
+        if not H[k, k] * H[k, k] > _SMALLEST_PIVOT * a[k]:
+            outcome = _SINGULAR
+    solve(H, ancestor, x)
     for j in range(a.shape[0]):
         a[j] = x[place[j]]
         if not math.isfinite(a[j]):

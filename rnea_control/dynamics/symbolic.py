@@ -91,10 +91,10 @@ def symbolic_dynamics(
         ArgumentError: a spherical or floating joint, too many velocities, an unknown link or joint,
             or not ten, three and three values.
     """
-    if model.nv > limit or {"spherical", "floating"} & set(model.joint_types):
+    if not 1 <= model.nv <= limit or {"spherical", "floating"} & set(model.joint_types):
         raise ArgumentError(
             f"{model.name!r} has {model.nv} velocities, of {', '.join(model.joint_types)} joints; "
-            f"formulas are for at most {limit} (`limit`), none of spherical or floating joints"
+            f"formulas are for 1 to {limit} (`limit`), none of spherical or floating joints"
         )
     bodies, links = model._bodies, model._links
     at_zero = [_homogeneous(row) for row in bodies]
@@ -196,6 +196,8 @@ def _pseudo_inertia(parameters: Sequence[Any]) -> sympy.Matrix:
 
 
 def _check(name: str, names: Iterable[str], values: Sequence[Any], count: int) -> None:
+    if not isinstance(values, (Sequence, np.ndarray, sympy.MatrixBase)):
+        raise ArgumentError(f"{values!r} for {name!r}; it must be a list of {count} values")
     if name not in names or len(values) != count:
         allowed = f"{count} values for one of {', '.join(names)}"
         raise ArgumentError(f"{len(values)} values for {name!r}; they must be {allowed}")

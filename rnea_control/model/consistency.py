@@ -54,8 +54,8 @@ class BodyConsistency:
 
 @dataclass(frozen=True)
 class ConsistencyReport:
-    """The bodies of a robot in the order of its joints, then of those that mimic one; printed, a
-    table."""
+    """The bodies of a robot: the root, then in the order of the joints, then of those that mimic
+    one; printed, a table."""
 
     bodies: tuple[BodyConsistency, ...]
 
@@ -74,9 +74,12 @@ class ConsistencyReport:
 
 
 def physical_consistency(model: RobotModel) -> ConsistencyReport:
-    """Judges the inertia of each body that moves, as it stands now."""
+    """Judges the inertia of each body that moves, and of the root if it has any, as they stand
+    now. Links that are fixed to each other are judged as one; each by itself was when the model was
+    made, which warns."""
     bodies = []
-    for link in model._joint_links[1:]:  # 0 is the root, which stands still
+    has_root = model._bodies[0, layout.INERTIA : layout.INERTIA + 10].any()
+    for link in model._joint_links[0 if has_root else 1 :]:
         row = model._bodies[int(model._links[link, layout.LINK_BODY])]
         matrix = pseudo_inertia_of(row[layout.INERTIA : layout.INERTIA + 10])
         bodies.append(_judged(model.link_names[link], matrix))

@@ -11,6 +11,7 @@ import numpy as np
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.bodies import Coordinates
 from rnea_control.model.joints import Joint, Mimic
+from rnea_control.model.rotations import FloatArray
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,17 @@ class JointSelection:
     nq: int
     nv: int
     notes: tuple[str, ...]
+
+    def dissipation(self) -> tuple[FloatArray, FloatArray]:
+        """Viscous and Coulomb friction at each velocity, shape (nv,) each: the joint's own, and
+        that of its followers reflected onto it."""
+        damping, friction = np.zeros(self.nv), np.zeros(self.nv)
+        for joint in (*self.chosen, *self.followers):
+            at = self.coordinates[joint.name]
+            rows = slice(at.v, at.v + joint.nv)
+            damping[rows] += at.ratio**2 * joint.damping
+            friction[rows] += abs(at.ratio) * joint.friction
+        return damping, friction
 
 
 def list_of_names(joints: object, source: str) -> list[str]:
@@ -86,11 +98,6 @@ def select_joints(
             locked[name] = mimic.multiplier * locked.get(mimic.joint, 0.0) + mimic.offset
             continue
         followers.append(by_name[name])
-        if by_name[name].damping or by_name[name].friction:
-            notes.append(
-                f"{source}: the friction of {name!r}, which mimics {mimic.joint!r}, is not "
-                "counted. Add it to that of its leader, times the square of the multiplier"
-            )
         coordinates[name] = Coordinates(
             leader.q, leader.v, mimic.multiplier, mimic.offset, leads=False
         )

@@ -129,6 +129,7 @@ class Joint:
                 f"{where}: lower {self.lower} is not below upper {self.upper}; swap or correct them"
             )
         numbers = {"pitch": self.pitch}
+        numbers |= {"damping": self.damping, "friction": self.friction, "armature": self.armature}
         if self.mimic is not None:
             numbers |= {"multiplier": self.mimic.multiplier, "offset": self.mimic.offset}
         for name, value in numbers.items():

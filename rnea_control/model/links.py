@@ -44,6 +44,20 @@ def read_link_inertia(link: urdf.Link, source: str, warn: Callable[[str], None])
     return pseudo_inertia(mass, center_of_mass, inertia)
 
 
+def check_pseudo_inertia(matrix: FloatArray, where: str, warn: Callable[[str], None]) -> None:
+    """Warns of a link's pseudo-inertia if no real body has it."""
+    mass, first_moment = matrix[3, 3], matrix[:3, 3]
+    if mass < 0.0:
+        warn(f"{where}: the mass is {mass:.4g} kg; no real body has that")
+    elif mass == 0.0 and matrix.any():
+        warn(f"{where}: has no mass but other inertia, which is used as it stands")
+    else:
+        second_moment = matrix[:3, :3]
+        if mass > 0.0:
+            second_moment = second_moment - np.outer(first_moment, first_moment) / mass
+        _check_physical(np.trace(second_moment) * np.eye(3) - second_moment, where, warn)
+
+
 def _check_physical(inertia: FloatArray, where: str, warn: Callable[[str], None]) -> None:
     moments = np.linalg.eigvalsh(inertia)
     largest = float(np.abs(moments).max())

@@ -11,7 +11,7 @@ from urdf_parser_py import urdf
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.joints import Joint, read_joint
 from rnea_control.model.kinematic_tree import ordered_tree
-from rnea_control.model.links import read_link_inertia
+from rnea_control.model.links import check_pseudo_inertia, read_link_inertia
 from rnea_control.model.rotations import FloatArray
 from rnea_control.model.urdf_document import parse_urdf
 
@@ -98,7 +98,12 @@ def description_from_joints(
             )
     root, order = ordered_tree(links, joints, name)
     matrices = {link: np.array(inertias.get(link, np.zeros((4, 4)))) for link in links}
-    return RobotDescription(name, name, root, tuple(joints[i] for i in order), matrices)
+    notes: list[str] = []
+    for link, matrix in matrices.items():
+        check_pseudo_inertia(matrix, f"{name}: link {link!r}", notes.append)
+    return RobotDescription(
+        name, name, root, tuple(joints[i] for i in order), matrices, tuple(notes)
+    )
 
 
 def _new_name(name: str, taken: Container[str]) -> str:

@@ -116,8 +116,7 @@ class RobotModel:
         self._bodies = merged.array
         self._links = merged.links
         self._drives = np.zeros((len(DRIVES), self.nv))
-        self.urdf_damping = _frozen([joint.damping for joint in velocities])
-        self.urdf_friction = _frozen([joint.friction for joint in velocities])
+        self.urdf_damping, self.urdf_friction = map(_frozen, selection.dissipation())
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
         moved = (*self.child_links, *(joint.child for joint in selection.followers))
         self._joint_links = np.array(

@@ -11,8 +11,19 @@ from rnea_control.model.urdf_document import SINGLE_TYPES
 
 def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
     """A sentence for each kind of suspicion about these joints."""
+    joints, notes = list(joints), []
+    several = [
+        joint.name
+        for joint in joints
+        if joint.type not in SINGLE_TYPES and (joint.dynamics or joint.limit)
+    ]
+    if several:
+        notes.append(
+            f"{source}: <dynamics> and <limit> of {', '.join(several)} are not used, as URDF does "
+            "not say for which of the joint's directions they are. Set them in Python: damping, "
+            "friction of the RobotModel"
+        )
     joints = [joint for joint in joints if joint.type in SINGLE_TYPES]
-    notes = []
     mimics = [joint.name for joint in joints if joint.mimic is not None]
     if mimics:
         notes.append(

@@ -82,10 +82,89 @@ def test_motion_that_breaks_the_loop_is_refused() -> None:
     q, v, a = motion(0.4, 0.0, 1.0)
     with pytest.raises(ArgumentError, match="breaks the constraints"):
         constrained_inverse_dynamics(model, ws, q, v, a + np.array([0.0, 0.5, 0.0]), loops)
+    with pytest.raises(ArgumentError, match=r"J v is .* must be 0"):
+        constrained_inverse_dynamics(model, ws, q, v + np.array([0.0, 0.5, 0.0]), a, loops)
+    with pytest.raises(ArgumentError, match="m apart; they must be together"):
+        constrained_inverse_dynamics(model, ws, q + np.array([0.0, 0.5, 0.0]), v, a, loops)
     with pytest.raises(ArgumentError, match="without a drive"):
         constrained_inverse_dynamics(model, ws, q, v, a, loops, [])
     with pytest.raises(ArgumentError, match="driven joint 'knee'"):
         constrained_inverse_dynamics(model, ws, q, v, a, loops, ["knee"])
+    for driven in ("crank", ["crank", "crank"]):
+        with pytest.raises(ArgumentError, match=r"driven is .* a list of joint names, each once"):
+            constrained_inverse_dynamics(model, ws, q, v, a, loops, driven)
+
+
+def test_forces_of_redundant_constraints_have_least_norm() -> None:
+    model, loops = parallelogram()
+    ws = Workspace(model)
+    q, v, tau = *motion(0.4, 1.5, 0.0)[:2], np.array([3.0, 1.0, -2.0])
+    a, f = constrained_forward_dynamics(model, ws, q, v, tau, loops)
+    same, shared = constrained_forward_dynamics(model, ws, q, v, tau, [*loops, *loops])
+    np.testing.assert_allclose(same, a, atol=1e-11)
+    np.testing.assert_allclose(shared, np.tile(f, 2) / 2, atol=1e-10)
+    J = constraint_jacobian(model, ws, q, [*loops, *loops])
+    np.testing.assert_allclose(
+        J @ a + constraint_bias(model, ws, q, v, [*loops, *loops]), 0, atol=1e-12
+    )
+
+
+def two_links(upper: float, lower: float) -> RobotModel:
+    """Planar arm in the plane of x and z, of links with these masses."""
+    joints = [
+        Joint("shoulder", "continuous", "ground", "upper", axis=UP),
+        Joint("elbow", "continuous", "upper", "lower", translation=(1.0, 0, 0), axis=UP),
+    ]
+    tip = np.array([0.5, 0.0, 0.0])
+    inertias = {
+        "upper": pseudo_inertia(upper, tip, upper * np.eye(3)),
+        "lower": pseudo_inertia(lower, tip, lower * np.eye(3)),
+    }
+    return RobotModel.from_joints("arm", joints, inertias)
+
+
+@pytest.mark.parametrize("lightest", [1e-3, 1e-8, 1e-12])
+def test_no_mass_is_too_light_to_be_held(lightest: float) -> None:
+    """A heavy cart hangs on a light hook that is welded to the ground."""
+    joints = [
+        Joint("rail", "prismatic", "ground", "cart", axis=(0, 0, 1)),
+        Joint("hinge", "continuous", "cart", "hook", axis=(0, 1, 0)),
+    ]
+    inertias = {
+        "cart": pseudo_inertia(80.0, np.zeros(3), np.eye(3)),
+        "hook": pseudo_inertia(lightest, np.zeros(3), lightest * np.eye(3)),
+    }
+    model, rest = RobotModel.from_joints("cart", joints, inertias), np.zeros(2)
+    weld = [Constraint("hook", welded=True)]
+    a, f = constrained_forward_dynamics(model, Workspace(model), rest, rest, rest, weld)
+    np.testing.assert_allclose(a, 0.0, atol=1e-12)
+    np.testing.assert_allclose(f, [0, 0, (80.0 + lightest) * G, 0, 0, 0], rtol=1e-12, atol=1e-12)
+
+
+def test_arm_held_at_its_tip_near_and_at_full_stretch() -> None:
+    model = two_links(2.0, 1.0)
+    ws, rest = Workspace(model), np.zeros(2)
+    tip = [Constraint("lower", np.array([1.0, 0.0, 0.0]))]
+    for bend in (1e-3, 1e-5, 1e-7):  # both joints are held, however little it is bent
+        a, _ = constrained_forward_dynamics(model, ws, np.array([0.3, bend]), rest, rest, tip)
+        np.testing.assert_allclose(a, 0.0, atol=1e-6)
+    # Stretched, it can begin to fold; but not while it already moves, as its tip would come closer.
+    stretched = np.array([0.3, 0.0])
+    a, _ = constrained_forward_dynamics(model, ws, stretched, rest, rest, tip)
+    np.testing.assert_allclose(constraint_jacobian(model, ws, stretched, tip) @ a, 0.0, atol=1e-12)
+    assert abs(a[0]) > 1.0
+    with pytest.raises(ArgumentError, match="no acceleration keeps the constraints"):
+        constrained_forward_dynamics(model, ws, stretched, np.array([1.0, -2.0]), rest, tip)
+
+
+def test_what_has_no_inertia_must_be_held() -> None:
+    model = two_links(2.0, 0.0)
+    ws, rest = Workspace(model), np.zeros(2)
+    with pytest.raises(ArgumentError, match="no inertia"):
+        constrained_forward_dynamics(model, ws, np.ones(2), rest, rest, [])
+    tip = [Constraint("lower", np.array([1.0, 0.0, 0.0]))]
+    a, _ = constrained_forward_dynamics(model, ws, np.ones(2), rest, rest, tip)
+    np.testing.assert_allclose(a, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("point", [[1.0, 2.0], "abc", None, [math.nan, 0.0, 0.0]])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from robots import random_mechanism
@@ -23,7 +24,9 @@ from rnea_control.dynamics import (
     potential_energy,
     rnea,
 )
-from rnea_control.model import RobotModel
+from rnea_control.exceptions import ArgumentError
+from rnea_control.model import Joint, RobotModel, pseudo_inertia
+from rnea_control.model.rotations import rotation_from_rpy
 
 
 class Case:
@@ -154,3 +157,26 @@ def test_model_is_the_same_for_a_payload_and_for_a_heavier_link(case: Case) -> N
     case.model.set_payload(link, 0.0)
     again = rnea(case.model, case.ws, case.q, case.v, case.a, case.zeros())
     np.testing.assert_array_equal(again, plain)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_joint_that_moves_nothing_is_refused(seed: int) -> None:
+    """A point mass on the last joint's own axis; that the mass matrix is singular shows only within
+    rounding."""
+    rng = np.random.default_rng(seed)
+    axis = rng.standard_normal(3)
+    axis /= np.linalg.norm(axis)
+    place = {"rotation": rotation_from_rpy(rng.standard_normal(3))}
+    joints = [
+        Joint("a", "revolute", "ground", "A", axis=(0, 1, 0), **place),
+        Joint("b", "revolute", "A", "B", axis=axis, translation=(0.3, 0.1, 0.2), **place),
+        Joint("fixed", "fixed", "B", "C", translation=0.2 * axis, **place),
+    ]
+    inertias = {
+        "A": pseudo_inertia(1.0, np.zeros(3), 0.01 * np.eye(3)),
+        "C": pseudo_inertia(1.0, np.zeros(3), np.zeros((3, 3))),
+    }
+    model = RobotModel.from_joints("skew", joints, inertias)
+    q, v = rng.standard_normal((2, 2))
+    with pytest.raises(ArgumentError, match="singular"):
+        forward_dynamics(model, Workspace(model), q, v, np.ones(2), np.zeros(2))

@@ -148,6 +148,8 @@ def test_quaternions_are_refused(kind: str) -> None:
 
 
 def test_too_many_velocities_are_refused(planar: RobotModel) -> None:
+    with pytest.raises(ArgumentError, match=r"0 velocities.*for 1 to 5"):
+        symbolic_dynamics(RobotModel.from_urdf_string(two_link_arm(), []))
     with pytest.raises(ArgumentError, match="2 velocities"):
         symbolic_dynamics(planar, limit=1)
 
@@ -160,6 +162,7 @@ def test_too_many_velocities_are_refused(planar: RobotModel) -> None:
         ({"translations": {"wrist": range(3)}}, "'wrist'.*elbow"),
         ({"translations": {"elbow": range(2)}}, "2 values for 'elbow'.*3"),
         ({"gravity": [0, 0]}, "2 values for 'gravity'.*3"),
+        ({"gravity": 3}, "3 for 'gravity'; it must be a list of 3 values"),
         ({"gravity": [0, 0, float("nan")]}, "'gravity' has nan; it must be finite"),
         ({"parameters": {"upper": [float("inf"), *range(9)]}}, "'upper' has oo"),
     ],

@@ -88,7 +88,9 @@ def test_clouds_of_points_are_real_bodies(seed: int, count: int) -> None:
     model = RobotModel.from_joints("mechanism", *random_mechanism(seed, count, mimics=True))
     report = physical_consistency(model)
     assert report.consistent
-    assert len(report.bodies) == len(model.joint_names) + len(model.mimic_joints)
+    roots = [body for body in report.bodies if body.link == model.root_link]
+    moved = len(model.joint_names) + len(model.mimic_joints)
+    assert len(roots) <= 1 and len(report.bodies) == len(roots) + moved
     assert all(body.relative > 0.0 and body.smallest_eigenvalue > 0.0 for body in report.bodies)
 
 
@@ -102,7 +104,8 @@ def test_payload_counts() -> None:
         model = RobotModel.from_urdf_string(flat)
     assert not physical_consistency(model).consistent
     model.set_payload("arm", 5.0, inertia=np.diag([0.3, 0.3, 0.3]))
-    (body,) = physical_consistency(model).bodies
+    root, body = physical_consistency(model).bodies
+    assert root.link == "base" and root.consistent
     assert body.consistent and body.mass == 6.0
 
 

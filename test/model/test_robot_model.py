@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 from robots import joint, link, robot, two_link_arm
 
-from rnea_control.dynamics import Workspace, forward_kinematics, gravity, rnea
-from rnea_control.model import Joint, Mimic, RobotModel, RobotModelError, RobotModelWarning
+from rnea_control.dynamics import Workspace, forward_kinematics, friction, gravity, rnea
+from rnea_control.model import (
+    Joint,
+    Mimic,
+    RobotModel,
+    RobotModelError,
+    RobotModelWarning,
+    pseudo_inertia,
+)
 from rnea_control.model.robot_description import description_from_joints
 
 
@@ -234,6 +241,46 @@ def test_mimic_follows_what_its_leader_really_does(chosen, locked, q, c) -> None
     assert math.atan2(turned[1, 0], turned[0, 0]) == pytest.approx(c)
 
 
+@pytest.mark.parametrize("ratio", [2.0, -0.5])
+def test_leader_feels_the_friction_of_its_followers(ratio: float) -> None:
+    z = (0, 0, 1)
+    joints = [
+        Joint("a", "revolute", "w", "l1", axis=z, damping=3.0, friction=0.5),
+        Joint(
+            "b", "revolute", "l1", "l2", axis=z, damping=2.0, friction=1.0, mimic=Mimic("a", ratio)
+        ),
+    ]
+    model = RobotModel(description_from_joints("pair", joints, {}))
+    # The power that both lose, at a rate of a so high that both slide.
+    rate = 4.0
+    lost = (3.0 * rate + 0.5) * rate + (2.0 * abs(ratio) * rate + 1.0) * abs(ratio) * rate
+    tau = friction(model, Workspace(model), np.array([rate]), np.zeros(1))
+    assert tau[0] * rate == pytest.approx(lost)
+
+
+@pytest.mark.parametrize("kind", ["planar", "floating"])
+def test_friction_of_no_certain_direction_is_warned_of(kind: str) -> None:
+    extra = '<dynamics damping="2" friction="1"/>'
+    urdf = robot(link("base"), link("a"), joint("j", "base", "a", kind, limit="", extra=extra))
+    with pytest.warns(RobotModelWarning, match="<dynamics> and <limit> of j are not used"):
+        RobotModel.from_urdf_string(urdf)
+
+
+def test_link_made_in_python_that_no_body_can_be_is_warned_of() -> None:
+    joints = [Joint("a", "revolute", "w", "arm"), Joint("b", "fixed", "arm", "hand")]
+    good = pseudo_inertia(100.0, np.zeros(3), np.eye(3))
+    bad = {
+        "mass is -1 kg": pseudo_inertia(-1.0, np.zeros(3), np.eye(3)),
+        "no mass but other": pseudo_inertia(0.0, np.zeros(3), np.eye(3)),
+        "not positive definite": pseudo_inertia(1.0, np.ones(3), -np.eye(3)),
+        "triangle inequality": pseudo_inertia(1.0, np.ones(3), np.diag([1.0, 1.0, 3.0])),
+    }
+    for words, inertia in bad.items():
+        for link_name in ("hand", "w"):
+            with pytest.warns(RobotModelWarning, match=f"link '{link_name}'.*{words}"):
+                RobotModel.from_joints("arm", joints, {"arm": good, link_name: inertia})
+
+
 BAD_JOINTS = {
     "rotation": ({"rotation": np.ones((3, 3))}, "rotation is .* turns nothing"),
     "mirror": ({"rotation": np.diag([1, 1, -1])}, "rotation is .* turns nothing"),
@@ -242,6 +289,7 @@ BAD_JOINTS = {
     "axis in words": ({"axis": "z"}, "axis is z"),
     "pitch": ({"pitch": math.nan}, "pitch is nan"),
     "armature": ({"armature": -1.0}, "armature is -1"),
+    "endless armature": ({"armature": math.inf}, "armature is inf; it must be finite"),
     "limits": ({"lower": 1.0, "upper": -1.0}, "lower 1.0 is not below upper -1.0"),
     "ratio": ({"mimic": Mimic("k", math.inf)}, "multiplier is inf"),
     "type": ({"type": "magic"}, "its type is 'magic'"),
