@@ -4,6 +4,18 @@ Every message is written for the person who must mend the cause: where (file, li
 parameter), what was found, what is allowed, and what to do.
 """
 
+from collections.abc import Collection
+from itertools import islice
+
+# How many names a message quotes.
+_QUOTED = 10
+
+
+def listed(names: Collection[str]) -> str:
+    """The names for a message, which stays short however many they are."""
+    more = f" and {len(names) - _QUOTED} more" if len(names) > _QUOTED else ""
+    return ", ".join(islice(names, _QUOTED)) + more
+
 
 class RneaControlError(Exception):
     """Root of all errors that this package raises on purpose."""

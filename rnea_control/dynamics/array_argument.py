@@ -9,6 +9,7 @@ The sizes are for the kernel to check.
 
 from __future__ import annotations
 
+import struct
 from functools import reduce
 from typing import Any
 
@@ -23,11 +24,15 @@ _BYTE = ir.IntType(8)
 _INT = ir.IntType(32)
 _POINTER = _BYTE.as_pointer()
 # PyArrayObject and PyArray_Descr as of NumPy's C interface, up to the last field needed.
-_HEAD = ir.ArrayType(_BYTE, object.__basicsize__)
-_DATA, _NDIM, _DIMENSIONS, _DESCR, _FLAGS = 1, 2, 3, 6, 7
-_ARRAY = ir.LiteralStructType([_HEAD, _POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER, _INT])
-_BYTE_ORDER, _TYPE_NUMBER = 4, 6
-_DTYPE = ir.LiteralStructType([_HEAD, _POINTER, _BYTE, _BYTE, _BYTE, _BYTE, _INT])
+# Every object ends its head with a pointer to its type.
+_HEAD = [ir.ArrayType(_BYTE, object.__basicsize__ - struct.calcsize("P")), _POINTER]
+_OBJECT = ir.LiteralStructType(_HEAD)
+_TYPE, _DATA, _NDIM, _DIMENSIONS, _DESCR, _FLAGS = 1, 2, 3, 4, 7, 8
+_ARRAY = ir.LiteralStructType(
+    [*_HEAD, _POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER, _INT]
+)
+_BYTE_ORDER, _TYPE_NUMBER = 5, 7
+_DTYPE = ir.LiteralStructType([*_HEAD, _POINTER, _BYTE, _BYTE, _BYTE, _BYTE, _INT])
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE
 _WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
 _NDARRAY = "rnea_control_ndarray"
@@ -78,13 +83,13 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
 
 
 def _is_array(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """Whether the object is a numpy.ndarray."""
+    """Whether the object is a numpy.ndarray: by its true type, as `__class__` can be made up."""
     module = builder.module
     ndarray = module.globals.get(_NDARRAY) or ir.GlobalVariable(module, _BYTE, _NDARRAY)
     of_python = ir.FunctionType(_INT, [_POINTER, _POINTER])
-    is_instance = cgutils.get_or_insert_function(module, of_python, "PyObject_IsInstance")
-    answer = builder.call(is_instance, [builder.bitcast(value, _POINTER), ndarray])
-    return builder.icmp_signed("==", answer, _INT(1))
+    is_subtype = cgutils.get_or_insert_function(module, of_python, "PyType_IsSubtype")
+    type_ = _field(builder, builder.bitcast(value, _OBJECT.as_pointer()), _TYPE)
+    return cgutils.is_not_null(builder, builder.call(is_subtype, [type_, ndarray]))
 
 
 def _is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Value:

@@ -17,7 +17,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from rnea_control.control import Controller, Trajectory
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.node.deferred_log import DeferredLog
-from rnea_control.node.effort_command import EffortCommand
+from rnea_control.node.effort_command import Command
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.trajectory_message import decode_trajectory
 from rnea_control.ros.cdr import CdrError
@@ -49,13 +49,14 @@ class ControlLoop:
         now: stamp of the last state since that of the first, [s]; None before there is one.
         fault: what is wrong at present, in words; empty if nothing is.
         statistics: what the ticks took, since activation.
+        publishers: how many publishers of states there are; with more than one, none is missed.
         trajectories_received: how many were looked at, good or bad.
     """
 
     def __init__(
         self,
         controller: Controller,
-        command: EffortCommand,
+        command: Command,
         timeout: float,
         logger: RcutilsLogger,
         clock: Clock,
@@ -64,6 +65,7 @@ class ControlLoop:
         self.command = command
         self.timeout = timeout
         self.statistics = LoopStatistics()
+        self.publishers = 1
         self.running = False
         self.now: float | None = None
         self.fault = ""
@@ -82,6 +84,10 @@ class ControlLoop:
         self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
         self._stale = False
         self._halting = False
+
+    def like(self, controller: Controller, command: Command) -> ControlLoop:
+        """Another one for this controller and command."""
+        return ControlLoop(controller, command, self.timeout, self._logger, self._clock)
 
     def start(self) -> None:
         """From now on states are answered; the position of the first one is held."""
@@ -147,8 +153,9 @@ class ControlLoop:
         with self._lock:
             if not self.running:
                 return
+            self._count_missed(count)
             try:
-                self._answer(self._decoder.decode(state), count, taken_at)
+                self._answer(self._decoder.decode(state), taken_at)
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are left alone")
             except (CdrError, JointStateError, ControllerError) as error:
@@ -185,7 +192,15 @@ class ControlLoop:
         """Time since the last usable state with a new stamp, by the steady clock, [s]."""
         return time.monotonic() - self._received_at
 
-    def _answer(self, stamp: int, count: int | None, taken_at: float) -> None:
+    def _count_missed(self, count: int | None) -> None:
+        if count is None or self.publishers > 1:  # each counts its own
+            self._count = None
+            return
+        if self._count is not None and count > self._count:
+            self.statistics.missed += count - self._count - 1
+        self._count = count
+
+    def _answer(self, stamp: int, taken_at: float) -> None:
         """Publishes the command for the state just decoded."""
         clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
         age = (clock - stamp) * 1e-9
@@ -201,6 +216,7 @@ class ControlLoop:
         gap = now - self.now
         if gap < 0.0 or gap > self.timeout or self._stale:
             self._stale = False
+            self.statistics.dropped += 1
             controller.hold(now, q, keep_integral=True)
             self.log.say(
                 "error",
@@ -214,18 +230,14 @@ class ControlLoop:
         controller.step(now, q, self._decoder.v, self.command.torque)
         self.fault = ""
         self.command.publish()
-        self._record(stamp, count, taken_at, age)
+        self._record(stamp, taken_at, age)
 
-    def _record(self, stamp: int, count: int | None, taken_at: float, age: float) -> None:
+    def _record(self, stamp: int, taken_at: float, age: float) -> None:
         statistics, period = self.statistics, (stamp - self._stamp) * 1e-9
         interval = taken_at - self._taken_at
         statistics.ticks += 1
         if interval > 1.5 * period > 0.0:
             statistics.late += 1
-        if count is not None:
-            if self._count is not None and count > self._count:
-                statistics.missed += count - self._count - 1
-            self._count = count
         self._stamp, self._taken_at = stamp, taken_at
         duration = time.monotonic() - taken_at
         if not 0.0 <= age < LONGEST_AGE:

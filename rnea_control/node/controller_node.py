@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import ExitStack
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
@@ -11,7 +12,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from rnea_control.control import Controller
+from rnea_control.control import Controller, ControllerSettings
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.node.control_loop import ControlLoop
@@ -77,6 +78,10 @@ class ControllerNode(LifecycleNode):
         """Whether states are answered."""
         return self.loop is not None and self.loop.running
 
+    def publishers(self) -> int:
+        """How many publishers of joint states there are."""
+        return 0 if self.loop is None else self._feed.publishers()
+
     def autostart(self) -> None:
         """Configures and activates if `autostart` is set and the robot description is there."""
         try:
@@ -108,6 +113,7 @@ class ControllerNode(LifecycleNode):
 
     @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self.loop.publishers = self.publishers()
         self.loop.start()
         self._recent = LoopStatistics()
         self._feed.start()
@@ -115,7 +121,7 @@ class ControllerNode(LifecycleNode):
         if self.real_time.denied:
             self.get_logger().warning(
                 f"real time: denied {', '.join(self.real_time.denied)}; docs/realtime.md says how "
-                "to allow it, or set these parameters to 0, [-1] and false"
+                "to allow it, or set these parameters to 0, [-1], false and -1"
             )
         self.get_logger().info("active: waiting for joint_states to hold the measured position")
         return SUCCESS
@@ -148,33 +154,51 @@ class ControllerNode(LifecycleNode):
             raise ParameterError("parameter 'joints' is empty; it must name the joints to control")
         parameters.add_joints(joints)
         model = self._load_model(joints)
-        tune_model(parameters, model)
+        parameters.check()
         settings = controller_settings(parameters, joints)
-        wanted = real_time_settings(parameters)
+        with ExitStack() as undo:
+            loop = self._build_loop(model, settings, undo)
+            self._undo = undo.pop_all()
+        self.loop = loop
+        self.get_logger().info(
+            f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
+            f"{settings.control_law.name}, commands to {self._command.topic}"
+        )
+
+    def _build_loop(
+        self, model: RobotModel, settings: ControllerSettings, undo: ExitStack
+    ) -> ControlLoop:
+        """The loop and all around it; `undo` takes it down again, what feeds it first."""
+        parameters = self.parameters
+        controller = Controller(model, settings)
+        tune_model(parameters, model)
         command = EffortCommand(
             self, parameters["command_topic"], parameters["command_reliability"], model.nv
         )
+        undo.callback(command.destroy)
+        self._command = command
         loop = ControlLoop(
-            Controller(model, settings),
+            controller,
             command,
             parameters["joint_state_timeout"],
             self.get_logger(),
             self.get_clock(),
         )
-        rehearse(loop)
-        self.real_time = RealTime(wanted)
+        self.real_time = RealTime(real_time_settings(parameters))
+        undo.callback(self.real_time.leave)
         self.real_time.enter_process()
-        self._feed = state_feed(self, loop, self.real_time)
-        self._trajectories = self.create_subscription(
+        undo.callback(loop.stop)
+        trajectories = self.create_subscription(
             JointTrajectory, "~/joint_trajectory", loop.follow, 1, raw=True
         )
-        self._log_guard = self.create_guard_condition(loop.look_about)
-        loop.log.wake = self._log_guard.trigger
-        self.loop = loop
-        self.get_logger().info(
-            f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
-            f"{settings.control_law.name}, commands to {command.topic}"
-        )
+        undo.callback(self.destroy_subscription, trajectories)
+        log_guard = self.create_guard_condition(loop.look_about)
+        undo.callback(self.destroy_guard_condition, log_guard)
+        loop.log.wake = log_guard.trigger
+        self._feed = state_feed(self, loop, self.real_time)
+        undo.callback(self._feed.destroy)
+        rehearse(loop)
+        return loop
 
     def _load_model(self, joints: list[str]) -> RobotModel:
         parameters = self.parameters
@@ -204,12 +228,7 @@ class ControllerNode(LifecycleNode):
     def _release(self) -> None:
         if self.loop is None:
             return
-        self._feed.destroy()
-        self.loop.stop()
-        self.destroy_guard_condition(self._log_guard)
-        self.destroy_subscription(self._trajectories)
-        self.real_time.leave()
-        self.loop.command.destroy()
+        self._undo.close()
         self.loop = None
 
     def destroy_node(self) -> None:
@@ -246,15 +265,16 @@ class ControllerNode(LifecycleNode):
             self.get_logger().info(self.fault or "still waiting for the topic robot_description")
         elif self.active and self.loop.now is None:
             self.get_logger().info(
-                f"still waiting for joint_states, of which there are {self._feed.publishers()} "
-                "publishers"
+                f"still waiting for joint_states, of which there are {self.publishers()} publishers"
             )
-        elif self.active and self.loop.command.listeners() == 0:
+        elif self.active and self._command.listeners() == 0:
             self.get_logger().warning(
-                f"nobody listens to {self.loop.command.topic}; is the effort controller active?"
+                f"nobody listens to {self._command.topic}; is the effort controller active?"
             )
 
     def _publish_diagnostics(self) -> None:
+        if self.loop is not None:
+            self.loop.publishers = self.publishers()
         message = diagnostics(self, self._since_last())
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics_publisher.publish(message)

@@ -29,9 +29,10 @@ def diagnostics(node: ControllerNode, recent: LoopStatistics) -> DiagnosticArray
         node: the node.
         recent: what its loop measured since the last report, which the thresholds are about.
     """
-    level, message = _level_and_message(node)
-    if level == OK and node.active:
-        level, message = _timing(node, recent) or (level, message)
+    findings = [_state(node)]
+    if node.active:
+        findings += _timing(node, recent)
+    level, message = max(findings, key=lambda finding: finding[0])  # the first of the worst
     status = DiagnosticStatus(
         name=f"{node.get_fully_qualified_name().lstrip('/')}: control loop",
         hardware_id=node.get_name(),
@@ -43,7 +44,7 @@ def diagnostics(node: ControllerNode, recent: LoopStatistics) -> DiagnosticArray
     return DiagnosticArray(status=[status])
 
 
-def _level_and_message(node: ControllerNode) -> tuple[bytes, str]:
+def _state(node: ControllerNode) -> tuple[bytes, str]:
     loop = node.loop
     if loop is None:
         return (ERROR, node.fault) if node.fault else (OK, "not configured")
@@ -58,9 +59,9 @@ def _level_and_message(node: ControllerNode) -> tuple[bytes, str]:
     return OK, "in control"
 
 
-def _timing(node: ControllerNode, recent: LoopStatistics) -> tuple[bytes, str] | None:
-    """The worst that the thresholds say about the last period, or None."""
-    states = max(recent.ticks, 1)
+def _timing(node: ControllerNode, recent: LoopStatistics) -> list[tuple[bytes, str]]:
+    """What is to be said about the last period, the worst first."""
+    states = max(recent.ticks + recent.missed, 1)
     measured = {
         "tick_duration": recent.quantile(TICK_DURATION, 0.99),
         "state_age": recent.quantile(STATE_AGE, 0.99),
@@ -68,16 +69,24 @@ def _timing(node: ControllerNode, recent: LoopStatistics) -> tuple[bytes, str] |
         "missed_states": recent.missed / states,
         "late_states": recent.late / states,
     }
+    found = []
+    if recent.dropped:
+        found.append(
+            (
+                WARN,
+                f"motion dropped {recent.dropped} times in the last second, as the stamps of "
+                f"joint_states went back or jumped; they have {node.publishers()} publishers",
+            )
+        )
     for level, word in ((ERROR, "error"), (WARN, "warn")):
         for name, value in measured.items():
             threshold = node.parameters[f"diagnostics.{name}.{word}"]
             if value > threshold:
                 words = name.replace("_", " ")
-                return (
-                    level,
-                    f"{words} {value:.3g} exceeds the {word} threshold, {threshold:g}",
+                found.append(
+                    (level, f"{words} {value:.3g} exceeds the {word} threshold, {threshold:g}")
                 )
-    return None
+    return found
 
 
 def _values(node: ControllerNode, loop: ControlLoop, recent: LoopStatistics) -> dict[str, str]:
@@ -96,8 +105,10 @@ def _values(node: ControllerNode, loop: ControlLoop, recent: LoopStatistics) -> 
         worst = int(np.argmax(errors))
         joint = controller.model.joint_names[worst]
         values["largest position error"] = f"{errors[worst]:.3g} ({joint})"
+    values["publishers of joint_states"] = str(node.publishers())
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)
+    values["motions dropped"] = str(loop.statistics.dropped)
     for row, name in enumerate(NAMES):
         values[f"{name}, last second"] = recent.summary(row)
         values[f"{name}, since activation"] = loop.statistics.summary(row)

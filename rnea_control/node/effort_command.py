@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from typing import Protocol
 
 import numpy as np
 from rclpy.exceptions import InvalidTopicNameException
@@ -11,6 +12,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
+from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.exceptions import ParameterError
 from rnea_control.ros.cdr import BIG_ENDIAN, LITTLE_ENDIAN
 
@@ -36,6 +38,15 @@ class CommandMessage:
 
     def __bytes__(self) -> bytes:
         return bytes(self._message)
+
+
+class Command(Protocol):
+    """Where a control loop puts its torques, one number a joint, and has them sent."""
+
+    torque: FloatArray
+
+    def publish(self) -> None:
+        """Sends `torque` as it is now."""
 
 
 class EffortCommand:

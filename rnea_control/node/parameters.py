@@ -212,6 +212,7 @@ PARAMETERS = (
         [-1],
         "CPUs that the control loop's thread may use; [-1] for all",
         at_least=-1,
+        at_most=65535,
     ),
     Parameter("lock_memory", bool, True, "keep all memory of the process in RAM (mlockall)"),
     Parameter(

@@ -12,6 +12,7 @@ import resource
 import struct
 import sys
 import threading
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ SWITCH_INTERVAL = 2e-5
 # Lock what is there and what comes, page by page as it is used: else every thread's whole stack
 # would be taken.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
+_CAP_IPC_LOCK = 14
 # While it is open, the CPUs sleep no deeper than what it says, which is how the kernel does it.
 _CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
@@ -82,8 +84,9 @@ class RealTime:
         if self.settings.freeze_garbage_collector:
             gc.collect()
             gc.freeze()
+            if gc.isenabled():
+                self._undo.callback(gc.enable)
             gc.disable()
-            self._undo.callback(gc.enable)
             self._undo.callback(gc.unfreeze)
             self.in_force.append("garbage collector frozen")
 
@@ -109,6 +112,7 @@ class RealTime:
 
     def _raise_priorities(self, priority: int) -> None:
         try:
+            policy, before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
             _schedule(threading.get_native_id(), os.SCHED_FIFO, priority)  # may it be that high?
             for thread in _threads():
                 _schedule(thread, os.SCHED_FIFO, max(priority - 1, 1))
@@ -116,24 +120,27 @@ class RealTime:
             self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
             return
         self._takes_priority = True
-        self._undo.callback(_lower_priorities)
+        self._undo.callback(_restore_priorities, policy, before)
         self.in_force.append(f"SCHED_FIFO priority {priority}")
 
     def _bind(self, thread: int, cpus: tuple[int, ...]) -> None:
         before = os.sched_getaffinity(thread)
-        text = f"CPU {', '.join(map(str, cpus))}"
         try:
             os.sched_setaffinity(thread, cpus)
         except OSError as error:
-            _add_once(self.denied, f"{text} ({error.strerror}; there are {os.cpu_count()})")
+            text = f"{_cpus(cpus)} ({error.strerror}; there are {os.cpu_count()})"
+            _add_once(self.denied, text)
             return
         self._undo.callback(_restore_affinity, thread, before)
-        _add_once(self.in_force, text)
+        granted = os.sched_getaffinity(thread)
+        _add_once(self.in_force, _cpus(granted))
+        if refused := set(cpus) - granted:
+            _add_once(self.denied, f"{_cpus(refused)} (there are {os.cpu_count()})")
 
     def _lock_memory(self) -> None:
         # With a limit, allocations would fail once it is reached.
         limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-        if limit != resource.RLIM_INFINITY and os.geteuid() != 0:
+        if limit != resource.RLIM_INFINITY and not _may_lock_memory():
             self.denied.append(f"memory lock (the memlock limit is {limit} bytes, not unlimited)")
             return
         libc = ctypes.CDLL(None, use_errno=True)
@@ -167,18 +174,27 @@ def _threads() -> list[int]:
     return [int(name) for name in os.listdir("/proc/self/task")]
 
 
+def _may_lock_memory() -> bool:
+    """Whether the process has CAP_IPC_LOCK."""
+    return bool(int(_status("CapEff"), 16) >> _CAP_IPC_LOCK & 1)
+
+
+def _cpus(numbers: Iterable[int]) -> str:
+    return f"CPU {', '.join(map(str, sorted(numbers)))}"
+
+
 def _add_once(texts: list[str], text: str) -> None:
     if text not in texts:  # every activation says it anew
         texts.append(text)
 
 
-def _lower_priorities() -> None:
+def _restore_priorities(policy: int, priority: int) -> None:
     for thread in _threads():
-        _schedule(thread, os.SCHED_OTHER, 0)
+        _schedule(thread, policy, priority)
 
 
 def _restore_affinity(thread: int, cpus: set[int]) -> None:
-    with suppress(ProcessLookupError):  # it has ended meanwhile
+    if thread == threading.get_native_id():  # else it was the loop's own, and has ended
         os.sched_setaffinity(thread, cpus)
 
 
@@ -188,6 +204,9 @@ def _schedule(thread: int, policy: int, priority: int) -> None:
 
 
 def _resident_megabytes() -> int:
+    return int(_status("VmRSS")) // 1024
+
+
+def _status(field: str) -> str:
     lines = Path("/proc/self/status").read_text().splitlines()
-    kilobytes = next(line.split()[1] for line in lines if line.startswith("VmRSS"))
-    return int(kilobytes) // 1024
+    return next(line.split()[1] for line in lines if line.startswith(f"{field}:"))

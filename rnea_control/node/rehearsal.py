@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from array import array
 
-import numpy as np
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from rnea_control.control import Controller
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_command import CommandMessage
-from rnea_control.node.statistics import LoopStatistics
-from rnea_control.ros.joint_state_decoder import JointStateDecoder
 
 TIMES = 10
 
 
+class Unsent(CommandMessage):
+    """A command that is made and not sent."""
+
+    def publish(self) -> None:
+        bytes(self)
+
+
 def rehearse(loop: ControlLoop) -> None:
-    """Decodes, steps, encodes and records a few times, all on copies."""
+    """Answers a few states by a loop like this one whose commands go nowhere."""
     model = loop.controller.model
-    controller = Controller(model, loop.controller.settings)
+    rehearsal = loop.like(Controller(model, loop.controller.settings), Unsent(model.nv))
     zeros = array("d", bytes(8 * model.nv))
-    state = serialize_message(
-        JointState(name=list(model.joint_names), position=zeros, velocity=zeros)
-    )
-    decoder, command = JointStateDecoder(model.joint_names), CommandMessage(model.nv)
-    statistics = LoopStatistics()
-    controller.hold(0.0, np.zeros(model.nv))
-    for _ in range(TIMES):
-        decoder.decode(state)
-        controller.step(0.0, decoder.q, decoder.v, command.torque)
-        bytes(command)
-        statistics.record(0.0, 0.0, 0.0)
+    state = JointState(name=list(model.joint_names), position=zeros, velocity=zeros)
+    rehearsal.start()
+    for i in range(TIMES):
+        state.header.stamp.nanosec = 1 + i
+        rehearsal.tick(serialize_message(state), i)

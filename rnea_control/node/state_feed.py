@@ -14,7 +14,8 @@ from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.real_time import RealTime
 from rnea_control.ros.raw_subscription import RawSubscription, WaitSetUnavailable
 
-STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# Deep enough that none is lost while the loop is kept from running for some periods.
+STATES = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 # How long the thread waits for a state before it looks about, [s].
 LONGEST_WAIT = 0.05
 

@@ -34,12 +34,13 @@ class LoopStatistics:
         ticks: states answered.
         missed: states that their publisher counted and that never came into the loop's hands.
         late: states that came more than half a period after they were due.
+        dropped: motions given up because the states' own time went back or stood still too long.
     """
 
     def __init__(self) -> None:
         self.counts = np.zeros((len(NAMES), BINS), dtype=np.int64)
         self.largest = np.zeros(len(NAMES))
-        self.ticks = self.missed = self.late = 0
+        self.ticks = self.missed = self.late = self.dropped = 0
 
     def record(self, tick_duration: float, state_age: float, period_jitter: float) -> None:
         """Takes the measurements of one tick, [s]; NaN is left out. Performs no allocation."""
@@ -56,6 +57,7 @@ class LoopStatistics:
         difference.ticks = self.ticks - earlier.ticks
         difference.missed = self.missed - earlier.missed
         difference.late = self.late - earlier.late
+        difference.dropped = self.dropped - earlier.dropped
         return difference
 
     def copy(self) -> LoopStatistics:
@@ -72,6 +74,8 @@ class LoopStatistics:
 
     def summary(self, row: int) -> str:
         """Median, 99 %, 99.9 % and largest value of a row in words."""
+        if not self.counts[row].any():
+            return "not measured"
         quantiles = [self.quantile(row, part) for part in (0.5, 0.99, 0.999)]
         median, high, higher = (f"{1e6 * value:.0f}" for value in quantiles)
         largest = f"{1e6 * self.largest[row]:.0f}"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rnea_control.control import Waypoints
 from rnea_control.dynamics.kernel import inlined, kernel
 from rnea_control.dynamics.vector3 import FloatArray
-from rnea_control.exceptions import TrajectoryError
+from rnea_control.exceptions import TrajectoryError, listed
 from rnea_control.ros.cdr import (
     BIG_ENDIAN,
     Bytes,
@@ -27,6 +27,8 @@ from rnea_control.ros.cdr import (
 )
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
+# The longest trajectory that is looked at.
+MOST_POINTS = 100_000
 # A point has four counts and a duration at least, in bytes.
 _SMALLEST_POINT = 24
 _SIGN, _WORD = 1 << 31, 1 << 32
@@ -67,6 +69,8 @@ def decode_trajectory(data: bytes, joints: Sequence[str]) -> TrajectoryMessage:
     order = _order(names, joints)
     if count > len(data) // _SMALLEST_POINT:
         raise TrajectoryError(f"{len(data)} bytes cannot hold the {count} points that they claim")
+    if count > MOST_POINTS:
+        raise TrajectoryError(f"it has {count} points; at most {MOST_POINTS} are taken at once")
     counts = np.zeros((count, len(FIELDS)), dtype=np.int64)
     bits = np.zeros((3, count, len(names)), dtype=np.uint64)
     times = np.zeros(count)
@@ -87,15 +91,15 @@ def _order(names: list[str], joints: Sequence[str]) -> list[int]:
     missing = [name for name in joints if name not in names]
     if unknown:
         raise TrajectoryError(
-            f"joint_names has {', '.join(map(repr, unknown))}, not controlled here; the joints "
-            f"are {', '.join(joints)}"
+            f"joint_names has {listed([repr(name) for name in unknown])}, not controlled here; the "
+            f"joints are {listed(joints)}"
         )
     if missing:
         raise TrajectoryError(
-            f"joint_names lacks {', '.join(missing)}; a trajectory must name every controlled joint"
+            f"joint_names lacks {listed(missing)}; a trajectory must name every controlled joint"
         )
     if len(names) != len(joints):
-        raise TrajectoryError(f"joint_names names a joint twice: {', '.join(names)}")
+        raise TrajectoryError(f"joint_names names a joint twice: {listed(names)}")
     return [names.index(joint) for joint in joints]
 
 

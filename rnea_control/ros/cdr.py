@@ -18,6 +18,8 @@ from rnea_control.exceptions import RneaControlError
 
 HEADER = 4
 BIG_ENDIAN, LITTLE_ENDIAN = 0, 1
+# The longest sequence of strings that is looked at: more would take time that a tick has not.
+MOST_TEXTS = 1000
 # All ones in a float64 that is infinite or NaN.
 EXPONENT = np.uint64(0x7FF0000000000000)
 
@@ -72,8 +74,12 @@ class CdrReader:
     def texts(self, field: str) -> list[str]:
         """A sequence of strings."""
         count = self.integer(field)
-        if count > len(self._data):  # each takes a byte at least
-            raise self._too_short(field, count)
+        if count > len(self._data) // 4:  # each takes its length at least
+            raise self._too_short(field, 4 * count)
+        if count > MOST_TEXTS:
+            raise CdrError(
+                f"{self._message}: {field} has {count} entries; at most {MOST_TEXTS} are looked at"
+            )
         return [self.text(f"{field}[{i}]") for i in range(count)]
 
     def skip_numbers(self, field: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnea_control.dynamics.kernel import inlined, kernel
-from rnea_control.exceptions import RneaControlError
+from rnea_control.exceptions import RneaControlError, listed
 from rnea_control.ros.cdr import (
     BIG_ENDIAN,
     HEADER,
@@ -26,8 +26,8 @@ from rnea_control.ros.cdr import (
     word,
 )
 
-# The longest message that is looked at, in bytes; a thousand joints take less than a tenth.
-LONGEST = 1 << 20
+# The longest message that is looked at, in bytes; a thousand joints take less than half.
+LONGEST = 1 << 17
 # How many lists of names are remembered.
 LAYOUTS = 8
 
@@ -161,11 +161,11 @@ class _Layout:
         if missing:
             error = OtherJoints if names and len(missing) == len(joints) else JointStateError
             raise error(
-                f"joint_states lacks {', '.join(missing)} of `joints`; it has "
-                f"{', '.join(names) or 'no names'}"
+                f"joint_states lacks {listed(missing)} of `joints`; it has "
+                f"{listed(names) or 'no names'}"
             )
         if len(set(names)) != len(names):
-            raise JointStateError(f"joint_states names a joint twice: {', '.join(names)}")
+            raise JointStateError(f"joint_states names a joint twice: {listed(names)}")
         self.indices = np.array([len(names), *(names.index(joint) for joint in joints)])
         size = message.end_of_names - _FRAME_ID
         self.pattern = np.zeros((2, 2 + size), dtype=np.uint8)
@@ -209,7 +209,10 @@ def decode(data: Bytes, size: int, pattern: Bytes, indices: Integers, bits: Word
     if velocities < 0:
         return BAD_VELOCITIES
     efforts = aligned(velocities + 8 * count, 4)
-    if efforts + 4 > size or 8 * word(data, efforts, big_endian) > size - efforts:
+    if efforts + 4 > size:
+        return TRUNCATED
+    effort_count = word(data, efforts, big_endian)
+    if effort_count > 0 and aligned(efforts + 4, 8) + 8 * effort_count > size:
         return TRUNCATED
     for j in range(bits.shape[1]):
         i = 8 * indices[1 + j]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -36,6 +37,10 @@ SIZES = kernel("f8(f8[:,:,::1], i8[::1])")(_size_and_last)
 
 class Subclass(np.ndarray):
     pass
+
+
+class Pretender:
+    __class__ = property(lambda self: np.ndarray)
 
 
 @pytest.mark.parametrize("code", TYPES)
@@ -73,6 +78,8 @@ REFUSED = {
     "None": None,
     "a number": 3,
     "a class": np.ndarray,
+    "an object that claims to be one": Pretender(),
+    "a mock": Mock(spec=np.ndarray),
 }
 
 
