@@ -12,6 +12,8 @@ import pytest
 from allocation import allocated
 from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python, rtsys
+from rclpy.clock import ROSClock
+from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 from robots import PANDA_JOINTS, load_quietly, two_link_arm
 from sensor_msgs.msg import JointState
@@ -46,7 +48,9 @@ from rnea_control.dynamics import (
 )
 from rnea_control.dynamics.kernel import kernel
 from rnea_control.model import RobotModel
+from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_command import CommandMessage
+from rnea_control.node.rehearsal import Unsent
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.ros.joint_state_decoder import JointStateDecoder
 
@@ -177,6 +181,27 @@ def test_tick_from_bytes_to_bytes_allocates_nothing(panda) -> None:
     assert counted["peak"] < sys.getsizeof(sent) + 4 * LESS_THAN_AN_ARRAY
     allocating(1)
     assert numba_allocations() != before  # the count does count
+
+
+def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
+    """With lock, clocks, checks and statistics: a count and a stamp, which are Python's numbers."""
+    controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
+    loop = ControlLoop(controller, Unsent(7), 1e9, get_logger("test"), ROSClock())
+    state = JointState(name=list(PANDA_JOINTS), position=array("d", [0.1] * 7))
+    state.velocity = array("d", [0.0] * 7)
+    state.header.stamp.sec = 1000
+    data, count = serialize_message(state), 0
+    loop.start()
+
+    def tick() -> None:
+        nonlocal count
+        count += 1
+        loop.tick(data, count)
+
+    counted = allocated(tick)
+    assert loop.statistics.ticks == count and not loop.fault
+    assert counted["held"] <= LESS_THAN_AN_ARRAY
+    assert counted["page faults"] == 0
 
 
 @numba.njit

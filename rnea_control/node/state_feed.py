@@ -38,7 +38,8 @@ class ThreadFeed:
     def start(self) -> None:
         """States are answered from now on, none that came before; returns once set up."""
         self._stopping = False
-        self._subscription.take(0.0)  # what may have come while nobody looked
+        for _ in range(STATES.depth):  # what may have come while nobody looked
+            self._subscription.take(0.0)
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="control loop")
         self._thread.start()

@@ -206,6 +206,57 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
     missed = LoopStatistics()
     missed.ticks, missed.missed = 95, 5
     assert "missed states 0.05" in diagnostics(bench.node, missed).status[0].message
+    bench.node.loop.controller.saturated = True  # a warning, which hides no error
+    slow.record(0.01, 0.0, 0.0)
+    assert diagnostics(bench.node, slow).status[0].level == DiagnosticStatus.ERROR
+    assert "effort limit" in diagnostics(bench.node, LoopStatistics()).status[0].message
+
+
+def test_refused_states_are_not_missed(bench: Bench) -> None:
+    bench.answer()
+    for _ in range(5):
+        bench.no_answer([math.nan, 0.0])
+    bench.answer()
+    assert bench.node.loop.statistics.missed == 0
+
+
+def test_counts_of_several_publishers_are_not_mixed(bench: Bench) -> None:
+    other = bench.peer.create_publisher(JointState, "joint_states", LATCHED)
+    for _ in range(30):
+        bench.answer()
+    wait_for(lambda: bench.node.publishers() == 2, bench.spin)
+    bench.node._publish_diagnostics()
+    first, bench.states = bench.states, other
+    bench.answer()
+    bench.states = first
+    bench.answer()
+    assert bench.node.loop.statistics.missed == 0
+    values = {
+        item.key: item.value for item in diagnostics(bench.node, LoopStatistics()).status[0].values
+    }
+    assert values["publishers of joint_states"] == "2"
+
+
+def test_dropped_motion_shows_in_diagnostics(bench: Bench) -> None:
+    bench.answer()
+    bench.answer(stamp=bench.time - 0.002)
+    status = diagnostics(bench.node, bench.node.loop.statistics.copy()).status[0]
+    assert status.level == DiagnosticStatus.WARN
+    assert "motion dropped 1 times" in status.message and "1 publishers" in status.message
+
+
+def test_states_of_before_activation_are_not_answered(bench: Bench) -> None:
+    bench.answer()
+    bench.node.trigger_deactivate()
+    for _ in range(5):
+        bench.state()
+    for _ in range(5):
+        bench.spin()
+    count = len(bench.commands)
+    bench.node.trigger_activate()
+    for _ in range(5):
+        bench.spin()
+    assert len(bench.commands) == count and bench.node.loop.now is None
 
 
 def test_failure_of_the_loop_leaves_a_carrying_torque(bench: Bench, monkeypatch) -> None:
@@ -513,6 +564,11 @@ WRONG_PARAMETERS = {
         {"friction.elbow.coulomb": -2.0},
         "'friction.elbow.coulomb' is -2.0; .* at least -1",
     ),
+    "threshold": (
+        {"diagnostics.tick_duration.warn": 0.0},
+        "'diagnostics.tick_duration.warn' is 0.0; .* above 0",
+    ),
+    "threshold in words": ({"diagnostics.late_states.error": "x"}, "late_states.error' is 'x'"),
     "timeout": ({"joint_state_timeout": 0.0}, "'joint_state_timeout' is 0.0"),
     "reliability": ({"command_reliability": "maybe"}, "'command_reliability' is 'maybe'"),
     "not a URDF": ({"robot_description": "hello"}, "robot_description: this is not well-formed"),

@@ -46,6 +46,7 @@ def test_difference_of_two_times() -> None:
     assert recent.quantile(0, 0.99) == pytest.approx(0.001, rel=0.03)
     assert recent.largest[0] == pytest.approx(0.001, rel=0.03)
     assert "median 500000 us" in earlier.summary(0)
+    assert LoopStatistics().summary(0) == "not measured"
 
 
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
@@ -65,6 +66,43 @@ def test_cpus_are_kept_awake_until_it_is_over() -> None:
     finally:
         real_time.leave()
     assert in_force() == before
+
+
+def may_have_real_time() -> bool:
+    before = os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(51))
+    except PermissionError:
+        return False
+    os.sched_setscheduler(0, os.SCHED_OTHER, before)
+    return True
+
+
+@pytest.mark.skipif(not may_have_real_time(), reason="SCHED_FIFO is denied")
+def test_what_is_granted_is_in_force_and_taken_back() -> None:
+    def policies() -> set[tuple[int, int]]:
+        threads = [int(name) for name in os.listdir("/proc/self/task")]
+        return {
+            (os.sched_getscheduler(thread), os.sched_getparam(thread).sched_priority)
+            for thread in threads
+        }
+
+    before, cpus = policies(), os.sched_getaffinity(0)
+    one = min(cpus)
+    real_time = RealTime(RealTimeSettings(51, (one,), True, True))
+    for _ in range(2):
+        real_time.enter_process()
+        try:
+            real_time.enter_thread()
+            assert not real_time.denied
+            assert policies() <= {(os.SCHED_FIFO, 50), (os.SCHED_FIFO, 51)}
+            assert os.sched_getaffinity(0) == {one}
+            assert "MB locked in memory" in str(real_time) and not gc.isenabled()
+        finally:
+            real_time.leave()
+        assert policies() == before and os.sched_getaffinity(0) == cpus and gc.isenabled()
+        locked = Path("/proc/self/status").read_text().split("VmLck:")[1].split()[0]
+        assert locked == "0"
 
 
 def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch, tmp_path: Path) -> None:

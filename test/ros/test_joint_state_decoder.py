@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from rnea_control.exceptions import RneaControlError
+from rnea_control.node.effort_command import CommandMessage
 from rnea_control.ros.cdr import CdrError
 from rnea_control.ros.joint_state_decoder import (
     LONGEST,
@@ -193,3 +195,43 @@ def test_hostile_bytes_give_finite_numbers_or_an_error(data) -> None:
 def test_noise_is_refused(data: bytes) -> None:
     with pytest.raises(RneaControlError):
         JointStateDecoder(["a", "b"]).decode(data)
+
+
+def test_lists_too_long_for_a_tick_are_refused_at_once() -> None:
+    names = [f"joint{i}" for i in range(1500)]
+    zeros = array("d", bytes(8 * len(names)))
+    message = JointState(name=names, position=zeros, velocity=zeros)
+    with pytest.raises(CdrError, match="1500 entries; at most 1000"):
+        JointStateDecoder(NAMES).decode(serialize_message(message))
+    with pytest.raises(JointStateError, match=r"\d+ bytes; at most 131072"):
+        JointStateDecoder(NAMES).decode(bytes(1 << 18))
+
+
+def test_errors_stay_short() -> None:
+    names = [f"joint{i}" for i in range(900)]
+    with pytest.raises(JointStateError) as caught:
+        JointStateDecoder(NAMES).decode(serialize_message(JointState(name=names)))
+    assert len(str(caught.value)) < 300 and "and 890 more" in str(caught.value)
+
+
+def test_truncated_effort_is_refused_in_a_known_layout_too() -> None:
+    n = len(NAMES)
+    values = array("d", [1.0] * n)
+    data = serialize_message(
+        JointState(name=list(NAMES), position=values, velocity=values, effort=values)
+    )
+    decoder = JointStateDecoder(NAMES)
+    decoder.decode(data)
+    for cut in range(1, 9):
+        with pytest.raises(CdrError, match="effort"):
+            decoder.decode(data[:-cut])
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(), min_size=1, max_size=20))
+def test_command_is_what_rclpy_would_send(torques: list[float]) -> None:
+    command = CommandMessage(len(torques))
+    command.torque[:] = torques
+    back = deserialize_message(bytes(command), Float64MultiArray)
+    np.testing.assert_array_equal(np.array(back.data), torques)
+    assert len(bytes(command)) == len(serialize_message(Float64MultiArray(data=torques)))
