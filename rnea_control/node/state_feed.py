@@ -14,8 +14,8 @@ from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.real_time import RealTime
 from rnea_control.ros.raw_subscription import RawSubscription, WaitSetUnavailable
 
-# Deep enough that none is lost while the loop is kept from running for some periods.
-STATES = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+# Only the newest counts. Deeper queues had longer tails and, rarely, an answer that did not come.
+STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # How long the thread waits for a state before it looks about, [s].
 LONGEST_WAIT = 0.05
 
@@ -38,8 +38,7 @@ class ThreadFeed:
     def start(self) -> None:
         """States are answered from now on, none that came before; returns once set up."""
         self._stopping = False
-        for _ in range(STATES.depth):  # what may have come while nobody looked
-            self._subscription.take(0.0)
+        self._subscription.take(0.0)  # what may have come while nobody looked
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="control loop")
         self._thread.start()
