@@ -14,7 +14,7 @@ from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.real_time import RealTime
 from rnea_control.ros.raw_subscription import RawSubscription, WaitSetUnavailable
 
-# Only the newest counts. Deeper queues had longer tails and, rarely, an answer that did not come.
+# Only the newest counts: a queue would answer old ones first.
 STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # How long the thread waits for a state before it looks about, [s].
 LONGEST_WAIT = 0.05
