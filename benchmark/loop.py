@@ -71,15 +71,12 @@ class Hardware:
     def round_trip(self) -> float:
         """From before a state is sent to when its command is here, [s]."""
         sent = time.perf_counter()
-        self.send()
+        struct.pack_into("=iI", self.state, 4, *divmod(time.time_ns(), 10**9))
+        self.publisher.publish(bytes(self.state))
         while (passed := time.perf_counter() - sent) < GIVE_UP:
             if self.commands.take(GIVE_UP - passed) is not None:
                 return time.perf_counter() - sent
         return GIVE_UP
-
-    def send(self) -> None:
-        struct.pack_into("=iI", self.state, 4, *divmod(time.time_ns(), 10**9))
-        self.publisher.publish(bytes(self.state))
 
     def run(self, rate: float, seconds: float) -> np.ndarray:
         """Round trips of as many states as fit, [s]."""
@@ -238,7 +235,7 @@ def soak(seconds: float) -> None:
             status = Path(f"/proc/{started.pid}/status").read_text()
             resident = next(line for line in status.splitlines() if line.startswith("VmRSS"))
             faults = Path(f"/proc/{started.pid}/stat").read_text().split()[9]
-            for _ in range(3 * DIAGNOSTICS_KEPT):
+            for _ in range(DIAGNOSTICS_KEPT):
                 rclpy.spin_once(hardware.node, timeout_sec=0.0)
             print(
                 f"{part * seconds / 10:6.0f} s: {resident}, {faults} page faults, "

@@ -7,14 +7,19 @@ parameter), what was found, what is allowed, and what to do.
 from collections.abc import Collection
 from itertools import islice
 
-# How many names a message quotes.
+# How many names a message quotes, and how many characters of each.
 _QUOTED = 10
+_LONGEST = 80
 
 
 def listed(names: Collection[str]) -> str:
-    """The names for a message, which stays short however many they are."""
+    """The names for a message, which stays short however many or long they are."""
     more = f" and {len(names) - _QUOTED} more" if len(names) > _QUOTED else ""
-    return ", ".join(islice(names, _QUOTED)) + more
+    return ", ".join(_shortened(name) for name in islice(names, _QUOTED)) + more
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
 
 
 class RneaControlError(Exception):

@@ -57,7 +57,7 @@ def inverse_dynamics_batch(
             layout, or no workers.
     """
     workers = (os.cpu_count() or 1) if workers is None else workers
-    if not isinstance(workers, int) or workers < 1:
+    if not isinstance(workers, (int, np.integer)) or workers < 1:
         raise ArgumentError(f"workers is {workers!r}; it must be a whole number, at least 1")
     q = _real_array("q", q, ("samples", model.nq))
     samples = q.shape[0]

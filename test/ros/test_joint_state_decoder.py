@@ -212,6 +212,9 @@ def test_errors_stay_short() -> None:
     with pytest.raises(JointStateError) as caught:
         JointStateDecoder(NAMES).decode(serialize_message(JointState(name=names)))
     assert len(str(caught.value)) < 300 and "and 890 more" in str(caught.value)
+    with pytest.raises(JointStateError) as caught:
+        JointStateDecoder(NAMES).decode(serialize_message(JointState(name=["x" * 100_000])))
+    assert len(str(caught.value)) < 300
 
 
 def test_truncated_effort_is_refused_in_a_known_layout_too() -> None:
