@@ -59,6 +59,7 @@ def _compiled(function: Callable[..., Any], signature: str, nogil: bool) -> Any:
     dispatcher._cache._cache_file._source_stamp = _source_digest()
     dispatcher.compile(entry_signature(signature))
     (compiled,) = dispatcher.overloads.values()
+    # Without Numba's dispatch, as the arrays are checked on entry: see array_argument.py.
     return compiled.entry_point
 
 

@@ -60,7 +60,7 @@ def _state(node: ControllerNode) -> tuple[bytes, str]:
 
 
 def _timing(node: ControllerNode, recent: LoopStatistics) -> list[tuple[bytes, str]]:
-    """What is to be said about the last period, the worst first."""
+    """What is to be said about the last period."""
     states = max(recent.ticks + recent.missed, 1)
     measured = {
         "tick_duration": recent.quantile(TICK_DURATION, 0.99),
