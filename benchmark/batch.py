@@ -11,8 +11,8 @@ import pinocchio as pin
 from benchmark_robots import PANDA_JOINTS, load, urdf_path
 from table import Table
 
+from rnea_control.analysis.batch import inverse_dynamics_batch
 from rnea_control.dynamics import Workspace, rnea
-from rnea_control.dynamics.batch import inverse_dynamics_batch
 
 SAMPLES = 20_000
 ROUNDS = 41

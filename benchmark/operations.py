@@ -126,11 +126,11 @@ def print_counts(joints: tuple[int, ...]) -> None:
 
 def _count(n: int) -> dict[str, tuple[int, int]]:
     model = RobotModel.from_urdf_string(chain(n))
-    model._bodies = model._bodies.astype(object)
-    unknown = model._bodies[:, layout.ROTATION : layout.INERTIA + 10]
+    model.bodies = model.bodies.astype(object)
+    unknown = model.bodies[:, layout.ROTATION : layout.INERTIA + 10]
     unknown[...] = _numbers(unknown)
     ws = Workspace(model)
-    ws._memory = ws._memory.astype(object)
+    ws.memory = ws.memory.astype(object)
     q, v, a, tau = _numbers(np.random.default_rng(n).uniform(-1.0, 1.0, (4, n)))
     output, M = np.zeros(n, dtype=object), np.zeros((n, n), dtype=object)
     calls = {

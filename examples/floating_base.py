@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from rnea_control.dynamics import Workspace, rnea, world_to_link_force
-from rnea_control.dynamics.constraints import (
+from rnea_control.analysis.constraints import (
     Constraint,
     constrained_inverse_dynamics,
     constraint_jacobian,
 )
+from rnea_control.dynamics import Workspace, rnea, world_to_link_force
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 
 joints, inertias = [], {"trunk": pseudo_inertia(8.0, np.zeros(3), np.diag([0.05, 0.2, 0.2]))}

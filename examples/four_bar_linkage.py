@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 
-from rnea_control.dynamics import Workspace
-from rnea_control.dynamics.constraints import (
+from rnea_control.analysis.constraints import (
     Constraint,
     constrained_inverse_dynamics,
     constraint_bias,
     constraint_jacobian,
 )
+from rnea_control.dynamics import Workspace
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 
 UP = (0, -1, 0)  # positive angles turn x towards z

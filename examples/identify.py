@@ -4,13 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rnea_control.dynamics import (
-    Workspace,
-    inertial_parameters,
-    inverse_dynamics_batch,
-    regressor,
-)
-from rnea_control.dynamics.base_parameters import base_parameters
+from rnea_control.analysis import inertial_parameters, inverse_dynamics_batch, regressor
+from rnea_control.analysis.base_parameters import base_parameters
+from rnea_control.dynamics import Workspace
 from rnea_control.model import RobotModel
 
 URDF = Path(__file__).parents[1] / "urdf" / "seven_axis_arm.urdf"

@@ -3,8 +3,8 @@
 import numpy as np
 import sympy
 
+from rnea_control.analysis.symbolic import symbolic_dynamics
 from rnea_control.dynamics import Workspace, rnea
-from rnea_control.dynamics.symbolic import symbolic_dynamics
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 
 # Two rods along x that swing in the vertical x-z plane: positive angles turn x towards -z.

@@ -19,6 +19,7 @@ from robots import PANDA_JOINTS, load_quietly, two_link_arm
 from sensor_msgs.msg import JointState
 
 import rnea_control.dynamics
+from rnea_control.analysis import parameter_names, regressor
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.dynamics import (
     Workspace,
@@ -38,21 +39,19 @@ from rnea_control.dynamics import (
     kinetic_energy,
     link_acceleration,
     nonlinear_effects,
-    parameter_names,
     passivity_torque,
     potential_energy,
-    regressor,
     rnea,
     static_torque,
     world_to_link_force,
 )
-from rnea_control.dynamics.kernel import kernel
+from rnea_control.kernels.kernel import kernel
+from rnea_control.messages.joint_state import JointStateDecoder
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_command import CommandMessage
-from rnea_control.node.rehearsal import Unsent
 from rnea_control.node.statistics import LoopStatistics
-from rnea_control.ros.joint_state_decoder import JointStateDecoder
+from rnea_control.node.warm_up import Unsent
 
 NOTHING = {"held": 0, "peak": 0, "page faults": 0}
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control import law as layout
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion_limits import check_position_limits, check_velocity_limits
@@ -15,7 +16,6 @@ from rnea_control.control.step import BAD_SIZE, BAD_TORQUE, SATURATED, step
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
-from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
 from rnea_control.model import RobotModel
 
@@ -75,7 +75,7 @@ class Controller:
         rows[layout.EFFORT_LIMIT] = settings.effort_limit_scale * self.model.effort_limit
         rows[layout.CONTINUOUS] = self._continuous
         if settings.friction_compensation:
-            rows[layout.DRIVES : layout.DRIVES + 3] = self.model._drives
+            rows[layout.DRIVES : layout.DRIVES + 3] = self.model.friction_parameters
         rows[layout.LAW] = settings.control_law
         rows[layout.HARDWARE_ADDS_GRAVITY] = settings.hardware_compensates_gravity
         self._settings_array = rows  # all at once, whatever thread steps meanwhile
@@ -222,8 +222,8 @@ class Controller:
         trajectory = self._trajectory or self.trajectory
         try:
             outcome = step(
-                self.model._bodies,
-                self.workspace._memory,
+                self.model.bodies,
+                self.workspace.memory,
                 trajectory.starts,
                 trajectory.coefficients,
                 self._settings_array,

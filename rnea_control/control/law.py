@@ -20,11 +20,11 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.gravity import gravity_outward_pass
-from rnea_control.dynamics.kernel import inlined
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
-from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.kernels.kernel import inlined
 
 
 class ControlLaw(IntEnum):

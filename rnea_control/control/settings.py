@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control.law import ControlLaw
-from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.exceptions import ControllerError
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control import law as layout
 from rnea_control.control.law import control_torque, update_feedback
 from rnea_control.control.trajectory import sample
-from rnea_control.dynamics.kernel import kernel
-from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.kernels.kernel import kernel
 from rnea_control.model import bodies as bodies_layout
 
 # A gap between ticks longer than this counts as this long for the integral, [s].

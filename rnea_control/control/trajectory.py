@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control.waypoints import Waypoint, Waypoints
-from rnea_control.dynamics.kernel import inlined, kernel
-from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.kernels.kernel import inlined, kernel
 
 COEFFICIENTS = 6
 # In how many points of a segment its speed is looked at.

@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import TrajectoryError
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rnea_control.model.rotations import FloatArray
+from rnea_control.array_types import FloatArray
 
 
 @dataclass(frozen=True)

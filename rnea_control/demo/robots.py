@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import yaml
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control import Trajectory, Waypoint
+from rnea_control.demo.share import share_directory
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.model.rotations import FloatArray
-from rnea_control.ros.share import share_directory
 
 # Around these postures arms have room to move; other robots start in the middle of their limits.
 READY = {

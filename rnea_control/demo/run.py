@@ -20,11 +20,11 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control import ControlLaw, Trajectory, Waypoint
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot, mass_matrix_diagonal
 from rnea_control.exceptions import RneaControlError
-from rnea_control.model.rotations import FloatArray
 from rnea_control.simulation.run import run_in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
-from rnea_control.dynamics.articulated import (
+from rnea_control.dynamics.articulated_inertia import (
     add_articulated,
     articulated_at,
     rigid_body,
@@ -34,11 +35,13 @@ from rnea_control.dynamics.articulated import (
     yielding,
 )
 from rnea_control.dynamics.crba import along_axis
-from rnea_control.dynamics.joint_motion import joint_rate
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
+from rnea_control.dynamics.joint import joint_rate
 from rnea_control.dynamics.rnea import fits, subtract_external_forces
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.velocity import velocity_pass
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.exceptions import ArgumentError
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import (
     add,
     add_to_vector,
     cross,
@@ -51,9 +54,6 @@ from rnea_control.dynamics.vector3 import (
     subtract,
     vector_at,
 )
-from rnea_control.dynamics.velocity import velocity_pass
-from rnea_control.dynamics.workspace import Workspace
-from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -89,13 +89,13 @@ def aba(
             with mimic joints, which are no tree: use `forward_dynamics`.
     """
     try:
-        forces = ws._no_forces if external_forces is None else external_forces
+        forces = ws.no_forces if external_forces is None else external_forces
         if model.mimic_joints:
             raise ArgumentError(
                 f"aba cannot do with joints that mimic others ({', '.join(model.mimic_joints)}); "
                 "use forward_dynamics"
             )
-        if _aba(model._bodies, model._links, ws._memory, q, v, tau, forces, a):
+        if _aba(model.bodies, model.links, ws.memory, q, v, tau, forces, a):
             return a
     except (TypeError, AttributeError) as error:
         raise _explain(model, ws, q, v, tau, a, external_forces) from error

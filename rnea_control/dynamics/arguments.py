@@ -64,7 +64,7 @@ def argument_error(model: RobotModel, ws: Workspace, **arrays: Any) -> ArgumentE
         return ArgumentError(
             "the first two arguments must be a RobotModel and a Workspace made for it"
         )
-    if ws.model is not model and ws.model._bodies.shape != model._bodies.shape:
+    if ws.model is not model and ws.model.bodies.shape != model.bodies.shape:
         return ArgumentError(
             f"the workspace was made for {ws.model!r}, not for {model!r}; make one: "
             "Workspace(model)"
@@ -73,7 +73,7 @@ def argument_error(model: RobotModel, ws: Workspace, **arrays: Any) -> ArgumentE
         "nq": model.nq,
         "nv": model.nv,
         "links": len(model.link_names),
-        "joints": len(model._joint_links),
+        "joints": len(model.joint_links),
     }
     for name, (array, symbols) in arrays.items():
         shape = tuple(sizes.get(symbol, symbol) for symbol in symbols)

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import math
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import (
     Quaternion,
     Vector3,
     add,
@@ -32,7 +33,6 @@ from rnea_control.dynamics.vector3 import (
     scale,
     subtract,
 )
-from rnea_control.dynamics.workspace import Workspace
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -57,7 +57,7 @@ def integrate(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _integrate(model._bodies, q, step, result) and result
+    return _integrate(model.bodies, q, step, result) and result
 
 
 @explained(q0=("nq",), q1=("nq",), step=("nv",))
@@ -75,7 +75,7 @@ def difference(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _difference(model._bodies, model._continuous, q0, q1, step) and step
+    return _difference(model.bodies, model._continuous, q0, q1, step) and step
 
 
 @inlined

@@ -14,14 +14,16 @@ of which the part that is linear in v_r makes C(q, v) v_r, with dM/dt - 2C skew 
 
 from __future__ import annotations
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.articulated import rigid_body, times_motion
-from rnea_control.dynamics.joint_motion import joint_rate, joint_velocity
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
+from rnea_control.dynamics.articulated_inertia import rigid_body, times_motion
+from rnea_control.dynamics.joint import joint_rate, joint_velocity
 from rnea_control.dynamics.rnea import add_armature, fits, inward_pass
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.velocity import velocity_pass
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import (
     Vector3,
     add,
     cross,
@@ -32,8 +34,6 @@ from rnea_control.dynamics.vector3 import (
     subtract,
     vector_at,
 )
-from rnea_control.dynamics.velocity import velocity_pass
-from rnea_control.dynamics.workspace import Workspace
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -64,7 +64,7 @@ def passivity_torque(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _passivity_torque(model._bodies, ws._memory, q, v, v_r, a_r, tau) and tau
+    return _passivity_torque(model.bodies, ws.memory, q, v, v_r, a_r, tau) and tau
 
 
 @explained(q=("nq",), v=("nv",), C=("nv", "nv"))
@@ -86,7 +86,7 @@ def coriolis_matrix(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    arrays = (model._bodies, ws._memory, ws._unit, ws._zeros, ws._torque)
+    arrays = (model.bodies, ws.memory, ws.unit, ws.zeros, ws.torque)
     return _coriolis_matrix(*arrays, q, v, C) and C
 
 

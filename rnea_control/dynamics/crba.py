@@ -15,13 +15,14 @@ only shifts: n + p x f.
 
 from __future__ import annotations
 
+from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
-from rnea_control.dynamics.composite import LEVER, add_to_parent_composite, single_bodies
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
+from rnea_control.dynamics.composite_inertia import LEVER, add_to_parent_composite, single_bodies
 from rnea_control.dynamics.rnea import fits_position
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import (
     Vector3,
     add,
     cross,
@@ -33,7 +34,6 @@ from rnea_control.dynamics.vector3 import (
     vector_at,
     z_axis,
 )
-from rnea_control.dynamics.workspace import IntArray, Workspace
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -53,7 +53,7 @@ def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> Floa
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
-        if _crba(model._bodies, ws._memory, q, M):
+        if _crba(model.bodies, ws.memory, q, M):
             return M
     except (TypeError, AttributeError) as error:
         raise _explain(model, ws, q, M) from error

@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import math
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.forward_kinematics import body_pose, pose_pass
-from rnea_control.dynamics.joint_motion import joint_rate
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
+from rnea_control.dynamics.joint import joint_rate
 from rnea_control.dynamics.rnea import fits, fits_position
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.velocity import velocity_pass
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import (
     Vector3,
     add,
     cross,
@@ -31,8 +33,6 @@ from rnea_control.dynamics.vector3 import (
     times_symmetric,
     vector_at,
 )
-from rnea_control.dynamics.velocity import velocity_pass
-from rnea_control.dynamics.workspace import Workspace
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -53,7 +53,7 @@ def kinetic_energy(model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArra
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    energy = _kinetic_energy(model._bodies, ws._memory, q, v)
+    energy = _kinetic_energy(model.bodies, ws.memory, q, v)
     return energy != _REFUSED and energy
 
 
@@ -61,7 +61,7 @@ def kinetic_energy(model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArra
 def potential_energy(model: RobotModel, ws: Workspace, q: FloatArray) -> float:
     """Potential energy of gravity, [J]; zero for masses at the root's origin. Performs no
     allocation. Arguments and errors as of `kinetic_energy`."""
-    energy = _potential_energy(model._bodies, ws._memory, q)
+    energy = _potential_energy(model.bodies, ws.memory, q)
     return energy != _REFUSED and energy
 
 
@@ -77,7 +77,7 @@ def center_of_mass(model: RobotModel, ws: Workspace, q: FloatArray, com: FloatAr
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _center_of_mass(model._bodies, ws._memory, q, com) and com
+    return _center_of_mass(model.bodies, ws.memory, q, com) and com
 
 
 @inlined

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 
+from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import (
     fits,
     inward_pass,
@@ -22,9 +22,10 @@ from rnea_control.dynamics.rnea import (
     root_force,
     subtract_external_forces,
 )
-from rnea_control.dynamics.vector3 import FloatArray, symmetric_at
-from rnea_control.dynamics.workspace import COMPOSITE, FORCE, IntArray, Workspace
+from rnea_control.dynamics.workspace import COMPOSITE, FORCE, Workspace
 from rnea_control.exceptions import ArgumentError
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import symmetric_at
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -65,9 +66,9 @@ def forward_dynamics(
             f"the workspace was made for {ws.model!r}, not for this model; make one: "
             "Workspace(model)"
         )
-    forces = ws._no_forces if external_forces is None else external_forces
-    arrays = (model._bodies, model._links, model._drives, ws._memory)
-    scratch = (ws._order, ws._ancestor, ws._matrix, ws._unit, ws._zeros)
+    forces = ws.no_forces if external_forces is None else external_forces
+    arrays = (model.bodies, model.links, model.friction_parameters, ws.memory)
+    scratch = (ws.order, ws.ancestor, ws.matrix, ws.unit, ws.zeros)
     outcome = _forward_dynamics(*arrays, *scratch, q, v, tau, forces, a)
     if outcome == _SINGULAR:
         raise ArgumentError(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.joint_motion import placement
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
+from rnea_control.dynamics.joint import placement
 from rnea_control.dynamics.rnea import fits_position
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.workspace import Workspace, sines_and_cosines
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import (
     Matrix3,
     Vector3,
     add,
@@ -19,7 +20,6 @@ from rnea_control.dynamics.vector3 import (
     store_vector,
     vector_at,
 )
-from rnea_control.dynamics.workspace import Workspace, sines_and_cosines
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -43,7 +43,7 @@ def forward_kinematics(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _forward_kinematics(model._bodies, model._links, ws._memory, q, poses) and (poses)
+    return _forward_kinematics(model.bodies, model.links, ws.memory, q, poses) and (poses)
 
 
 @inlined

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
-from rnea_control.dynamics.vector3 import FloatArray
 from rnea_control.dynamics.workspace import Workspace
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
 from rnea_control.model import RobotModel
 
 # Three times this velocity Coulomb friction is full, [rad/s] or [m/s].
@@ -37,7 +37,7 @@ def friction(model: RobotModel, ws: Workspace, v: FloatArray, tau: FloatArray) -
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _friction(model._drives, v, tau) and tau
+    return _friction(model.friction_parameters, v, tau) and tau
 
 
 @inlined

@@ -9,13 +9,14 @@ outward from a root that accelerates with -g, then the inward pass of `rnea`.
 
 from __future__ import annotations
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
-from rnea_control.dynamics.joint_motion import placement
-from rnea_control.dynamics.kernel import inlined, kernel
+from rnea_control.dynamics.joint import placement
 from rnea_control.dynamics.rnea import fits, inward_pass
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.workspace import Workspace, sines_and_cosines
+from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.vector3 import (
     cross,
     rotate_back,
     scale,
@@ -23,7 +24,6 @@ from rnea_control.dynamics.vector3 import (
     store_vector,
     vector_at,
 )
-from rnea_control.dynamics.workspace import Workspace, sines_and_cosines
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -45,7 +45,7 @@ def gravity(model: RobotModel, ws: Workspace, q: FloatArray, tau: FloatArray) ->
             then untouched.
     """
     try:
-        if _gravity(model._bodies, ws._memory, q, tau):
+        if _gravity(model.bodies, ws.memory, q, tau):
             return tau
     except (TypeError, AttributeError) as error:
         raise _explain(model, ws, q, tau) from error

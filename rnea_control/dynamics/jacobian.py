@@ -11,13 +11,15 @@ z at point p is (z x (p_L - p); z) if it turns, (z; 0) if it slides.
 
 from __future__ import annotations
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
 from rnea_control.dynamics.forward_kinematics import body_pose, link_pose, pose_pass
-from rnea_control.dynamics.kernel import kernel_on_demand
 from rnea_control.dynamics.rnea import fits, fits_position, outward_pass
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.exceptions import ArgumentError
+from rnea_control.kernels.kernel import kernel_on_demand
+from rnea_control.kernels.vector3 import (
     add,
     cross,
     rotate,
@@ -27,8 +29,6 @@ from rnea_control.dynamics.vector3 import (
     vector_at,
     z_axis,
 )
-from rnea_control.dynamics.workspace import Workspace
-from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -53,7 +53,7 @@ def jacobian(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model._bodies, model._links, ws._memory)
+    arrays = (model.bodies, model.links, ws.memory)
     return _jacobian(*arrays, link_index(model, link), q, J) and J
 
 
@@ -80,7 +80,7 @@ def link_acceleration(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model._bodies, model._links, ws._memory)
+    arrays = (model.bodies, model.links, ws.memory)
     index = link_index(model, link)
     return _link_acceleration(*arrays, index, q, v, a, acceleration) and acceleration
 
@@ -107,7 +107,7 @@ def world_to_link_force(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model._bodies, model._links, ws._memory)
+    arrays = (model.bodies, model.links, ws.memory)
     index = link_index(model, link)
     return _world_to_link_force(*arrays, index, q, world_force, link_force) and link_force
 

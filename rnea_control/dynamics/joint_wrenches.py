@@ -6,9 +6,9 @@ axis.
 
 from __future__ import annotations
 
+from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.kernel import inlined, kernel_on_demand
 from rnea_control.dynamics.rnea import (
     add_to_parent,
     fits,
@@ -16,14 +16,14 @@ from rnea_control.dynamics.rnea import (
     root_force,
     subtract_external_forces,
 )
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import (
     matrix_at,
     rotate_back,
     store_vector,
     vector_at,
 )
-from rnea_control.dynamics.workspace import IntArray, Workspace
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -56,8 +56,8 @@ def joint_wrenches(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    forces = ws._no_forces if external_forces is None else external_forces
-    arrays = (model._bodies, model._links, model._joint_links, ws._memory)
+    forces = ws.no_forces if external_forces is None else external_forces
+    arrays = (model.bodies, model.links, model.joint_links, ws.memory)
     return _joint_wrenches(*arrays, q, v, a, forces, wrenches) and wrenches
 
 

@@ -26,12 +26,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as ws_layout
 from rnea_control.dynamics.arguments import argument_error
-from rnea_control.dynamics.joint_motion import joint_rate, joint_velocity, placement
-from rnea_control.dynamics.kernel import inlined, kernel, kernel_on_demand
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.joint import joint_rate, joint_velocity, placement
+from rnea_control.dynamics.workspace import Workspace, row_count, sines_and_cosines
+from rnea_control.kernels.kernel import inlined, kernel, kernel_on_demand
+from rnea_control.kernels.vector3 import (
     Vector3,
     add,
     add_to_vector,
@@ -47,7 +48,6 @@ from rnea_control.dynamics.vector3 import (
     times_symmetric,
     vector_at,
 )
-from rnea_control.dynamics.workspace import Workspace, row_count, sines_and_cosines
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -84,11 +84,9 @@ def rnea(
     """
     try:
         if external_forces is None:
-            if _rnea(model._bodies, ws._memory, q, v, a, tau):
+            if _rnea(model.bodies, ws.memory, q, v, a, tau):
                 return tau
-        elif _rnea_with_forces(
-            model._bodies, model._links, ws._memory, q, v, a, external_forces, tau
-        ):
+        elif _rnea_with_forces(model.bodies, model.links, ws.memory, q, v, a, external_forces, tau):
             return tau
     except (TypeError, AttributeError) as error:
         raise _explain(model, ws, q, v, a, tau, external_forces) from error

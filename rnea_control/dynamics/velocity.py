@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.joint_motion import joint_velocity, placement
-from rnea_control.dynamics.kernel import inlined
-from rnea_control.dynamics.vector3 import (
-    FloatArray,
+from rnea_control.dynamics.joint import joint_velocity, placement
+from rnea_control.dynamics.workspace import sines_and_cosines
+from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.vector3 import (
     add,
     cross,
     rotate_back,
@@ -14,7 +15,6 @@ from rnea_control.dynamics.vector3 import (
     store_vector,
     vector_at,
 )
-from rnea_control.dynamics.workspace import sines_and_cosines
 from rnea_control.model import bodies as layout
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
-from rnea_control.dynamics.kernel import inlined
-from rnea_control.dynamics.sincos import LARGEST_ANGLE, sincos
-from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.exceptions import ArgumentError
+from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.sincos import LARGEST_ANGLE, sincos
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
-
-IntArray = npt.NDArray[np.int64]
 
 # Columns of a body's row, all vectors expressed in the body's frame B unless said otherwise.
 ROTATION = 0  # R_PB, turns from B to the parent body's frame P
@@ -61,13 +58,13 @@ class Workspace:
         if not isinstance(model, RobotModel):
             raise ArgumentError(f"a workspace is made for a RobotModel, not {model!r}")
         self.model = model
-        self._memory = np.zeros((row_count(len(model._bodies) - 1), COLUMNS))
-        self._zeros = np.zeros(model.nv)
-        self._no_forces = np.zeros((0, 6))
-        self._unit = np.zeros(model.nv)
-        self._torque = np.zeros(model.nv)
-        self._matrix = np.zeros((model.nv, model.nv))
-        self._order, self._ancestor = _elimination_order(model)
+        self.memory = np.zeros((row_count(len(model.bodies) - 1), COLUMNS))
+        self.zeros = np.zeros(model.nv)
+        self.no_forces = np.zeros((0, 6))
+        self.unit = np.zeros(model.nv)
+        self.torque = np.zeros(model.nv)
+        self.matrix = np.zeros((model.nv, model.nv))
+        self.order, self.ancestor = _elimination_order(model)
 
 
 def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
@@ -79,11 +76,11 @@ def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
     """
     place = np.full(model.nv, -1)
     ancestor: list[int] = []
-    for row in model._bodies[1:]:
+    for row in model.bodies[1:]:
         v = int(row[layout.V])
         if place[v] < 0:
             parent = int(row[layout.PARENT])
-            above = place[int(model._bodies[parent, layout.V])] if parent else -1
+            above = place[int(model.bodies[parent, layout.V])] if parent else -1
             place[v] = len(ancestor)
             ancestor.append(above)
     if model.mimic_joints:

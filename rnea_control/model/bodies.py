@@ -36,9 +36,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.model.inertia import homogeneous, ten_parameters
 from rnea_control.model.joints import Joint
-from rnea_control.model.rotations import FloatArray, rotation_to_z
+from rnea_control.model.rotations import rotation_to_z
 
 ROTATION = 0
 TRANSLATION = 9

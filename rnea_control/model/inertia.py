@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rnea_control.model.rotations import FloatArray
+from rnea_control.array_types import FloatArray
 
 _UPPER = np.triu_indices(3)
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.bodies import Coordinates
 from rnea_control.model.joints import Joint, Mimic
-from rnea_control.model.rotations import FloatArray
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from urdf_parser_py import urdf
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
-from rnea_control.model.rotations import FloatArray, rotation_about_axis, rotation_from_rpy
+from rnea_control.model.rotations import rotation_about_axis, rotation_from_rpy
 
 # How many positions and velocities a joint of each type has.
 POSITIONS = {

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from urdf_parser_py import urdf
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.inertia import principal_second_moments, pseudo_inertia
 from rnea_control.model.joints import read_origin
-from rnea_control.model.rotations import FloatArray
 
 # What rounding in a URDF's printed numbers may leave of a second moment that is zero: relative, and
 # [kg m^2].

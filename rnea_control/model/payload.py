@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.inertia import pseudo_inertia
-from rnea_control.model.rotations import FloatArray
 
 
 def payload_inertia(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.model.joints import POSITIONS
-from rnea_control.model.rotations import FloatArray
 
 # How far random positions go without limits, [m] or [rad]; pi for all others.
 REACHES: dict[str, float | FloatArray] = {

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from urdf_parser_py import urdf
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.joints import Joint, read_joint
 from rnea_control.model.kinematic_tree import ordered_tree
 from rnea_control.model.links import check_pseudo_inertia, read_link_inertia
-from rnea_control.model.rotations import FloatArray
 from rnea_control.model.urdf_document import parse_urdf
 
 # What a floating base is called, and the link that it floats in.

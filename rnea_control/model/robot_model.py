@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
 from rnea_control.model.inertia import homogeneous, ten_parameters
@@ -22,14 +23,13 @@ from rnea_control.model.robot_description import (
     description_from_joints,
     description_from_urdf,
 )
-from rnea_control.model.rotations import FloatArray
 from rnea_control.model.suspicious_joints import suspicious_joints
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 STRONGEST_GRAVITY = 1000.0
 
-# Rows of the drives array, one column a velocity.
-DRIVES = DAMPING, FRICTION, TORQUE_OFFSET = 0, 1, 2
+# Rows of `friction_parameters`, one column a velocity.
+FRICTION_PARAMETERS = DAMPING, FRICTION, TORQUE_OFFSET = 0, 1, 2
 
 
 class RobotModel:
@@ -113,16 +113,16 @@ class RobotModel:
         self._continuous = np.array(
             [float(joint.type == "continuous") for joint in chosen for _ in range(joint.nq)]
         )
-        self._bodies = merged.array
-        self._links = merged.links
-        self._drives = np.zeros((len(DRIVES), self.nv))
+        self.bodies = merged.array
+        self.links = merged.links
+        self.friction_parameters = np.zeros((len(FRICTION_PARAMETERS), self.nv))
         self.urdf_damping, self.urdf_friction = map(_frozen, selection.dissipation())
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
         moved = (*self.child_links, *(joint.child for joint in selection.followers))
-        self._joint_links = np.array(
+        self.joint_links = np.array(
             [self.link_names.index(link) for link in (self.root_link, *moved)]
         )
-        self._joint_rows = {name: merged.rows[name] for name in selection.coordinates}
+        self.joint_rows = {name: merged.rows[name] for name in selection.coordinates}
         self._own_inertias = merged.array[:, layout.INERTIA : layout.INERTIA + 10].copy()
         self._payloads: dict[str, FloatArray] = {}
         self._gravity = np.zeros(3)
@@ -234,7 +234,7 @@ class RobotModel:
         # The recursions start from a root that accelerates upwards: that is how gravity enters
         # them.
         start = layout.BASE_ACCELERATION
-        self._bodies[0, start : start + 3] = -vector
+        self.bodies[0, start : start + 3] = -vector
 
     @property
     def armature(self) -> FloatArray:
@@ -246,38 +246,40 @@ class RobotModel:
     def armature(self, value: Iterable[float]) -> None:
         self._armature = self._checked_vector("armature", value)
         for name in self.joint_names:
-            last, freedoms = self._joint_rows[name], self.v_slices[name]
+            last, freedoms = self.joint_rows[name], self.v_slices[name]
             count = freedoms.stop - freedoms.start
             rows = slice(last - count + 1, last + 1)
-            self._bodies[rows, layout.ARMATURE] = self._armature[freedoms]
+            self.bodies[rows, layout.ARMATURE] = self._armature[freedoms]
 
     @property
     def damping(self) -> FloatArray:
         """Viscous friction, shape (nv,), [Nm s/rad] or [N s/m]; of the URDF's <dynamics> at first.
         Like `friction` and `torque_offset` part of `inverse_dynamics`, not of `rnea`."""
-        return self._drives[DAMPING].copy()
+        return self.friction_parameters[DAMPING].copy()
 
     @damping.setter
     def damping(self, value: Iterable[float]) -> None:
-        self._drives[DAMPING] = self._checked_vector("damping", value)
+        self.friction_parameters[DAMPING] = self._checked_vector("damping", value)
 
     @property
     def friction(self) -> FloatArray:
         """Coulomb friction, shape (nv,), [Nm] or [N]; of the URDF's <dynamics> at first."""
-        return self._drives[FRICTION].copy()
+        return self.friction_parameters[FRICTION].copy()
 
     @friction.setter
     def friction(self, value: Iterable[float]) -> None:
-        self._drives[FRICTION] = self._checked_vector("friction", value)
+        self.friction_parameters[FRICTION] = self._checked_vector("friction", value)
 
     @property
     def torque_offset(self) -> FloatArray:
         """What the drives must exert for nothing, shape (nv,), [Nm] or [N]; zero at first."""
-        return self._drives[TORQUE_OFFSET].copy()
+        return self.friction_parameters[TORQUE_OFFSET].copy()
 
     @torque_offset.setter
     def torque_offset(self, value: Iterable[float]) -> None:
-        self._drives[TORQUE_OFFSET] = self._checked_vector("torque_offset", value, -math.inf)
+        self.friction_parameters[TORQUE_OFFSET] = self._checked_vector(
+            "torque_offset", value, -math.inf
+        )
 
     def set_payload(
         self,
@@ -308,13 +310,13 @@ class RobotModel:
         row = self._body_of(link)
         parameters = self._own_inertias[row].copy()
         for name in links:
-            place = self._links[self.link_names.index(name)]
+            place = self.links[self.link_names.index(name)]
             transform = homogeneous(
                 place[layout.LINK_ROTATION : layout.LINK_ROTATION + 9].reshape(3, 3),
                 place[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3],
             )
             parameters += ten_parameters(transform @ self._payloads[name] @ transform.T)
-        self._bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
+        self.bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
 
     @property
     def continuous(self) -> FloatArray:
@@ -324,7 +326,7 @@ class RobotModel:
     @property
     def total_mass(self) -> float:
         """Mass of all links and payloads, the root's included, [kg]."""
-        return float(self._bodies[:, layout.INERTIA].sum())
+        return float(self.bodies[:, layout.INERTIA].sum())
 
     def neutral(self) -> FloatArray:
         """The position of zero everywhere, quaternions the identity, shape (nq,)."""
@@ -340,7 +342,7 @@ class RobotModel:
         return f"RobotModel({self.name!r}, joints={list(self.joint_names)})"
 
     def _body_of(self, link: str) -> int:
-        return int(self._links[self.link_names.index(link), layout.LINK_BODY])
+        return int(self.links[self.link_names.index(link), layout.LINK_BODY])
 
     def _checked_vector(self, name: str, value: Iterable[float], least: float = 0.0) -> FloatArray:
         try:
@@ -358,7 +360,7 @@ class RobotModel:
     def _suspicious_bodies(self, joints: Sequence[Joint]) -> list[str]:
         notes = []
         for joint in joints:
-            row = self._joint_rows[joint.name]
+            row = self.joint_rows[joint.name]
             if not self._own_inertias[row].any():
                 notes.append(
                     f"{self.source}: link {joint.child!r} moves with joint {joint.name!r} but has "

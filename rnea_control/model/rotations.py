@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from rnea_control.array_types import FloatArray
 
 
 def rotation_from_rpy(rpy: FloatArray) -> FloatArray:

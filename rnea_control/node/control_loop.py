@@ -16,12 +16,12 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 
 from rnea_control.control import Controller, Trajectory
 from rnea_control.exceptions import ControllerError, TrajectoryError
+from rnea_control.messages.cdr import CdrError
+from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
+from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.deferred_log import DeferredLog
 from rnea_control.node.effort_command import Command
 from rnea_control.node.statistics import LoopStatistics
-from rnea_control.node.trajectory_message import decode_trajectory
-from rnea_control.ros.cdr import CdrError
-from rnea_control.ros.joint_state_decoder import JointStateDecoder, JointStateError, OtherJoints
 
 # An arm slower than this stands still, [rad/s] or [m/s].
 STILL = 0.05

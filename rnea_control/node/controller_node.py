@@ -20,11 +20,11 @@ from rnea_control.node.diagnostics import diagnostics
 from rnea_control.node.effort_command import EffortCommand
 from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
 from rnea_control.node.real_time import RealTime
-from rnea_control.node.rehearsal import rehearse
+from rnea_control.node.settings import controller_settings, real_time_settings, tune_model
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.transitions import logged
-from rnea_control.node.tuning import controller_settings, real_time_settings, tune_model
+from rnea_control.node.warm_up import rehearse
 from rnea_control.ros.node_parameters import NodeParameters
 
 DESCRIPTION = QoSProfile(

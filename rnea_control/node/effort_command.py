@@ -12,9 +12,9 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
-from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError
-from rnea_control.ros.cdr import BIG_ENDIAN, LITTLE_ENDIAN
+from rnea_control.messages.cdr import BIG_ENDIAN, LITTLE_ENDIAN
 
 # Of Float64MultiArray: encapsulation, no dimensions, data_offset 0, the count, and four bytes that
 # bring the numbers to a multiple of eight from the first field on.

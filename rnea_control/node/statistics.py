@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from rnea_control.dynamics.kernel import kernel
-from rnea_control.dynamics.vector3 import FloatArray
+from rnea_control.array_types import FloatArray
+from rnea_control.kernels.kernel import kernel
 
 BINS_PER_DECADE = 100
 SHORTEST = 1e-6

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.model import RobotModel
-from rnea_control.model.rotations import FloatArray
 
 
 class EffortController:

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import mujoco
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
-from rnea_control.model.rotations import FloatArray
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 
 # Runge-Kutta steps no longer than this follow smooth arm motions to about 1e-9 rad, [s].

@@ -42,7 +42,7 @@ def test_torque_is_linear_in_the_inertial_parameters(urdf: str) -> None:
     first, second = rng.standard_normal((2, case.n, 10))
     torques = []
     for parameters in (first, second, 2.0 * first - 3.0 * second):
-        case.model._bodies[1:, columns] = parameters
+        case.model.bodies[1:, columns] = parameters
         torques.append(case.rnea(case.q, case.v, case.a))
     expected = 2.0 * torques[0] - 3.0 * torques[1]
     np.testing.assert_allclose(torques[2], expected, atol=1e-11 * np.abs(torques).max())

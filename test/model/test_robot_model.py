@@ -135,7 +135,7 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(capfd: pytest.CaptureFixtu
     assert len(model.warnings) == 1
     assert capfd.readouterr() == ("", "")
     plain = RobotModel.from_urdf_string(two_link_arm())
-    np.testing.assert_array_equal(model._bodies, plain._bodies)
+    np.testing.assert_array_equal(model.bodies, plain._bodies)
 
 
 def test_encoding_declaration_in_text_and_bytes() -> None:
@@ -309,7 +309,7 @@ def test_bad_joint_is_refused(name: str) -> None:
 )
 def test_bad_payload_is_refused(payload) -> None:
     model = RobotModel.from_urdf_string(two_link_arm())
-    before = model._bodies.copy()
+    before = model.bodies.copy()
     with pytest.raises(RobotModelError, match="payload"):
         model.set_payload("lower", *payload)
-    np.testing.assert_array_equal(model._bodies, before)
+    np.testing.assert_array_equal(model.bodies, before)

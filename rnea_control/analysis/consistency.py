@@ -1,0 +1,119 @@
+r"""Whether the inertias of a robot could be those of real bodies.
+
+Ten inertial parameters belong to a body of mass spread in space exactly if its pseudo-inertia
+(`model/inertia.py`) is positive definite [Wensing, Kim, Slotine 2018]
+
+.. math:: J = \begin{bmatrix} \Sigma & m c \\ (m c)^T & m \end{bmatrix} \succ 0
+          \iff m > 0, \quad \Sigma_C = \Sigma - m c c^T \succ 0
+
+with the second moments of mass about the centre of mass, Sigma_C. That its inertia is positive and
+keeps the triangle inequality follows. Points, rods and plates, where an eigenvalue of Sigma_C is
+zero, are the limit and count as consistent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.model import bodies as layout
+from rnea_control.model.inertia import pseudo_inertia_of
+from rnea_control.model.robot_model import RobotModel
+
+# What rounding in printed numbers may leave of a second moment that is zero, relative to the
+# largest.
+_TOLERANCE = 1e-6
+
+# Second moments below this, relative to the pseudo-inertia's largest entry, are those of a point.
+_POINT = 1e-9
+
+
+@dataclass(frozen=True)
+class BodyConsistency:
+    """The inertia of one body: a link with all that is fixed to it, payloads included.
+
+    Attributes:
+        link: that the body's joint carries.
+        mass: [kg].
+        smallest_eigenvalue: of the pseudo-inertia about the link's origin, entries in SI units.
+        relative: smallest second moment of mass about the centre of mass, divided by the largest:
+            1 for a sphere, 0 for a plate, below 0 for no real body.
+        consistent: whether a real body can have this inertia; one without any is consistent.
+        words: what is the matter with it.
+    """
+
+    link: str
+    mass: float
+    smallest_eigenvalue: float
+    relative: float
+    consistent: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class ConsistencyReport:
+    """The bodies of a robot: the root, then in the order of the joints, then of those that mimic
+    one; printed, a table."""
+
+    bodies: tuple[BodyConsistency, ...]
+
+    @property
+    def consistent(self) -> bool:
+        """Whether all are."""
+        return all(body.consistent for body in self.bodies)
+
+    def __str__(self) -> str:
+        width = max((len(body.link) for body in self.bodies), default=0)
+        return "\n".join(
+            f"{body.link:{width}}  {body.mass:9.4g} kg  relative {body.relative:9.2e}  "
+            f"{'' if body.consistent else 'INCONSISTENT: '}{body.words}"
+            for body in self.bodies
+        )
+
+
+def physical_consistency(model: RobotModel) -> ConsistencyReport:
+    """Judges the inertia of each body that moves, and of the root if it has any, as they stand
+    now. Links that are fixed to each other are judged as one; each by itself was when the model was
+    made, which warns."""
+    bodies = []
+    has_root = model.bodies[0, layout.INERTIA : layout.INERTIA + 10].any()
+    for link in model.joint_links[0 if has_root else 1 :]:
+        row = model.bodies[int(model.links[link, layout.LINK_BODY])]
+        matrix = pseudo_inertia_of(row[layout.INERTIA : layout.INERTIA + 10])
+        bodies.append(_judged(model.link_names[link], matrix))
+    return ConsistencyReport(tuple(bodies))
+
+
+def _judged(link: str, matrix: FloatArray) -> BodyConsistency:
+    mass, first_moment = float(matrix[3, 3]), matrix[:3, 3]
+    about_center = matrix[:3, :3].copy()
+    if mass > 0.0:
+        about_center -= np.outer(first_moment, first_moment) / mass
+    moments = np.linalg.eigvalsh(about_center)
+    largest = max(np.abs(moments).max(), _POINT * np.abs(matrix).max())
+    relative = float(moments[0] / largest) if largest > 0.0 else 0.0
+    smallest = float(np.linalg.eigvalsh(matrix)[0])
+    if mass < 0.0:
+        problem = f"the mass is {mass:.4g} kg"
+    elif mass == 0.0 and matrix.any():
+        problem = "it has no mass, but other inertia"
+    elif relative < -_TOLERANCE:
+        problem = _unreal(np.trace(about_center) * np.eye(3) - about_center)
+    else:
+        kind = "a real body" if relative > _TOLERANCE else "a point, a rod or a plate"
+        words = kind if mass > 0.0 else "no inertia at all"
+        return BodyConsistency(link, mass, smallest, relative, True, words)
+    return BodyConsistency(link, mass, smallest, relative, False, problem)
+
+
+def _unreal(inertia: FloatArray) -> str:
+    """Why no real body has this inertia about its centre of mass."""
+    a, b, c = np.linalg.eigvalsh(inertia)
+    if a < 0.0:
+        return f"its smallest principal moment of inertia is {a:.4g} kg m^2"
+    return (
+        f"its principal moments of inertia {a:.4g}, {b:.4g}, {c:.4g} kg m^2 break the triangle "
+        f"inequality by {c - a - b:.2g}"
+    )

@@ -1,0 +1,296 @@
+r"""Closed loops and contacts: mechanisms that are a tree with some of its links held together.
+
+With J the constraints' Jacobian, f the forces that hold them, and S choosing the driven joints,
+
+.. math::
+
+    M a + C v + g = S^T \tau + J^T f, \qquad J a + \dot J v = 0
+
+[Featherstone 2008, ch. 8]. Where more forces could hold a constraint than are needed, the ones
+found have the least norm. These functions are for analysis and allocate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.dynamics.crba import crba
+from rnea_control.dynamics.forward_kinematics import forward_kinematics
+from rnea_control.dynamics.jacobian import jacobian, link_acceleration, link_index
+from rnea_control.dynamics.torques import inverse_dynamics
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.exceptions import ArgumentError
+from rnea_control.model import RobotModel
+from rnea_control.model.rotations import skew
+
+# What may be left of an equation that has a solution, of its largest number.
+_TOLERANCE = 1e-8
+# How far apart points held together may be, [m].
+_GAP = 1e-6
+# Constraints depend on each other if a singular value of J is below this part of the largest.
+_RANK = 1e-9
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Two links held together at a point of each: a loop's closing joint, or a contact.
+
+    Attributes:
+        link: the one that the force acts on.
+        point: where, in the link's URDF frame, shape (3,), [m].
+        other: the one that holds it; the root link for a contact with the ground.
+        other_point: the point of that one, in its frame; None for the one that is there now, which
+            suits a contact.
+        welded: whether the two also keep the orientation that they have now, so that a moment is
+            transmitted.
+    """
+
+    link: str
+    point: FloatArray = field(default_factory=lambda: np.zeros(3))
+    other: str = ""
+    other_point: FloatArray | None = None
+    welded: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("point", "other_point"):
+            point = getattr(self, name)
+            if name == "other_point" and point is None:
+                continue
+            try:
+                vector = np.array(point, dtype=np.float64)
+            except (TypeError, ValueError):
+                vector = np.zeros(0)
+            if vector.shape != (3,) or not np.isfinite(vector).all():
+                raise ArgumentError(f"{name} is {point}; it must be three finite numbers [m]")
+            object.__setattr__(self, name, vector)
+
+
+def constraint_jacobian(
+    model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]
+) -> FloatArray:
+    """J: relative velocity of the points held together, J v = 0.
+
+    Returns:
+        shape (m, nv): three rows for each constraint, or six for a welded one (linear, angular),
+        expressed in the root link's frame.
+    """
+    blocks = []
+    for constraint in constraints:
+        (link, p), (other, r) = _points(model, ws, q, constraint)
+        block = _point_jacobian(model, ws, q, link, p) - _point_jacobian(model, ws, q, other, r)
+        blocks.append(block if constraint.welded else block[:3])
+    return np.concatenate(blocks) if blocks else np.zeros((0, model.nv))
+
+
+def constraint_bias(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    constraints: Sequence[Constraint],
+) -> FloatArray:
+    """dJ/dt v: relative acceleration that velocities alone give, shape (m,)."""
+    parts = [np.zeros(0)]
+    for constraint in constraints:
+        first, second = _points(model, ws, q, constraint)
+        bias = _point_bias(model, ws, q, v, *first) - _point_bias(model, ws, q, v, *second)
+        parts.append(bias if constraint.welded else bias[:3])
+    return np.concatenate(parts)
+
+
+def constraint_error(
+    model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]
+) -> FloatArray:
+    """How far apart the points are at `q`, shape (constraints, 3), [m], in the root's frame."""
+    errors = np.zeros((len(constraints), 3))
+    poses = _poses(model, ws, q)
+    for error, constraint in zip(errors, constraints, strict=True):
+        (link, p), (other, r) = _points(model, ws, q, constraint)
+        X, Y = poses[link_index(model, link)], poses[link_index(model, other)]
+        error[:] = X[:3, :3] @ p + X[:3, 3] - Y[:3, :3] @ r - Y[:3, 3]
+    return errors
+
+
+def constrained_inverse_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    constraints: Sequence[Constraint],
+    driven: Sequence[str] | None = None,
+    external_forces: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Torques of the driven joints, and forces of the constraints, for a motion that keeps these.
+
+    Args:
+        model, ws, q, v, a, external_forces: as of `inverse_dynamics`.
+        constraints: what is held together.
+        driven: the joints that have a drive; all by default.
+
+    Returns:
+        tau, shape (nv,), 0 for joints that are not driven; and the forces on `Constraint.link`,
+        shape (m,), as the rows of `constraint_jacobian`. Both together of least norm.
+
+    Raises:
+        ArgumentError: an unknown joint or link; a motion that the constraints do not allow, in
+            position, velocity or acceleration, or the drives cannot give.
+    """
+    _check_motion(model, ws, q, v, a, constraints)
+    needed = inverse_dynamics(model, ws, q, v, a, np.zeros(model.nv), external_forces)
+    S = _selection(model, driven)
+    J = constraint_jacobian(model, ws, q, constraints)
+    A = np.column_stack([S.T, J.T])
+    x = np.asarray(np.linalg.lstsq(A, needed, rcond=1e-12)[0], dtype=np.float64)
+    left = np.abs(A @ x - needed).max(initial=0.0)
+    if left > _TOLERANCE * (1.0 + np.abs(needed).max(initial=0.0)):
+        raise ArgumentError(
+            f"the driven joints and the constraints cannot give this motion, {left:.3g} Nm or N "
+            "are missing; is a joint without a drive?"
+        )
+    count = len(S)
+    return S.T @ x[:count], x[count:]
+
+
+def constrained_forward_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    constraints: Sequence[Constraint],
+    external_forces: FloatArray | None = None,
+) -> tuple[FloatArray, FloatArray]:
+    """Accelerations that the torques `tau` give, and forces of the constraints.
+
+    Args:
+        model, ws, q, v, tau, external_forces: as of `forward_dynamics`; v should keep the
+            constraints, as what breaks them goes on as it is.
+        constraints: what is held together.
+
+    Returns:
+        a, shape (nv,), with J a + dJ/dt v = 0; and the forces on `Constraint.link`, shape (m,), of
+        least norm.
+
+    Raises:
+        ArgumentError: an unknown link; no acceleration keeps the constraints; something without
+            inertia could move.
+    """
+    n = model.nv
+    if np.shape(tau) != (n,) or not np.isfinite(tau).all():
+        raise ArgumentError(f"tau is {tau}; it must be {n} finite numbers")
+    bias = inverse_dynamics(model, ws, q, v, np.zeros(n), np.zeros(n), external_forces)
+    M = crba(model, ws, q, np.zeros((n, n)))
+    J = constraint_jacobian(model, ws, q, constraints)
+    gamma = constraint_bias(model, ws, q, v, constraints)
+    # Accelerations that keep the constraints, then free ones among those that do not touch them:
+    # so geometry alone, and no mass, decides which constraints depend on each other.
+    U, sizes, VT = np.linalg.svd(J)
+    rank = int((sizes > _RANK * sizes.max(initial=0.0)).sum())
+    U, sizes, V, N = U[:, :rank], sizes[:rank], VT[:rank].T, VT[rank:].T
+    kept = -V @ (U.T @ gamma / sizes)
+    broken = np.abs(J @ kept + gamma).max(initial=0.0)
+    if not broken <= _TOLERANCE * (1.0 + np.abs(gamma).max(initial=0.0)):
+        raise ArgumentError(
+            f"no acceleration keeps the constraints at this velocity, {broken:.3g} m/s^2 or "
+            "rad/s^2 are left: the mechanism is singular here, or the velocity breaks them"
+        )
+    try:
+        L = np.linalg.cholesky(N.T @ M @ N)
+    except np.linalg.LinAlgError as error:
+        raise ArgumentError(
+            "the constrained mechanism moves something that has no inertia; give every moving "
+            "link one, or its joint an armature"
+        ) from error
+    free = np.linalg.solve(L.T, np.linalg.solve(L, N.T @ (tau - bias - M @ kept)))
+    a: FloatArray = np.asarray(kept + N @ free, dtype=np.float64)
+    f: FloatArray = np.asarray(U @ (V.T @ (M @ a + bias - tau) / sizes), dtype=np.float64)
+    return a, f
+
+
+def _check_motion(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    constraints: Sequence[Constraint],
+) -> None:
+    """Refuses a motion that the constraints do not allow."""
+    apart = np.abs(constraint_error(model, ws, q, constraints)).max(initial=0.0)
+    if not apart <= _GAP:
+        raise ArgumentError(
+            f"the motion breaks the constraints: points held together are {apart:.3g} m apart; "
+            "they must be together"
+        )
+    J = constraint_jacobian(model, ws, q, constraints)
+    speed = np.abs(v).max(initial=0.0)
+    scale = 1.0 + np.abs(a).max(initial=0.0) + speed**2
+    bias = constraint_bias(model, ws, q, v, constraints)
+    for name, broken, largest in (
+        ("J v", J @ v, 1.0 + speed),
+        ("J a + dJ/dt v", J @ a + bias, scale),
+    ):
+        if not np.abs(broken).max(initial=0.0) <= _TOLERANCE * largest:
+            raise ArgumentError(
+                f"the motion breaks the constraints: {name} is {broken}; it must be 0"
+            )
+
+
+def _points(
+    model: RobotModel, ws: Workspace, q: FloatArray, constraint: Constraint
+) -> tuple[tuple[str, FloatArray], tuple[str, FloatArray]]:
+    """The two links, and the points held together in their frames."""
+    other = constraint.other or model.root_link
+    point = np.asarray(constraint.point, dtype=np.float64)
+    if constraint.other_point is not None:
+        return (constraint.link, point), (other, np.asarray(constraint.other_point, np.float64))
+    poses = _poses(model, ws, q)
+    X, Y = poses[link_index(model, constraint.link)], poses[link_index(model, other)]
+    place = X[:3, :3] @ point + X[:3, 3]
+    return (constraint.link, point), (other, Y[:3, :3].T @ (place - Y[:3, 3]))
+
+
+def _poses(model: RobotModel, ws: Workspace, q: FloatArray) -> FloatArray:
+    return forward_kinematics(model, ws, q, np.zeros((len(model.link_names), 4, 4)))
+
+
+def _lever(model: RobotModel, ws: Workspace, q: FloatArray, link: str, p: FloatArray) -> FloatArray:
+    """From the link frame's origin to the point, in the root's frame."""
+    return _poses(model, ws, q)[link_index(model, link), :3, :3] @ p
+
+
+def _point_jacobian(
+    model: RobotModel, ws: Workspace, q: FloatArray, link: str, p: FloatArray
+) -> FloatArray:
+    J = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
+    J[:3] -= skew(_lever(model, ws, q, link, p)) @ J[3:]
+    return J
+
+
+def _point_bias(
+    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, link: str, p: FloatArray
+) -> FloatArray:
+    bias = link_acceleration(model, ws, q, v, np.zeros(model.nv), link, np.zeros(6))
+    w = jacobian(model, ws, q, link, np.zeros((6, model.nv)))[3:] @ v
+    r = _lever(model, ws, q, link, p)
+    bias[:3] += np.cross(bias[3:], r) + np.cross(w, np.cross(w, r))
+    return bias
+
+
+def _selection(model: RobotModel, driven: Sequence[str] | None) -> FloatArray:
+    """S: a row of one 1 for each velocity of the driven joints."""
+    rows = []
+    if isinstance(driven, str) or (driven is not None and len(set(driven)) != len(driven)):
+        raise ArgumentError(f"driven is {driven!r}; it must be a list of joint names, each once")
+    for name in model.joint_names if driven is None else driven:
+        if name not in model.v_slices:
+            raise ArgumentError(
+                f"driven joint {name!r} is not one of {', '.join(model.joint_names)}"
+            )
+        rows.append(np.eye(model.nv)[model.v_slices[name]])
+    return np.concatenate(rows) if rows else np.zeros((0, model.nv))

@@ -1,0 +1,223 @@
+r"""The regressor: joint torques as a matrix times the robot's parameters.
+
+Inverse dynamics is linear in the inertial parameters of the links and in those of the drives, tau =
+Y(q, v, a) phi; that is what identification solves for phi [Khalil, Dombre 2004, ch. 12]. With s and
+u the linear and angular velocity of a link's origin for a velocity of 1 of joint j alone, w its
+angular velocity, alpha its angular acceleration and a its origin's acceleration less gravity, all
+in the link's frame L, the joint's share of Newton's and Euler's equations (see `rnea`) is
+
+.. math::
+
+    \tau_j &= s \cdot f + u \cdot n \\
+    &= m\, s \cdot a + m c \cdot (s \times \alpha + \omega \times (\omega \times s) + a \times u)
+    + u \cdot I \alpha + (u \times \omega) \cdot I \omega
+
+The columns of Y, and the rows of phi, are
+
+- ten for each body that moves, `BODY_PARAMETERS`, about the origin and in the axes of the link that
+  its joint carries, bodies in the order of `model.joint_names`, then of `model.mimic_joints`. Links
+  on fixed or locked joints, and payloads, are part of their body;
+- then armatures, dampings, Coulomb frictions and offsets: four times one for each velocity. The
+  rotor of a joint that mimics another one counts at its leader, by its ratio squared.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.dynamics import workspace as ws_layout
+from rnea_control.dynamics.arguments import argument_error
+from rnea_control.dynamics.friction import STICKING_VELOCITY
+from rnea_control.dynamics.rnea import fits, outward_pass
+from rnea_control.dynamics.workspace import Workspace
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.vector3 import (
+    Vector3,
+    add,
+    cross,
+    dot,
+    matrix_at,
+    multiply,
+    rotate,
+    rotate_back,
+    scale,
+    vector_at,
+)
+from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
+from rnea_control.model.inertia import homogeneous, pseudo_inertia_of, ten_parameters
+
+BODY_PARAMETERS = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
+DRIVE_PARAMETERS = ("armature", "damping", "friction", "torque_offset")
+
+
+def regressor(
+    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, a: FloatArray, Y: FloatArray
+) -> FloatArray:
+    """The matrix Y(q, v, a) with `inverse_dynamics` = Y `inertial_parameters`. Gravity is included.
+
+    The module's docstring has the equations and the order of the columns; Y does not depend on the
+    values of the parameters. Performs no allocation.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
+        Y: output, shape (nv, `parameter_count(model)`), torque for 1 of each parameter;
+            overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
+    """
+    try:
+        if _regressor(model.bodies, model.links, model.joint_links, ws.memory, q, v, a, Y):
+            return Y
+    except (TypeError, AttributeError) as error:
+        raise _explain(model, ws, q, v, a, Y) from error
+    raise _explain(model, ws, q, v, a, Y)
+
+
+def parameter_count(model: RobotModel) -> int:
+    """How many columns the regressor has."""
+    bodies = len(model.joint_names) + len(model.mimic_joints)
+    return len(BODY_PARAMETERS) * bodies + len(DRIVE_PARAMETERS) * model.nv
+
+
+def parameter_names(model: RobotModel) -> tuple[str, ...]:
+    """What the columns of the regressor are, such as "panda_link3.mcx" and "panda_joint3.damping".
+
+    The velocities of a joint of several freedoms are numbered: "root_joint[5].friction".
+    """
+    links = [model.link_names[k] for k in model.joint_links[1:]]
+    velocities = []
+    for joint, part in model.v_slices.items():
+        count = part.stop - part.start
+        velocities += [joint] if count == 1 else [f"{joint}[{i}]" for i in range(count)]
+    return (
+        *(f"{link}.{parameter}" for link in links for parameter in BODY_PARAMETERS),
+        *(f"{velocity}.{parameter}" for parameter in DRIVE_PARAMETERS for velocity in velocities),
+    )
+
+
+def inertial_parameters(model: RobotModel) -> FloatArray:
+    """The parameters phi of the robot as it stands, payloads included, shape
+    (`parameter_count(model)`,).
+
+    In SI units: [kg], [kg m], [kg m^2], then those of `model.armature`, `damping`, `friction` and
+    `torque_offset`.
+    """
+    bodies = []
+    for link in model.links[model.joint_links[1:]]:
+        R_BL = link[layout.LINK_ROTATION : layout.LINK_ROTATION + 9].reshape(3, 3)
+        row = model.bodies[int(link[layout.LINK_BODY])]
+        X_LB = homogeneous(R_BL.T, np.zeros(3))
+        matrix = pseudo_inertia_of(row[layout.INERTIA : layout.INERTIA + 10])
+        bodies.append(ten_parameters(X_LB @ matrix @ X_LB.T))
+    armature = np.zeros(model.nv)
+    rows = model.bodies[1:]
+    rotors = rows[:, layout.RATIO] ** 2 * rows[:, layout.ARMATURE]
+    np.add.at(armature, rows[:, layout.V].astype(int), rotors)
+    return np.concatenate([*bodies, armature, model.damping, model.friction, model.torque_offset])
+
+
+@inlined
+def body_columns(
+    bodies: FloatArray, links: FloatArray, memory: FloatArray, k: int, Y: FloatArray, column: int
+) -> None:
+    """The ten columns of the body of link k, joint by joint on the way to the root."""
+    i = int(links[k, layout.LINK_BODY])
+    # L has the origin of its row's frame B.
+    R, p = matrix_at(links, k, layout.LINK_ROTATION), (0.0, 0.0, 0.0)
+    w = rotate_back(R, vector_at(memory, i, ws_layout.ANGULAR_VELOCITY))
+    dw = rotate_back(R, vector_at(memory, i, ws_layout.ANGULAR_ACCELERATION))
+    acc = rotate_back(R, vector_at(memory, i, ws_layout.ACCELERATION))
+    while i != 0:
+        # R and p place L in row i; its axis is z.
+        ratio, angular = bodies[i, layout.RATIO], bodies[i, layout.ANGULAR]
+        slide = (-angular * p[1], angular * p[0], bodies[i, layout.LINEAR])
+        s = scale(ratio, rotate_back(R, slide))
+        u = scale(ratio * angular, (R[6], R[7], R[8]))
+        add_joint_share(Y, int(bodies[i, layout.V]), column, s, u, w, dw, acc)
+        R_P = matrix_at(memory, i, ws_layout.ROTATION)
+        p = add(rotate(R_P, p), vector_at(memory, i, ws_layout.TRANSLATION))
+        R = multiply(R_P, R)
+        i = int(bodies[i, layout.PARENT])
+
+
+@inlined
+def add_joint_share(
+    Y: FloatArray,
+    row: int,
+    column: int,
+    s: Vector3,
+    u: Vector3,
+    w: Vector3,
+    dw: Vector3,
+    acc: Vector3,
+) -> None:
+    """Adds the torque for 1 of each of the ten parameters to the columns from `column` of a row."""
+    mc = add(add(cross(s, dw), cross(w, cross(w, s))), cross(acc, u))
+    g = cross(u, w)
+    Y[row, column] += dot(s, acc)
+    Y[row, column + 1] += mc[0]
+    Y[row, column + 2] += mc[1]
+    Y[row, column + 3] += mc[2]
+    Y[row, column + 4] += u[0] * dw[0] + g[0] * w[0]
+    Y[row, column + 5] += u[0] * dw[1] + u[1] * dw[0] + g[0] * w[1] + g[1] * w[0]
+    Y[row, column + 6] += u[0] * dw[2] + u[2] * dw[0] + g[0] * w[2] + g[2] * w[0]
+    Y[row, column + 7] += u[1] * dw[1] + g[1] * w[1]
+    Y[row, column + 8] += u[1] * dw[2] + u[2] * dw[1] + g[1] * w[2] + g[2] * w[1]
+    Y[row, column + 9] += u[2] * dw[2] + g[2] * w[2]
+
+
+@inlined
+def drive_columns(v: FloatArray, a: FloatArray, Y: FloatArray, first: int) -> None:
+    """The columns of armature, damping, friction and offset, from column `first`."""
+    n = v.shape[0]
+    for j in range(n):
+        Y[j, first + j] = a[j]
+        Y[j, first + n + j] = v[j]
+        Y[j, first + 2 * n + j] = math.tanh(v[j] / STICKING_VELOCITY)
+        Y[j, first + 3 * n + j] = 1.0
+
+
+@kernel_on_demand(
+    "b1(f8[:,::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1])"
+)
+def _regressor(
+    bodies: FloatArray,
+    links: FloatArray,
+    joint_links: IntArray,
+    memory: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    Y: FloatArray,
+) -> bool:
+    drives = 10 * (joint_links.shape[0] - 1)
+    if not fits(bodies, memory, q, v, a):
+        return False
+    if Y.shape[0] != v.shape[0] or Y.shape[1] != drives + 4 * v.shape[0]:
+        return False
+    outward_pass(bodies, memory, q, v, a)
+    for row in range(Y.shape[0]):
+        for column in range(Y.shape[1]):
+            Y[row, column] = 0.0
+    for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
+        body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
+    drive_columns(v, a, Y, drives)
+    return True
+
+
+def _explain(
+    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, a: FloatArray, Y: FloatArray
+) -> Exception:
+    columns = parameter_count(model) if isinstance(model, RobotModel) else 0
+    return argument_error(
+        model, ws, q=(q, ("nq",)), v=(v, ("nv",)), a=(a, ("nv",)), Y=(Y, ("nv", columns))
+    )

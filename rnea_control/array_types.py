@@ -1,0 +1,10 @@
+"""The types of arrays in signatures."""
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+ByteArray = npt.NDArray[np.uint8]
+WordArray = npt.NDArray[np.uint64]

@@ -1,0 +1,1 @@
+"""How Python becomes machine code, and the small algebra that all of it is made of."""

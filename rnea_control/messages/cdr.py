@@ -1,0 +1,141 @@
+"""Reads CDR, the form in which messages travel over DDS, without trust in the bytes.
+
+A message is four bytes of encapsulation (two that say the byte order, two of options), then its
+fields in order, each number at a multiple of its own size, counted from the first field [OMG
+DDSI-RTPS 2.5, sec. 10; OMG DDS-XTYPES 1.3, sec. 7.4, XCDR version 1]. The bytes between fields are
+arbitrary.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import numpy.typing as npt
+
+from rnea_control.exceptions import RneaControlError
+from rnea_control.kernels.kernel import inlined
+
+HEADER = 4
+BIG_ENDIAN, LITTLE_ENDIAN = 0, 1
+# The longest sequence of strings that is looked at: more would take time that a tick has not.
+MOST_TEXTS = 1000
+# All ones in a float64 that is infinite or NaN.
+EXPONENT = np.uint64(0x7FF0000000000000)
+
+Bytes = npt.NDArray[np.uint8]
+
+
+class CdrError(RneaControlError, ValueError):
+    """Bytes that are not the message they should be."""
+
+
+class CdrReader:
+    """Reads one field after the other; never beyond the end.
+
+    Args:
+        data: the whole message.
+        message: its type, for error texts.
+
+    Attributes:
+        position: offset of the next byte in `data`.
+        spans: start and end of all that was read so far; the bytes in between are arbitrary.
+
+    Raises:
+        CdrError: from every method, where the bytes end too early or cannot be what they should be.
+    """
+
+    def __init__(self, data: bytes, message: str) -> None:
+        self._data = data
+        self._message = message
+        if len(data) < HEADER or data[0] != 0 or data[1] not in (BIG_ENDIAN, LITTLE_ENDIAN):
+            raise CdrError(
+                f"{message}: the bytes begin with {data[:HEADER].hex(' ') or 'nothing'}; CDR "
+                "begins with 00 00 (big endian) or 00 01 (little endian)"
+            )
+        self._order = "<" if data[1] == LITTLE_ENDIAN else ">"
+        self.position = HEADER
+        self.spans: list[tuple[int, int]] = []
+
+    def integer(self, field: str, signed: bool = False) -> int:
+        """An integer of four bytes."""
+        start = self._skip(field, 4, 4)
+        return struct.unpack_from(self._order + ("i" if signed else "I"), self._data, start)[0]
+
+    def text(self, field: str) -> str:
+        """A string."""
+        length = self.integer(field)
+        start = self._skip(field, 1, length)
+        try:
+            return self._data[start : start + length].rstrip(b"\0").decode()
+        except UnicodeDecodeError as error:
+            raise CdrError(f"{self._message}: {field} is not UTF-8 text") from error
+
+    def texts(self, field: str) -> list[str]:
+        """A sequence of strings."""
+        count = self.integer(field)
+        if count > len(self._data) // 4:  # each takes its length at least
+            raise self._too_short(field, 4 * count)
+        if count > MOST_TEXTS:
+            raise CdrError(
+                f"{self._message}: {field} has {count} entries; at most {MOST_TEXTS} are looked at"
+            )
+        return [self.text(f"{field}[{i}]") for i in range(count)]
+
+    def skip_numbers(self, field: str) -> tuple[int, int]:
+        """Passes over a sequence of float64; returns where its numbers start, and how many."""
+        count = self.integer(field)
+        start = self._skip(field, 8, 8 * count) if count else self.position
+        return start, count
+
+    def _skip(self, field: str, alignment: int, size: int) -> int:
+        start = self.position + (HEADER - self.position) % alignment
+        if size > len(self._data) - start:
+            raise self._too_short(field, size)
+        self.position = start + size
+        self.spans.append((start, self.position))
+        return start
+
+    def _too_short(self, field: str, size: int) -> CdrError:
+        return CdrError(
+            f"{self._message}: the message ends before its {field} does, which should take {size} "
+            f"bytes or more; it has {len(self._data)} bytes in all"
+        )
+
+
+@inlined
+def word(data: Bytes, start: int, big_endian: bool) -> int:
+    """The four bytes from `start` on as an unsigned integer."""
+    first = np.uint64(start)  # an index with a sign might count from the end
+    value = np.uint32(0)
+    reversed_value = np.uint32(0)
+    for i in range(4):  # compiles to one load, and one swap of bytes
+        byte = np.uint32(data[first + np.uint64(i)])
+        value |= byte << np.uint32(8 * i)
+        reversed_value |= byte << np.uint32(24 - 8 * i)
+    return np.int64(reversed_value if big_endian else value)
+
+
+@inlined
+def double_word(data: Bytes, start: int, big_endian: bool) -> int:
+    """The eight bytes from `start` on as the bits of a float64."""
+    first = np.uint64(start)
+    value = np.uint64(0)
+    reversed_value = np.uint64(0)
+    for i in range(8):
+        byte = np.uint64(data[first + np.uint64(i)])
+        value |= byte << np.uint64(8 * i)
+        reversed_value |= byte << np.uint64(56 - 8 * i)
+    return reversed_value if big_endian else value
+
+
+@inlined
+def is_finite(bits: int) -> bool:
+    """Whether the float64 with these bits is neither infinite nor NaN."""
+    return (bits & EXPONENT) != EXPONENT
+
+
+@inlined
+def aligned(position: int, alignment: int) -> int:
+    """The first offset from `position` on where a number of this size may stand."""
+    return position + (HEADER - position) % alignment

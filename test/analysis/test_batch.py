@@ -1,0 +1,144 @@
+"""The batch is `inverse_dynamics` row by row, on any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from robots import random_mechanism, two_link_arm
+
+from rnea_control.analysis.batch import inverse_dynamics_batch
+from rnea_control.dynamics import Workspace, inverse_dynamics
+from rnea_control.exceptions import ArgumentError
+from rnea_control.model import RobotModel
+
+ARM = RobotModel.from_urdf_string(two_link_arm())
+SAMPLES = 5
+
+
+def motion(model: RobotModel, samples: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random rows of q, v and a."""
+    rng = np.random.default_rng(0)
+    q = np.array([model.random(rng) for _ in range(samples)]).reshape(samples, model.nq)
+    v, a = rng.standard_normal((2, samples, model.nv))
+    return q, v, a
+
+
+def row_by_row(model: RobotModel, q, v, a, forces=None) -> np.ndarray:
+    ws, tau = Workspace(model), np.zeros((len(q), model.nv))
+    for k in range(len(q)):
+        external = () if forces is None else (forces[k],)
+        inverse_dynamics(model, ws, q[k], v[k], a[k], tau[k], *external)
+    return tau
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32), st.integers(1, 12), st.booleans(), st.sampled_from([1, 2, 7]))
+def test_equals_inverse_dynamics_of_each_row(
+    seed: int, joints: int, floating_base: bool, workers: int
+) -> None:
+    chain, inertias = random_mechanism(seed, joints, mimics=True)
+    model = RobotModel.from_joints("mechanism", chain, inertias, floating_base=floating_base)
+    model.torque_offset = np.linspace(-1.0, 1.0, model.nv)
+    q, v, a = motion(model, SAMPLES)
+    forces = np.random.default_rng(1).standard_normal((SAMPLES, len(model.link_names), 6))
+    tau = inverse_dynamics_batch(model, q, v, a, workers=workers)
+    np.testing.assert_array_equal(tau, row_by_row(model, q, v, a))
+    tau = inverse_dynamics_batch(model, q, v, a, external_forces=forces, workers=workers)
+    np.testing.assert_array_equal(tau, row_by_row(model, q, v, a, forces))
+
+
+def test_thousands_of_rows_on_all_cores() -> None:
+    q, v, a = motion(ARM, 4001)
+    np.testing.assert_array_equal(inverse_dynamics_batch(ARM, q, v, a), row_by_row(ARM, q, v, a))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_no_rows(workers: int) -> None:
+    q, v, a = motion(ARM, 0)
+    assert inverse_dynamics_batch(ARM, q, v, a, workers=workers).shape == (0, 2)
+
+
+def test_nothing_that_moves() -> None:
+    model = RobotModel.from_urdf_string('<robot name="stone"><link name="stone"/></robot>')
+    assert inverse_dynamics_batch(model, *motion(model, 3)).shape == (3, 0)
+
+
+def test_output_is_filled_and_returned() -> None:
+    tau = np.full((SAMPLES, 2), 7.0)
+    q, v, a = motion(ARM, SAMPLES)
+    assert inverse_dynamics_batch(ARM, q, v, a, tau) is tau
+    np.testing.assert_array_equal(tau, row_by_row(ARM, q, v, a))
+
+
+def test_nan_stays_in_its_row() -> None:
+    q, v, a = motion(ARM, SAMPLES)
+    expected = row_by_row(ARM, q, v, a)
+    q[2] = np.nan
+    tau = inverse_dynamics_batch(ARM, q, v, a, workers=1)
+    assert np.isnan(tau[2]).all()
+    np.testing.assert_array_equal(np.delete(tau, 2, 0), np.delete(expected, 2, 0))
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+OTHER_FORMS = {
+    "float32": lambda array: array.astype(np.float32),
+    "a list": lambda array: array.tolist(),
+    "strided": lambda array: np.repeat(array, 2, axis=1)[:, ::2],
+    "Fortran order": np.asfortranarray,
+    "other byte order": lambda array: array.astype(">f8"),
+    "read-only": read_only,
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_arrays_of_other_forms_are_converted(form: str) -> None:
+    forces = np.random.default_rng(1).standard_normal((SAMPLES, 3, 6))
+    numbers = [array.astype(np.float32).astype(float) for array in (*motion(ARM, SAMPLES), forces)]
+    q, v, a, forces = (OTHER_FORMS[form](array.copy()) for array in numbers)
+    tau = inverse_dynamics_batch(ARM, q, v, a, external_forces=forces)
+    np.testing.assert_array_equal(tau, row_by_row(ARM, *numbers))
+
+
+WRONG = {
+    "q": [
+        (np.zeros(2), r"q is of shape \(2,\); it must be .* shape \(samples, 2\)"),
+        (np.zeros((SAMPLES, 3)), r"q is of shape \(5, 3\); it must be .* \(samples, 2\)"),
+        ([[0.0, 0.0], [0.0]], r"q has rows of several lengths"),
+        (np.zeros((SAMPLES, 2), dtype=complex), "q is of complex128"),
+        ([["0", "0"]] * SAMPLES, "q is of <U1"),
+        (None, "q is of object"),
+    ],
+    "v": [(np.zeros((4, 2)), r"v is of shape \(4, 2\); it must be .* \(5, 2\)")],
+    "a": [(np.zeros((SAMPLES, 1)), r"a is of shape \(5, 1\); it must be .* \(5, 2\)")],
+    "external_forces": [
+        (np.zeros((3, 6)), r"external_forces is of shape \(3, 6\); .* \(5, 3, 6\)"),
+        (np.zeros((SAMPLES, 2, 6)), r"external_forces .* \(5, 3, 6\)"),
+    ],
+    "tau": [
+        (np.zeros((SAMPLES, 3)), r"tau is of float64 and shape \(5, 3\); .* \(5, 2\)"),
+        (np.zeros((SAMPLES, 2), dtype=np.float32), "tau is of float32"),
+        (np.zeros((SAMPLES, 4))[:, ::2], "tau is a read-only or strided"),
+        (read_only(np.zeros((SAMPLES, 2))), "tau is a read-only or strided"),
+        ([[0.0, 0.0]] * SAMPLES, "tau is a list"),
+    ],
+    "workers": [
+        (0, "workers is 0; it must be a whole number, at least 1"),
+        ([2], r"workers is \[2\]"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [(name, wrong, words) for name, cases in WRONG.items() for wrong, words in cases],
+)
+def test_wrong_argument_is_named(name: str, wrong, words: str) -> None:
+    arguments = dict(zip("qva", motion(ARM, SAMPLES), strict=True))
+    with pytest.raises(ArgumentError, match=words):
+        inverse_dynamics_batch(ARM, **{**arguments, name: wrong})

@@ -1,0 +1,263 @@
+"""Closed loops and contacts: a four-bar linkage against its closed form, a leg on the ground."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from pinocchio_peer import Peer
+from robots import example_robots, load_quietly
+
+from rnea_control.analysis.constraints import (
+    Constraint,
+    constrained_forward_dynamics,
+    constrained_inverse_dynamics,
+    constraint_bias,
+    constraint_error,
+    constraint_jacobian,
+)
+from rnea_control.dynamics import Workspace, joint_wrenches
+from rnea_control.exceptions import ArgumentError
+from rnea_control.model import Joint, RobotModel, pseudo_inertia
+
+G = 9.81
+UP = (0.0, -1.0, 0.0)  # turns x towards z
+CRANK, COUPLER = 0.3, 0.8
+MASS_CRANK, MASS_ROCKER, MASS_COUPLER = 1.1, 1.7, 2.3
+INERTIA = np.diag([0.001, 0.02, 0.02])
+
+
+def parallelogram() -> tuple[RobotModel, list[Constraint]]:
+    """Two cranks of one length, and a coupler that stays level; only the first crank is driven."""
+    joints = [
+        Joint("crank", "continuous", "ground", "crank_link", axis=UP),
+        Joint("pin", "continuous", "crank_link", "coupler", translation=(CRANK, 0, 0), axis=UP),
+        Joint(
+            "rocker", "continuous", "ground", "rocker_link", translation=(COUPLER, 0, 0), axis=UP
+        ),
+    ]
+    inertias = {
+        "crank_link": pseudo_inertia(MASS_CRANK, np.array([CRANK / 2, 0, 0]), INERTIA),
+        "rocker_link": pseudo_inertia(MASS_ROCKER, np.array([CRANK / 2, 0, 0]), INERTIA),
+        "coupler": pseudo_inertia(MASS_COUPLER, np.array([0.3, 0, 0]), INERTIA),
+    }
+    tip, end = np.array([CRANK, 0.0, 0.0]), np.array([COUPLER, 0.0, 0.0])
+    loop = Constraint("rocker_link", tip, "coupler", end)
+    return RobotModel.from_joints("four_bar", joints, inertias), [loop]
+
+
+def motion(angle: float, rate: float, acceleration: float) -> tuple[np.ndarray, ...]:
+    """Crank, pin and rocker: the coupler stays level."""
+    return tuple(np.array([1.0, -1.0, 1.0]) * x for x in (angle, rate, acceleration))
+
+
+def closed_form(angle: float, acceleration: float) -> float:
+    """The coupler moves on a circle without turning, so the rate does not matter."""
+    about_pivots = 2 * INERTIA[1, 1] + (MASS_CRANK + MASS_ROCKER) * (CRANK / 2) ** 2
+    first_moment = (MASS_CRANK + MASS_ROCKER) * CRANK / 2 + MASS_COUPLER * CRANK
+    inertia = about_pivots + MASS_COUPLER * CRANK**2
+    return inertia * acceleration + first_moment * G * math.cos(angle)
+
+
+@pytest.mark.parametrize("state", [(0.4, 0.0, 0.0), (1.1, 2.0, -3.0), (-2.0, -1.5, 4.0)])
+def test_four_bar_linkage(state) -> None:
+    model, loops = parallelogram()
+    ws = Workspace(model)
+    q, v, a = motion(*state)
+    np.testing.assert_allclose(constraint_error(model, ws, q, loops), 0.0, atol=1e-15)
+    np.testing.assert_allclose(constraint_jacobian(model, ws, q, loops) @ v, 0.0, atol=1e-14)
+    tau, f = constrained_inverse_dynamics(model, ws, q, v, a, loops, ["crank"])
+    np.testing.assert_allclose(tau, [closed_form(state[0], state[2]), 0.0, 0.0], rtol=1e-12)
+    assert f.shape == (3,)
+    back, f_back = constrained_forward_dynamics(model, ws, q, v, tau, loops)
+    np.testing.assert_allclose(back, a, atol=1e-10)
+    np.testing.assert_allclose(f_back, f, atol=1e-9)
+
+
+def test_motion_that_breaks_the_loop_is_refused() -> None:
+    model, loops = parallelogram()
+    ws = Workspace(model)
+    q, v, a = motion(0.4, 0.0, 1.0)
+    with pytest.raises(ArgumentError, match="breaks the constraints"):
+        constrained_inverse_dynamics(model, ws, q, v, a + np.array([0.0, 0.5, 0.0]), loops)
+    with pytest.raises(ArgumentError, match=r"J v is .* must be 0"):
+        constrained_inverse_dynamics(model, ws, q, v + np.array([0.0, 0.5, 0.0]), a, loops)
+    with pytest.raises(ArgumentError, match="m apart; they must be together"):
+        constrained_inverse_dynamics(model, ws, q + np.array([0.0, 0.5, 0.0]), v, a, loops)
+    with pytest.raises(ArgumentError, match="without a drive"):
+        constrained_inverse_dynamics(model, ws, q, v, a, loops, [])
+    with pytest.raises(ArgumentError, match="driven joint 'knee'"):
+        constrained_inverse_dynamics(model, ws, q, v, a, loops, ["knee"])
+    for driven in ("crank", ["crank", "crank"]):
+        with pytest.raises(ArgumentError, match=r"driven is .* a list of joint names, each once"):
+            constrained_inverse_dynamics(model, ws, q, v, a, loops, driven)
+
+
+def test_forces_of_redundant_constraints_have_least_norm() -> None:
+    model, loops = parallelogram()
+    ws = Workspace(model)
+    q, v, tau = *motion(0.4, 1.5, 0.0)[:2], np.array([3.0, 1.0, -2.0])
+    a, f = constrained_forward_dynamics(model, ws, q, v, tau, loops)
+    same, shared = constrained_forward_dynamics(model, ws, q, v, tau, [*loops, *loops])
+    np.testing.assert_allclose(same, a, atol=1e-11)
+    np.testing.assert_allclose(shared, np.tile(f, 2) / 2, atol=1e-10)
+    J = constraint_jacobian(model, ws, q, [*loops, *loops])
+    np.testing.assert_allclose(
+        J @ a + constraint_bias(model, ws, q, v, [*loops, *loops]), 0, atol=1e-12
+    )
+
+
+def two_links(upper: float, lower: float) -> RobotModel:
+    """Planar arm in the plane of x and z, of links with these masses."""
+    joints = [
+        Joint("shoulder", "continuous", "ground", "upper", axis=UP),
+        Joint("elbow", "continuous", "upper", "lower", translation=(1.0, 0, 0), axis=UP),
+    ]
+    tip = np.array([0.5, 0.0, 0.0])
+    inertias = {
+        "upper": pseudo_inertia(upper, tip, upper * np.eye(3)),
+        "lower": pseudo_inertia(lower, tip, lower * np.eye(3)),
+    }
+    return RobotModel.from_joints("arm", joints, inertias)
+
+
+@pytest.mark.parametrize("lightest", [1e-3, 1e-8, 1e-12])
+def test_no_mass_is_too_light_to_be_held(lightest: float) -> None:
+    """A heavy cart hangs on a light hook that is welded to the ground."""
+    joints = [
+        Joint("rail", "prismatic", "ground", "cart", axis=(0, 0, 1)),
+        Joint("hinge", "continuous", "cart", "hook", axis=(0, 1, 0)),
+    ]
+    inertias = {
+        "cart": pseudo_inertia(80.0, np.zeros(3), np.eye(3)),
+        "hook": pseudo_inertia(lightest, np.zeros(3), lightest * np.eye(3)),
+    }
+    model, rest = RobotModel.from_joints("cart", joints, inertias), np.zeros(2)
+    weld = [Constraint("hook", welded=True)]
+    a, f = constrained_forward_dynamics(model, Workspace(model), rest, rest, rest, weld)
+    np.testing.assert_allclose(a, 0.0, atol=1e-12)
+    np.testing.assert_allclose(f, [0, 0, (80.0 + lightest) * G, 0, 0, 0], rtol=1e-12, atol=1e-12)
+
+
+def test_arm_held_at_its_tip_near_and_at_full_stretch() -> None:
+    model = two_links(2.0, 1.0)
+    ws, rest = Workspace(model), np.zeros(2)
+    tip = [Constraint("lower", np.array([1.0, 0.0, 0.0]))]
+    for bend in (1e-3, 1e-5, 1e-7):  # both joints are held, however little it is bent
+        a, _ = constrained_forward_dynamics(model, ws, np.array([0.3, bend]), rest, rest, tip)
+        np.testing.assert_allclose(a, 0.0, atol=1e-6)
+    # Stretched, it can begin to fold; but not while it already moves, as its tip would come closer.
+    stretched = np.array([0.3, 0.0])
+    a, _ = constrained_forward_dynamics(model, ws, stretched, rest, rest, tip)
+    np.testing.assert_allclose(constraint_jacobian(model, ws, stretched, tip) @ a, 0.0, atol=1e-12)
+    assert abs(a[0]) > 1.0
+    with pytest.raises(ArgumentError, match="no acceleration keeps the constraints"):
+        constrained_forward_dynamics(model, ws, stretched, np.array([1.0, -2.0]), rest, tip)
+
+
+def test_what_has_no_inertia_must_be_held() -> None:
+    model = two_links(2.0, 0.0)
+    ws, rest = Workspace(model), np.zeros(2)
+    with pytest.raises(ArgumentError, match="no inertia"):
+        constrained_forward_dynamics(model, ws, np.ones(2), rest, rest, [])
+    tip = [Constraint("lower", np.array([1.0, 0.0, 0.0]))]
+    a, _ = constrained_forward_dynamics(model, ws, np.ones(2), rest, rest, tip)
+    np.testing.assert_allclose(a, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("point", [[1.0, 2.0], "abc", None, [math.nan, 0.0, 0.0]])
+def test_bad_point_is_refused(point) -> None:
+    with pytest.raises(ArgumentError, match=r"point is .* three finite numbers"):
+        Constraint("rocker_link", point)
+
+
+def test_bias_is_the_change_of_the_jacobian() -> None:
+    model, loops = parallelogram()
+    ws, q, v = Workspace(model), np.array([0.3, 0.5, 1.2]), np.array([1.0, -2.0, 0.7])
+    h = 1e-6
+    rate = (
+        constraint_jacobian(model, ws, q + h * v, loops)
+        - constraint_jacobian(model, ws, q - h * v, loops)
+    ) / (2 * h)
+    np.testing.assert_allclose(constraint_bias(model, ws, q, v, loops), rate @ v, atol=1e-8)
+
+
+@pytest.mark.parametrize("welded", [False, True])
+def test_contact_against_pinocchio(welded: bool) -> None:
+    """A floating quadruped with two feet on the ground."""
+    path = next(path for path in example_robots() if path.stem == "solo12")
+    model = load_quietly(path, floating_base=True)
+    model.damping = model.friction = np.zeros(model.nv)
+    peer = Peer.from_urdf(path, model, True)
+    rng = np.random.default_rng(0)
+    ws, q = Workspace(model), model.random(rng)
+    v, tau = rng.standard_normal((2, model.nv))
+    feet = [Constraint(foot, welded=welded) for foot in ("FL_FOOT", "HR_FOOT")]
+    J = constraint_jacobian(model, ws, q, feet)
+    gamma = constraint_bias(model, ws, q, v, feet)
+    a, f = constrained_forward_dynamics(model, ws, q, v, tau, feet)
+    theirs = pin.forwardDynamics(
+        peer.model, peer.data, peer.q(q), peer.v(v), peer.G @ tau, J @ peer.G.T, gamma
+    )
+    np.testing.assert_allclose(a, peer.G.T @ theirs, rtol=1e-7, atol=1e-7 * np.abs(a).max())
+    np.testing.assert_allclose(J @ a + gamma, 0.0, atol=1e-8 * np.abs(a).max())
+    np.testing.assert_allclose(f, peer.data.lambda_c, rtol=1e-6, atol=1e-6 * np.abs(f).max())
+    driven = model.joint_names[1:]
+    if not welded:  # one foot cannot carry the six freedoms of the base
+        standing = np.zeros(model.nv)
+        with pytest.raises(ArgumentError, match="are missing"):
+            constrained_inverse_dynamics(model, ws, q, standing, standing, feet[:1], driven)
+
+
+def test_leg_on_a_force_plate() -> None:
+    """Knee and ankle of a leg whose motion and ground reaction are measured, segment by segment
+    [Winter 2009, ch. 5 and 7], all components."""
+    shank, foot = 3.5, 1.1
+    com_shank, com_foot = np.array([0.02, 0.01, -0.19]), np.array([0.06, -0.01, -0.04])
+    I_shank, I_foot = np.diag([0.05, 0.048, 0.006]), np.diag([0.002, 0.005, 0.004])
+    ankle = np.array([0.0, 0.0, -0.42])
+    joints = [
+        Joint("knee", "floating", "lab", "shank"),
+        Joint("ankle", "spherical", "shank", "foot", translation=ankle),
+    ]
+    inertias = {
+        "shank": pseudo_inertia(shank, com_shank, I_shank),
+        "foot": pseudo_inertia(foot, com_foot, I_foot),
+    }
+    model = RobotModel.from_joints("leg", joints, inertias)
+    ws, rng = Workspace(model), np.random.default_rng(2)
+    q = model.random(rng)
+    v, a = rng.standard_normal((2, model.nv))
+    plate = np.array(
+        [20.0, -35.0, 700.0, 12.0, -8.0, 3.0]
+    )  # on the foot, about its origin, its axes
+    forces = np.zeros((3, 6))
+    forces[model.link_names.index("foot")] = plate
+    wrenches = joint_wrenches(model, ws, q, v, a, np.zeros((3, 6)), forces)
+
+    R_shank, R_foot = rotation(q[3:7]), rotation(q[7:11])  # to the lab, to the shank
+    # the knee's own motion, all in the shank's axes
+    w, dw = v[3:6], a[3:6]
+    a_knee = a[:3] + np.cross(w, v[:3])
+    up = R_shank.T @ [0.0, 0.0, G]
+    a_ankle = a_knee + np.cross(dw, ankle) + np.cross(w, np.cross(w, ankle))
+    w_foot = R_foot.T @ w + v[6:9]
+    dw_foot = R_foot.T @ dw + a[6:9] + np.cross(R_foot.T @ w, v[6:9])
+
+    def segment(m, c, inertia, acceleration, w, dw):
+        f = m * (acceleration + np.cross(dw, c) + np.cross(w, np.cross(w, c)))
+        return f, np.cross(c, f) + inertia @ dw + np.cross(w, inertia @ w)
+
+    f, n = segment(foot, com_foot, I_foot, R_foot.T @ (a_ankle + up), w_foot, dw_foot)
+    f_ankle, n_ankle = f - plate[:3], n - plate[3:]
+    np.testing.assert_allclose(wrenches[2], [*f_ankle, *n_ankle], rtol=1e-10, atol=1e-9)
+    f, n = segment(shank, com_shank, I_shank, a_knee + up, w, dw)
+    f_knee = f + R_foot @ f_ankle
+    n_knee = n + R_foot @ n_ankle + np.cross(ankle, R_foot @ f_ankle)
+    np.testing.assert_allclose(wrenches[1], [*f_knee, *n_knee], rtol=1e-10, atol=1e-9)
+
+
+def rotation(quaternion) -> np.ndarray:
+    return pin.Quaternion(*quaternion[[3, 0, 1, 2]]).toRotationMatrix()

@@ -1,0 +1,179 @@
+"""Formulas of small robots: equal to those of textbooks, and in numbers to the recursions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+from robots import PLANAR, random_mechanism, two_link_arm
+from sympy import cos, sin
+
+from rnea_control.analysis.symbolic import SymbolicDynamics, symbolic_dynamics
+from rnea_control.dynamics import Workspace, crba, gravity, nonlinear_effects, rnea
+from rnea_control.exceptions import ArgumentError
+from rnea_control.model import Joint, RobotModel, pseudo_inertia
+
+SYMBOLS = {name: sympy.Symbol(name, positive=True) for name in (*PLANAR, "g0")}
+NUMBERS = {name: sympy.Rational(str(value)) for name, value in (PLANAR | {"g0": 9.81}).items()}
+
+
+@pytest.fixture(scope="module")
+def planar() -> RobotModel:
+    return RobotModel.from_urdf_string(two_link_arm())
+
+
+def planar_in_symbols(model: RobotModel) -> SymbolicDynamics:
+    """Masses, lengths and gravity as symbols, and two inertias that cannot matter."""
+    p, (x, z) = SYMBOLS, sympy.symbols("x z")
+    upper = [p["m1"], p["m1"] * p["r1"], 0, 0, x, 0, 0, p["I1"] + p["m1"] * p["r1"] ** 2, 0, z]
+    lower = [p["m2"], p["m2"] * p["r2"], 0, 0, x, 0, 0, p["I2"] + p["m2"] * p["r2"] ** 2, 0, z]
+    parameters = {"upper": upper, "lower": lower}
+    return symbolic_dynamics(model, parameters, {"elbow": [p["l1"], 0, 0]}, [0, 0, -p["g0"]])
+
+
+def by_hand(q, v, m1, m2, l1, r1, r2, I1, I2, g0) -> tuple[Any, Any, Any]:
+    """M, C and g of the planar 2R arm [Siciliano et al. 2009, sec. 7.3.2], mass centres on the
+    links; its axes are +y, so that positive angles turn +x towards -z."""
+    m22 = I2 + m2 * r2**2
+    m12 = m22 + m2 * l1 * r2 * cos(q[1])
+    m11 = I1 + m1 * r1**2 + I2 + m2 * (l1**2 + r2**2 + 2 * l1 * r2 * cos(q[1]))
+    h = -m2 * l1 * r2 * sin(q[1])
+    g2 = -m2 * g0 * r2 * cos(q[0] + q[1])
+    return (
+        sympy.Matrix([[m11, m12], [m12, m22]]),
+        sympy.Matrix([[h * v[1], h * (v[0] + v[1])], [-h * v[0], 0]]),
+        sympy.Matrix([-(m1 * r1 + m2 * l1) * g0 * cos(q[0]) + g2, g2]),
+    )
+
+
+@pytest.mark.parametrize("numbers", [SYMBOLS, NUMBERS], ids=["symbols", "numbers"])
+def test_planar_arm_is_that_of_the_textbook(planar: RobotModel, numbers) -> None:
+    s = planar_in_symbols(planar) if numbers is SYMBOLS else symbolic_dynamics(planar)
+    for found, expected in zip((s.M, s.C, s.g), by_hand(s.q, s.v, **numbers), strict=True):
+        assert found.shape == expected.shape
+        assert sympy.simplify(found - expected).is_zero_matrix
+
+
+def test_numbers_are_short_and_what_cancels_is_gone(planar: RobotModel) -> None:
+    s = symbolic_dynamics(planar)
+    assert str(s.M[0, 0]) == "51*cos(q2)/250 + 8603/20000"
+    assert str(s.g[1]) == "-50031*cos(q1 + q2)/20000"
+
+
+def test_mass_matrix_rate_less_twice_coriolis_is_skew(planar: RobotModel) -> None:
+    s = planar_in_symbols(planar)
+    M_rate = sum((s.M.diff(q) * v for q, v in zip(s.q, s.v, strict=True)), sympy.zeros(2))
+    N = M_rate - 2 * s.C
+    assert sympy.simplify(N + N.T).is_zero_matrix
+    assert not sympy.simplify(N).is_zero_matrix
+
+
+def test_torque_is_linear_in_what_parameters_stand_for(planar: RobotModel) -> None:
+    """Regressor by differentiation: the columns of a link's ten parameters, times their values."""
+    phi = sympy.symbols("phi1:11")
+    tau = symbolic_dynamics(planar, {"lower": phi}).tau
+    assert sympy.expand(tau - tau.jacobian(phi) * sympy.Matrix(phi)).free_symbols.isdisjoint(phi)
+    m, r, inertia = PLANAR["m2"], PLANAR["r2"], PLANAR["I2"]
+    across = inertia + m * r**2
+    values = [m, m * r, 0, 0, inertia, 0, 0, across, 0, across]
+    given = tau.subs(dict(zip(phi, map(sympy.Rational, map(str, values)), strict=True)))
+    assert sympy.N(sympy.simplify(given - symbolic_dynamics(planar).tau), chop=True).is_zero_matrix
+
+
+@pytest.mark.parametrize(
+    "seed, joints, types, mimics",
+    [
+        (0, 3, ("revolute", "prismatic"), False),
+        (1, 3, ("revolute", "continuous"), False),
+        (2, 3, ("revolute", "prismatic", "helical"), True),
+        (5, 3, ("revolute", "helical"), True),
+        (4, 1, ("cylindrical",), False),
+        (5, 1, ("universal",), False),
+        (6, 1, ("planar",), False),
+    ],
+)
+def test_numbers_agree_with_the_recursions(seed, joints, types, mimics) -> None:
+    robot = random_mechanism(seed, joints, types, mimics)
+    model = RobotModel.from_joints("random", *robot, gravity=(1.0, -2.0, -9.0))
+    agrees(symbolic_dynamics(model), model)
+
+
+def test_payload_fixed_links_and_skew_axes_are_in_the_numbers() -> None:
+    axes = [
+        Joint("a", "revolute", "base", "upper", axis=(1, 1, 0), armature=0.2),
+        Joint("f", "fixed", "upper", "plate", translation=(1 / 3, 0, 0)),
+        Joint("b", "prismatic", "plate", "tool", translation=(0, 0, 0.1), axis=(1, 0, 3**0.5)),
+    ]
+    body = pseudo_inertia(1.0, np.array([0.1, 0.2, 0.3]), np.diag([0.1, 0.2, 0.25]))
+    model = RobotModel.from_joints("skew", axes, {"upper": body, "plate": body, "tool": body})
+    model.set_payload("tool", 2.0, (0.0, 0.1, 0.0))
+    s = symbolic_dynamics(model)
+    agrees(s, model)
+    assert s.M[1, 1] == 3
+    p = sympy.symbols("p1:4")
+    moved = symbolic_dynamics(model, translations={"b": p})
+    at = {p[0]: sympy.Rational(1, 3), p[1]: 0, p[2]: sympy.Rational(1, 10)}
+    assert sympy.expand(moved.M.subs(at) - s.M).is_zero_matrix
+
+
+def agrees(s: SymbolicDynamics, model: RobotModel) -> None:
+    """All matrices and the torque, at random states."""
+    column = sympy.Matrix(s.v)
+    formulas = sympy.lambdify((s.q, s.v, s.a), [s.M, s.C * column, s.g, s.tau], cse=True)
+    ws, n, rng = Workspace(model), model.nv, np.random.default_rng(0)
+    for _ in range(3):
+        q, v, a = rng.uniform(-2.0, 2.0, (3, n))
+        M, Cv, g, tau = (np.array(value, dtype=np.float64) for value in formulas(q, v, a))
+        g_expected = gravity(model, ws, q, np.zeros(n))
+        bias = nonlinear_effects(model, ws, q, v, np.zeros(n))
+        expected = (
+            crba(model, ws, q, np.zeros((n, n))),
+            bias - g_expected,
+            g_expected,
+            rnea(model, ws, q, v, a, np.zeros(n)),
+        )
+        for found, wanted in zip((M, Cv[:, 0], g[:, 0], tau[:, 0]), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["spherical", "floating"])
+def test_quaternions_are_refused(kind: str) -> None:
+    model = RobotModel.from_joints("ball", *random_mechanism(0, 1, (kind,)))
+    with pytest.raises(ArgumentError, match=kind):
+        symbolic_dynamics(model, limit=6)
+
+
+def test_too_many_velocities_are_refused(planar: RobotModel) -> None:
+    with pytest.raises(ArgumentError, match=r"0 velocities.*for 1 to 5"):
+        symbolic_dynamics(RobotModel.from_urdf_string(two_link_arm(), []))
+    with pytest.raises(ArgumentError, match="2 velocities"):
+        symbolic_dynamics(planar, limit=1)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"parameters": {"hand": range(10)}}, "'hand'.*upper"),
+        ({"parameters": {"upper": range(9)}}, "9 values for 'upper'.*10"),
+        ({"translations": {"wrist": range(3)}}, "'wrist'.*elbow"),
+        ({"translations": {"elbow": range(2)}}, "2 values for 'elbow'.*3"),
+        ({"gravity": [0, 0]}, "2 values for 'gravity'.*3"),
+        ({"gravity": 3}, "3 for 'gravity'; it must be a list of 3 values"),
+        ({"gravity": [0, 0, float("nan")]}, "'gravity' has nan; it must be finite"),
+        ({"parameters": {"upper": [float("inf"), *range(9)]}}, "'upper' has oo"),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused(planar: RobotModel, arguments, message) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        symbolic_dynamics(planar, **arguments)
+
+
+def test_without_sympy_the_error_says_what_to_install() -> None:
+    code = "import sys; sys.modules['sympy'] = None; import rnea_control.analysis.symbolic"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ImportError" in done.stderr
+    assert "pip install rnea_control[symbolic]" in done.stderr

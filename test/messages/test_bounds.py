@@ -1,0 +1,69 @@
+"""No byte beyond the end of a message is read: the kernels as Python, whose arrays look out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rnea_control.exceptions import RneaControlError
+from rnea_control.messages.joint_state import _Layout, decode
+from rnea_control.messages.joint_trajectory import decode_trajectory
+
+MUTATIONS = 1500
+JOINTS = ["a", "bb", "ccc"]
+
+
+def test_no_byte_beyond_the_end_is_read() -> None:
+    done = subprocess.run(
+        [sys.executable, __file__],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        timeout=300.0,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == ["both", "outcomes", "seen"]
+
+
+def mutated(data: bytes, rng: np.random.Generator) -> bytes:
+    """The message cut, with some of its bytes changed."""
+    bytes_ = bytearray(data[: rng.integers(len(data) + 1)] if rng.random() < 0.5 else data)
+    for _ in range(rng.integers(3) if bytes_ else 0):
+        bytes_[rng.integers(len(bytes_))] = rng.choice([0, 1, 2, 3, 8, 127, 255])
+    return bytes(bytes_)
+
+
+def main() -> None:
+    values = [1.0, 2.0, 3.0]
+    state = JointState(name=JOINTS, position=values, velocity=values, effort=values)
+    point = JointTrajectoryPoint(positions=values, velocities=values)
+    motion = JointTrajectory(joint_names=JOINTS, points=[point, point])
+    state_bytes, motion_bytes = serialize_message(state), serialize_message(motion)
+    layout = _Layout(state_bytes, tuple(JOINTS))
+    rng = np.random.default_rng(0)
+    seen = set()
+    with np.errstate(over="ignore"):
+        for _ in range(MUTATIONS):
+            data = np.frombuffer(mutated(state_bytes, rng), np.uint8)
+            if len(data) > 1:
+                bits = np.zeros((2, len(JOINTS)), np.uint64)
+                seen.add(decode(data, len(data), layout.pattern, layout.indices, bits) >= 0)
+            try:
+                decode_trajectory(mutated(motion_bytes, rng), JOINTS)
+                seen.add(True)
+            except RneaControlError:
+                seen.add(False)
+    print("both outcomes seen" if seen == {True, False} else seen)
+
+
+if __name__ == "__main__":
+    main()
