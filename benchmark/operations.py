@@ -20,7 +20,7 @@ import numpy as np
 from growth import chain
 from table import Table
 
-from rnea_control.dynamics import Workspace, aba, crba, rnea, workspace
+from rnea_control.dynamics import Workspace, aba, crba, joint, rnea
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -119,7 +119,7 @@ def counts(joints: tuple[int, ...]) -> dict[str, dict[int, tuple[int, int]]]:
 
 def print_counts(joints: tuple[int, ...]) -> None:
     """Counts, where Numba's compiler is off, and prints the counts as JSON."""
-    workspace.sincos = _uncounted_sincos
+    joint.sincos = _uncounted_sincos
     rows = [_count(n) for n in joints]
     print(json.dumps({name: [row[name] for row in rows] for name in BOUNDS}))
 

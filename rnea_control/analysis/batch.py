@@ -13,15 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rnea_control.array_types import FloatArray
+from rnea_control.dynamics import Workspace
+from rnea_control.dynamics.external_forces import subtract_external_forces
 from rnea_control.dynamics.friction import friction_torque
-from rnea_control.dynamics.rnea import (
-    add_armature,
-    inward_pass,
-    outward_pass,
-    root_force,
-    subtract_external_forces,
-)
-from rnea_control.dynamics.workspace import FORCE, Workspace
+from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
+from rnea_control.dynamics.workspace import FORCE
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
@@ -36,8 +32,9 @@ def inverse_dynamics_batch(
     external_forces: npt.ArrayLike | None = None,
     workers: int | None = None,
 ) -> FloatArray:
-    """Torques of the drives at each of N samples of a motion: row by row `inverse_dynamics`, to the
-    last bit.
+    """Actuator torques at each of N samples of a motion, **friction included**.
+
+    Row by row `inverse_dynamics`, to the last bit.
 
     Inputs may be of any layout and type of real numbers; what is not C-contiguous float64 is
     copied. A NaN stays in its row: the torques that depend on it are NaN.
@@ -117,7 +114,7 @@ def _check_output(tau: FloatArray, shape: tuple[int, int]) -> None:
 def _inverse_dynamics_rows(
     bodies: FloatArray,
     links: FloatArray,
-    drives: FloatArray,
+    friction_parameters: FloatArray,
     memory: FloatArray,
     q: FloatArray,
     v: FloatArray,
@@ -127,10 +124,8 @@ def _inverse_dynamics_rows(
 ) -> None:
     for k in range(q.shape[0]):
         outward_pass(bodies, memory, q[k], v[k], a[k])
-        if forces.shape[1] != 0:
-            root_force(bodies, memory)
-            subtract_external_forces(links, memory, forces[k], FORCE)
+        subtract_external_forces(links, memory, forces[k], FORCE)
         inward_pass(bodies, memory, tau[k])
         add_armature(bodies, a[k], tau[k])
         for j in range(tau.shape[1]):
-            tau[k, j] += friction_torque(drives, v[k], j)
+            tau[k, j] += friction_torque(friction_parameters, v[k], j)

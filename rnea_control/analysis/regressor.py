@@ -1,10 +1,10 @@
 r"""The regressor: joint torques as a matrix times the robot's parameters.
 
-Inverse dynamics is linear in the inertial parameters of the links and in those of the drives, tau =
-Y(q, v, a) phi; that is what identification solves for phi [Khalil, Dombre 2004, ch. 12]. With s and
-u the linear and angular velocity of a link's origin for a velocity of 1 of joint j alone, w its
-angular velocity, alpha its angular acceleration and a its origin's acceleration less gravity, all
-in the link's frame L, the joint's share of Newton's and Euler's equations (see `rnea`) is
+Inverse dynamics is linear in the inertial parameters of the links and in those of the actuators,
+tau = Y(q, v, a) phi; that is what identification solves for phi [Khalil, Dombre 2004, ch. 12]. With
+s and u the linear and angular velocity of a link's origin for a velocity of 1 of joint j alone, w
+its angular velocity, alpha its angular acceleration and a its origin's acceleration less gravity,
+all in the link's frame L, the joint's share of Newton's and Euler's equations (see `rnea`) is
 
 .. math::
 
@@ -28,30 +28,29 @@ import math
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.arguments import argument_error
+from rnea_control.dynamics import Workspace, body, joint
+from rnea_control.dynamics import body_state as state
+from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.friction import STICKING_VELOCITY
-from rnea_control.dynamics.rnea import fits, outward_pass
-from rnea_control.dynamics.workspace import Workspace
+from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.kernels.kernel import inlined, kernel_on_demand
 from rnea_control.kernels.vector3 import (
+    ORIGIN,
     Vector3,
     add,
     cross,
     dot,
-    matrix_at,
     multiply,
     rotate,
     rotate_back,
     scale,
-    vector_at,
 )
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.inertia import homogeneous, pseudo_inertia_of, ten_parameters
 
 BODY_PARAMETERS = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
-DRIVE_PARAMETERS = ("armature", "damping", "friction", "torque_offset")
+ACTUATOR_PARAMETERS = ("armature", "damping", "friction", "torque_offset")
 
 
 def regressor(
@@ -75,32 +74,36 @@ def regressor(
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
-        if _regressor(model.bodies, model.links, model.joint_links, ws.memory, q, v, a, Y):
-            return Y
-    except (TypeError, AttributeError) as error:
-        raise _explain(model, ws, q, v, a, Y) from error
-    raise _explain(model, ws, q, v, a, Y)
+        if not _regressor(model.bodies, model.links, model.joint_links, ws.memory, q, v, a, Y):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        raise argument_error(model, ws, q=q, v=v, a=a, Y=Y) from fault
+    return Y
 
 
 def parameter_count(model: RobotModel) -> int:
     """How many columns the regressor has."""
     bodies = len(model.joint_names) + len(model.mimic_joints)
-    return len(BODY_PARAMETERS) * bodies + len(DRIVE_PARAMETERS) * model.nv
+    return len(BODY_PARAMETERS) * bodies + len(ACTUATOR_PARAMETERS) * model.nv
 
 
 def parameter_names(model: RobotModel) -> tuple[str, ...]:
     """What the columns of the regressor are, such as "panda_link3.mcx" and "panda_joint3.damping".
 
-    The velocities of a joint of several freedoms are numbered: "root_joint[5].friction".
+    The velocities of a joint of several degrees of freedom are numbered: "root_joint[5].friction".
     """
     links = [model.link_names[k] for k in model.joint_links[1:]]
     velocities = []
-    for joint, part in model.v_slices.items():
+    for name, part in model.v_slices.items():
         count = part.stop - part.start
-        velocities += [joint] if count == 1 else [f"{joint}[{i}]" for i in range(count)]
+        velocities += [name] if count == 1 else [f"{name}[{i}]" for i in range(count)]
     return (
         *(f"{link}.{parameter}" for link in links for parameter in BODY_PARAMETERS),
-        *(f"{velocity}.{parameter}" for parameter in DRIVE_PARAMETERS for velocity in velocities),
+        *(
+            f"{velocity}.{parameter}"
+            for parameter in ACTUATOR_PARAMETERS
+            for velocity in velocities
+        ),
     )
 
 
@@ -130,23 +133,23 @@ def body_columns(
     bodies: FloatArray, links: FloatArray, memory: FloatArray, k: int, Y: FloatArray, column: int
 ) -> None:
     """The ten columns of the body of link k, joint by joint on the way to the root."""
-    i = int(links[k, layout.LINK_BODY])
+    i = body.link_body(links, k)
     # L has the origin of its row's frame B.
-    R, p = matrix_at(links, k, layout.LINK_ROTATION), (0.0, 0.0, 0.0)
-    w = rotate_back(R, vector_at(memory, i, ws_layout.ANGULAR_VELOCITY))
-    dw = rotate_back(R, vector_at(memory, i, ws_layout.ANGULAR_ACCELERATION))
-    acc = rotate_back(R, vector_at(memory, i, ws_layout.ACCELERATION))
+    R, _ = body.link_placement(links, k)
+    p = ORIGIN
+    w, dw, acc = state.motion(memory, i)
+    w, dw, acc = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, acc)
     while i != 0:
         # R and p place L in row i; its axis is z.
-        ratio, angular = bodies[i, layout.RATIO], bodies[i, layout.ANGULAR]
-        slide = (-angular * p[1], angular * p[0], bodies[i, layout.LINEAR])
-        s = scale(ratio, rotate_back(R, slide))
-        u = scale(ratio * angular, (R[6], R[7], R[8]))
-        add_joint_share(Y, int(bodies[i, layout.V]), column, s, u, w, dw, acc)
-        R_P = matrix_at(memory, i, ws_layout.ROTATION)
-        p = add(rotate(R_P, p), vector_at(memory, i, ws_layout.TRANSLATION))
+        ratio, s_angular = body.ratio(bodies, i), joint.s_angular(bodies, i)
+        linear = (-s_angular * p[1], s_angular * p[0], joint.s_linear(bodies, i))
+        s = scale(ratio, rotate_back(R, linear))
+        u = scale(ratio * s_angular, (R[6], R[7], R[8]))
+        add_joint_share(Y, body.velocity_index(bodies, i), column, s, u, w, dw, acc)
+        R_P, p_P = state.relative_pose(memory, i)
+        p = add(rotate(R_P, p), p_P)
         R = multiply(R_P, R)
-        i = int(bodies[i, layout.PARENT])
+        i = body.parent(bodies, i)
 
 
 @inlined
@@ -176,7 +179,7 @@ def add_joint_share(
 
 
 @inlined
-def drive_columns(v: FloatArray, a: FloatArray, Y: FloatArray, first: int) -> None:
+def actuator_columns(v: FloatArray, a: FloatArray, Y: FloatArray, first: int) -> None:
     """The columns of armature, damping, friction and offset, from column `first`."""
     n = v.shape[0]
     for j in range(n):
@@ -199,10 +202,10 @@ def _regressor(
     a: FloatArray,
     Y: FloatArray,
 ) -> bool:
-    drives = 10 * (joint_links.shape[0] - 1)
-    if not fits(bodies, memory, q, v, a):
+    actuators = 10 * (joint_links.shape[0] - 1)
+    if not fit(bodies, memory, q, v, a, a):
         return False
-    if Y.shape[0] != v.shape[0] or Y.shape[1] != drives + 4 * v.shape[0]:
+    if Y.shape[0] != v.shape[0] or Y.shape[1] != actuators + 4 * v.shape[0]:
         return False
     outward_pass(bodies, memory, q, v, a)
     for row in range(Y.shape[0]):
@@ -210,14 +213,5 @@ def _regressor(
             Y[row, column] = 0.0
     for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
         body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
-    drive_columns(v, a, Y, drives)
+    actuator_columns(v, a, Y, actuators)
     return True
-
-
-def _explain(
-    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, a: FloatArray, Y: FloatArray
-) -> Exception:
-    columns = parameter_count(model) if isinstance(model, RobotModel) else 0
-    return argument_error(
-        model, ws, q=(q, ("nq",)), v=(v, ("nv",)), a=(a, ("nv",)), Y=(Y, ("nv", columns))
-    )

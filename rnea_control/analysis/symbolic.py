@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise ImportError("formulas need SymPy: pip install rnea_control[symbolic]") from error
 
-_SCALARS = [layout.ANGULAR, layout.LINEAR, layout.RATIO, layout.OFFSET, layout.ARMATURE]
+_SCALARS = [layout.S_ANGULAR, layout.S_LINEAR, layout.RATIO, layout.OFFSET, layout.ARMATURE]
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Controller:
         rows[layout.EFFORT_LIMIT] = settings.effort_limit_scale * self.model.effort_limit
         rows[layout.CONTINUOUS] = self._continuous
         if settings.friction_compensation:
-            rows[layout.DRIVES : layout.DRIVES + 3] = self.model.friction_parameters
+            rows[layout.FRICTION : layout.FRICTION + 3] = self.model.friction_parameters
         rows[layout.LAW] = settings.control_law
         rows[layout.HARDWARE_ADDS_GRAVITY] = settings.hardware_compensates_gravity
         self._settings_array = rows  # all at once, whatever thread steps meanwhile

@@ -43,7 +43,7 @@ _PD = int(ControlLaw.pd)
 
 # Rows of the settings array, one column a joint; of the last two, entry 0 is that of the arm.
 P_GAIN, I_GAIN, D_GAIN, I_CLAMP_MAX, I_CLAMP_MIN, EFFORT_LIMIT, CONTINUOUS = range(7)
-DRIVES = 7  # three rows: what `friction_torque` takes
+FRICTION = 7  # three rows: what `friction_torque` takes
 LAW, HARDWARE_ADDS_GRAVITY = range(10, 12)
 SETTINGS_ROWS = 12
 
@@ -113,14 +113,14 @@ def control_torque(
         )
         inward_pass(bodies, memory, torque)
         add_armature(bodies, state[MODEL_ACCELERATION], torque)
-    drives = settings[DRIVES : DRIVES + 3]
+    friction = settings[FRICTION : FRICTION + 3]
     for j in range(q.shape[0]):
         if law in (_FEEDFORWARD_PD, _PD):
             torque[j] += state[FEEDBACK, j]
         if law in (_FEEDFORWARD_PD, _COMPUTED_TORQUE):
-            torque[j] += friction_torque(drives, state[DESIRED_VELOCITY], j)
+            torque[j] += friction_torque(friction, state[DESIRED_VELOCITY], j)
         elif law == _GRAVITY_COMPENSATION:
-            torque[j] += friction_torque(drives, v, j) - settings[D_GAIN, j] * v[j]
+            torque[j] += friction_torque(friction, v, j) - settings[D_GAIN, j] * v[j]
     if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD:
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state[MODEL_ACCELERATION])

@@ -1,63 +1,66 @@
-r"""Forward dynamics by the articulated body algorithm.
+"""Forward dynamics by the articulated body algorithm.
 
-With v the velocity of a body, S the axis of its joint, c the acceleration that velocities alone
-give, I^A its articulated inertia and p^A the force that it needs with its joints left to
-themselves [Featherstone 2008, table 7.1]; outward, inward and outward again:
+[Featherstone 2008, table 7.1]. With v, S and I the velocity of a body, the motion subspace of its
+joint and its inertia, I^A its articulated inertia, p^A the force that it needs with the joints
+beyond it left to themselves, and f^x an external force:
 
-.. math::
+outward,
 
-    v_i &= X v_P + S \dot q_i, \quad c_i = v_i \times S \dot q_i, \quad
-    I^A_i = I_i, \quad p^A_i = v_i \times^* I_i v_i - f^x_i \\
-    U_i &= I^A_i S, \quad D_i = S \cdot U_i, \quad u_i = \tau_i - S \cdot p^A_i \\
-    I^A_P &\mathrel{+}= X^* (I^A_i - U_i U_i^T / D_i) X, \quad
-    p^A_P \mathrel{+}= X^* (p^A_i + (I^A_i - U_i U_i^T / D_i) c_i + U_i u_i / D_i) \\
-    a_i &= X a_P + c_i, \quad \ddot q_i = (u_i - U_i \cdot a_i) / D_i, \quad
-    a_i \mathrel{+}= S \ddot q_i
+    (1)   v      =  X v_P + S dq
+    (2)   c      =  v x S dq
+    (3)   I^A    =  I
+    (4)   p^A    =  v x* I v - f^x
 
-Gravity is included: the root accelerates with -g. The rotor of the drive adds to D.
+inward,
+
+    (5)   U      =  I^A S
+    (6)   D      =  S . U + armature
+    (7)   u      =  tau - S . p^A
+    (8)   I^a    =  I^A - U U' / D
+    (9)   p^a    =  p^A + I^a c + U u / D
+    (10)  I^A_P +=  X* I^a X
+    (11)  p^A_P +=  X* p^a
+
+and outward again, from a root that accelerates with -g, which is how gravity enters,
+
+    (12)  a'     =  X a_P + c
+    (13)  ddq    =  (u - U . a') / D
+    (14)  a      =  a' + S ddq
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 from rnea_control.array_types import FloatArray
-from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.arguments import argument_error
-from rnea_control.dynamics.articulated_inertia import (
-    add_articulated,
-    articulated_at,
-    rigid_body,
-    seen_from_parent,
-    store_articulated,
-    times_axis,
-    times_motion,
-    yielding,
+from rnea_control.dynamics import articulated_inertia as articulated
+from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body_state as state
+from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
+from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
+from rnea_control.dynamics.velocity import find_velocity, start_velocities
+from rnea_control.dynamics.workspace import (
+    ACCELERATION,
+    ARTICULATED_INERTIA,
+    BIAS_FORCE,
+    U_OVER_D,
+    VELOCITY_PRODUCT,
+    Workspace,
+    u_OVER_D,
 )
-from rnea_control.dynamics.crba import along_axis
-from rnea_control.dynamics.joint import joint_rate
-from rnea_control.dynamics.rnea import fits, subtract_external_forces
-from rnea_control.dynamics.velocity import velocity_pass
-from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import inlined, kernel_on_demand
-from rnea_control.kernels.vector3 import (
-    add,
-    add_to_vector,
-    cross,
-    dot,
-    matrix_at,
-    rotate,
-    rotate_back,
-    scale,
-    store_vector,
-    subtract,
-    vector_at,
+from rnea_control.kernels.spatial import (
+    add_to_spatial,
+    cross_force,
+    force_to_parent,
+    motion_to_child,
+    spatial_add,
+    spatial_at,
+    spatial_dot,
+    spatial_scale,
+    store_spatial,
 )
+from rnea_control.kernels.vector3 import ORIGIN
 from rnea_control.model import RobotModel
-from rnea_control.model import bodies as layout
-
-_LINEAR, _ANGULAR = 0, 3  # of six numbers
 
 
 def aba(
@@ -69,10 +72,9 @@ def aba(
     a: FloatArray,
     external_forces: FloatArray | None = None,
 ) -> FloatArray:
-    """Joint accelerations that the torques `tau` give: the inverse of `rnea`. Performs no
-    allocation.
+    """Joint accelerations that the torques `tau` give, without friction: the inverse of `rnea`.
 
-    The articulated body algorithm; the module's docstring has the equations.
+    Performs no allocation.
 
     Args:
         model: the robot; none of its joints may mimic another one.
@@ -86,95 +88,76 @@ def aba(
 
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above; a model
-            with mimic joints, which are no tree: use `forward_dynamics`.
+            with mimic joints: use `forward_dynamics`.
     """
     try:
-        forces = ws.no_forces if external_forces is None else external_forces
         if model.mimic_joints:
             raise ArgumentError(
-                f"aba cannot do with joints that mimic others ({', '.join(model.mimic_joints)}); "
+                f"aba takes no joints that mimic others ({', '.join(model.mimic_joints)}); "
                 "use forward_dynamics"
             )
-        if _aba(model.bodies, model.links, ws.memory, q, v, tau, forces, a):
-            return a
-    except (TypeError, AttributeError) as error:
-        raise _explain(model, ws, q, v, tau, a, external_forces) from error
-    raise _explain(model, ws, q, v, tau, a, external_forces)
+        forces = ws.no_forces if external_forces is None else external_forces
+        if not _aba(model.bodies, model.links, ws.memory, q, v, tau, forces, a):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        arrays = {"q": q, "v": v, "tau": tau, "a": a, "external_forces": external_forces}
+        raise argument_error(model, ws, **arrays) from fault
+    return a
 
 
 @inlined
-def bias_pass(bodies: FloatArray, memory: FloatArray, v: FloatArray) -> None:
-    """What velocities alone make of each body: acceleration and force."""
+def velocity_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray) -> None:
+    """Equations (1) to (4) without external forces, from the root to the leaf bodies."""
+    start_velocities(bodies, memory, q)
     for i in range(1, bodies.shape[0]):
-        w = vector_at(memory, i, ws_layout.ANGULAR_VELOCITY)
-        linear = vector_at(memory, i, ws_layout.VELOCITY)
-        rate = joint_rate(bodies, v, i)
-        z_dot, turn = bodies[i, layout.LINEAR] * rate, bodies[i, layout.ANGULAR] * rate
-        c_angular = (w[1] * turn, -w[0] * turn, 0.0)
-        c_linear = (w[1] * z_dot + linear[1] * turn, -w[0] * z_dot - linear[0] * turn, 0.0)
-        store_vector(memory, i, ws_layout.BIAS + _LINEAR, c_linear)
-        store_vector(memory, i, ws_layout.BIAS + _ANGULAR, c_angular)
-        body = rigid_body(bodies, i)
-        f, n = times_motion(body, linear, w)
-        store_articulated(memory, i, ws_layout.ARTICULATED, body)
-        store_vector(memory, i, ws_layout.BIAS_FORCE, cross(w, f))
-        store_vector(memory, i, ws_layout.BIAS_FORCE + 3, add(cross(w, n), cross(linear, f)))
+        velocity = find_velocity(bodies, memory, q, v, i)  # (1)
+        c = joint.velocity_product(bodies, v, i, velocity)  # (2)
+        IA = articulated.rigid_body(bodies, i)  # (3)
+        pA = cross_force(velocity, articulated.times_motion(IA, velocity))  # (4)
+        store_spatial(memory, i, VELOCITY_PRODUCT, c)
+        articulated.store_articulated(memory, i, ARTICULATED_INERTIA, IA)
+        store_spatial(memory, i, BIAS_FORCE, pA)
 
 
 @inlined
 def articulated_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None:
-    """From the tips to the root: what each joint has to push."""
+    """Equations (5) to (11), from the leaf bodies to the root."""
     for i in range(bodies.shape[0] - 1, 0, -1):
-        A = articulated_at(memory, i, ws_layout.ARTICULATED)
-        f = vector_at(memory, i, ws_layout.BIAS_FORCE)
-        n = vector_at(memory, i, ws_layout.BIAS_FORCE + 3)
-        U_f, U_n = times_axis(A, bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR])
-        D = along_axis(bodies, i, U_f, U_n) + bodies[i, layout.ARMATURE]
-        u = tau[int(bodies[i, layout.V])] - along_axis(bodies, i, f, n)
-        s = 1.0 / D
-        G_f, G_n = scale(s, U_f), scale(s, U_n)
-        store_vector(memory, i, ws_layout.GAIN_FORCE, G_f)
-        store_vector(memory, i, ws_layout.GAIN_FORCE + 3, G_n)
-        memory[i, ws_layout.TORQUE] = s * u
-        parent = int(bodies[i, layout.PARENT])
-        if parent == 0:
+        IA = articulated.articulated_at(memory, i, ARTICULATED_INERTIA)
+        pA = spatial_at(memory, i, BIAS_FORCE)
+        s_linear, s_angular = joint.s_linear(bodies, i), joint.s_angular(bodies, i)
+        U = articulated.times_axis(IA, s_linear, s_angular)  # (5)
+        D = joint.along_axis(bodies, i, U) + body.armature(bodies, i)  # (6)
+        u = tau[body.velocity_index(bodies, i)] - joint.along_axis(bodies, i, pA)  # (7)
+        one_over_D = 1.0 / D
+        U_D = spatial_scale(one_over_D, U)
+        store_spatial(memory, i, U_OVER_D, U_D)
+        memory[i, u_OVER_D] = one_over_D * u
+        P = body.parent(bodies, i)
+        if P == 0:
             continue
-        rest, turns = s * bodies[i, layout.ARMATURE], bodies[i, layout.LINEAR] == 0.0
-        A = yielding(A, U_f, U_n, G_f, G_n, rest, turns)
-        c_linear = vector_at(memory, i, ws_layout.BIAS + _LINEAR)
-        c_angular = vector_at(memory, i, ws_layout.BIAS + _ANGULAR)
-        c_f, c_n = times_motion(A, c_linear, c_angular)
-        R = matrix_at(memory, i, ws_layout.ROTATION)
-        p = vector_at(memory, i, ws_layout.TRANSLATION)
-        f = rotate(R, add(f, add(c_f, scale(u, G_f))))
-        n = add(rotate(R, add(n, add(c_n, scale(u, G_n)))), cross(p, f))
-        add_articulated(memory, parent, ws_layout.ARTICULATED, seen_from_parent(A, R, p))
-        add_to_vector(memory, parent, ws_layout.BIAS_FORCE, f)
-        add_to_vector(memory, parent, ws_layout.BIAS_FORCE + 3, n)
+        rotor_share = one_over_D * body.armature(bodies, i)
+        Ia = articulated.less_outer_product(IA, U, U_D, rotor_share, s_linear == 0.0)  # (8)
+        Ia_c = articulated.times_motion(Ia, spatial_at(memory, i, VELOCITY_PRODUCT))
+        pa = spatial_add(pA, spatial_add(Ia_c, spatial_scale(u, U_D)))  # (9)
+        R, p = state.relative_pose(memory, i)
+        IA_P = articulated.to_parent(Ia, R, p)
+        articulated.add_articulated(memory, P, ARTICULATED_INERTIA, IA_P)  # (10)
+        add_to_spatial(memory, P, BIAS_FORCE, force_to_parent(R, p, pa))  # (11)
 
 
 @inlined
 def acceleration_pass(bodies: FloatArray, memory: FloatArray, a: FloatArray) -> None:
-    """From the root to the tips: what each joint does."""
-    store_vector(memory, 0, ws_layout.ACCELERATION, vector_at(bodies, 0, layout.BASE_ACCELERATION))
-    store_vector(memory, 0, ws_layout.ANGULAR_ACCELERATION, (0.0, 0.0, 0.0))
+    """Equations (12) to (14), from the root to the leaf bodies."""
+    store_spatial(memory, 0, ACCELERATION, (body.base_acceleration(bodies), ORIGIN))
     for i in range(1, bodies.shape[0]):
-        parent = int(bodies[i, layout.PARENT])
-        R = matrix_at(memory, i, ws_layout.ROTATION)
-        p = vector_at(memory, i, ws_layout.TRANSLATION)
-        dw_P = vector_at(memory, parent, ws_layout.ANGULAR_ACCELERATION)
-        a_P = vector_at(memory, parent, ws_layout.ACCELERATION)
-        linear = rotate_back(R, subtract(a_P, cross(p, dw_P)))
-        linear = add(linear, vector_at(memory, i, ws_layout.BIAS + _LINEAR))
-        angular = add(rotate_back(R, dw_P), vector_at(memory, i, ws_layout.BIAS + _ANGULAR))
-        G_f = vector_at(memory, i, ws_layout.GAIN_FORCE)
-        G_n = vector_at(memory, i, ws_layout.GAIN_FORCE + 3)
-        acceleration = memory[i, ws_layout.TORQUE] - (dot(G_f, linear) + dot(G_n, angular))
-        a[int(bodies[i, layout.V])] = acceleration
-        z_linear = linear[2] + bodies[i, layout.LINEAR] * acceleration
-        z_angular = angular[2] + bodies[i, layout.ANGULAR] * acceleration
-        store_vector(memory, i, ws_layout.ACCELERATION, (linear[0], linear[1], z_linear))
-        store_vector(memory, i, ws_layout.ANGULAR_ACCELERATION, (angular[0], angular[1], z_angular))
+        R, p = state.relative_pose(memory, i)
+        a_P = spatial_at(memory, body.parent(bodies, i), ACCELERATION)
+        c = spatial_at(memory, i, VELOCITY_PRODUCT)
+        acc = spatial_add(motion_to_child(R, p, a_P), c)  # (12)
+        ddq = memory[i, u_OVER_D] - spatial_dot(spatial_at(memory, i, U_OVER_D), acc)  # (13)
+        a[body.velocity_index(bodies, i)] = ddq
+        store_spatial(memory, i, ACCELERATION, joint.add_along_axis(bodies, i, acc, ddq))  # (14)
 
 
 @kernel_on_demand(
@@ -190,30 +173,10 @@ def _aba(
     forces: FloatArray,
     a: FloatArray,
 ) -> bool:
-    if not fits(bodies, memory, q, v, tau) or a.shape[0] != v.shape[0]:
-        return False
-    if forces.shape[0] not in (0, links.shape[0]) or forces.shape[1] != 6:
+    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, forces):
         return False
     velocity_pass(bodies, memory, q, v)
-    bias_pass(bodies, memory, v)
-    if forces.shape[0] != 0:
-        subtract_external_forces(links, memory, forces, ws_layout.BIAS_FORCE)
+    subtract_external_forces(links, memory, forces, BIAS_FORCE)
     articulated_pass(bodies, memory, tau)
     acceleration_pass(bodies, memory, a)
     return True
-
-
-def _explain(
-    model: RobotModel,
-    ws: Workspace,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-    a: FloatArray,
-    external_forces: FloatArray | None,
-) -> Exception:
-    n = ("nv",)
-    arrays: dict[str, Any] = {"q": (q, ("nq",)), "v": (v, n), "tau": (tau, n), "a": (a, n)}
-    if external_forces is not None:
-        arrays["external_forces"] = (external_forces, ("links", 6))
-    return argument_error(model, ws, **arrays)

@@ -1,82 +1,100 @@
-"""Explains what is wrong with the arguments of an algorithm, once a kernel has refused them."""
+"""Whether the arguments of an algorithm fit the model, and the error that says what is wrong.
+
+A kernel is given arrays of the right type, dimensions and layout, or raises TypeError
+(kernels/array_argument.py). Their sizes it checks itself, by the functions below, as it looks out
+for no bounds later, and returns False where they do not fit. Every algorithm calls its kernel thus:
+
+    try:
+        if not _gravity(model.bodies, ws.memory, q, tau):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        raise argument_error(model, ws, q=q, tau=tau) from fault
+    return tau
+
+so that a call that is right costs nothing more, and a wrong one is looked at here.
+"""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
-
 import numpy as np
 
-from rnea_control.dynamics.workspace import Workspace
+from rnea_control.array_types import FloatArray
+from rnea_control.dynamics.body import position_count, velocity_count
+from rnea_control.dynamics.workspace import Workspace, row_count
 from rnea_control.exceptions import ArgumentError
+from rnea_control.kernels.kernel import inlined
 from rnea_control.model import RobotModel
 
-P = ParamSpec("P")
-T = TypeVar("T")
+# The shape of each array argument by its name, the same in all algorithms.
+SHAPES: dict[str, tuple[int | str, ...]] = {
+    **dict.fromkeys(("q", "q0", "q1", "result"), ("nq",)),
+    **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step"), ("nv",)),
+    **dict.fromkeys(("M", "C"), ("nv", "nv")),
+    **dict.fromkeys(("acceleration", "world_force", "link_force"), (6,)),
+    "com": (3,),
+    "J": (6, "nv"),
+    "Y": ("nv", "parameters"),
+    "poses": ("links", 4, 4),
+    "wrenches": ("wrenches", 6),
+    "external_forces": ("links", 6),
+}
 
 
-def explained(
-    **shapes: tuple[str | int, ...],
-) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorator for an algorithm that returns False if its arguments do not fit: then the error
-    says which one, and what it must be.
-
-    Args:
-        shapes: of the array arguments by name, as for `argument_error`.
-    """
-
-    def decorate(algorithm: Callable[P, T]) -> Callable[P, T]:
-        def explanation(arguments: tuple, keywords: dict) -> ArgumentError:
-            bound = inspect.signature(algorithm).bind(*arguments, **keywords).arguments
-            arrays = {
-                name: (bound[name], shape)
-                for name, shape in shapes.items()
-                if name in bound and not (bound[name] is None and name == "external_forces")
-            }
-            return argument_error(bound["model"], bound["ws"], **arrays)
-
-        @wraps(algorithm)
-        def checked(*arguments: P.args, **keywords: P.kwargs) -> T:
-            try:
-                output = algorithm(*arguments, **keywords)
-            except (TypeError, AttributeError) as error:
-                raise explanation(arguments, keywords) from error
-            if output is False:
-                raise explanation(arguments, keywords)
-            return output
-
-        return checked
-
-    return decorate
+class WrongSize(Exception):
+    """A kernel has refused its arguments."""
 
 
-def argument_error(model: RobotModel, ws: Workspace, **arrays: Any) -> ArgumentError:
-    """The error for the first argument that does not fit `model`.
+ARGUMENT_FAULTS = (TypeError, AttributeError, WrongSize)
+
+
+@inlined
+def fit_position(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> bool:
+    """Whether workspace and positions have the sizes that the model needs."""
+    return q.shape[0] == position_count(bodies) and memory.shape[0] == row_count(
+        bodies.shape[0] - 1
+    )
+
+
+@inlined
+def fit(
+    bodies: FloatArray,
+    memory: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    tau: FloatArray,
+) -> bool:
+    """The same with three vectors of one number for each velocity."""
+    nv = velocity_count(bodies)
+    right = v.shape[0] == nv and a.shape[0] == nv and tau.shape[0] == nv
+    return right and fit_position(bodies, memory, q)
+
+
+def argument_error(model: RobotModel, ws: Workspace, **arrays: object) -> ArgumentError:
+    """The error for the first argument that does not fit.
 
     Args:
         model, ws: what the algorithm was called with.
-        arrays: its array arguments by name, with the shape each must have: name=(array, shape);
-            "nq", "nv", "links", and "joints", which counts the root's too, stand for the model's.
+        arrays: its array arguments by their names in `SHAPES`; `external_forces` may be None.
     """
     if not isinstance(model, RobotModel) or not isinstance(ws, Workspace):
         return ArgumentError(
             "the first two arguments must be a RobotModel and a Workspace made for it"
         )
     if ws.model is not model and ws.model.bodies.shape != model.bodies.shape:
-        return ArgumentError(
-            f"the workspace was made for {ws.model!r}, not for {model!r}; make one: "
-            "Workspace(model)"
-        )
+        return _other_model(model, ws)
+    joints = len(model.joint_links)  # with the root's
     sizes = {
         "nq": model.nq,
         "nv": model.nv,
         "links": len(model.link_names),
-        "joints": len(model.joint_links),
+        "wrenches": joints,
+        "parameters": 10 * (joints - 1) + 4 * model.nv,
     }
-    for name, (array, symbols) in arrays.items():
-        shape = tuple(sizes.get(symbol, symbol) for symbol in symbols)
+    for name, array in arrays.items():
+        if name == "external_forces" and array is None:
+            continue
+        shape = tuple(sizes[size] if isinstance(size, str) else size for size in SHAPES[name])
         wanted = f"a C-contiguous float64 array of shape {shape}"
         if not isinstance(array, np.ndarray):
             return ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")
@@ -89,4 +107,10 @@ def argument_error(model: RobotModel, ws: Workspace, **arrays: Any) -> ArgumentE
                 f"{name} is a read-only or strided view; it must be {wanted}, for example "
                 f"{name}.copy()"
             )
-    return ArgumentError("the arguments do not fit the model")
+    return _other_model(model, ws)
+
+
+def _other_model(model: RobotModel, ws: Workspace) -> ArgumentError:
+    return ArgumentError(
+        f"the workspace was made for {ws.model!r}, not for {model!r}; make one: Workspace(model)"
+    )

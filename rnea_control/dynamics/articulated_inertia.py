@@ -1,25 +1,22 @@
-r"""Articulated inertias: what a body feels like with the joints beyond it free.
+"""Articulated inertias: what a body feels like with the joints beyond it free to move.
 
-An articulated inertia maps a linear and an angular acceleration to force and moment,
+An articulated inertia maps a linear acceleration a and an angular one alpha to force and moment,
 
-.. math::
-
-    f = M a + H \alpha, \qquad n = H^T a + J \alpha
+    f = M a + H alpha,    n = H' a + J alpha
 
 with M and J symmetric: six, nine and six numbers. A rigid body has M = m 1, H = -[mc]x and J its
-inertia about the origin. With R and p the place of the body in its parent P [Featherstone 2008,
-sec. 7.2], and M', H', J' for R M R^T and so on,
+inertia about the origin. With R and p the place of the body in its parent P, and M*, H*, J* for
+R M R' and so on, X* I X is [Featherstone 2008, sec. 7.2]
 
-.. math::
-
-    M_P = M', \quad H_P = H' - M' [p]_\times, \quad
-    J_P = J' + [p]_\times G + ([p]_\times G)^T \quad\text{with}\quad G = \frac{H' + H_P}{2}
+    M_P = M*,    H_P = H* - M* [p]x,    J_P = J* + [p]x G + ([p]x G)'    with G = (H* + H_P) / 2
 """
 
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
+from rnea_control.dynamics import body
 from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.spatial import Spatial
 from rnea_control.kernels.vector3 import (
     Matrix3,
     Symmetric3,
@@ -33,33 +30,16 @@ from rnea_control.kernels.vector3 import (
     subtract,
     times_symmetric,
 )
-from rnea_control.model import bodies as layout
 
 Articulated = tuple[Symmetric3, Matrix3, Symmetric3]
 
 
 @inlined
 def rigid_body(bodies: FloatArray, i: int) -> Articulated:
-    """That of body i by itself."""
-    m, x, y, z = (
-        bodies[i, layout.INERTIA],
-        bodies[i, layout.INERTIA + 1],
-        bodies[i, layout.INERTIA + 2],
-        bodies[i, layout.INERTIA + 3],
-    )
-    k = layout.INERTIA + 4
-    return (
-        (m, 0.0, 0.0, m, 0.0, m),
-        (0.0, z, -y, -z, 0.0, x, y, -x, 0.0),
-        (
-            bodies[i, k],
-            bodies[i, k + 1],
-            bodies[i, k + 2],
-            bodies[i, k + 3],
-            bodies[i, k + 4],
-            bodies[i, k + 5],
-        ),
-    )
+    """I_i, that of body i by itself."""
+    m, (x, y, z) = body.mass(bodies, i), body.first_moment(bodies, i)
+    M = (m, 0.0, 0.0, m, 0.0, m)
+    return M, (0.0, z, -y, -z, 0.0, x, y, -x, 0.0), body.inertia(bodies, i)
 
 
 @inlined
@@ -107,41 +87,45 @@ def add_articulated(rows: FloatArray, row: int, column: int, A: Articulated) -> 
 
 
 @inlined
-def times_motion(A: Articulated, linear: Vector3, angular: Vector3) -> tuple[Vector3, Vector3]:
-    """Force and moment for an acceleration."""
+def times_motion(A: Articulated, motion: Spatial) -> Spatial:
+    """The force for an acceleration."""
     M, H, J = A
+    linear, angular = motion
     f = add(times_symmetric(M, linear), rotate(H, angular))
     return f, add(rotate_back(H, linear), times_symmetric(J, angular))
 
 
 @inlined
-def times_axis(A: Articulated, angular: float, linear: float) -> tuple[Vector3, Vector3]:
-    """Force and moment for an acceleration of z times `linear` and `angular`."""
+def times_axis(A: Articulated, s_linear: float, s_angular: float) -> Spatial:
+    """The force for an acceleration S = (s_linear z; s_angular z)."""
     M, H, J = A
     f = (
-        linear * M[2] + angular * H[2],
-        linear * M[4] + angular * H[5],
-        linear * M[5] + angular * H[8],
+        s_linear * M[2] + s_angular * H[2],
+        s_linear * M[4] + s_angular * H[5],
+        s_linear * M[5] + s_angular * H[8],
     )
     n = (
-        linear * H[6] + angular * J[2],
-        linear * H[7] + angular * J[4],
-        linear * H[8] + angular * J[5],
+        s_linear * H[6] + s_angular * J[2],
+        s_linear * H[7] + s_angular * J[4],
+        s_linear * H[8] + s_angular * J[5],
     )
     return f, n
 
 
 @inlined
-def yielding(
-    A: Articulated, f: Vector3, n: Vector3, g: Vector3, h: Vector3, rest: float, turns: bool
+def less_outer_product(
+    A: Articulated, U: Spatial, U_over_D: Spatial, rotor_share: float, turns: bool
 ) -> Articulated:
-    """A - U U^T / D with U = (f; n) and U / D = (g; h): what is left once the joint yields.
+    """I^a = I^A - U U' / D: what is left once the joint is free.
 
-    Along the joint's own axis only the armature's share of U is left, `rest`; where the axis is the
-    z of turning, that is put in as it is, for the difference would be mere rounding.
+    Stabilised against rounding: along its own axis a free joint feels nothing but its rotor, so
+    I^a S = U armature / D. For a joint that turns, these entries are put in as they are
+    (`rotor_share` is armature / D): as differences they would be rounding errors of the size of
+    I^A.
     """
     M, H, J = A
-    z_f, z_n = scale(rest, f), scale(rest, n)
+    (f, n), (g, h) = U, U_over_D
+    z_f, z_n = scale(rotor_share, f), scale(rotor_share, n)
     if not turns:
         z_f = subtract((H[2], H[5], H[8]), scale(h[2], f))
         z_n = subtract((J[2], J[4], J[5]), scale(h[2], n))
@@ -177,8 +161,8 @@ def yielding(
 
 
 @inlined
-def seen_from_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
-    """The same, about the parent's origin and in its axes."""
+def to_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
+    """X* I X: the same about the parent's origin and in its axes."""
     M = rotated_symmetric(R, A[0])
     H = rotated(R, A[1])
     J = rotated_symmetric(R, A[2])

@@ -1,10 +1,9 @@
-r"""Forward dynamics by the mass matrix, with what real joints add.
+"""Forward dynamics by the mass matrix, with the friction of real joints.
 
-.. math:: M(q)\, a = \tau - C(q, v) v - g(q) - \tau_f
+    M(q) a  =  tau - C(q, v) v - g(q) - tau_f(v)
 
-M by `crba`, the rest by `rnea` and `friction`. M has the zeros of the tree: entries of joints of
-different branches. Factored from the tips inward, M = L^T L with L zero where M is [Featherstone
-2008, sec. 6.5].
+M by `crba`, the rest by `rnea` and `friction`. M is zero for joints of different branches. Factored
+from the leaf bodies inward, M = L' L with L zero where M is [Featherstone 2008, sec. 6.5].
 """
 
 from __future__ import annotations
@@ -12,30 +11,25 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.dynamics.arguments import explained
+from rnea_control.dynamics import body
+from rnea_control.dynamics import composite_inertia as composite
+from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.crba import mass_matrix
+from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
 from rnea_control.dynamics.friction import friction_torque
-from rnea_control.dynamics.rnea import (
-    fits,
-    inward_pass,
-    outward_pass,
-    root_force,
-    subtract_external_forces,
-)
-from rnea_control.dynamics.workspace import COMPOSITE, FORCE, Workspace
+from rnea_control.dynamics.joint import s_angular, s_linear
+from rnea_control.dynamics.rnea import inward_pass, outward_pass
+from rnea_control.dynamics.workspace import FORCE, Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import inlined, kernel_on_demand
-from rnea_control.kernels.vector3 import symmetric_at
 from rnea_control.model import RobotModel
-from rnea_control.model import bodies as layout
 
 # What the kernel returns.
 _REFUSED, _SOLVED, _SINGULAR = range(3)
-# What rounding leaves of a pivot that is 0, as a part of what the diagonal's entry could be.
+# What rounding leaves of a pivot that is 0, relative to the largest that it could be.
 _SMALLEST_PIVOT = 1e-13
 
 
-@explained(q=("nq",), v=("nv",), tau=("nv",), a=("nv",), external_forces=("links", 6))
 def forward_dynamics(
     model: RobotModel,
     ws: Workspace,
@@ -45,15 +39,16 @@ def forward_dynamics(
     a: FloatArray,
     external_forces: FloatArray | None = None,
 ) -> FloatArray:
-    """Joint accelerations that the torques `tau` of the drives give: the inverse of
-    `inverse_dynamics`. Performs no allocation.
+    """Joint accelerations that the actuator torques `tau` give, **friction included**.
+
+    The inverse of `inverse_dynamics`. Performs no allocation.
 
     Args:
         model: the robot.
         ws: a workspace made for it.
         q: joint positions, shape (nq,), [rad] or [m].
         v: joint velocities, shape (nv,), [rad/s] or [m/s].
-        tau: joint torques, shape (nv,), [Nm] or [N].
+        tau: actuator torques, shape (nv,), [Nm] or [N].
         a: output, shape (nv,), [rad/s^2] or [m/s^2]; overwritten and returned.
         external_forces: as of `rnea`.
 
@@ -61,39 +56,40 @@ def forward_dynamics(
         ArgumentError: an array that is not C-contiguous float64 of the size given above; a mass
             matrix that is singular, because a joint moves nothing that has inertia.
     """
-    if ws.model is not model:  # whose tree M's factors would have
-        raise ArgumentError(
-            f"the workspace was made for {ws.model!r}, not for this model; make one: "
-            "Workspace(model)"
-        )
-    forces = ws.no_forces if external_forces is None else external_forces
-    arrays = (model.bodies, model.links, model.friction_parameters, ws.memory)
-    scratch = (ws.order, ws.ancestor, ws.matrix, ws.unit, ws.zeros)
-    outcome = _forward_dynamics(*arrays, *scratch, q, v, tau, forces, a)
+    try:
+        if ws.model is not model:  # whose tree M's factors would have
+            raise WrongSize
+        forces = ws.no_forces if external_forces is None else external_forces
+        rows = (model.bodies, model.links, model.friction_parameters, ws.memory)
+        scratch = (ws.order, ws.ancestor, ws.matrix, ws.unit, ws.zeros)
+        outcome = _forward_dynamics_with_friction(*rows, *scratch, q, v, tau, forces, a)
+        if outcome == _REFUSED:
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        arrays = {"q": q, "v": v, "tau": tau, "a": a, "external_forces": external_forces}
+        raise argument_error(model, ws, **arrays) from fault
     if outcome == _SINGULAR:
         raise ArgumentError(
-            "the mass matrix is singular, as a joint moves nothing that has inertia, or an "
+            "the mass matrix is singular because a joint moves nothing that has inertia, or an "
             "argument is not finite. Give every moving link an inertia, or its joint an armature"
         )
-    return outcome == _SOLVED and a
+    return a
 
 
 @inlined
 def diagonal_bound(
     bodies: FloatArray, memory: FloatArray, place: IntArray, bound: FloatArray
 ) -> None:
-    """The largest that each diagonal entry of M could be, were the masses elsewhere about the axis:
-    what it is measured by. After `mass_matrix`."""
+    """The largest that each diagonal entry of M could be if the masses were elsewhere about the
+    axis: what a pivot is measured by. After `mass_matrix`."""
     for k in range(bound.shape[0]):
         bound[k] = 0.0
     for i in range(1, bodies.shape[0]):
-        xx, _, _, yy, _, zz = symmetric_at(memory, i, COMPOSITE + 4)
-        turned, moved = bodies[i, layout.ANGULAR], bodies[i, layout.LINEAR]
-        felt = turned * turned * (xx + yy + zz) + moved * moved * memory[i, COMPOSITE]
-        ratio = bodies[i, layout.RATIO]
-        bound[place[int(bodies[i, layout.V])]] += (
-            ratio * ratio * (felt + bodies[i, layout.ARMATURE])
-        )
+        xx, _, _, yy, _, zz = composite.inertia(memory, i)
+        angular, linear = s_angular(bodies, i), s_linear(bodies, i)
+        felt = angular**2 * (xx + yy + zz) + linear**2 * composite.mass(memory, i)
+        largest = body.ratio(bodies, i) ** 2 * (felt + body.armature(bodies, i))
+        bound[place[body.velocity_index(bodies, i)]] += largest
 
 
 @inlined
@@ -135,10 +131,10 @@ def solve(H: FloatArray, ancestor: IntArray, x: FloatArray) -> None:
     "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], i8[::1], i8[::1], f8[:,::1], f8[::1], "
     "f8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
 )
-def _forward_dynamics(
+def _forward_dynamics_with_friction(
     bodies: FloatArray,
     links: FloatArray,
-    drives: FloatArray,
+    friction_parameters: FloatArray,
     memory: FloatArray,
     place: IntArray,
     ancestor: IntArray,
@@ -151,17 +147,13 @@ def _forward_dynamics(
     forces: FloatArray,
     a: FloatArray,
 ) -> int:
-    if not (fits(bodies, memory, q, v, tau) and fits(bodies, memory, q, zeros, a)):
-        return _REFUSED
-    if forces.shape[0] not in (0, links.shape[0]) or forces.shape[1] != 6:
+    if not fit(bodies, memory, q, v, tau, a) or not forces_fit(links, forces):
         return _REFUSED
     outward_pass(bodies, memory, q, v, zeros)
-    if forces.shape[0] != 0:
-        root_force(bodies, memory)
-        subtract_external_forces(links, memory, forces, FORCE)
+    subtract_external_forces(links, memory, forces, FORCE)
     inward_pass(bodies, memory, a)
     for j in range(a.shape[0]):
-        x[place[j]] = tau[j] - a[j] - friction_torque(drives, v, j)
+        x[place[j]] = tau[j] - a[j] - friction_torque(friction_parameters, v, j)
     mass_matrix(bodies, memory, place, q, H)
     diagonal_bound(bodies, memory, place, a)
     factor(H, ancestor)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
-from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.joint import placement
-from rnea_control.dynamics.rnea import fits_position
-from rnea_control.dynamics.workspace import Workspace, sines_and_cosines
+from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body_state as state
+from rnea_control.dynamics.arguments import (
+    ARGUMENT_FAULTS,
+    WrongSize,
+    argument_error,
+    fit_position,
+)
+from rnea_control.dynamics.workspace import Workspace
 from rnea_control.kernels.kernel import inlined, kernel_on_demand
 from rnea_control.kernels.vector3 import (
+    IDENTITY,
+    ORIGIN,
     Matrix3,
     Vector3,
     add,
-    matrix_at,
     multiply,
     rotate,
-    store_matrix,
-    store_vector,
-    vector_at,
 )
 from rnea_control.model import RobotModel
-from rnea_control.model import bodies as layout
-
-IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
-@explained(q=("nq",), poses=("links", 4, 4))
 def forward_kinematics(
     model: RobotModel, ws: Workspace, q: FloatArray, poses: FloatArray
 ) -> FloatArray:
@@ -43,37 +41,32 @@ def forward_kinematics(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    return _forward_kinematics(model.bodies, model.links, ws.memory, q, poses) and (poses)
+    try:
+        if not _forward_kinematics(model.bodies, model.links, ws.memory, q, poses):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        raise argument_error(model, ws, q=q, poses=poses) from fault
+    return poses
 
 
 @inlined
 def pose_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
     """R_WB and p_WB of all bodies; and R_PB, p_PB."""
-    sines_and_cosines(bodies, memory, q)
-    store_matrix(memory, 0, ws_layout.POSE_ROTATION, IDENTITY)
-    store_vector(memory, 0, ws_layout.POSE_TRANSLATION, (0.0, 0.0, 0.0))
+    joint.sines_and_cosines(bodies, memory, q)
+    state.store_pose(memory, 0, IDENTITY, ORIGIN)
     for i in range(1, bodies.shape[0]):
-        R, p = placement(bodies, memory, q, i)
-        R_WP, p_WP = body_pose(memory, int(bodies[i, layout.PARENT]))
-        store_matrix(memory, i, ws_layout.ROTATION, R)
-        store_vector(memory, i, ws_layout.TRANSLATION, p)
-        store_matrix(memory, i, ws_layout.POSE_ROTATION, multiply(R_WP, R))
-        store_vector(memory, i, ws_layout.POSE_TRANSLATION, add(p_WP, rotate(R_WP, p)))
-
-
-@inlined
-def body_pose(memory: FloatArray, i: int) -> tuple[Matrix3, Vector3]:
-    """R_WB and p_WB, from `pose_pass`."""
-    R = matrix_at(memory, i, ws_layout.POSE_ROTATION)
-    return R, vector_at(memory, i, ws_layout.POSE_TRANSLATION)
+        R, p = joint.placement(bodies, memory, q, i)
+        R_WP, p_WP = state.pose(memory, body.parent(bodies, i))
+        state.store_relative_pose(memory, i, R, p)
+        state.store_pose(memory, i, multiply(R_WP, R), add(p_WP, rotate(R_WP, p)))
 
 
 @inlined
 def link_pose(links: FloatArray, memory: FloatArray, k: int) -> tuple[Matrix3, Vector3]:
-    """R_WL and p_WL of link k, from `pose_pass`."""
-    R, p = body_pose(memory, int(links[k, layout.LINK_BODY]))
-    moved = rotate(R, vector_at(links, k, layout.LINK_TRANSLATION))
-    return multiply(R, matrix_at(links, k, layout.LINK_ROTATION)), add(p, moved)
+    """R_WL and p_WL of link k, after `pose_pass`."""
+    R, p = state.pose(memory, body.link_body(links, k))
+    R_BL, p_BL = body.link_placement(links, k)
+    return multiply(R, R_BL), add(p, rotate(R, p_BL))
 
 
 @kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1])")
@@ -84,7 +77,7 @@ def _forward_kinematics(
     q: FloatArray,
     poses: FloatArray,
 ) -> bool:
-    if not fits_position(bodies, memory, q):
+    if not fit_position(bodies, memory, q):
         return False
     if poses.shape[0] != links.shape[0] or poses.shape[1] != 4 or poses.shape[2] != 4:
         return False

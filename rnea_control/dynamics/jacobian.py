@@ -1,21 +1,25 @@
-r"""Velocity and acceleration of a link from those of the joints.
+"""Velocity and acceleration of a link from those of the joints.
 
-.. math::
+    (v; w)  =  J(q) dq        (acc; dw)  =  J ddq + dJ/dt dq
 
-    \begin{pmatrix} v_{WL} \\ \omega_{WL} \end{pmatrix} = J(q)\, \dot q, \qquad
-    \begin{pmatrix} a_{WL} \\ \dot\omega_{WL} \end{pmatrix} = J \ddot q + \dot J \dot q
-
-of the origin of link frame L, expressed in the root link's frame W. The column of a joint with axis
-z at point p is (z x (p_L - p); z) if it turns, (z; 0) if it slides.
+of the origin of link frame L, expressed in the root link's frame W. With z the axis of a joint and
+r from a point of it to L's origin, its column is (s_angular z x r + s_linear z; s_angular z).
 """
 
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
-from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.forward_kinematics import body_pose, link_pose, pose_pass
-from rnea_control.dynamics.rnea import fits, fits_position, outward_pass
+from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body_state as state
+from rnea_control.dynamics.arguments import (
+    ARGUMENT_FAULTS,
+    WrongSize,
+    argument_error,
+    fit,
+    fit_position,
+)
+from rnea_control.dynamics.forward_kinematics import link_pose, pose_pass
+from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -26,14 +30,11 @@ from rnea_control.kernels.vector3 import (
     rotate_back,
     scale,
     subtract,
-    vector_at,
     z_axis,
 )
 from rnea_control.model import RobotModel
-from rnea_control.model import bodies as layout
 
 
-@explained(q=("nq",), J=(6, "nv"))
 def jacobian(
     model: RobotModel, ws: Workspace, q: FloatArray, link: str, J: FloatArray
 ) -> FloatArray:
@@ -53,11 +54,15 @@ def jacobian(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model.bodies, model.links, ws.memory)
-    return _jacobian(*arrays, link_index(model, link), q, J) and J
+    try:
+        rows = (model.bodies, model.links, ws.memory)
+        if not _jacobian(*rows, link_index(model, link), q, J):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        raise argument_error(model, ws, q=q, J=J) from fault
+    return J
 
 
-@explained(q=("nq",), v=("nv",), a=("nv",), acceleration=(6,))
 def link_acceleration(
     model: RobotModel,
     ws: Workspace,
@@ -80,12 +85,15 @@ def link_acceleration(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model.bodies, model.links, ws.memory)
-    index = link_index(model, link)
-    return _link_acceleration(*arrays, index, q, v, a, acceleration) and acceleration
+    try:
+        rows = (model.bodies, model.links, ws.memory)
+        if not _link_acceleration(*rows, link_index(model, link), q, v, a, acceleration):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        raise argument_error(model, ws, q=q, v=v, a=a, acceleration=acceleration) from fault
+    return acceleration
 
 
-@explained(q=("nq",), world_force=(6,), link_force=(6,))
 def world_to_link_force(
     model: RobotModel,
     ws: Workspace,
@@ -107,9 +115,14 @@ def world_to_link_force(
         ArgumentError: an unknown link; an array that is not C-contiguous float64 of the size given
             above.
     """
-    arrays = (model.bodies, model.links, ws.memory)
-    index = link_index(model, link)
-    return _world_to_link_force(*arrays, index, q, world_force, link_force) and link_force
+    try:
+        rows = (model.bodies, model.links, ws.memory)
+        if not _world_to_link_force(*rows, link_index(model, link), q, world_force, link_force):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        arrays = {"q": q, "world_force": world_force, "link_force": link_force}
+        raise argument_error(model, ws, **arrays) from fault
+    return link_force
 
 
 def link_index(model: RobotModel, link: str) -> int:
@@ -132,28 +145,24 @@ def _jacobian(
     q: FloatArray,
     J: FloatArray,
 ) -> bool:
-    if (
-        not fits_position(bodies, memory, q)
-        or J.shape[0] != 6
-        or J.shape[1] != int(bodies[0, layout.V])
-    ):
+    nv = body.velocity_count(bodies)
+    if not fit_position(bodies, memory, q) or J.shape[0] != 6 or J.shape[1] != nv:
         return False
     pose_pass(bodies, memory, q)
     _, p_L = link_pose(links, memory, link)
     for row in range(6):
         for column in range(J.shape[1]):
             J[row, column] = 0.0
-    i = int(links[link, layout.LINK_BODY])
+    i = body.link_body(links, link)
     while i != 0:
-        R, p = body_pose(memory, i)
-        z, ratio = z_axis(R), bodies[i, layout.RATIO]
-        lever = cross(z, subtract(p_L, p))
-        linear = add(scale(bodies[i, layout.ANGULAR], lever), scale(bodies[i, layout.LINEAR], z))
-        column = int(bodies[i, layout.V])
+        R, p = state.pose(memory, i)
+        z, s_angular, s_linear = z_axis(R), joint.s_angular(bodies, i), joint.s_linear(bodies, i)
+        linear = add(scale(s_angular, cross(z, subtract(p_L, p))), scale(s_linear, z))
+        ratio, column = body.ratio(bodies, i), body.velocity_index(bodies, i)
         for k in range(3):
             J[k, column] += ratio * linear[k]
-            J[3 + k, column] += ratio * bodies[i, layout.ANGULAR] * z[k]
-        i = int(bodies[i, layout.PARENT])
+            J[3 + k, column] += ratio * s_angular * z[k]
+        i = body.parent(bodies, i)
     return True
 
 
@@ -168,19 +177,17 @@ def _link_acceleration(
     a: FloatArray,
     acceleration: FloatArray,
 ) -> bool:
-    if not fits(bodies, memory, q, v, a) or acceleration.shape[0] != 6:
+    if not fit(bodies, memory, q, v, a, a) or acceleration.shape[0] != 6:
         return False
     outward_pass(bodies, memory, q, v, a)
     pose_pass(bodies, memory, q)
-    i = int(links[link, layout.LINK_BODY])
-    R, _ = body_pose(memory, i)
-    p = vector_at(links, link, layout.LINK_TRANSLATION)
-    w = vector_at(memory, i, ws_layout.ANGULAR_VELOCITY)
-    dw = vector_at(memory, i, ws_layout.ANGULAR_ACCELERATION)
-    acc = vector_at(memory, i, ws_layout.ACCELERATION)
+    i = body.link_body(links, link)
+    R, _ = state.pose(memory, i)
+    _, p = body.link_placement(links, link)
+    w, dw, acc = state.motion(memory, i)
     acc = add(acc, add(cross(dw, p), cross(w, cross(w, p))))
     # the root's upward acceleration is in it for gravity's sake
-    acc = subtract(rotate(R, acc), vector_at(bodies, 0, layout.BASE_ACCELERATION))
+    acc = subtract(rotate(R, acc), body.base_acceleration(bodies))
     dw = rotate(R, dw)
     for k in range(3):
         acceleration[k] = acc[k]
@@ -198,11 +205,7 @@ def _world_to_link_force(
     world_force: FloatArray,
     link_force: FloatArray,
 ) -> bool:
-    if (
-        not fits_position(bodies, memory, q)
-        or world_force.shape[0] != 6
-        or link_force.shape[0] != 6
-    ):
+    if not fit_position(bodies, memory, q) or world_force.shape[0] != 6 or link_force.shape[0] != 6:
         return False
     pose_pass(bodies, memory, q)
     R, p = link_pose(links, memory, link)

@@ -1,39 +1,103 @@
-"""What a joint does to the frame of its body: the one place that knows the types of joints.
+"""What a joint does to the motion of its body.
 
-All other files see rows of one degree of freedom each, whose axis is z (model/bodies.py).
+Of the algorithms this file alone knows the types of joints. The others see rows of one degree of
+freedom each (model/bodies.py), whose axis is the body's z: its motion subspace is
+S = (s_linear z; s_angular z), that is (0; z) for a revolute joint, (z; 0) for a prismatic one.
+
+A spherical or floating joint is three or six rows. Its first row places the body by the whole
+quaternion and has the velocity of the last one; the other rows are held and add only their
+acceleration.
 """
 
 from __future__ import annotations
 
+import math
+
 from rnea_control.array_types import FloatArray
-from rnea_control.dynamics.workspace import sine_and_cosine
+from rnea_control.dynamics.body import ratio, velocity_index
+from rnea_control.dynamics.workspace import ANGLE, COSINE, LANES, SINE
 from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.quaternion import (
+    Quaternion,
+    conjugate,
+    normalized,
+    product,
+    quaternion_of_vector,
+    rotation_of_quaternion,
+    screw_translation,
+    screw_velocity,
+    vector_of_quaternion,
+)
+from rnea_control.kernels.sincos import LARGEST_ANGLE, sincos
+from rnea_control.kernels.spatial import Spatial
 from rnea_control.kernels.vector3 import (
     Matrix3,
     Vector3,
     add,
+    cross,
     matrix_at,
     multiply,
     rotate,
-    rotation_of_quaternion,
+    rotate_back,
     scale,
+    subtract,
     turned_about_z,
     vector_at,
     z_axis,
 )
 from rnea_control.model import bodies as layout
+from rnea_control.model.bodies import AXIS, CIRCLE, FLOATING, FOLLOWER, HELD, SPHERICAL
 
 
 @inlined
-def joint_position(bodies: FloatArray, q: FloatArray, i: int) -> float:
-    """Position of row i, [rad] or [m]; that of its leader times the ratio, if it mimics one."""
-    return bodies[i, layout.RATIO] * q[int(bodies[i, layout.Q])] + bodies[i, layout.OFFSET]
+def s_angular(bodies: FloatArray, i: int) -> float:
+    """The angular part of S: 1 for a revolute joint, 0 for a prismatic one"""
+    return bodies[i, layout.S_ANGULAR]
+
+
+@inlined
+def s_linear(bodies: FloatArray, i: int) -> float:
+    """The linear part of S: 0 for a revolute joint, 1 for a prismatic one, the pitch of a screw"""
+    return bodies[i, layout.S_LINEAR]
 
 
 @inlined
 def joint_rate(bodies: FloatArray, v: FloatArray, i: int) -> float:
     """The entry of a velocity or acceleration vector for row i."""
-    return bodies[i, layout.RATIO] * v[int(bodies[i, layout.V])]
+    return ratio(bodies, i) * v[velocity_index(bodies, i)]
+
+
+@inlined
+def joint_position(bodies: FloatArray, q: FloatArray, i: int) -> float:
+    """Position along or about the axis of row i [rad] or [m]"""
+    return ratio(bodies, i) * q[int(bodies[i, layout.Q])] + bodies[i, layout.OFFSET]
+
+
+@inlined
+def along_axis(bodies: FloatArray, i: int, force: Spatial) -> float:
+    """S . F: what the joint of row i feels of a force, in B."""
+    f, n = force
+    return s_angular(bodies, i) * n[2] + s_linear(bodies, i) * f[2]
+
+
+@inlined
+def sines_and_cosines(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+    """Fills the rows of joint angles: entry i for the body of row i + 1, 0 if it does not turn."""
+    n = bodies.shape[0] - 1
+    in_range = True
+    for i in range(n):
+        angle = 0.0
+        if bodies[i + 1, layout.MOTION] == AXIS and s_angular(bodies, i + 1) != 0.0:
+            angle = joint_position(bodies, q, i + 1)
+        in_range = in_range and abs(angle) <= LARGEST_ANGLE
+        memory[n + 1 + i // LANES, ANGLE + i % LANES] = angle
+    for row in range(n + 1, memory.shape[0]):
+        if in_range:
+            sincos(memory, row, ANGLE, SINE, COSINE, LANES)
+        else:
+            for i in range(LANES):
+                memory[row, SINE + i] = math.sin(memory[row, ANGLE + i])
+                memory[row, COSINE + i] = math.cos(memory[row, ANGLE + i])
 
 
 @inlined
@@ -44,43 +108,149 @@ def placement(
     R = matrix_at(bodies, i, layout.ROTATION)
     p = vector_at(bodies, i, layout.TRANSLATION)
     motion = bodies[i, layout.MOTION]
-    if motion == layout.AXIS:
-        R = turned_about_z(R, *sine_and_cosine(memory, bodies.shape[0] - 1, i))
-        if bodies[i, layout.LINEAR] != 0.0:
-            distance = bodies[i, layout.LINEAR] * joint_position(bodies, q, i)
+    if motion == AXIS:
+        row, lane = bodies.shape[0] + (i - 1) // LANES, (i - 1) % LANES
+        R = turned_about_z(R, memory[row, SINE + lane], memory[row, COSINE + lane])
+        if s_linear(bodies, i) != 0.0:
+            distance = s_linear(bodies, i) * joint_position(bodies, q, i)
             p = add(p, scale(distance, z_axis(R)))
-    elif motion != layout.HELD:
+    elif motion != HELD:
         first = int(bodies[i, layout.Q])
-        if motion == layout.FREE:
-            p = add(p, rotate(R, (q[first], q[first + 1], q[first + 2])))
+        if motion == FLOATING:
+            p = add(p, rotate(R, _vector(q, first)))
             first += 3
-        quaternion = (q[first], q[first + 1], q[first + 2], q[first + 3])
-        R = _axes_renamed(multiply(R, rotation_of_quaternion(quaternion)))
+        R = _axes_renamed(multiply(R, rotation_of_quaternion(_quaternion(q, first))))
     return R, p
 
 
 @inlined
-def joint_velocity(bodies: FloatArray, v: FloatArray, i: int) -> tuple[Vector3, Vector3]:
-    """Linear and angular velocity that a joint adds to those of its parent, in the frame of row i.
-
-    All rows of a spherical or floating joint have the velocity of their last one: it enters with
-    the first, and the rows that are held add nothing.
-    """
+def joint_velocity(bodies: FloatArray, v: FloatArray, i: int) -> Spatial:
+    """v_J = S v: the velocity that row i adds to its parent's, in B."""
     motion = bodies[i, layout.MOTION]
-    if motion == layout.AXIS:
+    if motion == AXIS:
         rate = joint_rate(bodies, v, i)
-        linear = (0.0, 0.0, bodies[i, layout.LINEAR] * rate)
-        angular = (0.0, 0.0, bodies[i, layout.ANGULAR] * rate)
-    elif motion == layout.HELD:
+        linear = (0.0, 0.0, s_linear(bodies, i) * rate)
+        angular = (0.0, 0.0, s_angular(bodies, i) * rate)
+    elif motion == HELD:
         linear = angular = (0.0, 0.0, 0.0)
     else:
         first = int(bodies[i, layout.V])
         linear = (0.0, 0.0, 0.0)
-        if motion == layout.FREE:
+        if motion == FLOATING:
             linear = (v[first + 1], v[first + 2], v[first])
             first += 3
         angular = (v[first + 1], v[first + 2], v[first])
     return linear, angular
+
+
+@inlined
+def add_angular_velocity(bodies: FloatArray, v: FloatArray, i: int, w: Vector3) -> Vector3:
+    """w plus the angular part of `joint_velocity`."""
+    if bodies[i, layout.MOTION] == AXIS:
+        return (w[0], w[1], w[2] + s_angular(bodies, i) * joint_rate(bodies, v, i))
+    _, w_J = joint_velocity(bodies, v, i)
+    return add(w, w_J)
+
+
+@inlined
+def add_acceleration(
+    bodies: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    i: int,
+    w: Vector3,
+    dw: Vector3,
+    acc: Vector3,
+) -> tuple[Vector3, Vector3]:
+    """The angular acceleration dw, and the acceleration acc of B's origin, with what row i adds.
+
+    dw + s_angular (z a + w x z v)  and  acc + s_linear (z a + 2 w x z v), where w is the angular
+    velocity of B.
+    """
+    rate, change = joint_rate(bodies, v, i), joint_rate(bodies, a, i)
+    turn, slide = s_angular(bodies, i), s_linear(bodies, i)
+    if bodies[i, layout.MOTION] == FLOATING:  # its linear velocity turns with the body
+        v_J, w_J = joint_velocity(bodies, v, i)
+        acc = subtract(acc, cross(w_J, v_J))
+    if turn != 0.0:
+        dw = (dw[0] + turn * w[1] * rate, dw[1] - turn * w[0] * rate, dw[2] + turn * change)
+    if slide != 0.0:
+        coriolis = 2.0 * slide * rate
+        acc = (acc[0] + w[1] * coriolis, acc[1] - w[0] * coriolis, acc[2] + slide * change)
+    return dw, acc
+
+
+@inlined
+def velocity_product(bodies: FloatArray, v: FloatArray, i: int, velocity: Spatial) -> Spatial:
+    """velocity x S v: the spatial acceleration that comes of the axis moving with the body."""
+    linear, w = velocity
+    rate = joint_rate(bodies, v, i)
+    turn, slide = s_angular(bodies, i) * rate, s_linear(bodies, i) * rate
+    c_linear = (w[1] * slide + linear[1] * turn, -w[0] * slide - linear[0] * turn, 0.0)
+    return c_linear, (w[1] * turn, -w[0] * turn, 0.0)
+
+
+@inlined
+def add_along_axis(bodies: FloatArray, i: int, motion: Spatial, rate: float) -> Spatial:
+    """motion + S rate"""
+    linear, angular = motion
+    linear = (linear[0], linear[1], linear[2] + s_linear(bodies, i) * rate)
+    return linear, (angular[0], angular[1], angular[2] + s_angular(bodies, i) * rate)
+
+
+@inlined
+def step_position(
+    bodies: FloatArray, q: FloatArray, step: FloatArray, i: int, result: FloatArray
+) -> None:
+    """Fills in `result` the positions of row i that a step from q leads to."""
+    motion = bodies[i, layout.MOTION]
+    at, rate = int(bodies[i, layout.Q]), velocity_index(bodies, i)
+    if motion == AXIS and bodies[i, layout.POSITION] != FOLLOWER:
+        result[at] = q[at] + step[rate]
+    elif motion in (SPHERICAL, FLOATING):
+        turn, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+        e, w = normalized(_quaternion(q, turn)), _vector(step, angular)
+        if motion == FLOATING:
+            moved = rotate(rotation_of_quaternion(e), screw_translation(w, _vector(step, rate)))
+            for k in range(3):
+                result[at + k] = q[at + k] + moved[k]
+        e = normalized(product(e, quaternion_of_vector(w)))
+        for k in range(4):
+            result[turn + k] = e[k]
+
+
+@inlined
+def position_step(
+    bodies: FloatArray, q0: FloatArray, q1: FloatArray, i: int, step: FloatArray
+) -> None:
+    """Fills in `step` the shortest step of row i from q0 to q1."""
+    motion, position = bodies[i, layout.MOTION], bodies[i, layout.POSITION]
+    at, rate = int(bodies[i, layout.Q]), velocity_index(bodies, i)
+    if motion == AXIS and position != FOLLOWER:
+        step[rate] = q1[at] - q0[at]
+        if position == CIRCLE:
+            step[rate] -= 2.0 * math.pi * math.floor(step[rate] / (2.0 * math.pi) + 0.5)
+    elif motion in (SPHERICAL, FLOATING):
+        turn, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+        e0, e1 = normalized(_quaternion(q0, turn)), normalized(_quaternion(q1, turn))
+        w = vector_of_quaternion(product(conjugate(e0), e1))
+        if motion == FLOATING:
+            way = subtract(_vector(q1, at), _vector(q0, at))
+            linear = screw_velocity(w, rotate_back(rotation_of_quaternion(e0), way))
+            for k in range(3):
+                step[rate + k] = linear[k]
+        for k in range(3):
+            step[angular + k] = w[k]
+
+
+@inlined
+def _vector(x: FloatArray, i: int) -> Vector3:
+    return (x[i], x[i + 1], x[i + 2])
+
+
+@inlined
+def _quaternion(q: FloatArray, i: int) -> Quaternion:
+    return (q[i], q[i + 1], q[i + 2], q[i + 3])
 
 
 @inlined

@@ -7,28 +7,18 @@ axis.
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.arguments import explained
-from rnea_control.dynamics.rnea import (
-    add_to_parent,
-    fits,
-    outward_pass,
-    root_force,
-    subtract_external_forces,
-)
-from rnea_control.dynamics.workspace import Workspace
+from rnea_control.dynamics import body
+from rnea_control.dynamics import body_state as state
+from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
+from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
+from rnea_control.dynamics.rnea import outward_pass
+from rnea_control.dynamics.workspace import FORCE, Workspace
 from rnea_control.kernels.kernel import inlined, kernel_on_demand
-from rnea_control.kernels.vector3 import (
-    matrix_at,
-    rotate_back,
-    store_vector,
-    vector_at,
-)
+from rnea_control.kernels.spatial import force_to_parent, store_spatial
+from rnea_control.kernels.vector3 import rotate_back
 from rnea_control.model import RobotModel
-from rnea_control.model import bodies as layout
 
 
-@explained(q=("nq",), v=("nv",), a=("nv",), wrenches=("joints", 6), external_forces=("links", 6))
 def joint_wrenches(
     model: RobotModel,
     ws: Workspace,
@@ -56,17 +46,24 @@ def joint_wrenches(
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
-    forces = ws.no_forces if external_forces is None else external_forces
-    arrays = (model.bodies, model.links, model.joint_links, ws.memory)
-    return _joint_wrenches(*arrays, q, v, a, forces, wrenches) and wrenches
+    try:
+        forces = ws.no_forces if external_forces is None else external_forces
+        rows = (model.bodies, model.links, model.joint_links, ws.memory)
+        if not _joint_wrenches(*rows, q, v, a, forces, wrenches):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        arrays = {"q": q, "v": v, "a": a, "wrenches": wrenches, "external_forces": external_forces}
+        raise argument_error(model, ws, **arrays) from fault
+    return wrenches
 
 
 @inlined
 def collect_pass(bodies: FloatArray, memory: FloatArray) -> None:
-    """From the tips to the root: what each body's joint carries; the ground carries all."""
+    """Equations (7) and (8) of `rnea`, down to the ground, which carries all."""
     for i in range(bodies.shape[0] - 1, 0, -1):
-        f = vector_at(memory, i, ws_layout.FORCE)
-        add_to_parent(bodies, memory, i, f, vector_at(memory, i, ws_layout.MOMENT))
+        R, p = state.relative_pose(memory, i)
+        force = force_to_parent(R, p, state.force(memory, i))
+        state.add_force(memory, body.parent(bodies, i), force)
 
 
 @kernel_on_demand(
@@ -83,23 +80,16 @@ def _joint_wrenches(
     forces: FloatArray,
     wrenches: FloatArray,
 ) -> bool:
-    if not fits(bodies, memory, q, v, a) or forces.shape[0] not in (0, links.shape[0]):
+    if not fit(bodies, memory, q, v, a, a) or not forces_fit(links, forces):
         return False
-    if forces.shape[1] != 6 or wrenches.shape[0] != joint_links.shape[0] or wrenches.shape[1] != 6:
+    if wrenches.shape[0] != joint_links.shape[0] or wrenches.shape[1] != 6:
         return False
     outward_pass(bodies, memory, q, v, a)
-    root_force(bodies, memory)
-    if forces.shape[0] != 0:
-        subtract_external_forces(links, memory, forces, ws_layout.FORCE)
+    subtract_external_forces(links, memory, forces, FORCE)
     collect_pass(bodies, memory)
     for k in range(joint_links.shape[0]):
         link = joint_links[k]
-        body = int(links[link, layout.LINK_BODY])
-        R_BL = matrix_at(links, link, layout.LINK_ROTATION)
-        f, n = (
-            vector_at(memory, body, ws_layout.FORCE),
-            vector_at(memory, body, ws_layout.MOMENT),
-        )
-        store_vector(wrenches, k, 0, rotate_back(R_BL, f))
-        store_vector(wrenches, k, 3, rotate_back(R_BL, n))
+        R, _ = body.link_placement(links, link)
+        f, n = state.force(memory, body.link_body(links, link))
+        store_spatial(wrenches, k, 0, (rotate_back(R, f), rotate_back(R, n)))
     return True

@@ -1,4 +1,4 @@
-"""Torques in one line of `rnea`: nonlinear effects, static torque, inverse dynamics and friction."""
+"""Torques by one call of `rnea`: nonlinear effects, static torque, and with friction added."""
 
 from __future__ import annotations
 

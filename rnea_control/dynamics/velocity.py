@@ -1,37 +1,45 @@
-"""Velocities of all bodies: the outward pass that most algorithms begin with."""
+"""Velocities of all bodies: the outward pass that several algorithms begin with."""
 
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
-from rnea_control.dynamics import workspace as ws_layout
-from rnea_control.dynamics.joint import joint_velocity, placement
-from rnea_control.dynamics.workspace import sines_and_cosines
+from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body_state as state
+from rnea_control.dynamics.workspace import VELOCITY
 from rnea_control.kernels.kernel import inlined
-from rnea_control.kernels.vector3 import (
-    add,
-    cross,
-    rotate_back,
-    store_matrix,
-    store_vector,
-    vector_at,
+from rnea_control.kernels.spatial import (
+    ZERO,
+    Spatial,
+    motion_to_child,
+    spatial_add,
+    spatial_at,
+    store_spatial,
 )
-from rnea_control.model import bodies as layout
 
 
 @inlined
 def velocity_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray) -> None:
-    """Where each body is in its parent, and its linear and angular velocity."""
-    sines_and_cosines(bodies, memory, q)
-    store_vector(memory, 0, ws_layout.ANGULAR_VELOCITY, (0.0, 0.0, 0.0))
-    store_vector(memory, 0, ws_layout.VELOCITY, (0.0, 0.0, 0.0))
+    """Where each body is in its parent, and its spatial velocity v_i = X v_P + S v."""
+    start_velocities(bodies, memory, q)
     for i in range(1, bodies.shape[0]):
-        parent = int(bodies[i, layout.PARENT])
-        R, p = placement(bodies, memory, q, i)
-        v_J, w_J = joint_velocity(bodies, v, i)
-        w_P = vector_at(memory, parent, ws_layout.ANGULAR_VELOCITY)
-        v_P = vector_at(memory, parent, ws_layout.VELOCITY)
-        store_matrix(memory, i, ws_layout.ROTATION, R)
-        store_vector(memory, i, ws_layout.TRANSLATION, p)
-        store_vector(memory, i, ws_layout.ANGULAR_VELOCITY, add(rotate_back(R, w_P), w_J))
-        linear = add(rotate_back(R, add(v_P, cross(w_P, p))), v_J)
-        store_vector(memory, i, ws_layout.VELOCITY, linear)
+        find_velocity(bodies, memory, q, v, i)
+
+
+@inlined
+def start_velocities(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+    """What `find_velocity` needs of all bodies: sines and cosines, and a root that stands still."""
+    joint.sines_and_cosines(bodies, memory, q)
+    store_spatial(memory, 0, VELOCITY, ZERO)
+
+
+@inlined
+def find_velocity(
+    bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray, i: int
+) -> Spatial:
+    """Stores the relative pose and the velocity of body i, and returns the latter."""
+    R, p = joint.placement(bodies, memory, q, i)
+    v_P = spatial_at(memory, body.parent(bodies, i), VELOCITY)
+    velocity = spatial_add(motion_to_child(R, p, v_P), joint.joint_velocity(bodies, v, i))
+    state.store_relative_pose(memory, i, R, p)
+    store_spatial(memory, i, VELOCITY, velocity)
+    return velocity

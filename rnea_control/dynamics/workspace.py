@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import IntArray
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import inlined
-from rnea_control.kernels.sincos import LARGEST_ANGLE, sincos
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
-# Columns of a body's row, all vectors expressed in the body's frame B unless said otherwise.
+# Columns of a body's row. Vectors are expressed in the body's frame B and are about its origin
+# unless said otherwise; spatial ones are six numbers, (linear, angular) or (force, moment).
 ROTATION = 0  # R_PB, turns from B to the parent body's frame P
 TRANSLATION = 9  # p_PB, in P
-ANGULAR_VELOCITY = 12  # w_WB_B
-ANGULAR_ACCELERATION = 15  # of B in W
-ACCELERATION = 18  # of the origin of B in W, minus gravity
-FORCE = 21  # that the joint exerts on B and all that hangs on it
-MOMENT = 24  # the same, about the origin of B
-# The rest is for all but `rnea` and `gravity`. Spatial vectors are six numbers: motion as linear,
-# then angular; force as force, then moment; about the origin of B.
-VELOCITY = 27  # linear part of v_WB_B, of B's origin
+VELOCITY = 12  # six; `rnea` needs the angular part only
+ACCELERATION = 18  # six, minus gravity
+FORCE = 24  # six; what the joint exerts on B and on all bodies beyond it
+# `rnea` and `gravity` need no more.
 POSE_ROTATION = 30  # R_WB
 POSE_TRANSLATION = 39  # p_WB
-COMPOSITE = 42  # ten inertial parameters of B and all that hangs on it
-REFERENCE_VELOCITY = 52  # six
-REFERENCE_ACCELERATION = 58  # six
-BIAS = 64  # six; acceleration that velocities alone give
-ARTICULATED = 70  # 21: inertia that B's joint feels, tips free: see dynamics/articulated.py
-BIAS_FORCE = 91  # six
-GAIN_FORCE = 97  # six; articulated inertia times the joint's axis
-TORQUE = 103  # what is left for the joint's acceleration
-COLUMNS = 104
+LEVER = 42  # p_PB in axes of W
+COMPOSITE_INERTIA = 45  # ten parameters of B and all bodies beyond it, in axes of W
+REFERENCE_VELOCITY = 55  # six
+REFERENCE_ACCELERATION = 61  # six
+VELOCITY_PRODUCT = 67  # six; c, the acceleration that velocities alone give
+ARTICULATED_INERTIA = 73  # 21; I^A, see dynamics/articulated_inertia.py
+BIAS_FORCE = 94  # six; p^A
+U_OVER_D = 100  # six
+u_OVER_D = 106
+COLUMNS = 107
 
 # Columns of a row of joint angles, `LANES` of each: the sines of whole vector registers are
 # computed fastest.
@@ -47,11 +42,22 @@ COSINE = 2 * LANES
 class Workspace:
     """Scratch memory for one model. Make one for each thread; no algorithm allocates any other.
 
+    The attributes are for the algorithms; what is in them is overwritten by the next call.
+
     Args:
         model: the model that it will be used with.
 
+    Attributes:
+        model: the same.
+        memory: a row for each body, then rows of joint angles.
+        zeros: velocities of zero.
+        unit, torque: one number for each velocity.
+        matrix: shape (nv, nv).
+        no_forces: external forces of no link.
+        order, ancestor: in what order the mass matrix is factored, see `_elimination_order`.
+
     Raises:
-        ArgumentError: no RobotModel.
+        ArgumentError: not a RobotModel.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -68,11 +74,11 @@ class Workspace:
 
 
 def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
-    """An order of the velocities in which those of parents come first, and in that order the next
-    one on the way to the root, or -1.
+    """An order of the velocities in which parents come first, and in that order the next velocity
+    on the way to the root, or -1.
 
-    Entries of the mass matrix other than of pairs on one such way are zero. A joint that mimics one
-    of another branch joins the two, so then all count as one way.
+    The mass matrix is zero but for pairs on one such way. A joint that mimics one of another branch
+    joins the two branches, so then all velocities count as one way.
     """
     place = np.full(model.nv, -1)
     ancestor: list[int] = []
@@ -90,35 +96,5 @@ def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
 
 @inlined
 def row_count(n: int) -> int:
-    """Rows of a workspace's memory for n + 1 bodies: one for each, then the joint angles'."""
+    """Rows of a workspace's memory for n moving bodies."""
     return n + 1 + (n + LANES - 1) // LANES
-
-
-@inlined
-def sines_and_cosines(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
-    """Fills the rows of joint angles: entry i for the body of row i + 1, 0 if it does not turn."""
-    n = bodies.shape[0] - 1
-    in_range = True
-    for i in range(n):
-        row = n + 1 + i // LANES
-        angle = 0.0
-        if bodies[i + 1, layout.MOTION] == layout.AXIS and bodies[i + 1, layout.ANGULAR] != 0.0:
-            position = q[int(bodies[i + 1, layout.Q])]
-            angle = bodies[i + 1, layout.RATIO] * position + bodies[i + 1, layout.OFFSET]
-        in_range = in_range and abs(angle) <= LARGEST_ANGLE
-        memory[row, ANGLE + i % LANES] = angle
-    for row in range(n + 1, memory.shape[0]):
-        if in_range:
-            sincos(memory, row, ANGLE, SINE, COSINE, LANES)
-        else:
-            for i in range(LANES):
-                memory[row, SINE + i] = math.sin(memory[row, ANGLE + i])
-                memory[row, COSINE + i] = math.cos(memory[row, ANGLE + i])
-
-
-@inlined
-def sine_and_cosine(memory: FloatArray, n: int, body: int) -> tuple[float, float]:
-    """Sine and cosine of the joint angle of the body of a row."""
-    i = body - 1
-    row = n + 1 + i // LANES
-    return memory[row, SINE + i % LANES], memory[row, COSINE + i % LANES]

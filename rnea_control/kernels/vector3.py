@@ -11,9 +11,11 @@ from rnea_control.array_types import FloatArray
 from rnea_control.kernels.kernel import inlined
 
 Vector3 = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]
 Symmetric3 = tuple[float, float, float, float, float, float]
 Matrix3 = tuple[float, float, float, float, float, float, float, float, float]
+
+ORIGIN: Vector3 = (0.0, 0.0, 0.0)
+IDENTITY: Matrix3 = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @inlined
@@ -95,27 +97,6 @@ def multiply(A: Matrix3, B: Matrix3) -> Matrix3:
         A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
         A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
         A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
-    )
-
-
-@inlined
-def rotation_of_quaternion(e: Quaternion) -> Matrix3:
-    """The rotation by a quaternion x, y, z, w of any length but zero."""
-    s = 2.0 / (e[0] * e[0] + e[1] * e[1] + e[2] * e[2] + e[3] * e[3])
-    x, y, z = s * e[0], s * e[1], s * e[2]
-    wx, wy, wz = e[3] * x, e[3] * y, e[3] * z
-    xx, xy, xz = e[0] * x, e[0] * y, e[0] * z
-    yy, yz, zz = e[1] * y, e[1] * z, e[2] * z
-    return (
-        1.0 - (yy + zz),
-        xy - wz,
-        xz + wy,
-        xy + wz,
-        1.0 - (xx + zz),
-        yz - wx,
-        xz - wy,
-        yz + wx,
-        1.0 - (xx + yy),
     )
 
 

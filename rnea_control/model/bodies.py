@@ -1,7 +1,7 @@
 """The moving bodies of a robot as one array, the form in which the kernels read a model.
 
-There is one row for each degree of freedom. Its frame B has the axis of that freedom as z: the body
-turns about z, slides along z, or both at once on a screw. A joint of several freedoms is several
+There is one row for each degree of freedom. Its frame B has its axis as z: the body
+turns about z, slides along z, or both at once on a screw. A joint of several is several
 rows, all but the last without mass. Fixed and locked joints vanish: their child links become part
 of the body that they move with. Row 0 is the root link, which does not move; rows 1.. are in an
 order in which parents come first.
@@ -13,20 +13,21 @@ ROTATION     0:9   R_PB at zero position, row by row: turns from the row's B to 
 TRANSLATION  9:12  p_PB at zero position, in P; in row 0 the root's acceleration, -gravity
 INERTIA     12:22  [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] about B's origin, in B
 PARENT      22     row of the parent body
-MOTION      23     what the position does to the frame: AXIS, HELD, BALL or FREE, see below
-ANGULAR     24     how far the body turns about z [rad] for a position of 1
-LINEAR      25     how far it slides along z [m] for a position of 1
+MOTION      23     what the position does to the frame: AXIS, HELD, SPHERICAL or FLOATING, see below
+S_ANGULAR   24     angular part of the motion subspace S: rad about z for a position of 1
+S_LINEAR    25     linear part of S: m along z for a position of 1
 Q           26     index of the position in q; in row 0 the length of q
 V           27     index of the velocity in v, a and tau; in row 0 their length
 RATIO       28     position of this row for 1 of q: not 1 for a joint that mimics another
 OFFSET      29     position of this row for 0 of q
-ARMATURE    30     inertia of the drive's rotor as felt at the joint, [kg m^2] or [kg]
-LEADS       31     0 for a joint that mimics another one, 1 for all others
+ARMATURE    30     inertia of the actuator's rotor as felt at the joint, [kg m^2] or [kg]
+POSITION    31     FOLLOWER if the joint mimics another one, CIRCLE if it is continuous, else LINE
 =================  ===========================================================================
 
-A quaternion cannot be taken apart into three turns about three axes, so a spherical joint (BALL)
-places its first row by the whole of it, and a floating one (FREE) by position and quaternion; the
-rows after the first are HELD still. Their z axes are then the x, y and z axes of the child link.
+A quaternion cannot be taken apart into three turns about three axes, so a spherical joint places
+its first row (SPHERICAL) by the whole of it, and a floating one (FLOATING) by position and
+quaternion; the rows after the first are HELD still. Their z axes are then the x, y and z axes of
+the child link.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ ROTATION = 0
 TRANSLATION = 9
 BASE_ACCELERATION = TRANSLATION  # of row 0
 INERTIA = 12
-PARENT, MOTION, ANGULAR, LINEAR, Q, V, RATIO, OFFSET, ARMATURE, LEADS = range(22, 32)
+PARENT, MOTION, S_ANGULAR, S_LINEAR, Q, V, RATIO, OFFSET, ARMATURE, POSITION = range(22, 32)
 COLUMNS = 32
 
-AXIS, HELD, BALL, FREE = range(4)
+AXIS, HELD, SPHERICAL, FLOATING = range(4)
+LINE, CIRCLE, FOLLOWER = range(3)
 
 # Columns of a row of the links array: the row of the link's body, and where the link's frame L is
 # in it, R_BL row by row and p_BL.
@@ -90,7 +92,7 @@ class Bodies:
 
 
 @dataclass(frozen=True)
-class _Freedom:
+class _DegreeOfFreedom:
     """One row of a joint: its axis in the joint's frame, and its share of the columns."""
 
     axis: FloatArray
@@ -134,15 +136,19 @@ def merge_bodies(
             pseudo_inertias[parent_row] += transform @ inertias[joint.child] @ transform.T
             continue
         transform = parent_transform @ homogeneous(joint.rotation, joint.translation)
-        for i, freedom in enumerate(_freedoms(joint)):
-            row, transform = _row(freedom, transform)
+        for i, dof in enumerate(_degrees_of_freedom(joint)):
+            row, transform = _row(dof, transform)
             row[PARENT] = parent_row
             at = coordinates[joint.name]
             row[Q], row[V] = at.q + i, at.v + i
-            if freedom.motion in (BALL, FREE):
+            if dof.motion in (SPHERICAL, FLOATING):
                 row[Q] = at.q
             row[RATIO], row[OFFSET] = at.ratio, at.offset
-            row[ARMATURE], row[LEADS] = joint.armature, at.leads
+            row[ARMATURE] = joint.armature
+            if not at.leads:
+                row[POSITION] = FOLLOWER
+            elif joint.type == "continuous":
+                row[POSITION] = CIRCLE
             parent_row = len(rows)
             rows.append(row)
             pseudo_inertias.append(np.zeros((4, 4)))
@@ -157,41 +163,44 @@ def merge_bodies(
     return Bodies(np.ascontiguousarray(rows), links, tuple(placements), last_rows)
 
 
-def _row(freedom: _Freedom, transform: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The row of a freedom whose joint frame is at `transform` in its parent's, and where that
-    joint frame then is in the row's own frame."""
+def _row(dof: _DegreeOfFreedom, transform: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The row of a degree of freedom whose joint frame is at `transform` in its parent's, and where
+    that joint frame then is in the row's own frame."""
     row = np.zeros(COLUMNS)
-    row[MOTION], row[ANGULAR], row[LINEAR] = freedom.motion, freedom.angular, freedom.linear
+    row[MOTION], row[S_ANGULAR], row[S_LINEAR] = dof.motion, dof.angular, dof.linear
     row[TRANSLATION : TRANSLATION + 3] = transform[:3, 3]
-    if freedom.motion == AXIS:
-        joint_from_row = rotation_to_z(freedom.axis)
+    if dof.motion == AXIS:
+        joint_from_row = rotation_to_z(dof.axis)
         row[ROTATION : ROTATION + 9] = (transform[:3, :3] @ joint_from_row).ravel()
         return row, homogeneous(joint_from_row.T, np.zeros(3))
     # Three rows make the axes go round once, back to the child link's.
-    rotation = transform[:3, :3] if freedom.motion in (BALL, FREE) else _NEXT_AXIS
+    rotation = transform[:3, :3] if dof.motion in (SPHERICAL, FLOATING) else _NEXT_AXIS
     row[ROTATION : ROTATION + 9] = rotation.ravel()
     return row, np.eye(4)
 
 
-def _freedoms(joint: Joint) -> list[_Freedom]:
+def _degrees_of_freedom(joint: Joint) -> list[_DegreeOfFreedom]:
     """The degrees of freedom of a joint, in the order of its velocities."""
     axis = joint.axis
     if joint.type in ("revolute", "continuous"):
-        return [_Freedom(axis, AXIS, 1.0, 0.0)]
+        return [_DegreeOfFreedom(axis, AXIS, 1.0, 0.0)]
     if joint.type == "prismatic":
-        return [_Freedom(axis, AXIS, 0.0, 1.0)]
+        return [_DegreeOfFreedom(axis, AXIS, 0.0, 1.0)]
     if joint.type == "helical":
-        return [_Freedom(axis, AXIS, 1.0, joint.pitch)]
+        return [_DegreeOfFreedom(axis, AXIS, 1.0, joint.pitch)]
     if joint.type == "cylindrical":
-        return [_Freedom(axis, AXIS, 0.0, 1.0), _Freedom(axis, AXIS, 1.0, 0.0)]
+        return [_DegreeOfFreedom(axis, AXIS, 0.0, 1.0), _DegreeOfFreedom(axis, AXIS, 1.0, 0.0)]
     if joint.type == "universal":
-        return [_Freedom(axis, AXIS, 1.0, 0.0), _Freedom(joint.second_axis, AXIS, 1.0, 0.0)]
+        return [
+            _DegreeOfFreedom(axis, AXIS, 1.0, 0.0),
+            _DegreeOfFreedom(joint.second_axis, AXIS, 1.0, 0.0),
+        ]
     if joint.type == "planar":
         x, y, normal = rotation_to_z(axis).T
-        slides = [_Freedom(direction, AXIS, 0.0, 1.0) for direction in (x, y)]
-        return [*slides, _Freedom(normal, AXIS, 1.0, 0.0)]
-    turns = [_Freedom(axis, motion, 1.0, 0.0) for motion in (BALL, HELD, HELD)]
+        slides = [_DegreeOfFreedom(direction, AXIS, 0.0, 1.0) for direction in (x, y)]
+        return [*slides, _DegreeOfFreedom(normal, AXIS, 1.0, 0.0)]
+    turns = [_DegreeOfFreedom(axis, motion, 1.0, 0.0) for motion in (SPHERICAL, HELD, HELD)]
     if joint.type == "spherical":
         return turns
-    slides = [_Freedom(axis, motion, 0.0, 1.0) for motion in (FREE, HELD, HELD)]
-    return [*slides, *(_Freedom(axis, HELD, 1.0, 0.0) for _ in range(3))]
+    slides = [_DegreeOfFreedom(axis, motion, 0.0, 1.0) for motion in (FLOATING, HELD, HELD)]
+    return [*slides, *(_DegreeOfFreedom(axis, HELD, 1.0, 0.0) for _ in range(3))]

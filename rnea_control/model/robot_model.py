@@ -13,6 +13,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
+from rnea_control.model.friction_parameters import COULOMB, DAMPING, OFFSET, ROWS
 from rnea_control.model.inertia import homogeneous, ten_parameters
 from rnea_control.model.joint_selection import list_of_names, select_joints
 from rnea_control.model.joints import Joint
@@ -27,9 +28,6 @@ from rnea_control.model.suspicious_joints import suspicious_joints
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 STRONGEST_GRAVITY = 1000.0
-
-# Rows of `friction_parameters`, one column a velocity.
-FRICTION_PARAMETERS = DAMPING, FRICTION, TORQUE_OFFSET = 0, 1, 2
 
 
 class RobotModel:
@@ -115,7 +113,7 @@ class RobotModel:
         )
         self.bodies = merged.array
         self.links = merged.links
-        self.friction_parameters = np.zeros((len(FRICTION_PARAMETERS), self.nv))
+        self.friction_parameters = np.zeros((len(ROWS), self.nv))
         self.urdf_damping, self.urdf_friction = map(_frozen, selection.dissipation())
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
         moved = (*self.child_links, *(joint.child for joint in selection.followers))
@@ -264,22 +262,20 @@ class RobotModel:
     @property
     def friction(self) -> FloatArray:
         """Coulomb friction, shape (nv,), [Nm] or [N]; of the URDF's <dynamics> at first."""
-        return self.friction_parameters[FRICTION].copy()
+        return self.friction_parameters[COULOMB].copy()
 
     @friction.setter
     def friction(self, value: Iterable[float]) -> None:
-        self.friction_parameters[FRICTION] = self._checked_vector("friction", value)
+        self.friction_parameters[COULOMB] = self._checked_vector("friction", value)
 
     @property
     def torque_offset(self) -> FloatArray:
         """What the drives must exert for nothing, shape (nv,), [Nm] or [N]; zero at first."""
-        return self.friction_parameters[TORQUE_OFFSET].copy()
+        return self.friction_parameters[OFFSET].copy()
 
     @torque_offset.setter
     def torque_offset(self, value: Iterable[float]) -> None:
-        self.friction_parameters[TORQUE_OFFSET] = self._checked_vector(
-            "torque_offset", value, -math.inf
-        )
+        self.friction_parameters[OFFSET] = self._checked_vector("torque_offset", value, -math.inf)
 
     def set_payload(
         self,

@@ -1,0 +1,88 @@
+"""A body's constants by their names, read off its row of `model.bodies` (model/bodies.py)."""
+
+from __future__ import annotations
+
+from rnea_control.array_types import FloatArray
+from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.vector3 import (
+    Matrix3,
+    Symmetric3,
+    Vector3,
+    matrix_at,
+    symmetric_at,
+    vector_at,
+)
+from rnea_control.model import bodies as layout
+
+
+@inlined
+def parent(bodies: FloatArray, i: int) -> int:
+    """The row of the parent body."""
+    return int(bodies[i, layout.PARENT])
+
+
+@inlined
+def mass(bodies: FloatArray, i: int) -> float:
+    """m [kg]"""
+    return bodies[i, layout.INERTIA]
+
+
+@inlined
+def first_moment(bodies: FloatArray, i: int) -> Vector3:
+    """m c [kg m], in B"""
+    return vector_at(bodies, i, layout.INERTIA + 1)
+
+
+@inlined
+def inertia(bodies: FloatArray, i: int) -> Symmetric3:
+    """I about B's origin [kg m^2], in B"""
+    return symmetric_at(bodies, i, layout.INERTIA + 4)
+
+
+@inlined
+def armature(bodies: FloatArray, i: int) -> float:
+    """Inertia of the actuator's rotor as felt at the joint [kg m^2] or [kg]"""
+    return bodies[i, layout.ARMATURE]
+
+
+@inlined
+def ratio(bodies: FloatArray, i: int) -> float:
+    """Velocity of this row's joint for 1 of v: not 1 if it mimics another one"""
+    return bodies[i, layout.RATIO]
+
+
+@inlined
+def velocity_index(bodies: FloatArray, i: int) -> int:
+    """Where this row's velocity stands in v, a and tau."""
+    return int(bodies[i, layout.V])
+
+
+@inlined
+def position_count(bodies: FloatArray) -> int:
+    """nq"""
+    return int(bodies[0, layout.Q])
+
+
+@inlined
+def velocity_count(bodies: FloatArray) -> int:
+    """nv"""
+    return int(bodies[0, layout.V])
+
+
+@inlined
+def base_acceleration(bodies: FloatArray) -> Vector3:
+    """-g: the recursions start from a root that accelerates upwards; so gravity enters them."""
+    return vector_at(bodies, 0, layout.BASE_ACCELERATION)
+
+
+@inlined
+def link_body(links: FloatArray, k: int) -> int:
+    """The row of the body that link k is part of."""
+    return int(links[k, layout.LINK_BODY])
+
+
+@inlined
+def link_placement(links: FloatArray, k: int) -> tuple[Matrix3, Vector3]:
+    """R_BL and p_BL: where the frame of link k is in that of its body."""
+    R = matrix_at(links, k, layout.LINK_ROTATION)
+    return R, vector_at(links, k, layout.LINK_TRANSLATION)
