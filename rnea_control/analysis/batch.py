@@ -55,7 +55,7 @@ def inverse_dynamics_batch(
     """
     workers = (os.cpu_count() or 1) if workers is None else workers
     if not isinstance(workers, (int, np.integer)) or workers < 1:
-        raise ArgumentError(f"workers is {workers!r}; it must be a whole number, at least 1")
+        raise ArgumentError(f"workers is {workers!r}; it must be an integer, at least 1")
     q = _real_array("q", q, ("samples", model.nq))
     samples = q.shape[0]
     v = _real_array("v", v, (samples, model.nv))

@@ -74,7 +74,7 @@ class ConsistencyReport:
 
 
 def physical_consistency(model: RobotModel) -> ConsistencyReport:
-    """Judges the inertia of each body that moves, and of the root if it has any, as they stand
+    """Judges the inertia of each body that moves, and of the root if it has any, as they are
     now. Links that are fixed to each other are judged as one; each by itself was when the model was
     made, which warns."""
     bodies = []

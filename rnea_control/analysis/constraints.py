@@ -130,7 +130,7 @@ def constrained_inverse_dynamics(
     Args:
         model, ws, q, v, a, external_forces: as of `inverse_dynamics`.
         constraints: what is held together.
-        driven: the joints that have a drive; all by default.
+        driven: the joints that have an actuator; all by default.
 
     Returns:
         tau, shape (nv,), 0 for joints that are not driven; and the forces on `Constraint.link`,
@@ -138,7 +138,7 @@ def constrained_inverse_dynamics(
 
     Raises:
         ArgumentError: an unknown joint or link; a motion that the constraints do not allow, in
-            position, velocity or acceleration, or the drives cannot give.
+            position, velocity or acceleration, or that the actuators cannot give.
     """
     _check_motion(model, ws, q, v, a, constraints)
     needed = inverse_dynamics(model, ws, q, v, a, np.zeros(model.nv), external_forces)
@@ -150,7 +150,7 @@ def constrained_inverse_dynamics(
     if left > _TOLERANCE * (1.0 + np.abs(needed).max(initial=0.0)):
         raise ArgumentError(
             f"the driven joints and the constraints cannot give this motion, {left:.3g} Nm or N "
-            "are missing; is a joint without a drive?"
+            "are missing; is an actuated joint missing in `driven`?"
         )
     count = len(S)
     return S.T @ x[:count], x[count:]

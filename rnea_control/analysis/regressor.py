@@ -108,7 +108,7 @@ def parameter_names(model: RobotModel) -> tuple[str, ...]:
 
 
 def inertial_parameters(model: RobotModel) -> FloatArray:
-    """The parameters phi of the robot as it stands, payloads included, shape
+    """The parameters phi of the robot as it is now, payloads included, shape
     (`parameter_count(model)`,).
 
     In SI units: [kg], [kg m], [kg m^2], then those of `model.armature`, `damping`, `friction` and

@@ -108,8 +108,8 @@ def symbolic_dynamics(
         inertias[body] = links_at[k] * _pseudo_inertia(values) * links_at[k].T
     for name, values in (translations or {}).items():
         _check(name, model.joint_rows, values, 3)
-        freedoms = model.v_slices.get(name, slice(0, 1))  # a joint that mimics another has one
-        first = model.joint_rows[name] - (freedoms.stop - freedoms.start) + 1
+        part = model.v_slices.get(name, slice(0, 1))  # a joint that mimics another has one
+        first = model.joint_rows[name] - (part.stop - part.start) + 1
         k = links[:, layout.LINK_BODY].tolist().index(bodies[first, layout.PARENT])
         at_zero[first][:3, 3] = links_at[k][:3, :3] * sympy.Matrix(values)
     down = _exact(model.gravity) if gravity is None else gravity

@@ -27,8 +27,7 @@ STOPPING_TIME = 0.5
 
 
 class Controller:
-    """Drives the joints of a model along trajectories; at first, and between trajectories, it holds
-    a position.
+    """Moves the joints of a model along trajectories; between trajectories it holds the position.
 
     Times are seconds on any clock that the caller keeps to. One thread steps it; meanwhile another
     may set `settings` and call `plan`.
@@ -83,10 +82,10 @@ class Controller:
 
     @property
     def trajectory(self) -> Trajectory:
-        """The motion being followed; a hold is one too."""
+        """The present trajectory; holding a position is one too."""
         if self._trajectory is None:
             raise ControllerError(
-                "the controller has no motion yet; call hold(t, q) with the measured state first"
+                "the controller has no trajectory yet; call hold(t, q) with the measured state"
             )
         return self._trajectory
 
@@ -101,12 +100,13 @@ class Controller:
         return self._state[layout.POSITION_ERROR]
 
     def hold(self, t: float, q: FloatArray, keep_integral: bool = False) -> None:
-        """Drops any motion and holds position `q`, shape (nv,), from `t` on.
+        """Drops the trajectory and holds position `q`, shape (nv,), from `t` on.
 
         Args:
             t: the time now, [s].
             q: the position, [rad] or [m].
-            keep_integral: whether the integral stays, as for an arm that it holds up; else it is 0.
+            keep_integral: whether the integral term stays, as part of what holds the arm up; else
+                it starts at 0.
         """
         if np.shape(q) != (self.model.nv,) or not np.isfinite(q).all():
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
@@ -119,11 +119,11 @@ class Controller:
         self._state[layout.LAST_TIME] = t
 
     def is_moving(self, t: float) -> bool:
-        """Whether the motion is not over at time `t`."""
+        """Whether the trajectory has not ended at time `t`."""
         return t < self.trajectory.end_time
 
     def halt(self, t: float) -> None:
-        """Replaces the motion by a smooth stop, from the desired state at time `t` on."""
+        """Replaces the trajectory by a smooth stop, from the desired state at time `t` on."""
         position, velocity, _ = self.trajectory.at(t)
         rest = np.zeros(self.model.nv)
         end = position + 0.5 * STOPPING_TIME * velocity
@@ -131,40 +131,40 @@ class Controller:
         self.adopt(self.trajectory.then([stop], t, t, rest))
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> None:
-        """Replaces the motion from `start` on by one through `waypoints`.
+        """Replaces the trajectory from `start` on by one through `waypoints`.
 
-        Until then the old motion goes on, and its desired state is where the new one begins. Points
+        Until then the old one goes on, and its desired state is where the new one begins. Points
         that have only positions are joined by lines, as joint_trajectory_controller does: there the
         velocity steps.
 
         Args:
             t: the time now, [s].
             waypoints: their times are counted from `start`.
-            start: when the waypoints' time is zero, [s]. If that is past, what has passed of the
-                motion is left out.
+            start: when the waypoints' time is zero, [s]. If that is past, the waypoints that have
+                passed are left out.
 
         Raises:
             TrajectoryError: as `Trajectory.through`; a position outside the joint's limits; a
-                motion that is over; a first point that cannot be reached within the velocity
-                limits. The motion stays as it was.
+                trajectory that has ended; a first point that cannot be reached within the velocity
+                limits. The trajectory stays as it was.
         """
         self.adopt(self.plan(self.trajectory, t, t, waypoints, start))
 
     def plan(
         self,
-        motion: Trajectory,
+        current: Trajectory,
         t: float,
         earliest: float,
         waypoints: Sequence[Waypoint] | Waypoints,
         start: float,
     ) -> Trajectory:
-        """The motion that `follow` would change to, for `adopt`. Changes nothing, so that it may
-        take its time in another thread.
+        """The trajectory that `follow` would change to, for `adopt`. Changes nothing, so that it
+        may take its time in another thread.
 
         Args:
-            motion: the one that goes on until then.
+            current: the trajectory that goes on until then.
             t: the time now, [s].
-            earliest: when the new motion may take over, not before `t`, [s].
+            earliest: when the new trajectory may take over, not before `t`, [s].
             waypoints, start: as of `follow`, with its errors.
         """
         if self.settings.control_law == ControlLaw.gravity_compensation:
@@ -197,13 +197,13 @@ class Controller:
                 f"{SHORTEST_SEGMENT:g} s apart; give them more time"
             )
         check_position_limits(points[len(points) - len(ahead) :], self.model)
-        joined = motion.then(ahead, t, begin, self._continuous)
+        joined = current.then(ahead, t, begin, self._continuous)
         check_velocity_limits(joined, begin, self.model)
         return joined
 
-    def adopt(self, motion: Trajectory) -> None:
-        """Changes to a motion that `plan` made; it must continue the present one."""
-        self._trajectory = motion
+    def adopt(self, trajectory: Trajectory) -> None:
+        """Changes to a trajectory that `plan` made; it must continue the present one."""
+        self._trajectory = trajectory
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
         """The torques for the state measured at time `t`. Performs no allocation.
@@ -216,7 +216,7 @@ class Controller:
                 within the limits.
 
         Raises:
-            ControllerError: the state is not finite, or no motion is set; `tau` is untouched.
+            ControllerError: the state is not finite, or there is no trajectory; `tau` is untouched.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
         trajectory = self._trajectory or self.trajectory
@@ -244,11 +244,9 @@ class Controller:
         return tau
 
     def holding_torque(self, q: FloatArray, tau: FloatArray) -> FloatArray:
-        """The torques to leave on the motors when the controller stops at `q`: gravity's, within
-        the limits.
+        """The gravity torques at `q`, within the limits: the last command of a controller.
 
-        An arm whose last command stays in force, as with ros2_control, then neither falls nor
-        drives on.
+        ros2_control keeps the last command in force: with it the arm neither falls nor goes on.
         """
         if self.settings.hardware_compensates_gravity:
             tau[:] = 0.0
@@ -270,8 +268,7 @@ class Controller:
         if outcome == BAD_TORQUE:
             return ControllerError(
                 f"the torque for the state measured at t = {t} s is not finite; are its positions "
-                "and "
-                "velocities in rad and rad/s, and the gains in their units?"
+                "and velocities in rad and rad/s, and the gains in their units?"
             )
         bad = [name for name, x, y in zip(names, q, v, strict=True) if not math.isfinite(x + y)]
         return ControllerError(

@@ -11,8 +11,8 @@ pd                    tau = u                        no model, as joint_trajecto
 ====================  =============================  =======================================
 
 [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10] On request the first three add the friction of
-the drives (dynamics/friction.py): at the desired velocity, for measured ones would feed their own
-noise back, and at the measured one where there is no other.
+the joints (dynamics/friction.py): at the desired velocity, as the measured one would feed its noise
+back; gravity_compensation, which has no desired velocity, at the measured one.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ SETTINGS_ROWS = 12
 # Rows of the state array, one column a joint; of the last two, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION = range(3)
 POSITION_ERROR, VELOCITY_ERROR, INTEGRAL, FEEDBACK = range(3, 7)
-MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE = range(7, 11)
-LAST_TIME, SEGMENT = range(11, 13)
-STATE_ROWS = 13
+MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = range(7, 12)
+LAST_TIME, SEGMENT = range(12, 14)
+STATE_ROWS = 14
 
 
 @inlined
@@ -123,6 +123,6 @@ def control_torque(
             torque[j] += friction_torque(friction, v, j) - settings[D_GAIN, j] * v[j]
     if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD:
         gravity_outward_pass(bodies, memory, q)
-        inward_pass(bodies, memory, state[MODEL_ACCELERATION])
+        inward_pass(bodies, memory, state[GRAVITY_TORQUE])
         for j in range(q.shape[0]):
-            torque[j] -= state[MODEL_ACCELERATION, j]
+            torque[j] -= state[GRAVITY_TORQUE, j]

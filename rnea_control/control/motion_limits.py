@@ -1,4 +1,4 @@
-"""Refuses motions beyond a robot's position and velocity limits."""
+"""Refuses trajectories beyond a robot's position and velocity limits."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def check_velocity_limits(trajectory: Trajectory, begin: float, model: RobotMode
     """Raises TrajectoryError for leaps, most often to a first point that is not where the arm is.
 
     Args:
-        trajectory: the motion.
+        trajectory: to be checked.
         begin: from when on it is checked, [s].
         model: the robot; a velocity limit of 0 is taken as none.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         speed = trajectory.largest_speeds(begin)
     if not np.isfinite(speed).all():
-        raise TrajectoryError("its numbers are too large for a motion; are they in rad and s?")
+        raise TrajectoryError("its numbers are too large; are they in rad and s?")
     limit = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
     if (speed > VELOCITY_TOLERANCE * limit).any():
         segment, j = np.unravel_index(np.argmax(speed / limit), speed.shape)

@@ -16,9 +16,8 @@ from rnea_control.exceptions import ControllerError
 class Gains:
     """Feedback gains, one number a joint each, shape (nv,).
 
-    Units by control law: see `rnea_control.control.law`. The clamps bound the integral's share of
-    the feedback, in the
-    unit of the feedback: rad/s^2 for computed_torque, Nm for the others.
+    Units by control law: see `rnea_control.control.law`. The clamps are the upper and lower bound
+    of the integral term: rad/s^2 for computed_torque, Nm for the others.
     """
 
     p: FloatArray
@@ -43,8 +42,8 @@ class ControllerSettings:
         control_law: see `rnea_control.control.law`.
         effort_limit_scale: torques are clamped to this part of the model's effort limits, above 0,
             at most 1.
-        hardware_compensates_gravity: the hardware adds g(q) by itself, as the firmware of UR and
-            Franka arms does; then it is taken off the commanded torque.
+        hardware_compensates_gravity: the hardware adds the gravity torque itself, as the firmware
+            of UR and Franka arms does; then the commands leave it out.
         friction_compensation: the model's friction and offset are added to the torque.
     """
 
@@ -66,8 +65,7 @@ class ControllerSettings:
             if np.shape(values) != (len(joint_names),):
                 raise ControllerError(
                     f"gains.{field.name} has shape {np.shape(values)}; it needs one number for "
-                    "each of the "
-                    f"{len(joint_names)} joints"
+                    f"each of the {len(joint_names)} joints"
                 )
             for name, value in zip(joint_names, values, strict=True):
                 sign = -1.0 if field.name == "i_clamp_min" else 1.0

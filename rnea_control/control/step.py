@@ -8,8 +8,8 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import law as layout
 from rnea_control.control.law import control_torque, update_feedback
 from rnea_control.control.trajectory import sample
+from rnea_control.dynamics.body import velocity_count
 from rnea_control.kernels.kernel import kernel
-from rnea_control.model import bodies as bodies_layout
 
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1
@@ -34,7 +34,7 @@ def step(
     v: FloatArray,
     tau: FloatArray,
 ) -> int:
-    nv = int(bodies[0, bodies_layout.V])
+    nv = velocity_count(bodies)
     if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv or coefficients.shape[1] != nv:
         return BAD_SIZE
     for j in range(nv):

@@ -29,7 +29,7 @@ SPEED_SAMPLES = 9
 
 
 class Trajectory:
-    """A motion of all joints over time.
+    """The positions of all joints over time.
 
     Attributes:
         starts: when each segment starts, ascending, shape (m,), [s]; the last one never ends.
@@ -100,7 +100,7 @@ class Trajectory:
         Args:
             waypoints: checked ones, with one after `start` at least.
             now: the time from which the new trajectory will be sampled, [s].
-            start: when the new motion takes over, not before `now`, [s].
+            start: when the new trajectory takes over, not before `now`, [s].
             continuous: 1 for each joint that turns without end, shape (nv,): it starts whole turns
                 away where that brings it nearest to its first waypoint.
         """

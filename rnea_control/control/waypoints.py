@@ -1,5 +1,4 @@
-"""Waypoints: where an arm is to be, and when; one by one, and as the arrays that splines are made
-of."""
+"""Waypoints: where an arm is to be, and when; one by one, and as the arrays for splines."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ class Waypoint:
 
 @dataclass(frozen=True)
 class Waypoints:
-    """The n waypoints of a motion.
+    """The n waypoints of a trajectory.
 
     Attributes:
         times: shape (n,), [s].

@@ -67,15 +67,15 @@ class Joint:
     rad/s and Nm, or m, m/s and N; infinite where there are none.
 
     Attributes:
-        armature: inertia of the drive's rotor as felt at the joint (times the gear ratio squared),
-            [kg m^2] or [kg].
+        armature: inertia of the actuator's rotor as felt at the joint (its own times the gear
+            ratio squared), [kg m^2] or [kg].
         damping: viscous friction, [Nm s/rad] or [N s/m].
         friction: Coulomb friction, [Nm] or [N].
         mimic: the joint that this one follows, if any; only for joints with one position.
 
     Raises:
         RobotModelError: an unknown type, an axis of zero, a number that no joint has, a mimic of
-            more than one freedom.
+            more than one degree of freedom.
     """
 
     name: str
@@ -108,7 +108,9 @@ class Joint:
         if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) or (
             np.linalg.det(rotation) < 0.0
         ):
-            raise RobotModelError(f"{where}: rotation is {rotation.tolist()}, which turns nothing")
+            raise RobotModelError(
+                f"{where}: rotation is {rotation.tolist()}; it is not a rotation matrix"
+            )
         object.__setattr__(self, "rotation", rotation)
         translation = _real_array(self.translation, (3,), f"{where}: translation")
         object.__setattr__(self, "translation", translation)
@@ -153,7 +155,7 @@ class Joint:
 
     def placement_at(self, position: float) -> tuple[FloatArray, FloatArray]:
         """R_PC and p_PC of the child link's frame with the joint at `position` [rad] or [m]; those
-        of more than one freedom are at their neutral position."""
+        of more than one degree of freedom are at their neutral position."""
         rotation, translation = self.rotation, self.translation
         if self.type == "prismatic":
             return rotation, translation + rotation @ self.axis * position
@@ -255,8 +257,8 @@ def _dissipation(joint: urdf.Joint, where: str) -> dict[str, float]:
         value = getattr(joint.dynamics, name, None) or 0.0
         if value < 0.0:
             raise RobotModelError(
-                f"{where}: <dynamics {name}> is {value:g}; it must not be negative, it would "
-                "drive the joint"
+                f"{where}: <dynamics {name}> is {value:g}; it must not be negative, or "
+                "friction would accelerate the joint"
             )
         values[name] = value
     return values

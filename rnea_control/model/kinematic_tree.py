@@ -39,8 +39,7 @@ def ordered_tree(
             if getattr(joint, role) not in link_names:
                 raise RobotModelError(
                     f"{source}: joint {joint.name!r}: its {role} link {getattr(joint, role)!r} is "
-                    "not in the file; "
-                    "add the link or correct the name"
+                    "not in the file; add the link or correct the name"
                 )
     _refuse_two_parents(joints, source)
     roots = sorted(link_names - {joint.child for joint in joints})
@@ -56,8 +55,7 @@ def ordered_tree(
         loop = [joint.name for i, joint in enumerate(joints) if i not in reached]
         raise RobotModelError(
             f"{source}: the joints {', '.join(loop)} form a closed loop apart from the root "
-            f"{roots[0]!r}; "
-            "a URDF must be a tree"
+            f"{roots[0]!r}; a URDF must be a tree"
         )
     return roots[0], order
 
@@ -78,8 +76,7 @@ def _refuse_two_parents(joints: Sequence[Edge], source: str) -> None:
         if other != joint.name:
             raise RobotModelError(
                 f"{source}: link {joint.child!r} is the child of two joints, {other!r} and "
-                f"{joint.name!r}; "
-                "a URDF must be a tree, remove one"
+                f"{joint.name!r}; a URDF must be a tree, remove one"
             )
 
 

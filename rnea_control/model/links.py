@@ -36,9 +36,8 @@ def read_link_inertia(link: urdf.Link, source: str, warn: Callable[[str], None])
     inertia = rotation @ np.array(link.inertial.inertia.to_matrix()) @ rotation.T
     if mass == 0.0 and inertia.any():
         warn(
-            f"{where}: has no mass but an inertia; the inertia is used as it stands. Give the "
-            "link its mass, "
-            "or set the inertia to 0"
+            f"{where}: has an inertia but no mass; the inertia counts. Give the link "
+            "its mass, or set the inertia to 0"
         )
     _check_physical(inertia, where, warn)
     return pseudo_inertia(mass, center_of_mass, inertia)
@@ -50,7 +49,7 @@ def check_pseudo_inertia(matrix: FloatArray, where: str, warn: Callable[[str], N
     if mass < 0.0:
         warn(f"{where}: the mass is {mass:.4g} kg; no real body has that")
     elif mass == 0.0 and matrix.any():
-        warn(f"{where}: has no mass but other inertia, which is used as it stands")
+        warn(f"{where}: has an inertia but no mass; the inertia counts")
     else:
         second_moment = matrix[:3, :3]
         if mass > 0.0:
@@ -65,15 +64,13 @@ def _check_physical(inertia: FloatArray, where: str, warn: Callable[[str], None]
     if moments[0] < -tolerance:
         warn(
             f"{where}: the inertia is not positive definite, its smallest principal moment is "
-            f"{moments[0]:.3g} kg m^2 "
-            f"(largest {moments[-1]:.3g}); no real body has that. Export it again from the CAD "
-            "program"
+            f"{moments[0]:.3g} kg m^2 (largest {moments[-1]:.3g}); no real body has that. Export "
+            "it again from the CAD program"
         )
     elif principal_second_moments(inertia)[0] < -tolerance:
         a, b, c = moments
         warn(
-            f"{where}: the principal moments of inertia {a:.4g}, {b:.4g}, {c:.4g} kg m^2 break "
-            "the triangle "
-            f"inequality by {c - a - b:.3g}; no real body has that. Check the inertia, often its "
-            "units or its axes"
+            f"{where}: the principal moments of inertia {a:.4g}, {b:.4g}, {c:.4g} kg m^2 break the "
+            f"triangle inequality by {c - a - b:.3g}; no real body has that. Check the inertia, "
+            "often its units or its axes"
         )

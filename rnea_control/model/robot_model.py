@@ -51,8 +51,11 @@ class RobotModel:
         lower, upper: position limits, shape (nq,), [rad] or [m]; infinite where there are none.
         velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite where there is none.
         effort_limit: shape (nv,), [Nm] or [N]; infinite where there is none.
+        continuous: 1 for each position that is an angle of a continuous joint, else 0, shape (nq,).
         urdf_damping, urdf_friction: of the URDF's <dynamics>, shape (nv,).
         warnings: what is legal in the URDF but suspicious, one sentence each.
+        bodies, links, joint_links, joint_rows, friction_parameters: the same as arrays for the
+            kernels, see model/bodies.py and model/friction_parameters.py; not to be written.
     """
 
     def __init__(
@@ -107,8 +110,7 @@ class RobotModel:
         self.velocity_limit = _frozen([joint.velocity_limit for joint in velocities])
         self.effort_limit = _frozen([joint.effort_limit for joint in velocities])
         self._armature = _frozen([joint.armature for joint in velocities])
-        # Read by the kernels of dynamics/; their columns stand in model/bodies.py.
-        self._continuous = np.array(
+        self.continuous = _frozen(
             [float(joint.type == "continuous") for joint in chosen for _ in range(joint.nq)]
         )
         self.bodies = merged.array
@@ -225,8 +227,7 @@ class RobotModel:
         if vector.shape != (3,) or not (np.abs(vector) <= STRONGEST_GRAVITY).all():
             raise RobotModelError(
                 f"gravity is {value}; it must be three finite numbers [m/s^2], none beyond "
-                f"{STRONGEST_GRAVITY:g}, in the frame of "
-                f"{self.root_link!r}"
+                f"{STRONGEST_GRAVITY:g}, in the frame of {self.root_link!r}"
             )
         self._gravity = vector
         # The recursions start from a root that accelerates upwards: that is how gravity enters
@@ -236,18 +237,18 @@ class RobotModel:
 
     @property
     def armature(self) -> FloatArray:
-        """Inertia of each drive's rotor as felt at its joint: its own times the gear ratio squared,
-        shape (nv,), [kg m^2] or [kg]. Part of `rnea` and `aba`."""
+        """Inertia of each actuator's rotor as felt at its joint: its own times the gear ratio
+        squared, shape (nv,), [kg m^2] or [kg]. Part of `rnea` and `aba`."""
         return self._armature
 
     @armature.setter
     def armature(self, value: Iterable[float]) -> None:
         self._armature = self._checked_vector("armature", value)
         for name in self.joint_names:
-            last, freedoms = self.joint_rows[name], self.v_slices[name]
-            count = freedoms.stop - freedoms.start
+            last, part = self.joint_rows[name], self.v_slices[name]
+            count = part.stop - part.start
             rows = slice(last - count + 1, last + 1)
-            self.bodies[rows, layout.ARMATURE] = self._armature[freedoms]
+            self.bodies[rows, layout.ARMATURE] = self._armature[part]
 
     @property
     def damping(self) -> FloatArray:
@@ -270,7 +271,7 @@ class RobotModel:
 
     @property
     def torque_offset(self) -> FloatArray:
-        """What the drives must exert for nothing, shape (nv,), [Nm] or [N]; zero at first."""
+        """Constant torque offset of each actuator, shape (nv,), [Nm] or [N]; zero at first."""
         return self.friction_parameters[OFFSET].copy()
 
     @torque_offset.setter
@@ -315,11 +316,6 @@ class RobotModel:
         self.bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
 
     @property
-    def continuous(self) -> FloatArray:
-        """1 for each position that is an angle of a continuous joint, else 0, shape (nq,)."""
-        return self._continuous.copy()
-
-    @property
     def total_mass(self) -> float:
         """Mass of all links and payloads, the root's included, [kg]."""
         return float(self.bodies[:, layout.INERTIA].sum())
@@ -360,14 +356,12 @@ class RobotModel:
             if not self._own_inertias[row].any():
                 notes.append(
                     f"{self.source}: link {joint.child!r} moves with joint {joint.name!r} but has "
-                    "no inertia; "
-                    "no torque is computed for moving it. Give it an <inertial>"
+                    "no inertia; no torque is computed for moving it. Give it an <inertial>"
                 )
             if joint.effort_limit == 0.0 and joint.name in self.joint_names:
                 notes.append(
                     f"{self.source}: joint {joint.name!r}: <limit effort> is 0, so the joint may "
-                    "exert no torque at "
-                    "all. Give the effort limit of its drive"
+                    "exert no torque at all. Give its actuator's effort limit"
                 )
         return notes
 

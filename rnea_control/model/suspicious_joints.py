@@ -41,15 +41,14 @@ def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
     if unlimited:
         notes.append(
             f"{source}: {', '.join(unlimited)} have no <limit>, so their torque is never clamped. "
-            "Give "
-            "the effort limit of the drive"
+            "Give the actuator's effort limit"
         )
     limited = [joint for joint in joints if joint.limit is not None]
     slow = [joint.name for joint in limited if joint.limit.velocity == 0.0]
     if slow:
         notes.append(
             f"{source}: <limit velocity> of {', '.join(slow)} is 0; it is taken as no limit here, "
-            "while ros2_control may let no torque through. Give the drive's velocity"
+            "while ros2_control may let no torque through. Give the actuator's largest velocity"
         )
     stuck = [
         joint.name
@@ -58,8 +57,7 @@ def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
     ]
     if stuck:
         notes.append(
-            f"{source}: <limit> lower and upper of {', '.join(stuck)} are the same, so the joints "
-            "may "
-            "not move. Give their range"
+            f"{source}: <limit> lower and upper of {', '.join(stuck)} are the same, so these "
+            "joints may not move. Give their range"
         )
     return notes
