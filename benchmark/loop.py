@@ -1,10 +1,11 @@
-"""The whole loop over DDS: CPU time a tick and round trips, against a plain rclpy node.
+"""The whole loop over DDS: CPU time a tick and round trips, against a plain rclpy node and a floor.
 
 This process plays the hardware: it sends a state, waits for the command, and sends the next state
-when it is due, or at once if the command came later. It and the controllers take turns in short
-rounds. The CPUs are kept from sleeping, as cyclictest does: else it is mostly their waking that is
-measured, which the rows "CPUs sleeping" show. SOAK=600 in the environment runs this controller
-alone for so many seconds instead.
+when it is due, or at once if the command came later. The controllers take turns in short rounds,
+all with the same real-time set-up; the floor answers with fixed bytes (floor_node.py). The CPUs are
+kept from sleeping, as cyclictest does: else it is mostly their waking that is measured, which the
+rows "CPUs sleeping" show. SOAK=600 in the environment runs rnea_controller alone for so many
+seconds instead.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from table import Table
 
 from rnea_control.ros.raw_subscription import RawSubscription
 
-OURS, PLAIN = "rnea_controller", "plain rclpy node"
+OURS, PLAIN, FLOOR = "rnea_controller", "plain rclpy node", "floor: fixed bytes"
+PEERS = {PLAIN: "plain_node.py", FLOOR: "floor_node.py"}
 ROUNDS = 5
 SECONDS = 3.0
 WARM_UP = 1.0
@@ -107,8 +109,8 @@ def process(*arguments: str) -> Iterator[subprocess.Popen]:
 
 @contextmanager
 def controller(name: str) -> Iterator[subprocess.Popen]:
-    if name == PLAIN:
-        with process(str(FOLDER / "plain_node.py")) as started:
+    if name in PEERS:
+        with process(str(FOLDER / PEERS[name])) as started:
             yield started
         return
     parameters = {
@@ -169,8 +171,8 @@ def raise_priority(priority: int) -> str:
     except PermissionError:
         return "SCHED_FIFO was denied"
     return (
-        "the hardware's side ran at SCHED_FIFO, rnea_controller with its default parameters, which "
-        "ask for SCHED_FIFO too, the plain node at normal priority"
+        "the hardware's side ran at SCHED_FIFO priority 70, all controllers at 50, with locked "
+        "memory and a frozen garbage collector"
     )
 
 
@@ -178,7 +180,7 @@ def tables() -> list[Table]:
     """One table of all; every round has every case, so that all meet the same machine."""
     cases = [(250.0, AWAKE), (500.0, AWAKE), (1000.0, AWAKE), (1000.0, SLEEPING), (1000.0, LOADED)]
     rounds: dict[tuple, list[tuple[np.ndarray, float]]] = {
-        (name, *case): [] for case in cases for name in (OURS, PLAIN)
+        (name, *case): [] for case in cases for name in (OURS, PLAIN, FLOOR)
     }
     for _ in range(ROUNDS):
         for key, measured in rounds.items():
@@ -189,12 +191,14 @@ def tables() -> list[Table]:
     )
     for rate, how in cases:
         what = f"{rate:.0f} Hz{how}"
-        ours, plain = (_figures(rounds[name, rate, how]) for name in (OURS, PLAIN))
-        for name, figures in ((OURS, ours), (PLAIN, plain)):
-            table.rows.append((name, what, *(f"{1e6 * value:.0f}" for value in figures)))
+        figures = {name: _figures(rounds[name, rate, how]) for name in (OURS, PLAIN, FLOOR)}
+        for name, values in figures.items():
+            table.rows.append((name, what, *(f"{1e6 * value:.0f}" for value in values)))
+        ours, plain, floor = figures.values()
         table.notes.append(
-            f"{what}: {ours[0] / plain[0]:.2f} of the plain node's CPU time a tick, "
-            f"{ours[1] / plain[1]:.2f} of its median round trip."
+            f"{what}: {ours[0] / plain[0]:.2f} of the plain node's CPU time a tick and "
+            f"{ours[1] / plain[1]:.2f} of its median round trip; {ours[0] / floor[0]:.2f} and "
+            f"{ours[1] / floor[1]:.2f} of the floor's."
         )
     idle, loaded = (_figures(rounds[OURS, 1000.0, how])[3] for how in (AWAKE, LOADED))
     table.notes.append(

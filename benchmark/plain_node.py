@@ -1,6 +1,7 @@
 """The peer of the loop benchmark: the same job as a plain rclpy node with numpy and Pinocchio.
 
-Computed torque along a trajectory, answered for every joint state.
+Computed torque along a trajectory, answered for every joint state. It has the same real-time set-up
+as rnea_controller.
 """
 
 from __future__ import annotations
@@ -13,6 +14,11 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
+
+from rnea_control.node.real_time import RealTime, RealTimeSettings
+
+# The defaults of rnea_controller.
+REAL_TIME = RealTimeSettings(50, lock_memory=True, freeze_garbage_collector=True)
 
 
 class PlainController(Node):
@@ -54,6 +60,16 @@ class PlainController(Node):
         self.start = 1e-9 * self.get_clock().now().nanoseconds
 
 
+def enter_real_time() -> RealTime:
+    """Priorities, locked memory and a frozen garbage collector, as rnea_controller has them."""
+    real_time = RealTime(REAL_TIME)
+    real_time.enter_process()
+    real_time.enter_thread()
+    return real_time
+
+
 if __name__ == "__main__":
     rclpy.init()
-    rclpy.spin(PlainController())
+    node = PlainController()
+    enter_real_time()
+    rclpy.spin(node)
