@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from robots import example_robot, load_all_joints
 
-from rnea_control.dynamics import Workspace
+from rnea_control.dynamics import Workspace, world_to_link_force
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 
@@ -144,20 +144,20 @@ def free_and_ball() -> RobotModel:
 
 @dataclass(frozen=True)
 class PushedState:
-    """A state of `free_and_ball`, a force on link D in the world, about the world's origin, and the
-    torques of the drives that MuJoCo finds."""
+    """A state of `free_and_ball`, forces on its links, and the torques of the drives that MuJoCo
+    finds."""
 
     q: np.ndarray
     v: np.ndarray
     a: np.ndarray
-    world_force: np.ndarray
+    forces: np.ndarray
     tau: np.ndarray
 
 
 def pushed_states(model: RobotModel) -> Iterator[PushedState]:
-    """Floating and spherical joints with armature, damping and a force."""
+    """Floating and spherical joints with armature, damping and a force on D."""
     physics = mujoco.MjModel.from_xml_string(FREE_AND_BALL)
-    state, rng = mujoco.MjData(physics), np.random.default_rng(0)
+    state, ws, rng = mujoco.MjData(physics), Workspace(model), np.random.default_rng(0)
     for _ in range(20):
         q = model.random(rng)
         v, a = rng.standard_normal((2, model.nv))
@@ -179,4 +179,6 @@ def pushed_states(model: RobotModel) -> Iterator[PushedState]:
         tau = state.qfrc_inverse - J_p.T @ force[:3] - J_r.T @ force[3:]
         tau[:3] = R.T @ tau[:3]
         force[3:] += np.cross(state.body("D").xipos, force[:3])
-        yield PushedState(q, v, a, force, tau)
+        forces = np.zeros((len(model.link_names), 6))
+        world_to_link_force(model, ws, q, "D", force, forces[model.link_names.index("D")])
+        yield PushedState(q, v, a, forces, tau)

@@ -126,6 +126,11 @@ class Peer:
         """A matrix of joint space in our order."""
         return self.G.T @ matrix @ self.G
 
+    def root_link(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Mass, centre of mass, and the force that holds it up: their algorithms leave it out."""
+        root = self.model.inertias[0]
+        return root.mass, root.lever, -root.mass * self.ours.gravity
+
     def place_links(self, q: np.ndarray) -> dict[str, pin.SE3]:
         """Where the links are."""
         pin.framesForwardKinematics(self.model, self.data, self.q(q))

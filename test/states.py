@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pinocchio_peer import Peer
@@ -160,6 +162,35 @@ def mechanisms(
     return lambda test: settings(max_examples=examples, deadline=None, derandomize=True)(
         given(drawn)(test)
     )
+
+
+def every_robot(
+    examples: int, joints: int = 12, **options: Any
+) -> Callable[[Callable[[Case], None]], Callable]:
+    """Decorator: runs a test with every example robot, and with random `mechanisms`."""
+    robots = [*compared_robots(), None]
+
+    def decorate(test: Callable[[Case], None]) -> Callable:
+        run_mechanisms = mechanisms(examples, joints, **options)(test)
+
+        @pytest.mark.parametrize("robot", robots, ids=_name)
+        def run(robot: tuple[Path, bool] | None) -> None:
+            if robot is None:
+                run_mechanisms()
+            else:
+                test(example(*robot))
+
+        run.__name__, run.__doc__ = test.__name__, test.__doc__
+        return run
+
+    return decorate
+
+
+def _name(robot: tuple[Path, bool] | None) -> str:
+    if robot is None:
+        return "mechanisms"
+    path, floating_base = robot
+    return f"{path.stem}-{'floating' if floating_base else 'fixed'}"
 
 
 def assert_agree(ours: np.ndarray, theirs: np.ndarray, rounding: float = 1e-14) -> None:

@@ -11,37 +11,27 @@ import planar_arm
 import pytest
 from mujoco_peer import ROBOTS, close
 from mujoco_peer import states as mujoco_states
-from states import SINGULAR, Example, acceleration_tolerance, assert_agree, mechanisms
+from states import SINGULAR, acceleration_tolerance, assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, aba, crba, rnea
 from rnea_control.exceptions import ArgumentError
 
 
-def assert_undoes_pinocchio(case) -> None:
+@every_robot(60, mimics=False, states=2)
+def test_agrees_with_pinocchio(case) -> None:
     """As exact as the mass matrix allows."""
     for s, condition in zip(case.states, case.conditions, strict=True):
         tau = case.peer.rnea(s.q, s.v, s.a, s.forces)
-        a = aba(case.model, case.ws, s.q, s.v, tau, case.zeros(), s.forces)
-        if not math.isfinite(condition):
+        arguments = case.model, case.ws, s.q, s.v, tau, case.zeros(), s.forces
+        if case.model.mimic_joints:
+            with pytest.raises(ArgumentError, match=r"joints that mimic .* forward_dynamics"):
+                aba(*arguments)
+        elif math.isfinite(condition):
+            tolerance = acceleration_tolerance(case, s, tau, condition)
+            np.testing.assert_allclose(aba(*arguments), s.a, rtol=0.0, atol=tolerance)
+        else:
             assert case.model.name in SINGULAR
-            assert not np.isfinite(a).all()
-            continue
-        tolerance = acceleration_tolerance(case, s, tau, condition)
-        np.testing.assert_allclose(a, s.a, rtol=0.0, atol=tolerance)
-
-
-def test_example_robot_agrees_with_pinocchio(example: Example) -> None:
-    if not example.model.mimic_joints:
-        assert_undoes_pinocchio(example)
-        return
-    s = example.state
-    with pytest.raises(ArgumentError, match=r"joints that mimic others .* forward_dynamics"):
-        aba(example.model, example.ws, s.q, s.v, s.a, example.zeros())
-
-
-@mechanisms(60, mimics=False, states=2)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_undoes_pinocchio(case)
+            assert not np.isfinite(aba(*arguments)).all()
 
 
 @mechanisms(40, joints=6, mimics=False)

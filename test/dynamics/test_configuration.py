@@ -6,41 +6,28 @@ import math
 
 import numpy as np
 import pinocchio as pin
-import pytest
 from robots import example_robot, load_quietly, random_mechanism
-from states import mechanisms
+from states import every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, difference, integrate
 from rnea_control.model import RobotModel
 
-SIZES = (1e-9, 1e-5, 1e-2, 1.0)
 
-
-def assert_steps_agree_with_pinocchio(case, size: float) -> None:
+@every_robot(60, joints=8)
+def test_agrees_with_pinocchio(case) -> None:
+    """There and back again, by tiny steps and large ones."""
     model, ws, peer, q = case.model, case.ws, case.peer, case.near(case.state.q)
-    step = size * case.state.v
-    reached = integrate(model, ws, q, step, np.full(model.nq, np.nan))
-    theirs = pin.integrate(peer.model, peer.q(q), peer.v(step))
-    np.testing.assert_allclose(peer.q(reached), theirs, atol=1e-12)
-    back = difference(model, ws, q, reached, np.full(model.nv, np.nan))
-    again = integrate(model, ws, q, back, np.zeros(model.nq))
-    turns = model.continuous * 2.0 * math.pi * np.round((reached - again) / (2.0 * math.pi))
-    assert pin.isSameConfiguration(peer.model, peer.q(again + turns), peer.q(reached), 1e-9)
-    if np.abs(step).max() < 1.0:
-        np.testing.assert_allclose(back, step, atol=1e-9 * size + 1e-15)
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_steps_agree_with_pinocchio(example, 1e-2)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_mechanism_agrees_with_pinocchio(size: float) -> None:
-    @mechanisms(20, joints=8)
-    def compare(case) -> None:
-        assert_steps_agree_with_pinocchio(case, size)
-
-    compare()
+    for size in (1e-9, 1e-5, 1e-2, 1.0):
+        step = size * case.state.v
+        reached = integrate(model, ws, q, step, np.full(model.nq, np.nan))
+        theirs = pin.integrate(peer.model, peer.q(q), peer.v(step))
+        np.testing.assert_allclose(peer.q(reached), theirs, atol=1e-12)
+        back = difference(model, ws, q, reached, np.full(model.nv, np.nan))
+        again = integrate(model, ws, q, back, np.zeros(model.nq))
+        turns = model.continuous * 2.0 * math.pi * np.round((reached - again) / (2.0 * math.pi))
+        assert pin.isSameConfiguration(peer.model, peer.q(again + turns), peer.q(reached), 1e-9)
+        if np.abs(step).max() < 1.0:
+            np.testing.assert_allclose(back, step, atol=1e-9 * size + 1e-15)
 
 
 @mechanisms(20, joints=8)

@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio as pin
 import planar_arm
 import pytest
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot
 
 from rnea_control.dynamics import (
     Workspace,
@@ -29,7 +29,8 @@ def mass_matrix(case, q: np.ndarray) -> np.ndarray:
     return crba(case.model, case.ws, q, case.zeros(case.n, case.n))
 
 
-def assert_passive(case) -> None:
+@every_robot(40, joints=10)
+def test_coriolis_matrix_gives_the_torques_and_is_passive(case) -> None:
     model, ws, s = case.model, case.ws, case.state
     q, v = case.near(s.q), s.v
     C, M = matrix(case, q, v), mass_matrix(case, q)
@@ -48,32 +49,15 @@ def assert_passive(case) -> None:
     np.testing.assert_allclose(C + C.T, rate, rtol=0.0, atol=1e-6 * scale)
 
 
-def test_example_robot(example) -> None:
-    assert_passive(example)
-
-
-@mechanisms(40, joints=10)
-def test_mechanism(case) -> None:
-    assert_passive(case)
-
-
-def assert_agrees_with_pinocchio(case) -> None:
-    s, peer = case.state, case.peer
-    theirs = pin.computeCoriolisMatrix(peer.model, peer.data, peer.q(s.q), peer.v(s.v))
-    assert_agree(matrix(case, s.q, s.v), peer.matrix(theirs), 1e-13)
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
 # Pinocchio leaves out that the axes of a composite joint move: C v is wrong there.
 COMPOSITES = ("universal", "planar")
 
 
-@mechanisms(40, joints=10, types=[kind for kind in POSITIONS if kind not in COMPOSITES])
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
+@every_robot(40, joints=10, types=[kind for kind in POSITIONS if kind not in COMPOSITES])
+def test_agrees_with_pinocchio(case) -> None:
+    s, peer = case.state, case.peer
+    theirs = pin.computeCoriolisMatrix(peer.model, peer.data, peer.q(s.q), peer.v(s.v))
+    assert_agree(matrix(case, s.q, s.v), peer.matrix(theirs), 1e-13)
 
 
 @pytest.mark.parametrize("state", planar_arm.STATES)

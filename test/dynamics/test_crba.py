@@ -7,7 +7,7 @@ import planar_arm
 import pytest
 from mujoco_peer import ROBOTS, close
 from mujoco_peer import states as mujoco_states
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, crba, kinetic_energy, nonlinear_effects, rnea
 
@@ -16,18 +16,10 @@ def mass_matrix(case, q: np.ndarray) -> np.ndarray:
     return crba(case.model, case.ws, q, np.full((case.n, case.n), np.nan))
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(60, states=2)
+def test_agrees_with_pinocchio(case) -> None:
     for s in case.states:
         assert_agree(mass_matrix(case, s.q), case.peer.mass_matrix(s.q))
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(60, states=2)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -7,7 +7,7 @@ import pinocchio as pin
 import planar_arm
 import pytest
 from robots import PLANAR, joint, robot
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import (
     Workspace,
@@ -27,30 +27,21 @@ def energy(case, q: np.ndarray, v: np.ndarray) -> float:
     return kinetic_energy(case.model, case.ws, q, v) + potential_energy(case.model, case.ws, q)
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(40, joints=10)
+def test_agrees_with_pinocchio(case) -> None:
     model, ws, s, theirs, data = case.model, case.ws, case.state, case.peer.model, case.peer.data
     q = case.peer.q(s.q)
     expected = 0.5 * s.v @ case.peer.mass_matrix(s.q) @ s.v
     assert_agree(kinetic_energy(model, ws, s.q, s.v), expected, 1e-13)
-    root = theirs.inertias[0]
-    weight = -root.mass * np.array(model.gravity) @ root.lever
-    expected = pin.computePotentialEnergy(theirs, data, q) + weight
+    mass, center, held = case.peer.root_link()
+    expected = pin.computePotentialEnergy(theirs, data, q) + held @ center
     assert_agree(potential_energy(model, ws, s.q), expected, 1e-13)
-    masses = [(root.mass, root.lever)]
+    masses = [(mass, center)]
     masses.append((pin.computeTotalMass(theirs), pin.centerOfMass(theirs, data, q)))
     total = sum(mass for mass, _ in masses)
     assert total > 0.0
     com = center_of_mass(model, ws, s.q, np.zeros(3))
     assert_agree(com, sum(mass * center for mass, center in masses) / total, 1e-13)
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(40, joints=10)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
 
 
 @pytest.mark.parametrize("state", planar_arm.STATES)

@@ -6,42 +6,26 @@ import numpy as np
 import pinocchio as pin
 import planar_arm
 from robots import PLANAR
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot
 
 from rnea_control.dynamics import Workspace, rnea, world_to_link_force
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(60, states=2)
+def test_agrees_with_pinocchio(case) -> None:
     for s in case.states:
         tau = rnea(case.model, case.ws, s.q, s.v, s.a, case.zeros(), s.forces)
         assert_agree(tau, case.peer.rnea(s.q, s.v, s.a, s.forces))
 
 
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(60, states=2)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
-
-
-def assert_forces_are_mapped_as_pinocchio_does(case) -> None:
+@every_robot(40, joints=10)
+def test_force_in_the_world_agrees_with_pinocchio(case) -> None:
     s = case.state
     places = case.peer.place_links(s.q)
     for link, force in zip(case.model.link_names, s.forces, strict=True):
         place = places.get(link, pin.SE3.Identity())
         mapped = world_to_link_force(case.model, case.ws, s.q, link, force, np.zeros(6))
         assert_agree(mapped, place.actInv(pin.Force(force)).vector, 1e-13)
-
-
-def test_force_in_the_world_on_an_example_robot(example) -> None:
-    assert_forces_are_mapped_as_pinocchio_does(example)
-
-
-@mechanisms(40, joints=10)
-def test_force_in_the_world_on_a_mechanism(case) -> None:
-    assert_forces_are_mapped_as_pinocchio_does(case)
 
 
 def test_force_at_the_tip_of_a_straight_arm() -> None:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
 import planar_arm
 import pytest
 from mujoco_peer import close, free_and_ball, pushed_states
-from robots import load_quietly
-from states import SINGULAR, Example, acceleration_tolerance, mechanisms
+from states import SINGULAR, acceleration_tolerance, every_robot, mechanisms
 
 from rnea_control.dynamics import (
     Workspace,
@@ -18,48 +18,37 @@ from rnea_control.dynamics import (
     forward_dynamics,
     friction,
     inverse_dynamics,
-    world_to_link_force,
 )
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 from rnea_control.model.rotations import rotation_from_rpy
 
 
-def assert_undoes_pinocchio(case, model: RobotModel) -> None:
-    """As exact as the mass matrix allows; `model` is the case's, without friction."""
-    ws, result = Workspace(model), np.zeros(model.nv)
+@every_robot(60, states=2)
+def test_agrees_with_pinocchio(case) -> None:
+    """Without friction, as exact as the mass matrix allows."""
+    model = copy.deepcopy(case.model)
+    model.damping = model.friction = case.zeros()
+    ws, result = Workspace(model), case.zeros()
     for s, condition in zip(case.states, case.conditions, strict=True):
-        if not math.isfinite(condition):
-            assert model.name in SINGULAR
-            with pytest.raises(ArgumentError, match="singular"):
-                forward_dynamics(model, ws, s.q, s.v, case.peer.rnea(s.q, s.v, s.a), result)
-            continue
         tau = case.peer.rnea(s.q, s.v, s.a, s.forces)
-        forward_dynamics(model, ws, s.q, s.v, tau, result, s.forces)
-        tolerance = acceleration_tolerance(case, s, tau, condition)
-        np.testing.assert_allclose(result, s.a, rtol=0.0, atol=tolerance)
-
-
-def test_example_robot_agrees_with_pinocchio(example: Example) -> None:
-    model = load_quietly(example.path, floating_base=example.floating_base)
-    model.damping = model.friction = np.zeros(model.nv)
-    assert_undoes_pinocchio(example, model)
-
-
-@mechanisms(60, states=2)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    case.model.damping = case.model.friction = case.zeros()
-    assert_undoes_pinocchio(case, case.model)
+        if math.isfinite(condition):
+            forward_dynamics(model, ws, s.q, s.v, tau, result, s.forces)
+            tolerance = acceleration_tolerance(case, s, tau, condition)
+            np.testing.assert_allclose(result, s.a, rtol=0.0, atol=tolerance)
+        else:
+            assert model.name in SINGULAR
+            with pytest.raises(ArgumentError, match="the mass matrix is singular"):
+                forward_dynamics(model, ws, s.q, s.v, tau, result, s.forces)
 
 
 def test_floating_and_spherical_joints_with_armature_damping_and_a_force_as_in_mujoco() -> None:
     model = free_and_ball()
-    ws, forces = Workspace(model), np.zeros((len(model.link_names), 6))
+    ws = Workspace(model)
     for s in pushed_states(model):
-        pushed = forces[model.link_names.index("D")]
-        world_to_link_force(model, ws, s.q, "D", s.world_force, pushed)
-        a = forward_dynamics(model, ws, s.q, s.v, s.tau, np.zeros(model.nv), forces)
-        close(a, s.a, 1e-11)
+        close(
+            forward_dynamics(model, ws, s.q, s.v, s.tau, np.zeros(model.nv), s.forces), s.a, 1e-11
+        )
 
 
 @pytest.mark.parametrize("state", planar_arm.STATES)

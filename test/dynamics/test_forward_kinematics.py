@@ -10,7 +10,7 @@ import pytest
 from mujoco_peer import ROBOTS, close
 from mujoco_peer import states as mujoco_states
 from robots import PLANAR
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot
 
 from rnea_control.dynamics import Workspace, forward_kinematics
 from rnea_control.model import RobotModel
@@ -21,22 +21,14 @@ def poses_of(model: RobotModel, q: np.ndarray) -> np.ndarray:
     return forward_kinematics(model, Workspace(model), q, poses)
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(40, joints=10)
+def test_agrees_with_pinocchio(case) -> None:
     q = case.state.q
     poses = poses_of(case.model, q)
     places = case.peer.place_links(q)
     for link, pose in zip(case.model.link_names, poses, strict=True):
         expected = places[link].homogeneous if link in places else np.eye(4)
         assert_agree(pose, expected, 1e-13)
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(40, joints=10)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -7,24 +7,16 @@ import planar_arm
 import pytest
 from mujoco_peer import ROBOTS
 from mujoco_peer import states as mujoco_states
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, gravity, integrate, potential_energy, rnea
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(60, states=2)
+def test_agrees_with_pinocchio(case) -> None:
     for s in case.states:
         g = gravity(case.model, case.ws, s.q, case.zeros())
         assert_agree(g, case.peer.rnea(s.q, case.zeros(), case.zeros()))
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(60, states=2)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -12,13 +12,14 @@ from mujoco_peer import ROBOTS, close
 from mujoco_peer import states as mujoco_states
 from pinocchio_peer import WORLD_ALIGNED
 from robots import PLANAR
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, forward_kinematics, jacobian, link_acceleration
 from rnea_control.exceptions import ArgumentError
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(40, joints=10)
+def test_agrees_with_pinocchio(case) -> None:
     """For about eight links."""
     model, ws, s = case.model, case.ws, case.state
     theirs, data, frames = case.peer.model, case.peer.data, case.peer.frames
@@ -33,15 +34,6 @@ def assert_agrees_with_pinocchio(case) -> None:
         acceleration = link_acceleration(model, ws, s.q, s.v, s.a, link, np.full(6, np.nan))
         expected = pin.getFrameClassicalAcceleration(theirs, data, frames[link], WORLD_ALIGNED)
         assert_agree(acceleration, expected.vector, 1e-13)
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(40, joints=10)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -8,7 +8,7 @@ import pinocchio as pin
 import planar_arm
 import pytest
 from robots import PLANAR
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, forward_kinematics, joint_wrenches, rnea
 
@@ -20,7 +20,8 @@ def wrenches_of(case, state, forces: np.ndarray | None = None) -> np.ndarray:
     return joint_wrenches(case.model, case.ws, *arguments, forces)
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(40, joints=10)
+def test_agrees_with_pinocchio(case) -> None:
     model, s, peer, data = case.model, case.state, case.peer.model, case.peer.data
     wrenches, pushed = wrenches_of(case, s), wrenches_of(case, s, s.forces)
     names = (*model.joint_names, *model.mimic_joints)
@@ -29,21 +30,11 @@ def assert_agrees_with_pinocchio(case) -> None:
         for row, joint in enumerate(names, start=1):
             assert_agree(found[row], data.f[peer.getJointId(joint)].vector, 1e-13)
     case.peer.rnea(s.q, s.v, s.a)
-    root = peer.inertias[0]
     above = [j for j in range(1, peer.njoints) if peer.parents[j] == 0]
     base = sum((data.liMi[j] * data.f[j] for j in above), pin.Force.Zero())
-    weight = -root.mass * np.array(model.gravity)
-    base += pin.Force(weight, np.cross(root.lever, weight))
+    _, center, held = case.peer.root_link()
+    base += pin.Force(held, np.cross(center, held))
     assert_agree(wrenches[0], base.vector, 1e-13)
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(40, joints=10)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
 
 
 @pytest.mark.parametrize("state", planar_arm.STATES)

@@ -19,6 +19,7 @@ from states import (
     Case,
     assert_agree,
     compared_robots,
+    every_robot,
     mechanisms,
 )
 
@@ -34,19 +35,11 @@ def torque(case: Case) -> np.ndarray:
     return rnea(case.model, case.ws, s.q, s.v, s.a, case.zeros())
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(60, states=2)
+def test_agrees_with_pinocchio(case) -> None:
     for s in case.states:
         tau = rnea(case.model, case.ws, s.q, s.v, s.a, case.zeros())
         assert_agree(tau, case.peer.rnea(s.q, s.v, s.a))
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(60, states=2)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

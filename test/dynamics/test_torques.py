@@ -8,7 +8,7 @@ import planar_arm
 import pytest
 from mujoco_peer import ROBOTS, close, free_and_ball, pushed_states
 from mujoco_peer import states as mujoco_states
-from states import assert_agree, mechanisms
+from states import assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import (
     Workspace,
@@ -20,26 +20,17 @@ from rnea_control.dynamics import (
     nonlinear_effects,
     rnea,
     static_torque,
-    world_to_link_force,
 )
 
 
-def assert_agrees_with_pinocchio(case) -> None:
+@every_robot(60, states=2)
+def test_agrees_with_pinocchio(case) -> None:
     zero = case.zeros()
     for s in case.states:
         tau = nonlinear_effects(case.model, case.ws, s.q, s.v, case.zeros())
         assert_agree(tau, case.peer.rnea(s.q, s.v, zero))
         tau = static_torque(case.model, case.ws, s.q, s.forces, case.zeros())
         assert_agree(tau, case.peer.rnea(s.q, zero, zero, s.forces))
-
-
-def test_example_robot_agrees_with_pinocchio(example) -> None:
-    assert_agrees_with_pinocchio(example)
-
-
-@mechanisms(60, states=2)
-def test_mechanism_agrees_with_pinocchio(case) -> None:
-    assert_agrees_with_pinocchio(case)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -52,12 +43,11 @@ def test_nonlinear_effects_agree_with_mujoco(name: str) -> None:
 
 def test_floating_and_spherical_joints_with_armature_damping_and_a_force_as_in_mujoco() -> None:
     model = free_and_ball()
-    ws, forces = Workspace(model), np.zeros((len(model.link_names), 6))
+    ws = Workspace(model)
     for s in pushed_states(model):
-        pushed = forces[model.link_names.index("D")]
-        world_to_link_force(model, ws, s.q, "D", s.world_force, pushed)
-        tau = inverse_dynamics(model, ws, s.q, s.v, s.a, np.zeros(model.nv), forces)
-        close(tau, s.tau, 1e-12)
+        close(
+            inverse_dynamics(model, ws, s.q, s.v, s.a, np.zeros(model.nv), s.forces), s.tau, 1e-12
+        )
 
 
 @pytest.mark.parametrize("state", planar_arm.STATES)
