@@ -12,7 +12,8 @@ from mujoco_peer import FREE_AND_BALL, free_and_ball
 from states import mechanisms
 
 from rnea_control.dynamics import Workspace, friction
-from rnea_control.dynamics.friction import STICKING_VELOCITY
+
+STICKING_VELOCITY = 0.01  # as documented
 
 
 def torque(v, damping=(0.0, 0.0), coulomb=(0.0, 0.0), offset=(0.0, 0.0)) -> np.ndarray:

@@ -135,7 +135,7 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(capfd: pytest.CaptureFixtu
     assert len(model.warnings) == 1
     assert capfd.readouterr() == ("", "")
     plain = RobotModel.from_urdf_string(two_link_arm())
-    np.testing.assert_array_equal(model.bodies, plain._bodies)
+    np.testing.assert_array_equal(model.bodies, plain.bodies)
 
 
 def test_encoding_declaration_in_text_and_bytes() -> None:
@@ -232,7 +232,8 @@ def chain_of_mimics() -> list[Joint]:
     ],
 )
 def test_mimic_follows_what_its_leader_really_does(chosen, locked, q, c) -> None:
-    description = description_from_joints("chain", chain_of_mimics(), {})
+    inertias = dict.fromkeys(("l1", "l2", "l3"), np.eye(4))
+    description = description_from_joints("chain", chain_of_mimics(), inertias)
     model = RobotModel(description, chosen, locked)
     poses = np.zeros((4, 4, 4))
     forward_kinematics(model, Workspace(model), np.array(q, dtype=float), poses)
@@ -250,7 +251,8 @@ def test_leader_feels_the_friction_of_its_followers(ratio: float) -> None:
             "b", "revolute", "l1", "l2", axis=z, damping=2.0, friction=1.0, mimic=Mimic("a", ratio)
         ),
     ]
-    model = RobotModel(description_from_joints("pair", joints, {}))
+    inertias = dict.fromkeys(("l1", "l2"), np.eye(4))
+    model = RobotModel(description_from_joints("pair", joints, inertias))
     # The power that both lose, at a rate of a so high that both slide.
     rate = 4.0
     lost = (3.0 * rate + 0.5) * rate + (2.0 * abs(ratio) * rate + 1.0) * abs(ratio) * rate
@@ -304,12 +306,30 @@ def test_bad_joint_is_refused(name: str) -> None:
         Joint(**arguments)
 
 
-@pytest.mark.parametrize(
-    "payload", [("x",), (1.0, "abc"), (1.0, None), (-1.0,), (math.nan,), (1.0, [0.0, 0.0])]
-)
-def test_bad_payload_is_refused(payload) -> None:
+BAD_PAYLOADS = {
+    "mass in words": (("x",), "the payload has mass 'x', .* they must be numbers"),
+    "centre in words": ((1.0, "abc"), "centre of mass 'abc' .* they must be numbers"),
+    "no centre": ((1.0, None), "centre of mass None .* they must be numbers"),
+    "negative mass": ((-1.0,), r"mass -1\.0 kg, .* the mass not negative"),
+    "NaN mass": ((math.nan,), "mass nan kg, .* all must be finite"),
+    "short centre": ((1.0, [0.0, 0.0]), r"centre of mass has shape \(2,\) .* must be \(3,\)"),
+    "small inertia": ((1.0, np.zeros(3), np.eye(2)), r"its inertia \(2, 2\); .* and \(3, 3\)"),
+    "negative inertia": ((1.0, np.zeros(3), -np.eye(3)), "belongs to no real body"),
+    "broken triangle": ((1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])), "belongs to no real body"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PAYLOADS)
+def test_bad_payload_is_refused(name: str) -> None:
+    payload, words = BAD_PAYLOADS[name]
     model = RobotModel.from_urdf_string(two_link_arm())
     before = model.bodies.copy()
-    with pytest.raises(RobotModelError, match="payload"):
+    with pytest.raises(RobotModelError, match=words):
         model.set_payload("lower", *payload)
     np.testing.assert_array_equal(model.bodies, before)
+
+
+def test_payload_on_an_unknown_link_is_refused() -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    with pytest.raises(RobotModelError, match=r"link is 'hand'; .* has base, upper, lower"):
+        model.set_payload("hand", 1.0)
