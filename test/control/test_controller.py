@@ -46,6 +46,20 @@ def test_computed_torque_is_rnea_of_the_corrected_acceleration() -> None:
     np.testing.assert_allclose(torque_of(c, 0.9, Q, V), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("law", [ControlLaw.computed_torque, ControlLaw.feedforward_pd])
+def test_rotors_of_the_drives_take_torque(law: ControlLaw) -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    rotors, torques = np.array([0.3, 0.1]), []
+    for armature in (np.zeros(2), rotors):
+        model.armature = armature
+        c = controller(law, model=model)
+        c.hold(0.0, ZERO)
+        c.follow(0.0, [Waypoint(2.0, np.array([0.8, -0.6]), ZERO, ZERO)], 0.0)
+        q_d, v_d, a_d = c.trajectory.at(0.5)
+        torques.append(torque_of(c, 0.5, q_d, v_d))
+    np.testing.assert_allclose(torques[1] - torques[0], rotors * a_d, rtol=1e-10)
+
+
 def test_feedforward_pd_is_rnea_of_the_plan_plus_pd() -> None:
     c, (q_d, v_d, a_d) = following(ControlLaw.feedforward_pd)
     expected = np.clip(
