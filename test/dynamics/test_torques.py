@@ -58,7 +58,7 @@ def test_nonlinear_effects_of_the_planar_arm(state) -> None:
     np.testing.assert_allclose(tau, expected, rtol=1e-12)
 
 
-@mechanisms(40)
+@every_robot(40)
 def test_static_torque_is_rnea_at_rest(case) -> None:
     s, zero = case.state, case.zeros()
     expected = rnea(case.model, case.ws, s.q, zero, zero, case.zeros(), s.forces)
