@@ -49,6 +49,8 @@ class State:
 class Case:
     """A robot and random states of it."""
 
+    peer: Peer
+
     def __init__(self, model: RobotModel, seed: int = 0, states: int = 1) -> None:
         self.model, self.ws, self.n = model, Workspace(model), model.nv
         self.rng = np.random.default_rng(seed)
@@ -58,12 +60,13 @@ class Case:
     def state(self) -> State:
         return self.states[0]
 
+    @cached_property
+    def conditions(self) -> list[float]:
+        """Condition numbers of the mass matrix in the states."""
+        return [condition(self.peer.mass_matrix(state.q)) for state in self.states]
+
     def zeros(self, *shape: int) -> np.ndarray:
         return np.zeros(shape or self.n)
-
-    def near(self, q: np.ndarray) -> np.ndarray:
-        """Limits of 1e16 rad leave no digits for differences."""
-        return np.where(np.abs(q) > 1e3, 1.0, q)
 
     def moved(self, state: State, time: float) -> np.ndarray:
         """The position after a motion of constant acceleration, right to the third power."""
@@ -77,18 +80,17 @@ def random_state(model: RobotModel, rng: np.random.Generator) -> State:
     return State(q, v, a, rng.standard_normal((len(model.link_names), 6)))
 
 
+def without_huge_angles(q: np.ndarray) -> np.ndarray:
+    """Limits of 1e16 rad leave no digits for differences."""
+    return np.where(np.abs(q) > 1e3, 1.0, q)
+
+
 class Example(Case):
     """A robot of example-robot-data."""
 
     def __init__(self, path: Path, floating_base: bool) -> None:
-        self.path, self.floating_base = path, floating_base
         super().__init__(load_quietly(path, floating_base=floating_base), 0, STATES)
         self.peer = Peer.from_urdf(path, self.model, floating_base)
-
-    @cached_property
-    def conditions(self) -> list[float]:
-        """Condition numbers of the mass matrix in the states."""
-        return [condition(self.peer.mass_matrix(state.q)) for state in self.states]
 
 
 class Mechanism(Case):
@@ -105,10 +107,6 @@ class Mechanism(Case):
     @cached_property
     def peer(self) -> Peer:
         return Peer.from_joints(self.model, self.joints, self.inertias)
-
-    @property
-    def conditions(self) -> list[float]:
-        return [condition(self.peer.mass_matrix(state.q)) for state in self.states]
 
 
 @cache
@@ -206,6 +204,13 @@ def acceleration_tolerance(case: Case, state: State, tau: np.ndarray, condition:
     M = case.peer.mass_matrix(state.q)
     scale = np.abs(state.a).max() + np.abs(np.linalg.solve(M, tau)).max()
     return RTOL * max(1.0, 1e-4 * condition) * scale
+
+
+def rounding_of_accelerations(case: Case) -> float:
+    """What is left of accelerations that go to torques and back, in the first state."""
+    assert np.isfinite(case.conditions[0])
+    scale = 1.0 + np.abs(case.state.forces).max() + np.abs(case.state.v).max() ** 2
+    return 1e-9 + 1e-11 * case.conditions[0] * scale
 
 
 def condition(M: np.ndarray) -> float:

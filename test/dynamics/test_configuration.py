@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pinocchio as pin
 from robots import example_robot, load_quietly, random_mechanism
-from states import every_robot, mechanisms
+from states import Case, every_robot, mechanisms, without_huge_angles
 
 from rnea_control.dynamics import Workspace, difference, integrate
 from rnea_control.model import RobotModel
 
 
 @every_robot(60, joints=8)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     """There and back again, by tiny steps and large ones."""
-    model, ws, peer, q = case.model, case.ws, case.peer, case.near(case.state.q)
+    model, ws, peer, q = case.model, case.ws, case.peer, without_huge_angles(case.state.q)
     for size in (1e-9, 1e-5, 1e-2, 1.0):
         step = size * case.state.v
         reached = integrate(model, ws, q, step, np.full(model.nq, np.nan))
@@ -31,7 +31,7 @@ def test_agrees_with_pinocchio(case) -> None:
 
 
 @mechanisms(20, joints=8)
-def test_step_in_place(case) -> None:
+def test_step_in_place(case: Case) -> None:
     q = case.state.q
     reached = integrate(case.model, case.ws, q, case.state.v, np.zeros(case.model.nq))
     in_place = q.copy()

@@ -7,17 +7,17 @@ import planar_arm
 import pytest
 from mujoco_peer import ROBOTS, close
 from mujoco_peer import states as mujoco_states
-from states import assert_agree, every_robot, mechanisms
+from states import Case, assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, crba, kinetic_energy, nonlinear_effects, rnea
 
 
-def mass_matrix(case, q: np.ndarray) -> np.ndarray:
+def mass_matrix(case: Case, q: np.ndarray) -> np.ndarray:
     return crba(case.model, case.ws, q, np.full((case.n, case.n), np.nan))
 
 
 @every_robot(60, states=2)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     for s in case.states:
         assert_agree(mass_matrix(case, s.q), case.peer.mass_matrix(s.q))
 
@@ -45,7 +45,7 @@ def test_columns_are_torques_of_unit_accelerations(q) -> None:
 
 
 @mechanisms(60, joints=9)
-def test_torque_is_mass_times_acceleration_plus_nonlinear_effects(case) -> None:
+def test_torque_is_mass_times_acceleration_plus_nonlinear_effects(case: Case) -> None:
     s = case.state
     nle = nonlinear_effects(case.model, case.ws, s.q, s.v, case.zeros())
     tau = rnea(case.model, case.ws, s.q, s.v, s.a, case.zeros())
@@ -54,14 +54,14 @@ def test_torque_is_mass_times_acceleration_plus_nonlinear_effects(case) -> None:
 
 
 @mechanisms(60, joints=9)
-def test_mass_matrix_is_symmetric_and_positive_definite(case) -> None:
+def test_mass_matrix_is_symmetric_and_positive_definite(case: Case) -> None:
     M = mass_matrix(case, case.state.q)
     np.testing.assert_array_equal(M, M.T)
     assert np.linalg.eigvalsh(M).min() > 0.0
 
 
 @mechanisms(40, joints=9)
-def test_mass_matrix_gives_the_kinetic_energy(case) -> None:
+def test_mass_matrix_gives_the_kinetic_energy(case: Case) -> None:
     s = case.state
     energy = kinetic_energy(case.model, case.ws, s.q, s.v)
     assert 0.5 * s.v @ mass_matrix(case, s.q) @ s.v == pytest.approx(energy, rel=1e-12)

@@ -7,7 +7,7 @@ import pinocchio as pin
 import planar_arm
 import pytest
 from robots import PLANAR, joint, robot
-from states import assert_agree, every_robot, mechanisms
+from states import Case, assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import (
     Workspace,
@@ -23,12 +23,12 @@ from rnea_control.dynamics import (
 from rnea_control.model import RobotModel, RobotModelWarning
 
 
-def energy(case, q: np.ndarray, v: np.ndarray) -> float:
+def energy(case: Case, q: np.ndarray, v: np.ndarray) -> float:
     return kinetic_energy(case.model, case.ws, q, v) + potential_energy(case.model, case.ws, q)
 
 
 @every_robot(40, joints=10)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     model, ws, s, theirs, data = case.model, case.ws, case.state, case.peer.model, case.peer.data
     q = case.peer.q(s.q)
     expected = 0.5 * s.v @ case.peer.mass_matrix(s.q) @ s.v
@@ -75,7 +75,7 @@ def test_robot_without_mass_has_no_center_of_mass() -> None:
 
 
 @mechanisms(40, joints=9)
-def test_power_is_the_change_of_energy(case) -> None:
+def test_power_is_the_change_of_energy(case: Case) -> None:
     s = case.state
     power = rnea(case.model, case.ws, s.q, s.v, s.a, case.zeros()) @ s.v
     h = 1e-5
@@ -85,7 +85,7 @@ def test_power_is_the_change_of_energy(case) -> None:
 
 
 @mechanisms(25, joints=9)
-def test_work_is_the_change_of_energy_along_a_simulated_motion(case) -> None:
+def test_work_is_the_change_of_energy_along_a_simulated_motion(case: Case) -> None:
     """Constant torques and viscous friction, by the midpoint rule."""
     model, ws, q, v = case.model, case.ws, case.state.q.copy(), 0.3 * case.state.v
     tau = gravity(model, ws, q, case.zeros()) + 0.1 * case.state.a

@@ -6,20 +6,20 @@ import numpy as np
 import pinocchio as pin
 import planar_arm
 from robots import PLANAR
-from states import assert_agree, every_robot
+from states import Case, assert_agree, every_robot
 
 from rnea_control.dynamics import Workspace, rnea, world_to_link_force
 
 
 @every_robot(60, states=2)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     for s in case.states:
         tau = rnea(case.model, case.ws, s.q, s.v, s.a, case.zeros(), s.forces)
         assert_agree(tau, case.peer.rnea(s.q, s.v, s.a, s.forces))
 
 
 @every_robot(40, joints=10)
-def test_force_in_the_world_agrees_with_pinocchio(case) -> None:
+def test_force_in_the_world_agrees_with_pinocchio(case: Case) -> None:
     s = case.state
     places = case.peer.place_links(s.q)
     for link, force in zip(case.model.link_names, s.forces, strict=True):

@@ -10,7 +10,7 @@ import pytest
 from mujoco_peer import ROBOTS, close
 from mujoco_peer import states as mujoco_states
 from robots import PLANAR
-from states import assert_agree, every_robot
+from states import Case, assert_agree, every_robot
 
 from rnea_control.dynamics import Workspace, forward_kinematics
 from rnea_control.model import RobotModel
@@ -22,7 +22,7 @@ def poses_of(model: RobotModel, q: np.ndarray) -> np.ndarray:
 
 
 @every_robot(40, joints=10)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     q = case.state.q
     poses = poses_of(case.model, q)
     places = case.peer.place_links(q)

@@ -9,7 +9,7 @@ import numpy as np
 import planar_arm
 import pytest
 from mujoco_peer import FREE_AND_BALL, free_and_ball
-from states import mechanisms
+from states import Case, mechanisms
 
 from rnea_control.dynamics import Workspace, friction
 
@@ -57,7 +57,7 @@ def test_all_three_add_up() -> None:
 
 
 @mechanisms(40)
-def test_friction_of_every_joint_takes_power(case) -> None:
+def test_friction_of_every_joint_takes_power(case: Case) -> None:
     v = case.state.v
     tau = friction(case.model, case.ws, v, case.zeros())
     expected = case.model.damping * v + case.model.friction * np.tanh(v / STICKING_VELOCITY)

@@ -7,13 +7,13 @@ import planar_arm
 import pytest
 from mujoco_peer import ROBOTS
 from mujoco_peer import states as mujoco_states
-from states import assert_agree, every_robot, mechanisms
+from states import Case, assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, gravity, integrate, potential_energy, rnea
 
 
 @every_robot(60, states=2)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     for s in case.states:
         g = gravity(case.model, case.ws, s.q, case.zeros())
         assert_agree(g, case.peer.rnea(s.q, case.zeros(), case.zeros()))
@@ -36,7 +36,7 @@ def test_planar_arm(q) -> None:
 
 
 @mechanisms(40)
-def test_gravity_is_rnea_at_rest(case) -> None:
+def test_gravity_is_rnea_at_rest(case: Case) -> None:
     q, zero = case.state.q, case.zeros()
     g = gravity(case.model, case.ws, q, case.zeros())
     expected = rnea(case.model, case.ws, q, zero, zero, case.zeros())
@@ -44,7 +44,7 @@ def test_gravity_is_rnea_at_rest(case) -> None:
 
 
 @mechanisms(40, joints=9)
-def test_gravity_is_the_slope_of_potential_energy(case) -> None:
+def test_gravity_is_the_slope_of_potential_energy(case: Case) -> None:
     model, ws, q, h = case.model, case.ws, case.state.q, 1e-6
 
     def energy(step: np.ndarray) -> float:

@@ -12,14 +12,14 @@ from mujoco_peer import ROBOTS, close
 from mujoco_peer import states as mujoco_states
 from pinocchio_peer import WORLD_ALIGNED
 from robots import PLANAR
-from states import assert_agree, every_robot, mechanisms
+from states import Case, assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, forward_kinematics, jacobian, link_acceleration
 from rnea_control.exceptions import ArgumentError
 
 
 @every_robot(40, joints=10)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     """For about eight links."""
     model, ws, s = case.model, case.ws, case.state
     theirs, data, frames = case.peer.model, case.peer.data, case.peer.frames
@@ -56,7 +56,7 @@ def test_planar_arm(q) -> None:
 
 
 @mechanisms(40, joints=9)
-def test_velocity_and_acceleration_are_rates_of_the_pose(case) -> None:
+def test_velocity_and_acceleration_are_rates_of_the_pose(case: Case) -> None:
     """By differences along a motion of constant acceleration."""
     model, ws, s, h = case.model, case.ws, case.state, 1e-4
     k = len(model.link_names) - 1

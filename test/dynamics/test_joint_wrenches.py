@@ -8,12 +8,12 @@ import pinocchio as pin
 import planar_arm
 import pytest
 from robots import PLANAR
-from states import assert_agree, every_robot, mechanisms
+from states import Case, Mechanism, assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import Workspace, forward_kinematics, joint_wrenches, rnea
 
 
-def wrenches_of(case, state, forces: np.ndarray | None = None) -> np.ndarray:
+def wrenches_of(case: Case, state, forces: np.ndarray | None = None) -> np.ndarray:
     count = 1 + len(case.model.joint_names) + len(case.model.mimic_joints)
     wrenches = np.full((count, 6), np.nan)
     arguments = state.q, state.v, state.a, wrenches
@@ -21,7 +21,7 @@ def wrenches_of(case, state, forces: np.ndarray | None = None) -> np.ndarray:
 
 
 @every_robot(40, joints=10)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     model, s, peer, data = case.model, case.state, case.peer.model, case.peer.data
     wrenches, pushed = wrenches_of(case, s), wrenches_of(case, s, s.forces)
     names = (*model.joint_names, *model.mimic_joints)
@@ -61,7 +61,7 @@ def test_arm_that_hangs_still_pulls_with_its_weight() -> None:
 
 
 @mechanisms(40, joints=9)
-def test_base_reaction_is_the_rate_of_momentum(case) -> None:
+def test_base_reaction_is_the_rate_of_momentum(case: Mechanism) -> None:
     """Of all mass points r: the integral of r r'' dm is X J X''^T with pseudo-inertia J and pose X;
     X'' by differences."""
     model, s, h = case.model, case.state, 1e-4

@@ -17,6 +17,7 @@ from states import (
     NOT_LOADED,
     SINGULAR,
     Case,
+    Mechanism,
     assert_agree,
     compared_robots,
     every_robot,
@@ -36,7 +37,7 @@ def torque(case: Case) -> np.ndarray:
 
 
 @every_robot(60, states=2)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     for s in case.states:
         tau = rnea(case.model, case.ws, s.q, s.v, s.a, case.zeros())
         assert_agree(tau, case.peer.rnea(s.q, s.v, s.a))
@@ -133,7 +134,7 @@ def test_merging_fixed_joints_changes_nothing(urdf: str) -> None:
 
 
 @mechanisms(20, joints=9)
-def test_payload_is_the_same_as_a_heavier_link(case) -> None:
+def test_payload_is_the_same_as_a_heavier_link(case: Mechanism) -> None:
     name = case.model.link_names[-1]
     load = 2.0 * np.outer([0.1, -0.2, 0.3, 1.0], [0.1, -0.2, 0.3, 1.0])  # a point
     inertias = {**case.inertias, name: case.inertias[name] + load}

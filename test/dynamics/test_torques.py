@@ -8,7 +8,7 @@ import planar_arm
 import pytest
 from mujoco_peer import ROBOTS, close, free_and_ball, pushed_states
 from mujoco_peer import states as mujoco_states
-from states import assert_agree, every_robot, mechanisms
+from states import Case, assert_agree, every_robot, mechanisms
 
 from rnea_control.dynamics import (
     Workspace,
@@ -24,7 +24,7 @@ from rnea_control.dynamics import (
 
 
 @every_robot(60, states=2)
-def test_agrees_with_pinocchio(case) -> None:
+def test_agrees_with_pinocchio(case: Case) -> None:
     zero = case.zeros()
     for s in case.states:
         tau = nonlinear_effects(case.model, case.ws, s.q, s.v, case.zeros())
@@ -59,7 +59,7 @@ def test_nonlinear_effects_of_the_planar_arm(state) -> None:
 
 
 @every_robot(40)
-def test_static_torque_is_rnea_at_rest(case) -> None:
+def test_static_torque_is_rnea_at_rest(case: Case) -> None:
     s, zero = case.state, case.zeros()
     expected = rnea(case.model, case.ws, s.q, zero, zero, case.zeros(), s.forces)
     tau = static_torque(case.model, case.ws, s.q, s.forces, case.zeros())
@@ -67,7 +67,7 @@ def test_static_torque_is_rnea_at_rest(case) -> None:
 
 
 @mechanisms(40, joints=9)
-def test_static_torque_is_gravity_less_the_work_of_the_forces(case) -> None:
+def test_static_torque_is_gravity_less_the_work_of_the_forces(case: Case) -> None:
     """g(q) - J^T F, with F turned into axes of the world."""
     model, ws, s = case.model, case.ws, case.state
     expected = gravity(model, ws, s.q, case.zeros())
@@ -80,7 +80,7 @@ def test_static_torque_is_gravity_less_the_work_of_the_forces(case) -> None:
 
 
 @mechanisms(40)
-def test_inverse_dynamics_is_rnea_and_friction(case) -> None:
+def test_inverse_dynamics_is_rnea_and_friction(case: Case) -> None:
     s, model = case.state, case.model
     model.torque_offset = case.rng.standard_normal(case.n)
     expected = rnea(model, case.ws, s.q, s.v, s.a, case.zeros(), s.forces)
