@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ os.environ.setdefault("ROS_DOMAIN_ID", "73")
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
 
-# For robots.py and dds.py beside this file, and for the counting of allocations.
+# For robots.py and the others beside this file, and for the counting of allocations.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmark")]
 
 
@@ -38,5 +37,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def panda_urdf() -> Path:
     """The Panda arm of example-robot-data."""
-    files = metadata.files("example-robot-data")
-    return next(Path(f.locate()) for f in files if f.name == "panda.urdf")
+    from robots import example_robot  # noqa: PLC0415
+
+    return example_robot("panda")

@@ -13,6 +13,11 @@ from rnea_control.model import Joint, Mimic, RobotModel
 from rnea_control.model.robot_description import description_from_joints
 from rnea_control.model.rotations import rotation_to_z
 
+WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+# Theirs and ours, by index, and how: theirs is a multiple of ours plus an offset.
+Row = tuple[int, int, float, float]
+
 
 class Peer:
     """Maps q and v to Pinocchio's, and torques and matrices back.
@@ -26,14 +31,25 @@ class Peer:
     ) -> None:
         self.ours, self.model = model, peer
         self.data = peer.createData()
-        self.mimics = mimics or {}
-        self.joints = [peer.joints[peer.getJointId(name)] for name in model.joint_names]
         self.G = np.zeros((peer.nv, model.nv))
-        for name, joint in zip(model.joint_names, self.joints, strict=True):
+        numbers: list[Row] = []
+        angles: list[Row] = []
+        for name in model.joint_names:
+            joint = peer.joints[peer.getJointId(name)]
             self.G[joint.idx_v : joint.idx_v + joint.nv, model.v_slices[name]] = np.eye(joint.nv)
-        for name, mimic in self.mimics.items():
-            row = peer.joints[peer.getJointId(name)].idx_v
-            self.G[row, model.v_slices[mimic.joint]] = mimic.multiplier
+            _map_joint(joint, model.q_slices[name], Mimic(name), numbers, angles)
+        for name in mimics or {}:
+            joint, mimic = peer.joints[peer.getJointId(name)], _followed(mimics, name)
+            self.G[joint.idx_v, model.v_slices[mimic.joint]] = mimic.multiplier
+            _map_joint(joint, model.q_slices[mimic.joint], mimic, numbers, angles)
+        self._numbers, self._angles = _columns(numbers), _columns(angles)
+        assert np.abs(self.G).sum(axis=1).all()  # each of their velocities is one of ours
+        self.frames = {
+            link: peer.getFrameId(link, pin.FrameType.BODY)
+            for link in model.link_names
+            if peer.existFrame(link, pin.FrameType.BODY)
+        }
+        assert set(model.link_names) - set(self.frames) <= {model.root_link}
 
     @classmethod
     def from_urdf(cls, path: Path, model: RobotModel, floating_base: bool = False) -> Peer:
@@ -56,7 +72,8 @@ class Peer:
         peer.gravity = pin.Motion(np.array(model.gravity), np.zeros(3))
         places = {model.root_link: (0, pin.SE3.Identity())}
         # depth first, as Pinocchio's crba needs it
-        for joint in description_from_joints("mechanism", joints, inertias).joints:
+        description = description_from_joints("mechanism", joints, inertias)
+        for joint in description.joints:
             parent, place = places[joint.parent]
             place = place * pin.SE3(joint.rotation, joint.translation)
             if joint.type == "fixed":
@@ -68,26 +85,20 @@ class Peer:
             matrix = inertias[link]
             peer.appendBodyToJoint(number, inertia_of(matrix), place)
             peer.addFrame(pin.Frame(link, number, 0, place, pin.FrameType.BODY))
-        made = cls(model, peer)
-        peer.armature = made.v(model.armature)
-        made.data = peer.createData()
-        return made
+        peer.armature = np.concatenate(
+            [np.zeros(0)]
+            + [np.full(joint.nv, joint.armature) for joint in description.joints if joint.nv]
+        )
+        return cls(model, peer, {joint.name: joint.mimic for joint in joints if joint.mimic})
 
     def q(self, q: np.ndarray) -> np.ndarray:
         result = pin.neutral(self.model)
-        for name, joint in zip(self.ours.joint_names, self.joints, strict=True):
-            self._set(result, joint, q[self.ours.q_slices[name]])
-        for name, mimic in self.mimics.items():
-            leader = q[self.ours.q_slices[mimic.joint]]
-            joint = self.model.joints[self.model.getJointId(name)]
-            self._set(result, joint, mimic.multiplier * leader + mimic.offset)
+        theirs, ours, ratio, offset = self._numbers
+        result[theirs] = ratio * q[ours] + offset
+        theirs, ours, ratio, offset = self._angles
+        angles = ratio * q[ours] + offset
+        result[theirs], result[theirs + 1] = np.cos(angles), np.sin(angles)
         return result
-
-    @staticmethod
-    def _set(q: np.ndarray, joint: pin.JointModel, values: np.ndarray) -> None:
-        if joint.nq == 2 and len(values) == 1:  # continuous: cosine and sine
-            values = np.array([np.cos(values[0]), np.sin(values[0])])
-        q[joint.idx_q : joint.idx_q + joint.nq] = values
 
     def v(self, v: np.ndarray) -> np.ndarray:
         return self.G @ v
@@ -102,8 +113,8 @@ class Peer:
         """Of forces on links, in their frames."""
         result = [pin.Force.Zero() for _ in range(self.model.njoints)]
         for link, force in zip(self.ours.link_names, forces, strict=True):
-            if self.model.existFrame(link, pin.FrameType.BODY):
-                frame = self.model.frames[self.model.getFrameId(link, pin.FrameType.BODY)]
+            if link in self.frames:
+                frame = self.model.frames[self.frames[link]]
                 result[frame.parentJoint] += frame.placement * pin.Force(force)
         return result
 
@@ -114,6 +125,41 @@ class Peer:
     def matrix(self, matrix: np.ndarray) -> np.ndarray:
         """A matrix of joint space in our order."""
         return self.G.T @ matrix @ self.G
+
+    def root_link(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Mass, centre of mass, and the force that holds it up: their algorithms leave it out."""
+        root = self.model.inertias[0]
+        return root.mass, root.lever, -root.mass * self.ours.gravity
+
+    def place_links(self, q: np.ndarray) -> dict[str, pin.SE3]:
+        """Where the links are."""
+        pin.framesForwardKinematics(self.model, self.data, self.q(q))
+        return {link: self.data.oMf[frame] for link, frame in self.frames.items()}
+
+
+def _map_joint(
+    joint: pin.JointModel, ours: slice, mimic: Mimic, numbers: list[Row], angles: list[Row]
+) -> None:
+    """Adds a row for each of a joint's positions; an angle may be a cosine and a sine there."""
+    of_circle = joint.nq == 2 and ours.stop - ours.start == 1
+    rows, count = (angles, 1) if of_circle else (numbers, joint.nq)
+    for k in range(count):
+        rows.append((joint.idx_q + k, ours.start + k, mimic.multiplier, mimic.offset))
+
+
+def _columns(rows: list[Row]) -> tuple[np.ndarray, ...]:
+    theirs, ours, ratio, offset = np.reshape(rows, (-1, 4)).T
+    return theirs.astype(int), ours.astype(int), ratio, offset
+
+
+def _followed(mimics: Mapping[str, Mimic], name: str) -> Mimic:
+    """What a joint does by the one at the end of a chain of mimicking joints."""
+    mimic = mimics[name]
+    while mimic.joint in mimics:
+        leader = mimics[mimic.joint]
+        offset = mimic.multiplier * leader.offset + mimic.offset
+        mimic = Mimic(leader.joint, mimic.multiplier * leader.multiplier, offset)
+    return mimic
 
 
 def inertia_of(matrix: np.ndarray) -> pin.Inertia:

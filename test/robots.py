@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -16,16 +18,32 @@ from rnea_control.model.rotations import rotation_from_rpy
 PANDA_JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
 
 
-def example_robots() -> list[Path]:
+@cache
+def example_robots() -> tuple[Path, ...]:
     """Every URDF of example-robot-data."""
     files = metadata.files("example-robot-data") or []
-    return sorted(Path(f.locate()) for f in files if f.suffix == ".urdf")
+    return tuple(sorted(Path(f.locate()) for f in files if f.suffix == ".urdf"))
+
+
+def example_robot(name: str) -> Path:
+    """The one of this name; where two files have the same, of this folder and name."""
+    ends = "/" + name
+    (path,) = (path for path in example_robots() if str(path.with_suffix("")).endswith(ends))
+    return path
 
 
 def load_quietly(
     path: Path, joints: tuple[str, ...] | None = None, floating_base: bool = False
 ) -> RobotModel:
-    """A robot without its warnings: they are tested elsewhere."""
+    """A robot without its warnings: they are tested elsewhere.
+
+    The file is read once for all tests; each gets a copy that is its own to change.
+    """
+    return copy.deepcopy(_read(path, joints, floating_base))
+
+
+@cache
+def _read(path: Path, joints: tuple[str, ...] | None, floating_base: bool) -> RobotModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
         return RobotModel.from_urdf_file(path, joints, floating_base=floating_base)

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import pytest
 from allocation import allocated
+from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python, rtsys
 from rclpy.clock import ROSClock
@@ -57,6 +58,12 @@ NOTHING = {"held": 0, "peak": 0, "page faults": 0}
 
 # The float that carries the time lives for an instant. The smallest array takes more.
 LESS_THAN_AN_ARRAY = 100
+
+
+@pytest.fixture(autouse=True)
+def fewer_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as it takes to see a byte for each: the benchmark makes more."""
+    monkeypatch.setattr("allocation.CALLS", 2_000)
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +123,7 @@ def test_algorithms_allocate_nothing(panda, name: str) -> None:
 
 
 def test_every_algorithm_is_called() -> None:
-    names = {name for name in rnea_control.dynamics.__all__ if name != "Workspace"}
-    offline = {"inverse_dynamics_batch", "inertial_parameters", "parameter_names"}
-    assert names - offline <= set(calls(TWO_LINKS))
+    assert set(rnea_control.dynamics.__all__) - {"Workspace"} <= set(calls(TWO_LINKS))
 
 
 @pytest.mark.parametrize("law", ControlLaw)
@@ -144,7 +149,9 @@ def test_control_step_allocates_nothing(panda, law: ControlLaw) -> None:
 
 
 def test_a_kernel_that_allocates_does_not_compile() -> None:
-    with pytest.raises(Exception, match="Only accept returning of array passed into the function"):
+    with pytest.raises(
+        TypingError, match="Only accept returning of array passed into the function"
+    ):
 
         @kernel("f8(i8)")
         def allocates(n: int) -> float:

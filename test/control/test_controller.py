@@ -46,6 +46,20 @@ def test_computed_torque_is_rnea_of_the_corrected_acceleration() -> None:
     np.testing.assert_allclose(torque_of(c, 0.9, Q, V), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("law", [ControlLaw.computed_torque, ControlLaw.feedforward_pd])
+def test_rotors_of_the_drives_take_torque(law: ControlLaw) -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    rotors, torques = np.array([0.3, 0.1]), []
+    for armature in (np.zeros(2), rotors):
+        model.armature = armature
+        c = controller(law, model=model)
+        c.hold(0.0, ZERO)
+        c.follow(0.0, [Waypoint(2.0, np.array([0.8, -0.6]), ZERO, ZERO)], 0.0)
+        q_d, v_d, a_d = c.trajectory.at(0.5)
+        torques.append(torque_of(c, 0.5, q_d, v_d))
+    np.testing.assert_allclose(torques[1] - torques[0], rotors * a_d, rtol=1e-10)
+
+
 def test_feedforward_pd_is_rnea_of_the_plan_plus_pd() -> None:
     c, (q_d, v_d, a_d) = following(ControlLaw.feedforward_pd)
     expected = np.clip(
@@ -144,14 +158,16 @@ def test_torque_stays_within_the_scaled_effort_limits() -> None:
 
 def test_zero_effort_limit_means_no_torque() -> None:
     urdf = two_link_arm().replace('effort="100"', 'effort="0"')
-    with pytest.warns(UserWarning, match="effort"):
+    with pytest.warns(UserWarning, match="<limit effort> is 0"):
         c = controller(model=RobotModel.from_urdf_string(urdf))
     c.hold(0.0, Q)
     np.testing.assert_array_equal(torque_of(c, 0.0, ZERO, V), 0.0)
 
 
 def test_continuous_joint_is_corrected_the_short_way_round() -> None:
-    urdf = robot(link("base"), link("wheel"), joint("j", "base", "wheel", "continuous", limit=""))
+    limit = '<limit effort="100" velocity="10"/>'
+    turning = joint("j", "base", "wheel", "continuous", limit=limit)
+    urdf = robot(link("base"), link("wheel"), turning)
     c = controller(ControlLaw.pd, p=1.0, d=0.0, model=RobotModel.from_urdf_string(urdf))
     c.hold(0.0, np.array([3.0]))
     assert torque_of(c, 0.0, [-3.0], [0.0])[0] == pytest.approx(6.0 - 2.0 * math.pi)
@@ -179,7 +195,10 @@ def test_state_that_is_not_finite_is_refused_and_forgotten(bad: float, where: st
     else:
         state[where][1] = bad
     tau = np.array([7.0, 8.0])
-    with pytest.raises(ControllerError, match=r"not finite.*elbow" if where != "t" else "not fin"):
+    of_joint = "" if where == "t" else r" \(joint elbow\)"
+    with pytest.raises(
+        ControllerError, match=f"the measured state at t = .* s is not finite{of_joint};"
+    ):
         c.step(t, state["q"], state["v"], tau)
     np.testing.assert_array_equal(tau, [7.0, 8.0])
     assert np.isfinite(torque_of(c, 0.002, Q, V)).all()
@@ -188,10 +207,10 @@ def test_state_that_is_not_finite_is_refused_and_forgotten(bad: float, where: st
 
 def test_wrong_sizes_and_no_motion_are_refused() -> None:
     c = controller()
-    with pytest.raises(ControllerError, match="hold"):
+    with pytest.raises(ControllerError, match=r"no motion yet; call hold\(t, q\)"):
         torque_of(c, 0.0, Q, V)
     c.hold(0.0, Q)
-    with pytest.raises(ArgumentError, match="2 numbers"):
+    with pytest.raises(ArgumentError, match="q, v and tau must each have 2 numbers"):
         c.step(0.0, np.zeros(3), np.zeros(2), np.zeros(2))
     for wrong in ([0.0, 0.0], np.zeros(2, dtype=np.float32), np.zeros(4)[::2]):
         with pytest.raises(ArgumentError, match=r"C-contiguous float64 array of shape \(2,\)"):
@@ -210,13 +229,13 @@ def test_torque_that_overflows_is_refused() -> None:
 
 
 WRONG_SETTINGS = {
-    "too few gains": (ControllerSettings(Gains.uniform(3, 1.0, 1.0)), "2 joints"),
+    "too few gains": (ControllerSettings(Gains.uniform(3, 1.0, 1.0)), r"gains\.p has .* 2 joints"),
     "negative": (ControllerSettings(Gains.uniform(2, -1.0, 1.0)), r"gains\.shoulder\.p is -1"),
     "NaN": (ControllerSettings(Gains.uniform(2, 1.0, math.nan)), r"gains\.shoulder\.d is nan"),
     "clamp": (ControllerSettings(Gains.uniform(2, 1, 1, 1, -1)), r"gains\.shoulder\.i_clamp_max"),
-    "scale 0": (ControllerSettings(Gains.uniform(2, 1, 1), effort_limit_scale=0.0), "above 0"),
+    "scale 0": (ControllerSettings(Gains.uniform(2, 1, 1), effort_limit_scale=0.0), "scale is 0.0"),
     "law": (ControllerSettings(Gains.uniform(2, 1, 1), control_law=99), "control_law is 99"),
-    "scale 2": (ControllerSettings(Gains.uniform(2, 1, 1), effort_limit_scale=2.0), "at most 1"),
+    "scale 2": (ControllerSettings(Gains.uniform(2, 1, 1), effort_limit_scale=2.0), "scale is 2.0"),
 }
 
 
@@ -253,17 +272,30 @@ def test_numbers_that_overflow_are_refused() -> None:
         [Waypoint(0.1, ZERO, huge), Waypoint(1.0, ZERO, ZERO)],
         [Waypoint(0.1, ZERO, ZERO, huge), Waypoint(1.0, ZERO, ZERO, ZERO)],
     ):
-        with pytest.raises(TrajectoryError, match="too large"):
+        with pytest.raises(TrajectoryError, match="its numbers are too large for a motion"):
             c.follow(0.0, waypoints, 0.0)
-    for start in (math.nan, math.inf, 1e17):
-        with pytest.raises(TrajectoryError, match="start"):
-            c.follow(0.0, [Waypoint(1e-9, ZERO)], start)
-    with pytest.raises(TrajectoryError, match="apart"):
+
+
+@pytest.mark.parametrize("start", [math.nan, math.inf])
+def test_start_that_is_not_finite_is_refused(start: float) -> None:
+    c = controller()
+    c.hold(0.0, ZERO)
+    with pytest.raises(TrajectoryError, match=f"its start is {start} s; it must be finite"):
+        c.follow(0.0, [Waypoint(1.0, ZERO)], start)
+
+
+def test_times_that_rounding_makes_one_are_refused() -> None:
+    c = controller()
+    c.hold(0.0, ZERO)
+    with pytest.raises(TrajectoryError, match=r"ended 0\.000 s ago"):
+        c.follow(0.0, [Waypoint(1e-9, ZERO)], 1e17)
+    words = r"at its start, 2e\+09 s from now, points are less than .* apart"
+    with pytest.raises(TrajectoryError, match=words):
         c.follow(0.0, [Waypoint(1.0, ZERO), Waypoint(1.0 + 1e-8, ZERO)], 2e9)
 
 
 def test_holding_torque_is_never_published_when_not_finite() -> None:
-    with pytest.raises(ControllerError, match="not finite"):
+    with pytest.raises(ControllerError, match=r"gravity torque at q = .* is not finite"):
         controller().holding_torque(np.array([math.nan, 0.0]), np.zeros(2))
 
 

@@ -19,11 +19,11 @@ GOOD = np.zeros(2)
 
 WRONG = {
     "too short": (np.zeros(1), r"q is of float64 and shape \(1,\); it must be .* shape \(2,\)"),
-    "too long": (np.zeros(3), r"shape \(3,\)"),
-    "a matrix": (np.zeros((2, 1)), r"shape \(2, 1\)"),
-    "whole numbers": (np.zeros(2, dtype=int), "int64"),
-    "single precision": (np.zeros(2, dtype=np.float32), "float32"),
-    "strided": (np.zeros(4)[::2], "strided"),
+    "too long": (np.zeros(3), r"q is of float64 and shape \(3,\)"),
+    "a matrix": (np.zeros((2, 1)), r"q is of float64 and shape \(2, 1\)"),
+    "whole numbers": (np.zeros(2, dtype=int), "q is of int64"),
+    "single precision": (np.zeros(2, dtype=np.float32), "q is of float32"),
+    "strided": (np.zeros(4)[::2], "q is a read-only or strided view"),
     "a list": ([0.0, 0.0], "q is a list"),
     "None": (None, "q is a NoneType"),
 }
@@ -84,10 +84,8 @@ SHAPES = {
     "external_forces": (3, 6),
     "wrenches": (3, 6),
     "poses": (3, 4, 4),
-    "Y": (2, 28),
 }
-NO_ALGORITHMS = {"Workspace", "inertial_parameters", "parameter_names", "inverse_dynamics_batch"}
-ALGORITHMS = sorted(set(dynamics.__all__) - NO_ALGORITHMS)
+ALGORITHMS = sorted(set(dynamics.__all__) - {"Workspace"})
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -135,7 +135,7 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(capfd: pytest.CaptureFixtu
     assert len(model.warnings) == 1
     assert capfd.readouterr() == ("", "")
     plain = RobotModel.from_urdf_string(two_link_arm())
-    np.testing.assert_array_equal(model.bodies, plain._bodies)
+    np.testing.assert_array_equal(model.bodies, plain.bodies)
 
 
 def test_encoding_declaration_in_text_and_bytes() -> None:
@@ -232,7 +232,8 @@ def chain_of_mimics() -> list[Joint]:
     ],
 )
 def test_mimic_follows_what_its_leader_really_does(chosen, locked, q, c) -> None:
-    description = description_from_joints("chain", chain_of_mimics(), {})
+    inertias = dict.fromkeys(("l1", "l2", "l3"), np.eye(4))
+    description = description_from_joints("chain", chain_of_mimics(), inertias)
     model = RobotModel(description, chosen, locked)
     poses = np.zeros((4, 4, 4))
     forward_kinematics(model, Workspace(model), np.array(q, dtype=float), poses)
@@ -250,7 +251,8 @@ def test_leader_feels_the_friction_of_its_followers(ratio: float) -> None:
             "b", "revolute", "l1", "l2", axis=z, damping=2.0, friction=1.0, mimic=Mimic("a", ratio)
         ),
     ]
-    model = RobotModel(description_from_joints("pair", joints, {}))
+    inertias = dict.fromkeys(("l1", "l2"), np.eye(4))
+    model = RobotModel(description_from_joints("pair", joints, inertias))
     # The power that both lose, at a rate of a so high that both slide.
     rate = 4.0
     lost = (3.0 * rate + 0.5) * rate + (2.0 * abs(ratio) * rate + 1.0) * abs(ratio) * rate
@@ -304,12 +306,66 @@ def test_bad_joint_is_refused(name: str) -> None:
         Joint(**arguments)
 
 
-@pytest.mark.parametrize(
-    "payload", [("x",), (1.0, "abc"), (1.0, None), (-1.0,), (math.nan,), (1.0, [0.0, 0.0])]
-)
-def test_bad_payload_is_refused(payload) -> None:
+BAD_PAYLOADS = {
+    "mass in words": (("x",), "the payload has mass 'x', .* they must be numbers"),
+    "centre in words": ((1.0, "abc"), "centre of mass 'abc' .* they must be numbers"),
+    "no centre": ((1.0, None), "centre of mass None .* they must be numbers"),
+    "negative mass": ((-1.0,), r"mass -1\.0 kg, .* the mass not negative"),
+    "NaN mass": ((math.nan,), "mass nan kg, .* all must be finite"),
+    "short centre": ((1.0, [0.0, 0.0]), r"centre of mass has shape \(2,\) .* must be \(3,\)"),
+    "small inertia": ((1.0, np.zeros(3), np.eye(2)), r"its inertia \(2, 2\); .* and \(3, 3\)"),
+    "no mass": ((0.0, np.zeros(3), np.eye(3)), "no mass but an inertia"),
+    "not symmetric": ((1.0, np.zeros(3), np.eye(3) + np.eye(3, k=1)), "is not symmetric"),
+    "negative inertia": ((1.0, np.zeros(3), -np.eye(3)), "belongs to no real body"),
+    "broken triangle": ((1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])), "belongs to no real body"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PAYLOADS)
+def test_bad_payload_is_refused(name: str) -> None:
+    payload, words = BAD_PAYLOADS[name]
     model = RobotModel.from_urdf_string(two_link_arm())
     before = model.bodies.copy()
-    with pytest.raises(RobotModelError, match="payload"):
+    with pytest.raises(RobotModelError, match=words):
         model.set_payload("lower", *payload)
     np.testing.assert_array_equal(model.bodies, before)
+
+
+def test_payloads_of_links_of_one_body_add_up() -> None:
+    """As links with them as their inertials would; the next one on a link replaces the last."""
+    chain = [
+        joint("j", "base", "arm", axis=(0, 1, 0)),
+        joint("f", "arm", "tool", "fixed", xyz=(0.5, 0.2, 0.0), rpy=(0.3, 0.0, 0.7)),
+    ]
+    empty = robot(link("base"), link("arm"), '<link name="tool"/>', *chain)
+    tool = link("tool", 2.0, (0.1, 0.0, 0.3), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
+    full = robot(link("base"), link("arm"), tool, *chain)
+    model, expected = RobotModel.from_urdf_string(empty), RobotModel.from_urdf_string(full)
+    model.set_payload("tool", 7.0)
+    model.set_payload("arm", 3.0, (0.0, 0.0, 1.0))
+    model.set_payload("tool", 2.0, (0.1, 0.0, 0.3), np.diag([0.02, 0.03, 0.04]))
+    expected.set_payload("arm", 3.0, (0.0, 0.0, 1.0))
+    np.testing.assert_allclose(model.bodies, expected.bodies, rtol=1e-14, atol=1e-15)
+    assert model.total_mass == pytest.approx(7.0)
+
+
+def test_armature_of_each_freedom_stands_in_its_own_row() -> None:
+    """The torque for an acceleration of 1 of one freedom alone, with and without rotors."""
+    joints = [
+        Joint("ball", "spherical", "w", "a"),
+        Joint("cylinder", "cylindrical", "a", "b"),
+        Joint("hinge", "revolute", "b", "c"),
+    ]
+    body = pseudo_inertia(1.0, np.array([0.1, 0.2, 0.3]), np.eye(3))
+    model = RobotModel.from_joints("arm", joints, dict.fromkeys("abc", body))
+    q, rest = model.random(np.random.default_rng(0)), np.zeros(model.nv)
+    plain = np.array([torques(model, q, rest, e) for e in np.eye(model.nv)])
+    model.armature = rotors = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    geared = np.array([torques(model, q, rest, e) for e in np.eye(model.nv)])
+    np.testing.assert_allclose(geared - plain, np.diag(rotors), rtol=0.0, atol=1e-12)
+
+
+def test_payload_on_an_unknown_link_is_refused() -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    with pytest.raises(RobotModelError, match=r"link is 'hand'; .* has base, upper, lower"):
+        model.set_payload("hand", 1.0)
