@@ -128,7 +128,7 @@ WRONG = {
         ([[0.0, 0.0]] * SAMPLES, "tau is a list"),
     ],
     "workers": [
-        (0, "workers is 0; it must be a whole number, at least 1"),
+        (0, "workers is 0; it must be an integer, at least 1"),
         ([2], r"workers is \[2\]"),
     ],
 }

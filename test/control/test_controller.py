@@ -207,7 +207,7 @@ def test_state_that_is_not_finite_is_refused_and_forgotten(bad: float, where: st
 
 def test_wrong_sizes_and_no_motion_are_refused() -> None:
     c = controller()
-    with pytest.raises(ControllerError, match=r"no motion yet; call hold\(t, q\)"):
+    with pytest.raises(ControllerError, match=r"no trajectory yet; call hold\(t, q\)"):
         torque_of(c, 0.0, Q, V)
     c.hold(0.0, Q)
     with pytest.raises(ArgumentError, match="q, v and tau must each have 2 numbers"):
@@ -272,7 +272,7 @@ def test_numbers_that_overflow_are_refused() -> None:
         [Waypoint(0.1, ZERO, huge), Waypoint(1.0, ZERO, ZERO)],
         [Waypoint(0.1, ZERO, ZERO, huge), Waypoint(1.0, ZERO, ZERO, ZERO)],
     ):
-        with pytest.raises(TrajectoryError, match="its numbers are too large for a motion"):
+        with pytest.raises(TrajectoryError, match="its numbers are too large"):
             c.follow(0.0, waypoints, 0.0)
 
 

@@ -145,7 +145,7 @@ def test_encoding_declaration_in_text_and_bytes() -> None:
 
 
 SUSPICIOUS = {
-    "phantom inertia": (link("arm", 0.0), "link 'arm': has no mass but an inertia"),
+    "phantom inertia": (link("arm", 0.0), "link 'arm': has an inertia but no mass"),
     "not positive definite": (
         link("arm", inertia=(1.0, 0.0, 0.0, 1.0, 0.0, -0.1)),
         "link 'arm': the inertia is not positive definite, its smallest principal moment is -0.1",
@@ -273,7 +273,7 @@ def test_link_made_in_python_that_no_body_can_be_is_warned_of() -> None:
     good = pseudo_inertia(100.0, np.zeros(3), np.eye(3))
     bad = {
         "mass is -1 kg": pseudo_inertia(-1.0, np.zeros(3), np.eye(3)),
-        "no mass but other": pseudo_inertia(0.0, np.zeros(3), np.eye(3)),
+        "an inertia but no mass": pseudo_inertia(0.0, np.zeros(3), np.eye(3)),
         "not positive definite": pseudo_inertia(1.0, np.ones(3), -np.eye(3)),
         "triangle inequality": pseudo_inertia(1.0, np.ones(3), np.diag([1.0, 1.0, 3.0])),
     }
@@ -284,8 +284,8 @@ def test_link_made_in_python_that_no_body_can_be_is_warned_of() -> None:
 
 
 BAD_JOINTS = {
-    "rotation": ({"rotation": np.ones((3, 3))}, "rotation is .* turns nothing"),
-    "mirror": ({"rotation": np.diag([1, 1, -1])}, "rotation is .* turns nothing"),
+    "rotation": ({"rotation": np.ones((3, 3))}, "rotation is .* not a rotation matrix"),
+    "mirror": ({"rotation": np.diag([1, 1, -1])}, "rotation is .* not a rotation matrix"),
     "translation": ({"translation": [math.nan, 0, 0]}, "translation is .* finite numbers"),
     "short translation": ({"translation": [1.0]}, "translation is .* shape"),
     "axis in words": ({"axis": "z"}, "axis is z"),
