@@ -18,8 +18,10 @@ setup(
     python_requires=">=3.10",
     # rclpy and the message packages come with ROS 2, or from its wheels: see requirements/.
     install_requires=[
-        "numpy>=1.24",
-        "numba>=0.59",
+        # From the oldest to the newest that was tried: the kernels rely on private parts of these.
+        "numpy>=1.21.5,<2.6",
+        "numba>=0.55.1,<0.69",
+        "llvmlite>=0.38,<0.51",
         "urdf-parser-py>=0.0.4",
         "mujoco>=3.2",
         "matplotlib>=3.5",

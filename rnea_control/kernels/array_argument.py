@@ -5,11 +5,14 @@ dynamics of an arm. Calling the compiled function itself spares that, but then n
 given to it. So the kernels take their arrays as `ArrayArgument`: a Numba array that is read off
 NumPy's own record of it, after its type, dimensions, layout and byte order are seen to be right.
 The sizes are for the kernel to check.
+
+The records are NumPy's private matter: `proof.py` sees whether they are what this file takes them
+for before any kernel relies on it.
 """
 
 from __future__ import annotations
 
-import struct
+import ctypes
 from functools import reduce
 from typing import Any
 
@@ -20,19 +23,11 @@ from numba.core import cgutils, sigutils, types
 from numba.extending import NativeValue, models, register_model, unbox
 from numba.np.numpy_support import as_dtype
 
+from rnea_control.kernels.array_record import ArrayRecord, DescrRecord
+
 _BYTE = ir.IntType(8)
-_INT = ir.IntType(32)
+_INT = ir.IntType(8 * ctypes.sizeof(ctypes.c_int))
 _POINTER = _BYTE.as_pointer()
-# PyArrayObject and PyArray_Descr as of NumPy's C interface, up to the last field needed.
-# Every object ends its head with a pointer to its type.
-_HEAD = [ir.ArrayType(_BYTE, object.__basicsize__ - struct.calcsize("P")), _POINTER]
-_OBJECT = ir.LiteralStructType(_HEAD)
-_TYPE, _DATA, _NDIM, _DIMENSIONS, _DESCR, _FLAGS = 1, 2, 3, 4, 7, 8
-_ARRAY = ir.LiteralStructType(
-    [*_HEAD, _POINTER, _INT, _POINTER, _POINTER, _POINTER, _POINTER, _INT]
-)
-_BYTE_ORDER, _TYPE_NUMBER = 5, 7
-_DTYPE = ir.LiteralStructType([*_HEAD, _POINTER, _BYTE, _BYTE, _BYTE, _BYTE, _INT])
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE
 _WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
 _NDARRAY = "rnea_control_ndarray"
@@ -68,10 +63,12 @@ def entry_signature(signature: str) -> Any:
 def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
     builder = c.builder
     array = c.context.make_array(kind)(c.context, builder)
+    record = builder.bitcast(value, _POINTER)
     fits = cgutils.alloca_once_value(builder, cgutils.false_bit)
-    with builder.if_then(_is_array(builder, value), likely=True):
-        record = builder.bitcast(value, _ARRAY.as_pointer())
-        with builder.if_then(_is_of(builder, record, kind), likely=True):
+    # The second test reads what only an array has, so it must not start before the first is done.
+    with builder.if_then(_is_array(builder, record), likely=True):
+        is_of = _is_of(builder, record, kind)
+        with builder.if_then(is_of, likely=True):
             builder.store(cgutils.true_bit, fits)
             _read(builder, record, kind, array)
             array.parent = value
@@ -82,26 +79,29 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
     return NativeValue(array._getvalue(), is_error=refused)
 
 
-def _is_array(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+def _is_array(builder: ir.IRBuilder, record: ir.Value) -> ir.Value:
     """Whether the object is a numpy.ndarray: by its true type, as `__class__` can be made up."""
     module = builder.module
     ndarray = module.globals.get(_NDARRAY) or ir.GlobalVariable(module, _BYTE, _NDARRAY)
     of_python = ir.FunctionType(_INT, [_POINTER, _POINTER])
     is_subtype = cgutils.get_or_insert_function(module, of_python, "PyType_IsSubtype")
-    type_ = _field(builder, builder.bitcast(value, _OBJECT.as_pointer()), _TYPE)
+    type_ = _field(builder, record, ArrayRecord.type, _POINTER)
     return cgutils.is_not_null(builder, builder.call(is_subtype, [type_, ndarray]))
 
 
 def _is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Value:
     """Whether the array has this type, number of dimensions and layout."""
     dtype = as_dtype(kind.dtype)
-    descr = builder.bitcast(_field(builder, record, _DESCR), _DTYPE.as_pointer())
-    flags = builder.and_(_field(builder, record, _FLAGS), _INT(_WANTED_FLAGS))
+    descr = _field(builder, record, ArrayRecord.descr, _POINTER)
+    nd = _field(builder, record, ArrayRecord.nd, _INT)
+    flags = _field(builder, record, ArrayRecord.flags, _INT)
+    type_num = _field(builder, descr, DescrRecord.type_num, _INT)
+    byte_order = _field(builder, descr, DescrRecord.byteorder, _BYTE)
     checks = (
-        builder.icmp_signed("==", _field(builder, record, _NDIM), _INT(kind.ndim)),
-        builder.icmp_signed("==", flags, _INT(_WANTED_FLAGS)),
-        builder.icmp_signed("==", _field(builder, descr, _TYPE_NUMBER), _INT(dtype.num)),
-        builder.icmp_signed("==", _field(builder, descr, _BYTE_ORDER), _BYTE(ord(dtype.byteorder))),
+        builder.icmp_signed("==", nd, _INT(kind.ndim)),
+        builder.icmp_signed("==", builder.and_(flags, _INT(_WANTED_FLAGS)), _INT(_WANTED_FLAGS)),
+        builder.icmp_signed("==", type_num, _INT(dtype.num)),
+        builder.icmp_signed("==", byte_order, _BYTE(ord(dtype.byteorder))),
     )
     return reduce(builder.and_, checks)
 
@@ -109,18 +109,20 @@ def _is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.V
 def _read(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument, array: Any) -> None:
     """Fills Numba's structure of the array."""
     size = array.itemsize.type
-    sizes = builder.bitcast(_field(builder, record, _DIMENSIONS), size.as_pointer())
-    shape = [builder.load(builder.gep(sizes, [_INT(i)])) for i in range(kind.ndim)]
+    dimensions = _field(builder, record, ArrayRecord.dimensions, size.as_pointer())
+    shape = [builder.load(builder.gep(dimensions, [_INT(i)])) for i in range(kind.ndim)]
     strides = [size(as_dtype(kind.dtype).itemsize)]
     for length in shape[:0:-1]:
         strides.insert(0, builder.mul(length, strides[0]))
     array.meminfo = cgutils.get_null_value(array.meminfo.type)
-    array.data = builder.bitcast(_field(builder, record, _DATA), array.data.type)
+    array.data = _field(builder, record, ArrayRecord.data, array.data.type)
     array.itemsize = strides[-1]
     array.nitems = reduce(builder.mul, shape)
     array.shape = cgutils.pack_array(builder, shape)
     array.strides = cgutils.pack_array(builder, strides)
 
 
-def _field(builder: ir.IRBuilder, structure: ir.Value, index: int) -> ir.Value:
-    return builder.load(builder.gep(structure, [_INT(0), _INT(index)]))
+def _field(builder: ir.IRBuilder, record: ir.Value, field: Any, type_: ir.Type) -> ir.Value:
+    """Loads a field of a record, at the offset that it has in the ctypes structure."""
+    address = builder.gep(record, [_INT(field.offset)])
+    return builder.load(builder.bitcast(address, type_.as_pointer()))

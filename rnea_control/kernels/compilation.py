@@ -1,0 +1,69 @@
+"""Compilation of one function for one signature, or its machine code from disk."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numba
+
+from rnea_control.kernels.disk_cache import keep_on_disk
+from rnea_control.kernels.fingerprint import fingerprint, module_digest, processor
+from rnea_control.kernels.numba_dispatch import dispatched
+
+# What makes the way into a kernel that reads its arrays itself.
+_ENTRY_MODULES = ("rnea_control.kernels.array_argument", "rnea_control.kernels.array_record")
+
+EntrySignature = Callable[[str], Any]
+
+
+def _options() -> dict[str, Any]:
+    """Options of Numba for all that is compiled."""
+    options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+    try:
+        known = hasattr(importlib.import_module("numba.core.options").DefaultOptions, "_nrt")
+    except (ImportError, AttributeError):
+        known = False
+    if known:
+        # Without the memory manager, a kernel that allocates does not compile.
+        return {**options, "_nrt": False}
+    warnings.warn(
+        f"Numba {numba.__version__} has no option _nrt: a kernel that allocates is not refused",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return options
+
+
+OPTIONS = _options()
+
+
+def compiled(
+    function: FunctionType, signature: str, nogil: bool, entry_signature: EntrySignature | None
+) -> Any:
+    """`function` compiled for `signature`; any other arguments raise TypeError.
+
+    Args:
+        function: of Python.
+        signature: in Numba's notation.
+        nogil: whether other Python threads may run during a call.
+        entry_signature: of `array_argument`: the kernel then reads and checks its arrays itself.
+            If None, the way in is Numba's dispatch.
+    """
+    options = {"nogil": nogil, **OPTIONS}
+    dispatcher: Any = numba.njit(**options)(function)
+    if dispatcher is function:  # NUMBA_DISABLE_JIT
+        return function
+    entry = [module_digest(name) for name in _ENTRY_MODULES] if entry_signature else "dispatch"
+    variant = (signature, entry_signature is None, sys.implementation.cache_tag, processor()[0])
+    stamp = fingerprint(function, options, signature, entry)
+    keep_on_disk(dispatcher, stamp, repr(variant))
+    if entry_signature is None:
+        return dispatched(dispatcher, signature)
+    dispatcher.compile(entry_signature(signature))
+    (result,) = dispatcher.overloads.values()
+    return result.entry_point

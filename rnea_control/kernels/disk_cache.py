@@ -1,0 +1,156 @@
+"""Compiled kernels on disk, one file each, named by their fingerprint: see fingerprint.py.
+
+Numba's own cache compares the time of one source file, and so misses changes in others. A file
+here is found by all that the kernel is made of, and read only if its checksum is right, so none can
+be stale. Whatever goes wrong with the disk, the kernel is compiled and used, and a warning says so.
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import pickle
+import sys
+import uuid
+import warnings
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numba
+
+try:
+    from numba.core.compiler import CompileResult
+    from numba.core.serialize import dumps
+except ImportError:  # said by `keep_on_disk`
+    CompileResult = dumps = None
+
+# What a file starts with; then the SHA-256 of the rest.
+_MAGIC = b"rnea_control kernel 1\n"
+_said: set[str] = set()
+
+
+def keep_on_disk(dispatcher: Any, stamp: str, variant: str) -> None:
+    """Lets a Numba dispatcher take its machine code from disk, and leave it there.
+
+    Args:
+        dispatcher: of a function that is not compiled yet.
+        stamp: fingerprint of all that the machine code depends on.
+        variant: what may rightly be on disk side by side, such as signature and processor; of
+            files of one function that differ in more than that, only the newest is kept.
+    """
+    private = (
+        (dispatcher, "_cache"),
+        (CompileResult, "_reduce"),
+        (CompileResult, "_rebuild"),
+        (sys.modules[__name__], "dumps"),
+    )
+    missing = [name for owner, name in private if getattr(owner, name, None) is None]
+    if missing:
+        _say_once(
+            "no cache",
+            f"Numba {numba.__version__} has no {', '.join(missing)}, by which kernels are kept on "
+            "disk: they are compiled at each start",
+        )
+        return
+    dispatcher._cache = DiskCache(dispatcher.py_func, stamp, variant)
+
+
+class DiskCache:
+    """The cache of one kernel, with the methods that a Numba dispatcher calls."""
+
+    def __init__(self, function: FunctionType, stamp: str, variant: str) -> None:
+        module = function.__module__.rpartition(".")[2]
+        readable = f"{module}.{function.__qualname__}"[:80].replace("<", "").replace(">", "")
+        self._name = f"{readable}-{_digest(variant)[:8]}"
+        self._file = f"{self._name}.{stamp[:32]}.nbk"
+        self._directories = directories(function.__code__.co_filename)
+
+    def load_overload(self, _signature: Any, target_context: Any) -> Any:
+        """The kernel, ready to be called; None if it is not on disk."""
+        for directory in self._directories:
+            path = directory / self._file
+            try:
+                data = path.read_bytes()
+            except OSError:  # not there, or not for us: saving says why if nothing can be done
+                continue
+            start = len(_MAGIC) + hashlib.sha256().digest_size
+            if data[:start] != _MAGIC + hashlib.sha256(data[start:]).digest():
+                _say_once("damaged", f"{path} is damaged: its kernel is compiled anew")
+                continue
+            try:
+                target_context.refresh()
+                return CompileResult._rebuild(target_context, *pickle.loads(data[start:]))
+            except Exception as error:  # of whatever kind: compiling is always possible
+                _say_once("unusable", f"{path} cannot be used ({error!r}): compiled anew")
+        return None
+
+    def save_overload(self, _signature: Any, result: Any) -> None:
+        """Writes a compiled kernel where there is room for it."""
+        try:
+            if result.library.has_dynamic_globals or any(not x.can_cache for x in result.lifted):
+                return  # it holds addresses of this process
+            data = dumps(result._reduce())
+        except Exception as error:  # Numba's private matters: the kernel itself is sound
+            _say_once("unsaved", f"{self._name} cannot be kept on disk: {error!r}")
+            return
+        data = _MAGIC + hashlib.sha256(data).digest() + data
+        reasons = []
+        for directory in self._directories:
+            try:
+                directory.mkdir(parents=True, exist_ok=True)
+                _write(directory / self._file, data)
+            except OSError as error:
+                reasons.append(str(error))
+            else:
+                self._remove_older(directory)
+                return
+        _say_once(
+            "nowhere",
+            f"compiled kernels cannot be kept on disk ({'; '.join(reasons)}), so that each start "
+            "compiles them anew; set NUMBA_CACHE_DIR to a folder that can be written",
+        )
+
+    def _remove_older(self, directory: Path) -> None:
+        """Removes what earlier sources of the same kernel have left."""
+        for path in directory.glob(f"{glob.escape(self._name)}.*"):
+            if not path.name.startswith(self._file):
+                try:
+                    path.unlink()
+                except OSError:  # another process was faster, or it is another user's
+                    continue
+
+
+def directories(source: str) -> list[Path]:
+    """Where kernels of a source file may be kept, in order of preference."""
+    folder = os.path.dirname(os.path.abspath(source))
+    own = f"{os.path.basename(folder)}_{_digest(folder)[:16]}"
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    found = [Path(folder, "__pycache__")]
+    if numba.config.CACHE_DIR:
+        found.insert(0, Path(numba.config.CACHE_DIR, own))
+    if os.path.isabs(home):  # a user without a home directory keeps its "~"
+        found.append(Path(home, "rnea_control", own))
+    return found
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Writes a file that no other process ever sees half done."""
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _say_once(topic: str, text: str) -> None:
+    if topic not in _said:
+        _said.add(topic)
+        warnings.warn(text, RuntimeWarning, stacklevel=2)

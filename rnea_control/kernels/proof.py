@@ -1,0 +1,137 @@
+"""Whether kernels may read NumPy's arrays themselves: seen at import, on arrays of every kind.
+
+`array_argument.py` relies on what NumPy, Numba and llvmlite keep private. Here its records are
+compared with what NumPy says in public, and a small kernel shows that it reads right what it should
+take and refuses all else. On any difference, kernels are called through Numba's own dispatch: see
+numba_dispatch.py. A call then takes one or two microseconds more; nothing else changes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+
+from rnea_control.kernels.array_record import difference
+from rnea_control.kernels.compilation import EntrySignature, compiled
+
+# Set to anything but 0, it asks for Numba's dispatch.
+DISPATCH_VARIABLE = "RNEA_CONTROL_NUMBA_DISPATCH"
+# The major versions whose records and interfaces are known.
+_KNOWN = {"NumPy": (np, (1, 2)), "Numba": (numba, (0,)), "llvmlite": (llvmlite, (0,))}
+
+
+class _Subclass(np.ndarray):
+    """An array by its nature, though not by its name."""
+
+
+def proven_entry() -> EntrySignature | None:
+    """The entry of `array_argument` if it works here; else None, and a warning that says why."""
+    reason = _version_objection()
+    entry_signature: EntrySignature | None = None
+    if reason is None:
+        try:
+            module = importlib.import_module("rnea_control.kernels.array_argument")
+            entry_signature = module.entry_signature
+            reason = _record_objection() or _kernel_objection(module.entry_signature)
+        except Exception as error:  # whatever NumPy, Numba or llvmlite changed
+            reason = f"reading arrays failed with {error!r}"
+    if reason is None:
+        return entry_signature
+    warnings.warn(
+        f"{reason}. Kernels are called through Numba's own dispatch: each call takes one or two "
+        "microseconds more, nothing else changes",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def _version_objection() -> str | None:
+    if os.environ.get(DISPATCH_VARIABLE, "0") not in ("", "0"):
+        return f"{DISPATCH_VARIABLE} is set"
+    for name, (module, known) in _KNOWN.items():
+        if int(module.__version__.split(".")[0]) not in known:
+            return f"{name} {module.__version__} is of a major version that is not known"
+    return None
+
+
+def _record_objection() -> str | None:
+    for array in (*_taken(), *_refused()):
+        wrong = difference(array)
+        if wrong:
+            return f"NumPy {np.__version__} keeps its arrays in another way: {wrong}"
+    return None
+
+
+def _kernel_objection(entry_signature: EntrySignature) -> str | None:
+    kernel = compiled(
+        _probe, "f8(f8[:,::1], i8[::1], u1[::1], u8[:,:,::1])", False, entry_signature
+    )
+    counts, octets, words = np.zeros(13, np.int64), np.arange(5, dtype=np.uint8), _words()
+    for rows in _taken():
+        wanted = [*rows.shape, rows.size, *rows.strides, *words.shape, words.size, *words.strides]
+        total = float(rows[-1, -1]) + float(octets[-1]) + float(words[-1, -1, -1])
+        if kernel(rows, counts, octets, words) != total or counts.tolist() != [
+            *wanted,
+            octets.size,
+        ]:
+            return "the argument check reads an array wrong"
+    good = (next(_taken()), counts, octets, words)
+    others: tuple[Any, ...] = (None, 1.0, [[1.0]], np.ndarray, np.float64(1.0), memoryview(octets))
+    for place, right in enumerate(good):
+        for wrong in (*_refused(), *others, *(each for each in good if each is not right)):
+            try:
+                kernel(*good[:place], wrong, *good[place + 1 :])
+            except TypeError:
+                continue
+            return f"the argument check takes {wrong!r} for another array"
+    return None
+
+
+def _probe(rows: Any, counts: Any, octets: Any, words: Any) -> float:
+    """Hands back what it reads of its arguments."""
+    counts[0], counts[1] = rows.shape
+    counts[2] = rows.size
+    counts[3], counts[4] = rows.strides
+    counts[5], counts[6], counts[7] = words.shape
+    counts[8] = words.size
+    counts[9], counts[10], counts[11] = words.strides
+    counts[12] = octets.shape[0]
+    last = words[words.shape[0] - 1, words.shape[1] - 1, words.shape[2] - 1]
+    return rows[rows.shape[0] - 1, rows.shape[1] - 1] + octets[octets.shape[0] - 1] + float(last)
+
+
+def _words() -> np.ndarray:
+    return np.arange(24, dtype=np.uint64).reshape(2, 3, 4)
+
+
+def _taken() -> Iterator[np.ndarray]:
+    """Matrices of float64 in C order, made in many ways."""
+    numbers = np.arange(1.0, 13.0)
+    yield numbers.reshape(3, 4)
+    yield np.full((1, 1), 7.0)
+    yield numbers[4:].reshape(4, 2)
+    yield numbers.reshape(2, 6).view(_Subclass)
+    yield np.frombuffer(bytearray(numbers.tobytes())).reshape(6, 2)
+
+
+def _refused() -> Iterator[np.ndarray]:
+    """Arrays that differ from those of every argument of the probe, most in one thing only."""
+    matrix = np.arange(1.0, 13.0).reshape(3, 4)
+    yield from (matrix.T, matrix[:, ::2], matrix[::-1], np.broadcast_to(1.0, (3, 4)))
+    yield from (np.array(1.0), np.zeros((2, 2, 2)), np.zeros(0), np.zeros((1, 1, 1, 1)))
+    for code in (">f8", ">i8", ">u8", "f4", "i4", "u4", "?", "i1", "c16", "m8[s]", "U2", "V8"):
+        for shape in ((3,), (3, 4), (2, 3, 4)):
+            yield np.zeros(shape, code)
+    read_only = matrix.copy()
+    read_only.flags.writeable = False
+    yield read_only
+    yield np.frombuffer(bytes(bytearray(24)), np.int64)  # read-only, too
+    yield np.frombuffer(bytearray(97), np.uint8, 96, 1).view(np.float64).reshape(3, 4)  # unaligned
