@@ -136,7 +136,8 @@ def mass_matrix_diagonal(model: RobotModel, q: FloatArray) -> FloatArray:
 
 def _easy_posture(model: RobotModel) -> FloatArray:
     """The middle of the limits, or zero, whichever needs the smaller torques."""
-    middle = 0.5 * (model.lower + model.upper)
+    with np.errstate(invalid="ignore"):  # joints without limits
+        middle = 0.5 * (model.lower + model.upper)
     middle = np.where(np.isfinite(middle), middle, 0.0)
     inside = 0.9 * (model.upper - middle)
     zero = np.clip(np.zeros(model.nq), middle - inside, middle + inside)
