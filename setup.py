@@ -4,6 +4,10 @@ from setuptools import find_packages, setup
 
 package_name = "rnea_control"
 
+SIM = ["mujoco>=3.2"]
+DEMO = [*SIM, "matplotlib>=3.5", "rich>=10", "PyYAML>=5.4", "example-robot-data>=4"]
+SYMBOLIC = ["sympy>=1.12"]
+
 setup(
     name=package_name,
     version="0.1.0",
@@ -23,16 +27,14 @@ setup(
         "numba>=0.55.1,<0.69",
         "llvmlite>=0.38,<0.51",
         "urdf-parser-py>=0.0.4",
-        "mujoco>=3.2",
-        "matplotlib>=3.5",
-        "PyYAML>=5.4",
-        "rich>=10",
     ],
+    # No robot needs these. rnea_control/ros/extras.py names sim and demo by what Python imports.
     extras_require={
-        "demo": ["example-robot-data>=4"],
-        "symbolic": ["sympy>=1.12"],
-        "test": ["example-robot-data>=4", "pin>=3", "pytest>=7", "hypothesis>=6", "sympy>=1.12"],
-        "bench": ["example-robot-data>=4", "pin>=3", "dynibo>=0.5"],
+        "sim": SIM,
+        "demo": DEMO,
+        "symbolic": SYMBOLIC,
+        "test": [*DEMO, *SYMBOLIC, "pin>=3", "pytest>=7", "hypothesis>=6"],
+        "bench": [*DEMO, "pin>=3", "dynibo>=0.5"],
     },
     zip_safe=True,
     author="rnea_control maintainers",

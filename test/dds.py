@@ -31,22 +31,60 @@ PATIENCE = 90.0
 
 @contextmanager
 def ros(domain: int) -> Iterator[None]:
-    """rclpy in a domain of its own; child processes inherit it."""
+    """rclpy in a domain of its own, which child processes inherit; the old one comes back."""
+    before = os.environ.get("ROS_DOMAIN_ID")
     os.environ["ROS_DOMAIN_ID"] = str(domain)
     rclpy.init()
     try:
         yield
     finally:
         rclpy.try_shutdown()
+        if before is None:
+            del os.environ["ROS_DOMAIN_ID"]
+        else:
+            os.environ["ROS_DOMAIN_ID"] = before
+
+
+# Runs a module as `python -m` does.
+RUN_MODULE = """
+import runpy
+import sys
+module = sys.argv.pop(1)
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
+# Makes packages look as if they were not installed.
+WITHOUT_PACKAGES = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {packages}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Blocker())
+"""
+
+
+def without(*packages: str) -> str:
+    """Code for `Process` that makes packages look as if they were not installed."""
+    return WITHOUT_PACKAGES.format(packages=packages)
 
 
 class Process:
-    """An executable of the package as a process of its own, its output in a file."""
+    """An executable of the package as a process of its own, its output in a file.
 
-    def __init__(self, module: str, parameters: dict | None = None, *arguments: str) -> None:
+    Args:
+        module: of the executable.
+        parameters: of its node.
+        arguments: for ROS.
+        before: Python code that runs first.
+    """
+
+    def __init__(
+        self, module: str, parameters: dict | None = None, *arguments: str, before: str = ""
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self.log = Path(self._folder.name) / "log"
-        command = [sys.executable, "-m", module, "--ros-args", *arguments]
+        command = [sys.executable, "-c", before + RUN_MODULE, module, "--ros-args", *arguments]
         if parameters is not None:
             path = Path(self._folder.name) / "parameters.yaml"
             path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
@@ -81,8 +119,8 @@ class Process:
         self._folder.cleanup()
 
 
-def controller(parameters: dict | None, *arguments: str) -> Process:
-    return Process("rnea_control.node.executable", parameters, *arguments)
+def controller(parameters: dict | None, *arguments: str, before: str = "") -> Process:
+    return Process("rnea_control.node.executable", parameters, *arguments, before=before)
 
 
 def wait_for(condition: Callable[[], object], spin: Callable[[], object] | None = None) -> None:

@@ -25,9 +25,23 @@ REPOSITORY = Path(__file__).parents[1]
 SHARE = Path(get_package_share_directory("rnea_control"))
 PACKAGE = Path(rnea_control.__file__).parent
 
-# What each room may import, from the top of the house down.
-ROOMS = ["demo", "node", "simulation", "ros", "control", "dynamics", "model"]
-ROS_FREE = ["control", "dynamics", "model"]
+# The packages, from the top down: imports run downward only, and those on one line do not know of
+# each other.
+HOUSE = [
+    ["demo", "commands"],
+    ["node", "sentinel", "simulation"],
+    ["ros"],
+    ["control", "identification"],
+    ["messages", "analysis"],
+    ["compiled"],
+    ["dynamics"],
+    ["kernels"],
+    ["model"],
+]
+FLOOR = {name: floor for floor, names in enumerate(HOUSE) for name in names}
+ROS_FREE = {name for names in HOUSE[3:] for name in names}
+# Their files touch no private attribute of another object.
+WITHOUT_PRIVATE_ACCESS = ["demo", "messages", "node", "ros", "simulation"]
 ROS_MODULES = re.compile(r"^(rclpy|rcl_interfaces|ament_index_python|\w+_msgs|std_srvs)(\.|$)")
 
 
@@ -129,28 +143,71 @@ def printed_by(room: str) -> str:
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout
 
 
-@pytest.mark.parametrize(
-    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: "/".join(p.parts[-2:])
-)
-def test_imports_run_downward_only(path: Path) -> None:
-    room = path.relative_to(PACKAGE).parts[0]
+def files(*packages: str) -> list[Path]:
+    """The source files of these packages of ours, or all."""
+    roots = [PACKAGE / name for name in packages] or [PACKAGE]
+    return sorted(path for root in roots for path in root.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    """The module of a source file."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file imports, also only for type hints."""
+    modules = {name_of(other) for other in files()}
+    names = set()
     for node in ast.walk(ast.parse(path.read_text())):
-        names = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-        for name in names:
-            if room in ROS_FREE:
-                assert not ROS_MODULES.match(name), f"{room}/ is free of ROS"
-            parts = name.split(".")
-            if (
-                room in ROOMS
-                and parts[0] == "rnea_control"
-                and len(parts) > 1
-                and parts[1] in ROOMS
-            ):
-                assert ROOMS.index(parts[1]) >= ROOMS.index(room), f"{room} imports {name}"
+            assert node.level == 0, f"{path}: a relative import"
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= (inner & modules) or {node.module}
+    return names
+
+
+@pytest.mark.parametrize("path", files(), ids=name_of)
+def test_imports_run_downward_only(path: Path) -> None:
+    package = path.relative_to(PACKAGE).parts[0]
+    for name in imported(path):
+        if package in ROS_FREE:
+            assert not ROS_MODULES.match(name), f"{package}/ is free of ROS"
+        other = (name + "..").split(".")[1]
+        if package in FLOOR and name.startswith("rnea_control.") and other in FLOOR:
+            downward = other == package or FLOOR[other] > FLOOR[package]
+            assert downward, f"{name_of(path)} imports {name}"
+
+
+def test_every_package_has_its_place() -> None:
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert packages <= set(FLOOR)
+
+
+def test_files_do_not_import_each_other_in_circles() -> None:
+    """Neither at run time nor for type hints. A package's `__init__`, which names what its files
+    offer, counts where it is imported."""
+    graph = {
+        name_of(path): imported(path) & {name_of(other) for other in files()} for path in files()
+    }
+    left = dict(graph)
+    while free := [name for name, imports in left.items() if not imports & left.keys() - {name}]:
+        for name in free:
+            del left[name]
+    assert not left, f"circles among {sorted(left)}"
+
+
+@pytest.mark.parametrize("path", files(*WITHOUT_PRIVATE_ACCESS), ids=name_of)
+def test_private_attributes_are_their_owners(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and re.match(r"_(?!_)", node.attr):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            assert own, f"line {node.lineno}: {ast.unparse(node)}"
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rnea_control"):
+            private = [alias.name for alias in node.names if alias.name.startswith("_")]
+            assert not private, f"line {node.lineno}: imports {', '.join(private)}"
 
 
 def flatten(parameters: dict, prefix: str = "") -> list[tuple[str, object]]:

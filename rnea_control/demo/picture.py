@@ -1,4 +1,4 @@
-"""Draws two recordings of one motion: positions, errors of both laws, torques against limits."""
+"""Draws two recordings of one trajectory: positions, errors of both laws, torques and limits."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def draw(path: Path, model: RobotModel, model_based: Recording, baseline: Record
         path: of the PNG file.
         model: the robot, for names and limits.
         model_based: the run under computed torque.
-        baseline: the same motion under PD alone.
+        baseline: the same trajectory under PD alone.
     """
     colors = plt.get_cmap("turbo")(np.linspace(0.05, 0.95, model.nv))
     figure, axes = plt.subplots(2, 2, figsize=(12.0, 7.2), sharex=True, layout="constrained")
     (position, torque), (error_pd, error_model) = axes
     ratio = baseline.total_rms / model_based.total_rms
     figure.suptitle(
-        f"{model.name}: the same motion under PD and, {ratio:.0f} times closer, under RNEA "
+        f"{model.name}: the same trajectory under PD and, {ratio:.0f} times closer, under RNEA "
         "computed torque",
         fontsize=14,
     )

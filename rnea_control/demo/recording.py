@@ -1,4 +1,4 @@
-"""One run of the demo: what was desired, what was measured, and what that says."""
+"""One run of the demo: desired and measured positions, torques, and figures of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rnea_control.array_types import FloatArray
 
 @dataclass(frozen=True)
 class Recording:
-    """One motion under one control law.
+    """One trajectory under one control law.
 
     Attributes:
         law: name of the control law.
-        time: since the start of the motion, shape (n,), [s].
+        time: since the start of the trajectory, shape (n,), [s].
         desired, measured: positions, shape (n, nv), [rad] or [m].
         torque: what reached the joints, shape (n, nv), [Nm] or [N].
         latency: state-to-command latency as the controller reports it.

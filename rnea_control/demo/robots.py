@@ -1,4 +1,4 @@
-"""Finds the demo's robot, and plans a motion that it can do."""
+"""Finds the demo's robot, and plans a trajectory within its limits."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
 
-# Around these postures arms have room to move; other robots start in the middle of their limits.
+# From these postures the arms have room to move; other robots start in the middle of their limits.
 READY = {
     "panda": (0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8),
     "seven_axis_arm": (0.0, 0.5, 0.0, 1.2, 0.0, 0.6, 0.0),
 }
 
-# How far the waypoints lead, in parts of `SWING` and of the way to the nearer limit.
+# How far the waypoints lead, as factors on `SWING` and on the way to the nearer limit.
 PATTERN = ((0.9, 0.5), (-0.4, -0.9), (-0.9, 0.6), (0.5, -0.3))
 SWING = 0.8
 LEG = 2.0
 
-# Parts of the velocity and effort limits that the planned motion may use.
+# Fraction of the velocity and effort limits that the planned trajectory may use.
 LIMIT_SHARE = 0.7
 
 
@@ -53,7 +53,7 @@ def find_urdf(robot: str) -> tuple[str, Path]:
     """Name and URDF file for what the user gave: a path, or a name in example-robot-data.
 
     Raises:
-        RneaControlError: there is no such robot; lists those that there are.
+        RneaControlError: there is no such robot; the message lists the known ones.
     """
     if Path(robot).suffix == ".urdf":
         return Path(robot).stem, Path(robot)
@@ -85,10 +85,11 @@ def default_robot() -> str:
 
 
 def load_robot(robot: str) -> DemoRobot:
-    """The robot by name or path, with a motion of about ten seconds within its limits.
+    """The robot by name or path, with a trajectory of about ten seconds within its limits.
 
     Raises:
-        RneaControlError: no such robot, one that does not load, or one that cannot carry itself.
+        RneaControlError: there is no such robot, it does not load, or its effort limits are below
+            its gravity torque.
     """
     name, path = find_urdf(robot)
     parameters = {} if Path(robot).suffix == ".urdf" else _configuration(name)
@@ -108,9 +109,9 @@ def load_robot(robot: str) -> DemoRobot:
         swing *= 0.8
         if swing < 0.01:
             raise RneaControlError(
-                f"{path}: joint {model.joint_names[joint]!r} cannot even hold the "
-                f"robot still within {LIMIT_SHARE:.0%} of its effort limit, "
-                f"{model.effort_limit[joint]:g}; take another robot"
+                f"{path}: joint {model.joint_names[joint]!r} cannot hold the robot against gravity "
+                f"with {LIMIT_SHARE:.0%} of its effort limit, {model.effort_limit[joint]:g}; "
+                "choose another robot"
             )
 
 
@@ -124,7 +125,7 @@ def _configuration(name: str) -> dict[str, Any]:
 
 
 def mass_matrix_diagonal(model: RobotModel, q: FloatArray) -> FloatArray:
-    """Each joint's own inertia at `q`, shape (nv,): its torque for its unit acceleration."""
+    """Each joint's own inertia at `q`, shape (nv,): the torque for its unit acceleration."""
     ws, zero = Workspace(model), np.zeros(model.nv)
     bias = rnea(model, ws, q, zero, zero, np.zeros(model.nv))
     unit = np.eye(model.nv)
@@ -134,8 +135,9 @@ def mass_matrix_diagonal(model: RobotModel, q: FloatArray) -> FloatArray:
 
 
 def _easy_posture(model: RobotModel) -> FloatArray:
-    """The middle of the limits, or zero where that is nearer to hanging at rest."""
-    middle = 0.5 * (model.lower + model.upper)
+    """The middle of the limits, or zero, whichever needs the smaller torques."""
+    with np.errstate(invalid="ignore"):  # joints without limits
+        middle = 0.5 * (model.lower + model.upper)
     middle = np.where(np.isfinite(middle), middle, 0.0)
     inside = 0.9 * (model.upper - middle)
     zero = np.clip(np.zeros(model.nq), middle - inside, middle + inside)
@@ -143,10 +145,10 @@ def _easy_posture(model: RobotModel) -> FloatArray:
 
 
 def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypoint]:
-    """Through the pattern's points and back, at rest at both ends, without a stop in between."""
+    """Through the pattern's points and back; at rest at both ends only."""
     room = np.minimum(np.minimum(model.upper - start, start - model.lower), 1.0 / LIMIT_SHARE)
     reach = swing * LIMIT_SHARE * np.maximum(room, 0.0)
-    # Neighbours move differently: by the one or the other column, pair by pair this way or that.
+    # Neighbouring joints move differently: by one column or the other, every second pair reversed.
     joint = np.arange(model.nv)
     shares = np.array(PATTERN)[:, joint % 2] * np.where(joint // 2 % 2 == 0, 1.0, -1.0)
     points = [start, *(start + reach * share for share in shares), start]
@@ -166,7 +168,7 @@ def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypo
 def _limit_share(
     model: RobotModel, start: FloatArray, waypoints: list[Waypoint]
 ) -> tuple[float, int]:
-    """The largest part of a velocity or effort limit that the motion uses, and the joint."""
+    """The largest fraction of a velocity or effort limit that is used, and its joint."""
     trajectory = Trajectory.hold(0.0, start).then(waypoints, 0.0, 0.0, model.continuous)
     ws, tau = Workspace(model), np.zeros(model.nv)
     share = np.zeros(model.nv)

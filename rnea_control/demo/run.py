@@ -1,4 +1,4 @@
-"""Runs one motion under one control law: the arm in this process, the controller in another."""
+"""Runs one trajectory under one control law: the arm in this process, the controller in another."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(
         law: the control law.
         rate: control ticks a second, [Hz].
         running: asked whether to go on.
-        progress: called with the part of the motion done, now and then.
+        progress: called with the fraction of the trajectory done, now and then.
 
     Raises:
         RneaControlError: the controller did not start, or was stopped.
@@ -79,7 +79,7 @@ def run(
 
 
 class _Recorder:
-    """Sends the motion once the controller holds the arm, and records until it is over."""
+    """Sends the trajectory once the controller holds the arm, and records until its end."""
 
     def __init__(self, robot, arm, publisher, process, progress) -> None:
         self.done = False
@@ -97,7 +97,7 @@ class _Recorder:
     def __call__(self, stamp: int) -> None:
         """Takes the state just published."""
         if self._process.poll() is not None:
-            raise RneaControlError("the controller has ended; what it said stands above")
+            raise RneaControlError("the controller has ended; its output above says why")
         if not self._start:
             self._wait(stamp)
             return
@@ -117,7 +117,7 @@ class _Recorder:
         if self._settled is None and self._arm.commands_received > 0:
             self._settled = now + SETTLING
         if now > self._deadline:
-            raise RneaControlError("the controller did not start; what it said stands above")
+            raise RneaControlError("the controller did not start; its output above says why")
         if self._settled is not None and now > self._settled:
             self._start = stamp + 200_000_000
             self._publisher.publish(_message(self._robot, self._start))

@@ -11,19 +11,17 @@ from __future__ import annotations
 import struct
 
 import numpy as np
-import numpy.typing as npt
 
+from rnea_control.array_types import ByteArray
 from rnea_control.exceptions import RneaControlError
 from rnea_control.kernels.kernel import inlined
 
 HEADER = 4
 BIG_ENDIAN, LITTLE_ENDIAN = 0, 1
-# The longest sequence of strings that is looked at: more would take time that a tick has not.
-MOST_TEXTS = 1000
+# The longest sequence of strings that is read: more would take time that a tick does not have.
+MOST_STRINGS = 1000
 # All ones in a float64 that is infinite or NaN.
 EXPONENT = np.uint64(0x7FF0000000000000)
-
-Bytes = npt.NDArray[np.uint8]
 
 
 class CdrError(RneaControlError, ValueError):
@@ -31,11 +29,11 @@ class CdrError(RneaControlError, ValueError):
 
 
 class CdrReader:
-    """Reads one field after the other; never beyond the end.
+    """Reads one field after the other, never beyond the end.
 
     Args:
         data: the whole message.
-        message: its type, for error texts.
+        message: what error texts call it.
 
     Attributes:
         position: offset of the next byte in `data`.
@@ -62,25 +60,25 @@ class CdrReader:
         start = self._skip(field, 4, 4)
         return struct.unpack_from(self._order + ("i" if signed else "I"), self._data, start)[0]
 
-    def text(self, field: str) -> str:
+    def string(self, field: str) -> str:
         """A string."""
         length = self.integer(field)
         start = self._skip(field, 1, length)
         try:
             return self._data[start : start + length].rstrip(b"\0").decode()
         except UnicodeDecodeError as error:
-            raise CdrError(f"{self._message}: {field} is not UTF-8 text") from error
+            raise CdrError(f"{self._message}: {field} is not UTF-8") from error
 
-    def texts(self, field: str) -> list[str]:
+    def strings(self, field: str) -> list[str]:
         """A sequence of strings."""
         count = self.integer(field)
-        if count > len(self._data) // 4:  # each takes its length at least
+        if count > len(self._data) // 4:  # each string has at least its own length field
             raise self._too_short(field, 4 * count)
-        if count > MOST_TEXTS:
+        if count > MOST_STRINGS:
             raise CdrError(
-                f"{self._message}: {field} has {count} entries; at most {MOST_TEXTS} are looked at"
+                f"{self._message}: {field} has {count} entries; at most {MOST_STRINGS} are allowed"
             )
-        return [self.text(f"{field}[{i}]") for i in range(count)]
+        return [self.string(f"{field}[{i}]") for i in range(count)]
 
     def skip_numbers(self, field: str) -> tuple[int, int]:
         """Passes over a sequence of float64; returns where its numbers start, and how many."""
@@ -98,13 +96,13 @@ class CdrReader:
 
     def _too_short(self, field: str, size: int) -> CdrError:
         return CdrError(
-            f"{self._message}: the message ends before its {field} does, which should take {size} "
-            f"bytes or more; it has {len(self._data)} bytes in all"
+            f"{self._message}: the message ends inside its {field}, which has {size} bytes or "
+            f"more; all of the message has {len(self._data)}"
         )
 
 
 @inlined
-def word(data: Bytes, start: int, big_endian: bool) -> int:
+def word(data: ByteArray, start: int, big_endian: bool) -> int:
     """The four bytes from `start` on as an unsigned integer."""
     first = np.uint64(start)  # an index with a sign might count from the end
     value = np.uint32(0)
@@ -117,7 +115,7 @@ def word(data: Bytes, start: int, big_endian: bool) -> int:
 
 
 @inlined
-def double_word(data: Bytes, start: int, big_endian: bool) -> int:
+def double_word(data: ByteArray, start: int, big_endian: bool) -> int:
     """The eight bytes from `start` on as the bits of a float64."""
     first = np.uint64(start)
     value = np.uint64(0)

@@ -1,9 +1,8 @@
-"""Reads the controlled joints out of serialised JointState messages, and refuses what it cannot
-trust.
+"""Reads the controlled joints out of serialised JointState messages, and refuses bad ones.
 
 A publisher repeats the same names in every message. Where they stand, and which number belongs to
 which joint, is found once; a message whose bytes up to the numbers are the same is then decoded by
-one compiled call, which looks at no name and allocates nothing.
+one compiled call, which compares no names and allocates nothing.
 """
 
 from __future__ import annotations
@@ -11,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from rnea_control.array_types import ByteArray, IntArray, WordArray
 from rnea_control.exceptions import RneaControlError, listed
 from rnea_control.kernels.kernel import inlined, kernel
 from rnea_control.messages.cdr import (
     BIG_ENDIAN,
     HEADER,
-    Bytes,
     CdrReader,
     aligned,
     double_word,
@@ -26,7 +24,7 @@ from rnea_control.messages.cdr import (
     word,
 )
 
-# The longest message that is looked at, in bytes; a thousand joints take less than half.
+# The longest message that is read, in bytes; a thousand joints take less than half.
 LONGEST = 1 << 17
 # How many lists of names are remembered.
 LAYOUTS = 8
@@ -39,16 +37,13 @@ _FRAME_ID = HEADER + 8
 _SIGN = 1 << 31
 _SECOND = 1_000_000_000
 
-Integers = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-
 
 class JointStateError(RneaControlError, ValueError):
-    """A JointState message without a usable measurement of every controlled joint."""
+    """A JointState message that lacks a valid position or velocity of a controlled joint."""
 
 
 class OtherJoints(JointStateError):
-    """A JointState message with none of the controlled joints: it is about another device."""
+    """A JointState message with none of the controlled joints: it is from another device."""
 
 
 class JointStateDecoder:
@@ -56,13 +51,17 @@ class JointStateDecoder:
 
     joint_state_broadcaster keeps no order, mixes in other joints, and leaves fields empty or NaN:
     joints are matched by name, and every number is checked.
+
+    Attributes:
+        q, v: the last positions and velocities, shape (nv,); `decode` writes into them.
+        layouts: those of the latest publishers, at most `LAYOUTS`.
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
         self._bits = np.zeros((2, len(joints)), dtype=np.uint64)
         self.q, self.v = self._bits.view(np.float64)
-        self._layouts: list[_Layout] = []
+        self.layouts: list[Layout] = []
         self._make_room(1 << 12)
 
     def decode(self, data: bytes) -> int:
@@ -77,13 +76,13 @@ class JointStateDecoder:
         if size > len(self._view):
             self._make_room(size)
         self._view[:size] = data
-        for layout in self._layouts:
+        for layout in self.layouts:
             stamp = decode(self._buffer, size, layout.pattern, layout.indices, self._bits)
             if stamp != OTHER_LAYOUT:
                 break
         else:
-            layout = _Layout(data, self._joints)
-            self._layouts = [layout, *self._layouts[: LAYOUTS - 1]]
+            layout = Layout(data, self._joints)
+            self.layouts = [layout, *self.layouts[: LAYOUTS - 1]]
             stamp = decode(self._buffer, size, layout.pattern, layout.indices, self._bits)
         if stamp < 0:
             raise self._refusal(stamp, data)
@@ -92,18 +91,18 @@ class JointStateDecoder:
     def _make_room(self, size: int) -> None:
         if size > LONGEST:
             raise JointStateError(
-                f"a joint_states message has {size} bytes; at most {LONGEST} are looked at"
+                f"a joint_states message has {size} bytes; at most {LONGEST} are allowed"
             )
         self._buffer = np.zeros(min(2 * size, LONGEST), dtype=np.uint8)
         self._view = memoryview(self._buffer)
 
     def _refusal(self, reason: int, data: bytes) -> JointStateError:
-        """Says in words what is wrong with a message of a known layout."""
-        message = _Fields(data)  # says so if it is truncated
+        """The error for a message of a known layout."""
+        message = _Fields(data)  # raises if it is truncated
         if reason == BAD_STAMP:
             return JointStateError(
                 f"joint_states has the stamp {message.seconds} s, {message.nanoseconds} ns; it "
-                "must not be negative, with less than 1e9 ns"
+                "must not be negative, and have less than 1e9 ns"
             )
         counts = {"position": message.positions[1], "velocity": message.velocities[1]}
         for name, count in counts.items():
@@ -126,7 +125,7 @@ class JointStateDecoder:
                     f"{velocity}; both must be finite. Does its hardware export both state "
                     "interfaces?"
                 )
-        raise AssertionError(f"reason {reason} for a message in which nothing is wrong")
+        raise AssertionError(f"reason {reason}, but nothing is wrong with the message")
 
 
 class _Fields:
@@ -136,8 +135,8 @@ class _Fields:
         reader = CdrReader(data, "joint_states")
         self.seconds = reader.integer("stamp", signed=True)
         self.nanoseconds = reader.integer("stamp")
-        reader.text("frame_id")
-        self.names = reader.texts("name")
+        reader.string("frame_id")
+        self.names = reader.strings("name")
         self.end_of_names = reader.position
         self.positions = reader.skip_numbers("position")
         self.velocities = reader.skip_numbers("velocity")
@@ -145,8 +144,8 @@ class _Fields:
         self.spans = reader.spans
 
 
-class _Layout:
-    """What all messages with the same frame_id and names have in common.
+class Layout:
+    """What all messages with the same frame_id and joint names have in common.
 
     Attributes:
         pattern: the bytes from frame_id to the end of the names, and masks that are 0 for the
@@ -177,7 +176,7 @@ class _Layout:
 
 
 @inlined
-def _numbers(data: Bytes, size: int, position: int, count: int, big_endian: bool) -> int:
+def _numbers(data: ByteArray, size: int, position: int, count: int, big_endian: bool) -> int:
     """Where the numbers of the sequence at `position` start, if there are `count`; else -1."""
     position = aligned(position, 4)
     if position + 4 > size or word(data, position, big_endian) != count:
@@ -187,8 +186,10 @@ def _numbers(data: Bytes, size: int, position: int, count: int, big_endian: bool
 
 
 @kernel("i8(u1[::1], i8, u1[:,::1], i8[::1], u8[:,::1])")
-def decode(data: Bytes, size: int, pattern: Bytes, indices: Integers, bits: Words) -> int:
-    """The stamp [ns] of a message of this layout, or what keeps it from being used.
+def decode(
+    data: ByteArray, size: int, pattern: ByteArray, indices: IntArray, bits: WordArray
+) -> int:
+    """The stamp [ns] of a message of this layout, or the reason why it is refused, negative.
 
     Fills `bits`, shape (2, nv), with the positions and velocities that stand at `indices[1:]`.
     """

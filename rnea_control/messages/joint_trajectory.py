@@ -1,7 +1,7 @@
-"""Turns serialised JointTrajectory messages into waypoints in the controller's joint order.
+"""Turns serialised JointTrajectory messages into arrays in the controller's joint order.
 
-rclpy takes ten milliseconds to make Python objects of a thousand points, and holds the interpreter
-meanwhile; from the bytes it takes less than one.
+rclpy takes ten milliseconds to make Python objects of a thousand points, and holds the
+interpreter's lock meanwhile; decoding the bytes takes less than one.
 """
 
 from __future__ import annotations
@@ -10,15 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from rnea_control.array_types import FloatArray
-from rnea_control.control import Waypoints
+from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.exceptions import TrajectoryError, listed
 from rnea_control.kernels.kernel import inlined, kernel
 from rnea_control.messages.cdr import (
     BIG_ENDIAN,
-    Bytes,
     CdrError,
     CdrReader,
     aligned,
@@ -27,72 +24,82 @@ from rnea_control.messages.cdr import (
 )
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
-# The longest trajectory that is looked at.
+# The longest trajectory that is read.
 MOST_POINTS = 100_000
-# A point has four counts and a duration at least, in bytes.
+# A point has at least four counts and a duration, in bytes.
 _SMALLEST_POINT = 24
 _SIGN, _WORD = 1 << 31, 1 << 32
 
-Integers = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
-
 
 @dataclass(frozen=True)
-class TrajectoryMessage:
-    """A JointTrajectory.
+class JointTrajectoryMessage:
+    """The n points of a JointTrajectory, as arrays.
 
     Attributes:
-        stamp: of its header, [ns]; 0 for now.
-        waypoints: their times counted from its start.
+        stamp: of its header, [ns]; 0 means now.
+        times: time_from_start of each point, shape (n,), [s].
+        positions, velocities, accelerations: shape (n, nv); 0 where a point does not have them.
+        has_velocity, has_acceleration: which points do, shape (n,).
     """
 
     stamp: int
-    waypoints: Waypoints
+    times: FloatArray
+    positions: FloatArray
+    velocities: FloatArray
+    accelerations: FloatArray
+    has_velocity: BoolArray
+    has_acceleration: BoolArray
 
 
-def decode_trajectory(data: bytes, joints: Sequence[str]) -> TrajectoryMessage:
-    """The trajectory in the bytes of a message.
+class JointTrajectoryDecoder:
+    """Decodes messages into arrays whose columns have the order of `joints`."""
 
-    Raises:
-        TrajectoryError: joints that are unknown, missing or given twice, fields of the wrong size,
-            bytes that are no JointTrajectory. What the numbers themselves must satisfy is checked
-            where the motion is planned.
-    """
-    try:
-        reader = CdrReader(data, "joint_trajectory")
-        seconds, nanoseconds = reader.integer("stamp", signed=True), reader.integer("stamp")
-        reader.text("frame_id")
-        names = reader.texts("joint_names")
-        count = reader.integer("points")
-    except CdrError as error:
-        raise TrajectoryError(str(error)) from error
-    order = _order(names, joints)
-    if count > len(data) // _SMALLEST_POINT:
-        raise TrajectoryError(f"{len(data)} bytes cannot hold the {count} points that they claim")
-    if count > MOST_POINTS:
-        raise TrajectoryError(f"it has {count} points; at most {MOST_POINTS} are taken at once")
-    counts = np.zeros((count, len(FIELDS)), dtype=np.int64)
-    bits = np.zeros((3, count, len(names)), dtype=np.uint64)
-    times = np.zeros(count)
-    bytes_ = np.array(np.frombuffer(data, dtype=np.uint8))
-    read = _read_points(bytes_, reader.position, data[1] == BIG_ENDIAN, counts, bits, times)
-    _check_counts(counts[: read + 1], len(names))
-    if read < count:
-        raise TrajectoryError(f"point {read}: the message ends in the midst of it")
-    fields = bits.view(np.float64)[:, :, order]
-    has = counts[:, 1:3] > 0
-    waypoints = Waypoints(times, *fields, has[:, 0], has[:, 1])
-    return TrajectoryMessage(seconds * 1_000_000_000 + nanoseconds, waypoints)
+    def __init__(self, joints: Sequence[str]) -> None:
+        self._joints = tuple(joints)
+
+    def decode(self, data: bytes) -> JointTrajectoryMessage:
+        """The trajectory in the bytes of a message.
+
+        Raises:
+            TrajectoryError: joints that are unknown, missing or given twice, fields of the wrong
+                size, bytes that are not a JointTrajectory. The values themselves are not checked:
+                they may be NaN, and times may fall.
+        """
+        try:
+            reader = CdrReader(data, "joint_trajectory")
+            seconds, nanoseconds = reader.integer("stamp", signed=True), reader.integer("stamp")
+            reader.string("frame_id")
+            names = reader.strings("joint_names")
+            count = reader.integer("points")
+        except CdrError as error:
+            raise TrajectoryError(str(error)) from error
+        columns = _columns(names, self._joints)
+        if count > len(data) // _SMALLEST_POINT:
+            raise TrajectoryError(f"it claims {count} points, which {len(data)} bytes cannot hold")
+        if count > MOST_POINTS:
+            raise TrajectoryError(f"it has {count} points; at most {MOST_POINTS} are allowed")
+        counts = np.zeros((count, len(FIELDS)), dtype=np.int64)
+        bits = np.zeros((3, count, len(names)), dtype=np.uint64)
+        times = np.zeros(count)
+        bytes_ = np.array(np.frombuffer(data, dtype=np.uint8))
+        read = _read_points(bytes_, reader.position, data[1] == BIG_ENDIAN, counts, bits, times)
+        _check_counts(counts[: read + 1], len(names))
+        if read < count:
+            raise TrajectoryError(f"point {read}: the message ends before the point does")
+        fields = bits.view(np.float64)[:, :, columns]
+        has = counts[:, 1:3] > 0
+        stamp = seconds * 1_000_000_000 + nanoseconds
+        return JointTrajectoryMessage(stamp, times, *fields, has[:, 0], has[:, 1])
 
 
-def _order(names: list[str], joints: Sequence[str]) -> list[int]:
+def _columns(names: list[str], joints: Sequence[str]) -> list[int]:
     """Where in a point the value of each controlled joint stands."""
     unknown = [name for name in names if name not in joints]
     missing = [name for name in joints if name not in names]
     if unknown:
         raise TrajectoryError(
-            f"joint_names has {listed([repr(name) for name in unknown])}, not controlled here; the "
-            f"joints are {listed(joints)}"
+            f"joint_names has {listed([repr(name) for name in unknown])}, which this controller "
+            f"does not control; its joints are {listed(joints)}"
         )
     if missing:
         raise TrajectoryError(
@@ -103,8 +110,8 @@ def _order(names: list[str], joints: Sequence[str]) -> list[int]:
     return [names.index(joint) for joint in joints]
 
 
-def _check_counts(counts: Integers, joints: int) -> None:
-    """Refuses points whose fields have not one number a joint."""
+def _check_counts(counts: IntArray, joints: int) -> None:
+    """Refuses points with a field that does not have one number a joint."""
     wrong = (counts != joints) & (counts != 0)
     wrong[:, 0] |= counts[:, 0] == 0
     wrong[:, 3] = counts[:, 3] != 0
@@ -122,18 +129,20 @@ def _check_counts(counts: Integers, joints: int) -> None:
 
 
 @inlined
-def _copy_numbers(data: Bytes, start: int, count: int, big_endian: bool, row: Words) -> None:
+def _copy_numbers(
+    data: ByteArray, start: int, count: int, big_endian: bool, row: WordArray
+) -> None:
     for j in range(min(count, row.shape[0])):
         row[j] = double_word(data, start + 8 * j, big_endian)
 
 
 @kernel("i8(u1[::1], i8, b1, i8[:,::1], u8[:,:,::1], f8[::1])", nogil=True)
 def _read_points(
-    data: Bytes,
+    data: ByteArray,
     position: int,
     big_endian: bool,
-    counts: Integers,
-    bits: Words,
+    counts: IntArray,
+    bits: WordArray,
     times: FloatArray,
 ) -> int:
     """Reads points from `position` on, as many as `times` holds; returns how many there were.

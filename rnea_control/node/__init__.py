@@ -1,1 +1,1 @@
-"""The ROS 2 controller node: parameters, topics, the tick. It holds no formula."""
+"""The process `rnea_controller`: parameters, topics, lifecycle, and the control loop."""

@@ -1,7 +1,7 @@
-"""`ControlLoop`: answers every joint state with an effort command, and says what it cannot answer.
+"""`ControlLoop`: answers every joint state with an effort command, and logs those it refuses.
 
-All time is that of the states' stamps, counted from the first one, so that simulated and real time
-need no difference in code; only whether states come at all goes by the steady clock.
+All time is that of the states' stamps, counted from the first one: the code is the same for
+simulated and real time. Only the watchdog for missing states goes by the steady clock.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import time
 
 import numpy as np
 from rclpy.clock import Clock
-from rclpy.impl.rcutils_logger import RcutilsLogger
 
-from rnea_control.control import Controller, Trajectory
+from rnea_control.control import Controller, Trajectory, Waypoints
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
-from rnea_control.messages.joint_trajectory import decode_trajectory
-from rnea_control.node.deferred_log import DeferredLog
+from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
+from rnea_control.node.deferred_log import DeferredLog, Logger
 from rnea_control.node.effort_command import Command
 from rnea_control.node.statistics import LoopStatistics
 
-# An arm slower than this stands still, [rad/s] or [m/s].
+# An arm slower than this is at rest, [rad/s] or [m/s].
 STILL = 0.05
-# A trajectory that starts later than this has its stamp from another clock, [s].
+# A trajectory that starts later than this was stamped by another clock, [s].
 FARTHEST_START = 3600.0
-# As have states that seem to be older than this, [s].
+# So were states that seem to be older than this, [s].
 LONGEST_AGE = 1.0
-# How far ahead a new motion takes over, so that it is ready by then; longer at every attempt, [s].
+# How far ahead a new trajectory takes over, so that it is ready by then; longer at every attempt,
+# [s].
 LEADS = (0.005, 0.02, 0.1, 0.5)
 
 
@@ -41,16 +41,17 @@ class ControlLoop:
     Args:
         controller: computes the torques.
         command: publishes them.
-        timeout: how long states may stay away, [s].
+        timeout: how long states may be missing, [s].
         logger, clock: of the node.
 
     Attributes:
         running: whether states are answered.
         now: stamp of the last state since that of the first, [s]; None before there is one.
-        fault: what is wrong at present, in words; empty if nothing is.
-        statistics: what the ticks took, since activation.
-        publishers: how many publishers of states there are; with more than one, none is missed.
-        trajectories_received: how many were looked at, good or bad.
+        fault: what is wrong now; empty if nothing is.
+        statistics: of the ticks since activation.
+        publishers: how many publishers of states there are; with more than one, missed states are
+            not counted.
+        trajectories_received: how many there were, refused ones included.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class ControlLoop:
         controller: Controller,
         command: Command,
         timeout: float,
-        logger: RcutilsLogger,
+        logger: Logger,
         clock: Clock,
     ) -> None:
         self.controller = controller
@@ -74,62 +75,65 @@ class ControlLoop:
         self._logger = logger
         self._clock = clock
         self._system_time = True
-        # Held through every tick; by the others only to look, or to change one thing for another.
+        # Held through every tick; elsewhere only to read, or to swap one object for another.
         self._lock = threading.Lock()
         self._decoder = JointStateDecoder(controller.model.joint_names)
+        self._trajectories = JointTrajectoryDecoder(controller.model.joint_names)
         self._origin = 0  # stamp of the first state, [ns]
         self._stamp = 0  # of the last one, [ns]
-        self._taken_at = 0.0  # when it was in hand, by the steady clock, [s]
+        self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
         self._count: int | None = None  # its publisher's count of it
         self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
         self._stale = False
         self._halting = False
 
     def like(self, controller: Controller, command: Command) -> ControlLoop:
-        """Another one for this controller and command."""
+        """A new loop with this controller and command."""
         return ControlLoop(controller, command, self.timeout, self._logger, self._clock)
 
     def start(self) -> None:
-        """From now on states are answered; the position of the first one is held."""
+        """Answers states from now on; holds the position of the first one."""
         self.now = self._count = None
         self.fault = ""
         self._stale = self._halting = False
         self.statistics = LoopStatistics()
-        self.look_about()
+        self.housekeeping()
         self.running = True
 
     def stop(self) -> None:
-        """Leaves a torque that carries the arm: the hardware keeps the last command for ever."""
+        """Ends with the gravity torque: the hardware applies the last command for ever."""
         with self._lock:
             was_holding = self.running and self.now is not None
             self.running = False
             self.now = None
             self.fault = ""
             if was_holding:
-                self._publish_holding_torque()
+                self._publish_gravity_torque()
         self.log.flush()
         if not was_holding:
             return
-        self._logger.info("stopped: the last command carries the arm's weight")
+        self._logger.info("stopped: the last command holds the arm against gravity")
         speed = float(np.abs(self._decoder.v).max())
         if speed > STILL:
             self._logger.warning(
-                f"the arm was still moving, at up to {speed:.2g} rad/s or m/s, and is not braked "
-                "any more; stop the motion first"
+                f"the arm was still moving, at up to {speed:.2g} rad/s or m/s, and nothing brakes "
+                "it now; bring it to rest before you deactivate the controller"
             )
         self._logger.info(f"since activation: {self.statistics}")
 
     def fail(self, reason: str) -> None:
-        """Ends the answers for good after a fault of the program's own."""
+        """Ends for good after a bug in this program, with the gravity torque."""
         with self._lock:
             self.running = False
             self.fault = reason
             if self.now is not None:
-                self._publish_holding_torque()
-        self.log.say("fatal", "failure", f"{reason}\nthe last command carries the arm's weight")
+                self._publish_gravity_torque()
+        self.log.say(
+            "fatal", "failure", f"{reason}\nthe last command holds the arm against gravity"
+        )
 
     def halt(self) -> bool:
-        """Begins to bring a moving arm to rest; whether it is under way to it."""
+        """Starts to bring a moving arm to rest; returns whether it still moves."""
         with self._lock:
             moving = self.running and self.now is not None and self.controller.is_moving(self.now)
             if moving and not self._halting:
@@ -137,8 +141,8 @@ class ControlLoop:
                 self.controller.halt(self.now)
         return moving
 
-    def look_about(self) -> None:
-        """What is to be done once a second, and when the log has something, beside the ticks."""
+    def housekeeping(self) -> None:
+        """Work beside the ticks, once a second and when log messages wait."""
         self._system_time = not self._clock.ros_time_is_active
         self.log.flush()
 
@@ -157,22 +161,22 @@ class ControlLoop:
             try:
                 self._answer(self._decoder.decode(state), taken_at)
             except OtherJoints as error:
-                self.log.say("info", "others", f"{error}; such messages are left alone")
+                self.log.say("info", "others", f"{error}; such messages are ignored")
             except (CdrError, JointStateError, ControllerError) as error:
                 self.fault = str(error)
                 self.log.say("error", "state", f"{error}; the last command stays in force")
 
     def follow(self, trajectory: bytes) -> None:
-        """Replaces the motion by that of a serialised JointTrajectory, or says why not."""
+        """Replaces the trajectory by that of a serialised JointTrajectory, or logs why not."""
         try:
             self._follow(trajectory)
         except TrajectoryError as error:
-            self._logger.error(f"trajectory refused, the motion goes on as it was: {error}")
+            self._logger.error(f"trajectory refused, the controller goes on as before: {error}")
         finally:
             self.trajectories_received += 1
 
     def watch(self) -> None:
-        """Without states there is no feedback: leaves the torque that carries the arm, once."""
+        """Without states there is no feedback: commands the gravity torque, once."""
         if self.now is None or self._stale or self.state_age() <= self.timeout:
             return
         with self._lock:
@@ -180,11 +184,11 @@ class ControlLoop:
                 return
             self._stale = True
             self.fault = f"no joint_states with a new stamp for {self.state_age():.3g} s"
-            self._publish_holding_torque()
+            self._publish_gravity_torque()
         self.log.say(
             "error",
             "stale",
-            f"{self.fault}: the motion is dropped; the last command carries the arm's weight and "
+            f"{self.fault}: trajectory dropped; the last command holds the arm against gravity and "
             "stays in force",
         )
 
@@ -204,7 +208,7 @@ class ControlLoop:
         """Publishes the command for the state just decoded."""
         clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
         age = (clock - stamp) * 1e-9
-        if stamp == 0:  # some hardware leaves it empty
+        if stamp == 0:  # some hardware does not set it
             stamp, age = clock, math.nan
         q, controller = self._decoder.q, self.controller
         if self.now is None:
@@ -221,8 +225,8 @@ class ControlLoop:
             self.log.say(
                 "error",
                 "gap",
-                f"joint_states are back, {gap:+.3f} s after the last in their own time: the motion "
-                "was dropped, holding the measured position",
+                f"joint_states are back, with a stamp {gap:+.3f} s after the last: trajectory "
+                "dropped, holding the measured position",
             )
         if gap != 0.0:
             self._received_at = taken_at
@@ -245,50 +249,61 @@ class ControlLoop:
         statistics.record(duration, age + duration, abs(interval - period))
 
     def _follow(self, trajectory: bytes) -> None:
-        message = decode_trajectory(trajectory, self.controller.model.joint_names)
+        message = self._trajectories.decode(trajectory)
+        waypoints = Waypoints(
+            message.times,
+            message.positions,
+            message.velocities,
+            message.accelerations,
+            message.has_velocity,
+            message.has_acceleration,
+        )
         for lead in LEADS:
-            motion, now = self._motion_now()
+            present, now = self._present_trajectory()
             earliest = now + lead
             start = (message.stamp - self._origin) * 1e-9 if message.stamp else earliest
             ahead = start - now
             if ahead > FARTHEST_START:
                 raise TrajectoryError(
-                    f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both go by the "
+                    f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
                     "same clock (use_sim_time)?"
                 )
-            planned = self.controller.plan(motion, now, earliest, message.waypoints, start)
-            if self._adopt_in_time(planned, motion, earliest):
+            planned = self.controller.plan(present, now, earliest, waypoints, start)
+            if self._adopt_in_time(planned, present, earliest):
                 self._logger.info(
-                    f"following {len(message.waypoints)} points from {ahead:+.3f} s on, for "
-                    f"{message.waypoints.times[-1]:.3f} s"
+                    f"following a trajectory: {len(waypoints)} points, starts in {ahead:.3f} s, "
+                    f"takes {waypoints.times[-1]:.3f} s"
                 )
                 return
-        raise TrajectoryError("the motion changed while this one was made ready; send it again")
+        raise TrajectoryError(
+            "it was not planned in time, as another trajectory took over or the computer is too "
+            "busy; send it again"
+        )
 
-    def _motion_now(self) -> tuple[Trajectory, float]:
-        """The present motion, and the time in it; raises TrajectoryError while none may follow."""
+    def _present_trajectory(self) -> tuple[Trajectory, float]:
+        """The present trajectory, and the time; raises TrajectoryError if it must stay."""
         with self._lock:
             if self.now is None:
                 raise TrajectoryError(
                     "the controller is not active or has no joint_states yet; send it again later"
                 )
             if self._halting:
-                raise TrajectoryError("the controller is stopping")
+                raise TrajectoryError("the controller is bringing the arm to rest, to stop")
             if self._stale:
-                raise TrajectoryError("there are no joint_states now")
+                raise TrajectoryError("joint_states are missing; send it again when they are back")
             return self.controller.trajectory, self.now
 
-    def _adopt_in_time(self, planned: Trajectory, motion: Trajectory, earliest: float) -> bool:
-        """Changes to a motion, unless time, or the present one, has gone past what was planned."""
+    def _adopt_in_time(self, planned: Trajectory, present: Trajectory, earliest: float) -> bool:
+        """Adopts a trajectory, unless it is too late or the present one has been replaced."""
         with self._lock:
             if self.now is None or self.now > earliest or self._stale or self._halting:
                 return False
-            if self.controller.trajectory is not motion:
+            if self.controller.trajectory is not present:
                 return False
             self.controller.adopt(planned)
             return True
 
-    def _publish_holding_torque(self) -> None:
+    def _publish_gravity_torque(self) -> None:
         try:
             self.controller.holding_torque(self._decoder.q, self.command.torque)
         except ControllerError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import ExitStack
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -14,25 +13,30 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller, ControllerSettings
 from rnea_control.exceptions import ParameterError, RneaControlError
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.diagnostics import diagnostics
+from rnea_control.node.diagnostics import NodeReport, diagnostics
 from rnea_control.node.effort_command import EffortCommand
 from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
 from rnea_control.node.real_time import RealTime
-from rnea_control.node.settings import controller_settings, real_time_settings, tune_model
+from rnea_control.node.settings import (
+    controller_settings,
+    load_model,
+    real_time_settings,
+    update_model,
+)
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.transitions import logged
-from rnea_control.node.warm_up import rehearse
+from rnea_control.node.warm_up import warm_up
 from rnea_control.ros.node_parameters import NodeParameters
 
 DESCRIPTION = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-# Real time, whatever /clock does.
+# For timers that must run when /clock stands still.
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
-# How often what is being waited for is said, and diagnostics are published, [s].
+# How often the node logs what it waits for, and publishes diagnostics, [s].
 REMINDER_PERIOD = 5.0
 DIAGNOSTICS_PERIOD = 1.0
 
@@ -44,7 +48,7 @@ class ControllerNode(LifecycleNode):
 
     Attributes:
         loop: the control loop, while the node is configured.
-        fault: why it is not, if that was tried.
+        fault: why it is not configured, if that failed.
     """
 
     def __init__(self, **node_arguments: object) -> None:
@@ -57,13 +61,13 @@ class ControllerNode(LifecycleNode):
         self.fault = ""
         self._recent = LoopStatistics()
         self._description = ""
-        self._starting = True  # until it is configured, by autostart or by a lifecycle manager
+        self._starting = True  # until first configured, by autostart or a lifecycle manager
         self.parameters = NodeParameters(
             self,
             PARAMETERS,
             is_fixed=lambda: self.loop is not None,
             remedy="clean the node up, set it, and configure again (ros2 lifecycle set)",
-            on_change=self._retune,
+            on_change=self._update,
         )
         self.parameters.add_joints(self._value_or_none("joints") or ())
         self.create_subscription(
@@ -71,7 +75,7 @@ class ControllerNode(LifecycleNode):
         )
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
-        self.create_timer(DIAGNOSTICS_PERIOD, self._publish_diagnostics, clock=STEADY)
+        self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
 
     @property
     def active(self) -> bool:
@@ -82,8 +86,23 @@ class ControllerNode(LifecycleNode):
         """How many publishers of joint states there are."""
         return 0 if self.loop is None else self._feed.publishers()
 
+    def diagnostics(self, recent: LoopStatistics) -> DiagnosticArray:
+        """The report for `/diagnostics`; its thresholds apply to `recent`."""
+        report = NodeReport(
+            self.get_fully_qualified_name(),
+            self.loop,
+            self.fault,
+            self.publishers(),
+            "" if self.loop is None else str(self.real_time),
+            lambda name: self.parameters[f"diagnostics.{name}"],
+            recent,
+        )
+        message = diagnostics(report)
+        message.header.stamp = self.get_clock().now().to_msg()
+        return message
+
     def autostart(self) -> None:
-        """Configures and activates if `autostart` is set and the robot description is there."""
+        """Configures and activates if `autostart` is set and there is a robot description."""
         try:
             if not (self._starting and self.parameters["autostart"]):
                 return
@@ -120,8 +139,9 @@ class ControllerNode(LifecycleNode):
         self.get_logger().info(f"real time: {self.real_time}")
         if self.real_time.denied:
             self.get_logger().warning(
-                f"real time: denied {', '.join(self.real_time.denied)}; docs/realtime.md says how "
-                "to allow it, or set these parameters to 0, [-1], false and -1"
+                f"real time: the system denies {', '.join(self.real_time.denied)}; "
+                "docs/realtime.md says how to allow it. To run without it, set the parameters to "
+                "0, [-1], false and -1"
             )
         self.get_logger().info("active: waiting for joint_states to hold the measured position")
         return SUCCESS
@@ -168,10 +188,10 @@ class ControllerNode(LifecycleNode):
     def _build_loop(
         self, model: RobotModel, settings: ControllerSettings, undo: ExitStack
     ) -> ControlLoop:
-        """The loop and all around it; `undo` takes it down again, what feeds it first."""
+        """The loop and all around it; `undo` takes it down again, in reverse order."""
         parameters = self.parameters
         controller = Controller(model, settings)
-        tune_model(parameters, model)
+        update_model(parameters, model)
         command = EffortCommand(
             self, parameters["command_topic"], parameters["command_reliability"], model.nv
         )
@@ -192,35 +212,21 @@ class ControllerNode(LifecycleNode):
             JointTrajectory, "~/joint_trajectory", loop.follow, 1, raw=True
         )
         undo.callback(self.destroy_subscription, trajectories)
-        log_guard = self.create_guard_condition(loop.look_about)
+        log_guard = self.create_guard_condition(loop.housekeeping)
         undo.callback(self.destroy_guard_condition, log_guard)
         loop.log.wake = log_guard.trigger
         self._feed = state_feed(self, loop, self.real_time)
         undo.callback(self._feed.destroy)
-        rehearse(loop)
+        warm_up(loop)
         return loop
 
     def _load_model(self, joints: list[str]) -> RobotModel:
-        parameters = self.parameters
-        locked = parameters.add_group("locked_positions", LOCKED_POSITION)
-        for name in parameters.unknown():
+        locked = self.parameters.add_group("locked_positions", LOCKED_POSITION)
+        for name in self.parameters.unknown():
             self.get_logger().warning(
                 f"parameter {name!r} is not known and has no effect; is it misspelt?"
             )
-        description = parameters["robot_description"] or self._description
-        if not description:
-            raise ParameterError(
-                "there is no robot description yet: set the parameter 'robot_description', or "
-                "start robot_state_publisher, which publishes the topic robot_description"
-            )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RobotModelWarning)  # logged below
-            model = RobotModel.from_urdf_string(
-                description,
-                joints,
-                {name: parameters[f"locked_positions.{name}"] for name in locked},
-                parameters["gravity"],
-            )
+        model = load_model(self.parameters, joints, locked, self._description)
         for warning in model.warnings:
             self.get_logger().warning(warning)
         return model
@@ -236,54 +242,53 @@ class ControllerNode(LifecycleNode):
         self._release()
         super().destroy_node()
 
-    # Everything beside the loop.
+    # Beside the loop.
 
     def _receive_description(self, message: String) -> None:
         if self._description == message.data or self._value_or_none("robot_description"):
             return
         if self.loop is not None:
             self.get_logger().warning(
-                "a new robot description came; it takes effect at the next configure"
+                "received another robot description; it takes effect at the next configure"
             )
         self._description = message.data
         self.autostart()
 
-    def _retune(self, names: set[str]) -> None:
-        """Takes parameters that have changed into the running controller."""
+    def _update(self, names: set[str]) -> None:
+        """Brings changed parameters into the running controller."""
         if self.loop is None:
             return
         controller = self.loop.controller
         try:
             joints = controller.model.joint_names
-            tune_model(self.parameters, controller.model)
+            update_model(self.parameters, controller.model)
             controller.settings = controller_settings(self.parameters, joints)
         except RneaControlError as error:
-            self.get_logger().error(f"the tuning stays as it was: {error}")
+            self.get_logger().error(f"the controller keeps its settings: {error}")
 
     def _remind(self) -> None:
         if self._starting and self._value_or_none("autostart"):
             self.get_logger().info(self.fault or "still waiting for the topic robot_description")
         elif self.active and self.loop.now is None:
             self.get_logger().info(
-                f"still waiting for joint_states, of which there are {self.publishers()} publishers"
+                f"still waiting for joint_states, which has {self.publishers()} publisher(s)"
             )
         elif self.active and self._command.listeners() == 0:
             self.get_logger().warning(
-                f"nobody listens to {self._command.topic}; is the effort controller active?"
+                f"{self._command.topic} has no subscription; is the effort controller active?"
             )
 
-    def _publish_diagnostics(self) -> None:
+    def publish_diagnostics(self) -> None:
+        """Publishes the report of the last second, and does the loop's work beside the ticks."""
         if self.loop is not None:
             self.loop.publishers = self.publishers()
-        message = diagnostics(self, self._since_last())
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics_publisher.publish(message)
+        self._diagnostics_publisher.publish(self.diagnostics(self._since_last()))
         if self.loop is not None:
-            self.loop.look_about()
+            self.loop.housekeeping()
             self.real_time.collect_garbage()
 
     def _since_last(self) -> LoopStatistics:
-        """What the loop measured since this was asked last."""
+        """What the loop measured since the last call."""
         if self.loop is None:
             return LoopStatistics()
         statistics = self.loop.statistics.copy()
@@ -294,4 +299,4 @@ class ControllerNode(LifecycleNode):
         try:
             return self.parameters[name]
         except ParameterError:
-            return None  # said in words by configure
+            return None  # configure logs why

@@ -1,4 +1,4 @@
-"""Takes log messages from the control loop, and hands them to the logger in another thread's time.
+"""Takes log messages from the control loop, and logs them in another thread.
 
 A log call writes to the console, a file and a topic; a tick has no time for that.
 """
@@ -8,33 +8,44 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-
-from rclpy.impl.rcutils_logger import RcutilsLogger
+from typing import Protocol
 
 # Messages of one kind come no more often than this, [s].
 THROTTLE = 1.0
 MOST_WAITING = 100
 
 
+class Logger(Protocol):
+    """A logger of rclpy's, or one that is used like it."""
+
+    def info(self, message: str) -> bool: ...
+
+    def warning(self, message: str) -> bool: ...
+
+    def error(self, message: str) -> bool: ...
+
+    def fatal(self, message: str) -> bool: ...
+
+
 class DeferredLog:
-    """A queue before a logger.
+    """A queue in front of a logger.
 
     Attributes:
-        wake: called, in the thread that has something to say, once a message waits for `flush`.
+        wake: called when a message waits for `flush`, in the thread that it comes from.
     """
 
-    def __init__(self, logger: RcutilsLogger) -> None:
+    def __init__(self, logger: Logger) -> None:
         self._logger = logger
         self._waiting: deque[tuple[str, str]] = deque(maxlen=MOST_WAITING)
         self._last: dict[str, float] = {}
         self.wake: Callable[[], object] = lambda: None
 
     def say(self, severity: str, kind: str, text: str) -> None:
-        """Keeps a message for `flush`, unless one of its kind was said within the last second.
+        """Keeps a message for `flush`, unless one of its kind came within the last second.
 
         Args:
             severity: "info", "error" or "fatal".
-            kind: what it is about.
+            kind: what it is about; messages of one kind are throttled.
             text: the message.
         """
         now = time.monotonic()
@@ -44,7 +55,7 @@ class DeferredLog:
             self.wake()
 
     def flush(self) -> None:
-        """Logs what is waiting."""
+        """Logs the messages that wait."""
         while self._waiting:
             severity, text = self._waiting.popleft()
             # rclpy allows each line of code one severity.

@@ -1,12 +1,14 @@
-"""The node's own report for `/diagnostics`."""
+"""The node's report for `/diagnostics`, from values that the node hands in."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.statistics import (
     NAMES,
     PERIOD_JITTER,
@@ -15,39 +17,58 @@ from rnea_control.node.statistics import (
     LoopStatistics,
 )
 
-if TYPE_CHECKING:
-    from rnea_control.node.control_loop import ControlLoop
-    from rnea_control.node.controller_node import ControllerNode
-
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+LEVELS = {"error": ERROR, "warn": WARN}
+# What has thresholds.
+MEASURED = ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
 
 
-def diagnostics(node: ControllerNode, recent: LoopStatistics) -> DiagnosticArray:
-    """The present state of a controller node as one diagnostic status.
+@dataclass(frozen=True)
+class NodeReport:
+    """What a controller node reports about itself.
 
-    Args:
-        node: the node.
-        recent: what its loop measured since the last report, which the thresholds are about.
+    Attributes:
+        name: full name of the node.
+        loop: its control loop, while it is configured.
+        fault: why it is not configured, if that failed.
+        publishers: how many publishers of joint states there are.
+        real_time: what of the real-time set-up is in force.
+        threshold: gives the threshold `<measured>.<level>`; called while the loop runs.
+        recent: what the loop measured since the last report, which the thresholds apply to.
     """
-    findings = [_state(node)]
-    if node.active:
-        findings += _timing(node, recent)
+
+    name: str
+    loop: ControlLoop | None
+    fault: str
+    publishers: int
+    real_time: str
+    threshold: Callable[[str], float]
+    recent: LoopStatistics
+
+
+def diagnostics(report: NodeReport) -> DiagnosticArray:
+    """The report as one diagnostic status."""
+    findings = [_state(report)]
+    values: dict[str, str] = {}
+    if report.loop is not None:
+        values = _values(report, report.loop)
+        if report.loop.running:
+            findings += _timing(report)
     level, message = max(findings, key=lambda finding: finding[0])  # the first of the worst
     status = DiagnosticStatus(
-        name=f"{node.get_fully_qualified_name().lstrip('/')}: control loop",
-        hardware_id=node.get_name(),
+        name=f"{report.name.lstrip('/')}: control loop",
+        hardware_id=report.name.rpartition("/")[2],
         level=level,
         message=message,
+        values=[KeyValue(key=key, value=value) for key, value in values.items()],
     )
-    values = _values(node, node.loop, recent) if node.loop is not None else {}
-    status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
     return DiagnosticArray(status=[status])
 
 
-def _state(node: ControllerNode) -> tuple[bytes, str]:
-    loop = node.loop
+def _state(report: NodeReport) -> tuple[bytes, str]:
+    loop = report.loop
     if loop is None:
-        return (ERROR, node.fault) if node.fault else (OK, "not configured")
+        return (ERROR, report.fault) if report.fault else (OK, "not configured")
     if loop.fault:
         return ERROR, loop.fault
     if not loop.running:
@@ -59,37 +80,35 @@ def _state(node: ControllerNode) -> tuple[bytes, str]:
     return OK, "in control"
 
 
-def _timing(node: ControllerNode, recent: LoopStatistics) -> list[tuple[bytes, str]]:
-    """What is to be said about the last period."""
+def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
+    """Findings about the time since the last report."""
+    recent = report.recent
     states = max(recent.ticks + recent.missed, 1)
-    measured = {
-        "tick_duration": recent.quantile(TICK_DURATION, 0.99),
-        "state_age": recent.quantile(STATE_AGE, 0.99),
-        "period_jitter": recent.quantile(PERIOD_JITTER, 0.99),
-        "missed_states": recent.missed / states,
-        "late_states": recent.late / states,
-    }
+    values = (
+        recent.quantile(TICK_DURATION, 0.99),
+        recent.quantile(STATE_AGE, 0.99),
+        recent.quantile(PERIOD_JITTER, 0.99),
+        recent.missed / states,
+        recent.late / states,
+    )
     found = []
     if recent.dropped:
-        found.append(
-            (
-                WARN,
-                f"motion dropped {recent.dropped} times in the last second, as the stamps of "
-                f"joint_states went back or jumped; they have {node.publishers()} publishers",
-            )
+        text = (
+            f"trajectory dropped {recent.dropped} times in the last second: the stamps of "
+            f"joint_states went back or jumped; joint_states has {report.publishers} publisher(s)"
         )
-    for level, word in ((ERROR, "error"), (WARN, "warn")):
-        for name, value in measured.items():
-            threshold = node.parameters[f"diagnostics.{name}.{word}"]
+        found.append((WARN, text))
+    for word, level in LEVELS.items():
+        for name, value in zip(MEASURED, values, strict=True):
+            threshold = report.threshold(f"{name}.{word}")
             if value > threshold:
                 words = name.replace("_", " ")
-                found.append(
-                    (level, f"{words} {value:.3g} exceeds the {word} threshold, {threshold:g}")
-                )
+                text = f"{words} {value:.3g} exceeds the {word} threshold, {threshold:g}"
+                found.append((level, text))
     return found
 
 
-def _values(node: ControllerNode, loop: ControlLoop, recent: LoopStatistics) -> dict[str, str]:
+def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
     controller = loop.controller
     values = {
         "robot": controller.model.name,
@@ -105,12 +124,12 @@ def _values(node: ControllerNode, loop: ControlLoop, recent: LoopStatistics) -> 
         worst = int(np.argmax(errors))
         joint = controller.model.joint_names[worst]
         values["largest position error"] = f"{errors[worst]:.3g} ({joint})"
-    values["publishers of joint_states"] = str(node.publishers())
+    values["publishers of joint_states"] = str(report.publishers)
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)
     values["motions dropped"] = str(loop.statistics.dropped)
     for row, name in enumerate(NAMES):
-        values[f"{name}, last second"] = recent.summary(row)
+        values[f"{name}, last second"] = report.recent.summary(row)
         values[f"{name}, since activation"] = loop.statistics.summary(row)
-    values["real time"] = str(node.real_time)
+    values["real time"] = report.real_time
     return values

@@ -1,12 +1,9 @@
-"""The command message, whose bytes are the memory that the controller writes its torques to."""
+"""The effort commands, whose bytes are the memory that the controller writes its torques to."""
 
 from __future__ import annotations
 
-import struct
-import sys
 from typing import Protocol
 
-import numpy as np
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -14,34 +11,11 @@ from std_msgs.msg import Float64MultiArray
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError
-from rnea_control.messages.cdr import BIG_ENDIAN, LITTLE_ENDIAN
-
-# Of Float64MultiArray: encapsulation, no dimensions, data_offset 0, the count, and four bytes that
-# bring the numbers to a multiple of eight from the first field on.
-_HEADER = 20
-
-
-class CommandMessage:
-    """A serialised Float64MultiArray of `size` numbers.
-
-    Attributes:
-        torque: its numbers, shape (size,); what is written here is in the message at once.
-    """
-
-    def __init__(self, size: int) -> None:
-        # Four bytes of lead bring the numbers to where float64 may stand in memory.
-        memory = bytearray(4 + _HEADER + 8 * size)
-        self._message = memoryview(memory)[4:]
-        byte_order = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN
-        struct.pack_into("=4B3I", self._message, 0, 0, byte_order, 0, 0, 0, 0, size)
-        self.torque = np.frombuffer(memory, dtype=np.float64, offset=4 + _HEADER)
-
-    def __bytes__(self) -> bytes:
-        return bytes(self._message)
+from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 
 
 class Command(Protocol):
-    """Where a control loop puts its torques, one number a joint, and has them sent."""
+    """Where a control loop writes its torques, one number for each joint, and sends them."""
 
     torque: FloatArray
 
@@ -50,7 +24,7 @@ class Command(Protocol):
 
 
 class EffortCommand:
-    """Publishes `torque`, one number a joint, to ros2_control.
+    """Publishes `torque`, one number for each joint, to ros2_control.
 
     Args:
         node: the node that publishes.
@@ -71,8 +45,8 @@ class EffortCommand:
                 f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
             ) from error
         self._node = node
-        self._message = CommandMessage(joints)
-        self.torque = self._message.torque
+        self._message = Float64MultiArrayEncoder(joints)
+        self.torque = self._message.values
 
     @property
     def topic(self) -> str:
@@ -85,7 +59,7 @@ class EffortCommand:
 
     def publish(self) -> None:
         """Publishes `torque` as it is now."""
-        self._publisher.publish(bytes(self._message))
+        self._publisher.publish(self._message.encode())
 
     def destroy(self) -> None:
         """Takes the publisher down."""

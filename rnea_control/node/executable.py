@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 import time
 
-from rclpy._rclpy_pybind11 import RCLError
 from rclpy.executors import Executor, SingleThreadedExecutor
 
 from rnea_control.node.controller_node import ControllerNode
 from rnea_control.ros.output import unblocked_output
 from rnea_control.ros.process import build, ros_process
+from rnea_control.ros.rclpy_internals import RCLError
 
-# How long a signal may wait to be noticed, [s].
+# How long a signal waits until the main loop sees it, [s].
 LONGEST_WAIT = 0.25
-# How long a moving arm has to come to rest before the controller ends, [s].
+# How long the controller waits for a moving arm to come to rest before it ends, [s].
 LONGEST_HALT = 1.0
 
 
@@ -31,7 +31,7 @@ def main() -> int:
             deadline = time.monotonic() + LONGEST_HALT
             while node.active and node.loop.halt() and time.monotonic() < deadline:
                 _spin_once(executor, node)
-        finally:  # whatever happened: the hardware keeps the last command
+        finally:  # whatever happened: the hardware applies the last command for ever
             if node.active:
                 node.trigger_deactivate()
             node.destroy_node()
@@ -42,7 +42,7 @@ def _spin_once(executor: Executor, node: ControllerNode) -> None:
     try:
         executor.spin_once(timeout_sec=LONGEST_WAIT)
     except RCLError as error:
-        # rclpy lets a lifecycle request that does not fit the state escape from its service.
+        # rclpy raises this for a lifecycle request that is not allowed in the present state.
         node.get_logger().error(f"request refused: {error}")
 
 

@@ -1,6 +1,6 @@
 """Real-time set-up of the process: scheduling, memory, garbage collection, the interpreter's lock.
 
-Nothing here is needed to run; each part that the system denies is reported and left out.
+The controller runs without it too: each part that the system denies is reported and left out.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# How long a thread that wants the interpreter's lock lets another one go on, [s]. Python's 5 ms
-# would be five ticks.
+# How long a thread that wants the interpreter's lock waits before it asks for it, [s]. Python's
+# 5 ms would be five ticks.
 SWITCH_INTERVAL = 2e-5
 
-# Lock what is there and what comes, page by page as it is used: else every thread's whole stack
-# would be taken.
+# Lock present and future pages, each when it is first used: otherwise every thread's whole stack
+# would become resident.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 _CAP_IPC_LOCK = 14
-# While it is open, the CPUs sleep no deeper than what it says, which is how the kernel does it.
-_CPU_LATENCY = Path("/dev/cpu_dma_latency")
+# While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
+CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
 
 
 @dataclass(frozen=True)
 class RealTimeSettings:
-    """What is asked for.
+    """The real-time set-up that the user asks for.
 
     Attributes:
-        thread_priority: of SCHED_FIFO for the control loop's thread; 0 leaves scheduling alone.
+        thread_priority: SCHED_FIFO priority of the control loop's thread; 0 changes nothing.
         cpu_affinity: the CPUs that the control loop's thread may use; empty for all.
         lock_memory: whether all memory stays in RAM.
         freeze_garbage_collector: whether Python's garbage collector keeps out of the ticks.
-        cpu_dma_latency: how long CPUs may take to wake up, [us]; negative leaves it alone.
+        cpu_dma_latency: how long CPUs may take to wake up, [us]; negative changes nothing.
     """
 
     thread_priority: int = 0
@@ -50,14 +50,14 @@ class RealTimeSettings:
 
 
 class RealTime:
-    """Puts settings in force, and takes them back.
+    """Applies the settings, and restores what was before.
 
     Args:
-        settings: what is asked for.
+        settings: what to apply.
 
     Attributes:
-        in_force: what is, in words.
-        denied: what is not, in words, and why.
+        in_force: the parts that are in force, in words.
+        denied: the parts that the system denied, in words, and why.
     """
 
     def __init__(self, settings: RealTimeSettings) -> None:
@@ -68,10 +68,10 @@ class RealTime:
         self._undo = ExitStack()
 
     def enter_process(self) -> None:
-        """All but what concerns the control loop's thread alone.
+        """Applies everything but what belongs to the control loop's thread alone.
 
-        The other threads get one priority less than the loop's: they bring its messages, and the
-        one that runs Python holds the lock that the loop must wait for.
+        All other threads get a priority one below that of the loop's: they deliver its messages,
+        and the one that runs Python holds the lock that the loop must wait for.
         """
         self._undo.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(SWITCH_INTERVAL)
@@ -91,7 +91,7 @@ class RealTime:
             self.in_force.append("garbage collector frozen")
 
     def enter_thread(self) -> None:
-        """What concerns the calling thread, which is the control loop's."""
+        """Applies priority and affinity to the calling thread, which is the control loop's."""
         thread = threading.get_native_id()
         if self._takes_priority:
             _schedule(thread, os.SCHED_FIFO, self.settings.thread_priority)
@@ -99,12 +99,12 @@ class RealTime:
             self._bind(thread, self.settings.cpu_affinity)
 
     def collect_garbage(self) -> None:
-        """Collects what has gathered while the collector is off; of little work, off the tick."""
+        """Collects garbage while the collector is off; to be called beside the ticks."""
         if self.settings.freeze_garbage_collector:
             gc.collect()
 
     def leave(self) -> None:
-        """Everything as it was; not from the control loop's thread."""
+        """Restores everything; not to be called by the control loop's thread."""
         self._undo.close()
         self._takes_priority = False
         self.in_force.clear()
@@ -113,7 +113,9 @@ class RealTime:
     def _raise_priorities(self, priority: int) -> None:
         try:
             policy, before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
-            _schedule(threading.get_native_id(), os.SCHED_FIFO, priority)  # may it be that high?
+            _schedule(
+                threading.get_native_id(), os.SCHED_FIFO, priority
+            )  # raises if the limit is lower
             for thread in _threads():
                 _schedule(thread, os.SCHED_FIFO, max(priority - 1, 1))
         except OSError as error:
@@ -138,7 +140,7 @@ class RealTime:
             _add_once(self.denied, f"{_cpus(refused)} (there are {os.cpu_count()})")
 
     def _lock_memory(self) -> None:
-        # With a limit, allocations would fail once it is reached.
+        # With a limit, allocations fail once it is reached.
         limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
         if limit != resource.RLIM_INFINITY and not _may_lock_memory():
             self.denied.append(f"memory lock (the memlock limit is {limit} bytes, not unlimited)")
@@ -152,11 +154,11 @@ class RealTime:
 
     def _keep_awake(self, latency: int) -> None:
         try:
-            device = _CPU_LATENCY.open("wb", buffering=0)
+            device = CPU_LATENCY.open("wb", buffering=0)
             self._undo.callback(device.close)
             device.write(struct.pack("=i", latency))
         except OSError as error:
-            self.denied.append(f"CPU latency ({error.strerror}; needs to write {_CPU_LATENCY})")
+            self.denied.append(f"CPU latency ({error.strerror}; needs to write {CPU_LATENCY})")
             return
         self.in_force.append(f"CPUs awake within {latency} us")
 
@@ -184,7 +186,7 @@ def _cpus(numbers: Iterable[int]) -> str:
 
 
 def _add_once(texts: list[str], text: str) -> None:
-    if text not in texts:  # every activation says it anew
+    if text not in texts:  # every activation adds it again
         texts.append(text)
 
 

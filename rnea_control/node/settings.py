@@ -1,20 +1,22 @@
-"""What the values of the node's parameters make of model, controller and process."""
+"""Turns the node's parameters into settings of controller, model and process."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import ControlLaw, ControllerSettings, Gains
-from rnea_control.model import RobotModel
+from rnea_control.exceptions import ParameterError
+from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.node.real_time import RealTimeSettings
 from rnea_control.ros.node_parameters import NodeParameters
 
 
 def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> ControllerSettings:
-    """The controller's tuning from the node's parameters.
+    """The controller's settings from the node's parameters.
 
     Raises:
         ParameterError: a value that is not allowed, or missing.
@@ -32,12 +34,41 @@ def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> Co
     )
 
 
-def tune_model(parameters: NodeParameters, model: RobotModel) -> None:
-    """Brings gravity, payload, friction and armature from the node's parameters into the model.
+def load_model(
+    parameters: NodeParameters, joints: list[str], locked: Sequence[str], description: str
+) -> RobotModel:
+    """The robot of the parameter `robot_description`, or of the topic's `description`.
+
+    Its warnings are in `RobotModel.warnings`; none is issued.
+
+    Args:
+        parameters: of the node.
+        joints: to control.
+        locked: joints with a parameter `locked_positions.<joint>`.
+        description: URDF text from the topic, empty without any.
+
+    Raises:
+        ParameterError: there is no description, or a value that is not allowed.
+        RobotModelError: the description is not that of a robot with these joints.
+    """
+    description = parameters["robot_description"] or description
+    if not description:
+        raise ParameterError(
+            "there is no robot description yet: set the parameter 'robot_description', or start "
+            "robot_state_publisher, which publishes the topic robot_description"
+        )
+    positions = {name: parameters[f"locked_positions.{name}"] for name in locked}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return RobotModel.from_urdf_string(description, joints, positions, parameters["gravity"])
+
+
+def update_model(parameters: NodeParameters, model: RobotModel) -> None:
+    """Sets gravity, payload, friction and armature of the model from the node's parameters.
 
     Raises:
         ParameterError: a value that is not allowed.
-        RobotModelError: a payload that no body could be, or on a link that is not there.
+        RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
     """
     xx, xy, xz, yy, yz, zz = parameters["payload.inertia"]
     model.set_payload(

@@ -1,4 +1,4 @@
-"""Brings joint states to the control loop: in a thread of its own, or by the node's executor."""
+"""Brings joint states to the control loop: by a thread of its own, or by the node's executor."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from sensor_msgs.msg import JointState
 
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.real_time import RealTime
-from rnea_control.ros.raw_subscription import RawSubscription, WaitSetUnavailable
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rclpy_internals import WaitSetUnavailable
 
-# Only the newest counts: a queue would answer old ones first.
+# Only the newest state counts: with a queue the loop would answer old ones first.
 STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# How long the thread waits for a state before it looks about, [s].
+# How long the thread waits for a state before it calls the watchdog, [s].
 LONGEST_WAIT = 0.05
 
 
@@ -36,16 +37,16 @@ class ThreadFeed:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """States are answered from now on, none that came before; returns once set up."""
+        """Answers states from now on, none that came before; returns once the thread is set up."""
         self._stopping = False
-        self._subscription.take(0.0)  # what may have come while nobody looked
+        self._subscription.take(0.0)  # what came while the loop was inactive
         ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(ready,), name="control loop")
         self._thread.start()
         ready.wait()
 
     def stop(self) -> None:
-        """Returns when no state will be answered any more."""
+        """Returns when the thread has ended and answers no more states."""
         self._stopping = True
         if self._thread is not None:
             self._thread.join()
@@ -75,12 +76,12 @@ class ThreadFeed:
                 elif not self._node.context.ok():
                     break
                 watch()
-        except Exception:  # a fault of ours; the motors must not keep a torque of motion
+        except Exception:  # a bug: the motors must not keep the torque of a moving arm
             self._loop.fail(f"the control loop has failed:\n{traceback.format_exc()}")
 
 
 class ExecutorFeed:
-    """States by the node's executor, among all else that it does."""
+    """States by the node's executor, beside its other work."""
 
     def __init__(self, node: Node, loop: ControlLoop, real_time: RealTime) -> None:
         self._node = node
@@ -93,7 +94,7 @@ class ExecutorFeed:
         )
 
     def start(self) -> None:
-        """Nothing to do: the loop leaves states alone while it does not run."""
+        """Sets up the calling thread, which must be the executor's."""
         self._real_time.enter_thread()
 
     def stop(self) -> None:
@@ -110,11 +111,11 @@ class ExecutorFeed:
 
 
 def state_feed(node: Node, loop: ControlLoop, real_time: RealTime) -> ThreadFeed | ExecutorFeed:
-    """A feed with its own thread, or, where this rclpy does not allow it, one by the executor."""
+    """A feed by a thread of its own, or by the executor where this rclpy does not allow that."""
     try:
         return ThreadFeed(node, loop, real_time)
     except WaitSetUnavailable as error:
         node.get_logger().warning(
-            f"states are taken by the executor, which costs more: no wait set of our own ({error})"
+            f"the executor takes the joint states, which costs more CPU time: {error}", once=True
         )
         return ExecutorFeed(node, loop, real_time)

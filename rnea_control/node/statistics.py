@@ -1,7 +1,6 @@
-"""What the control loop measures about itself: histograms in memory that is taken once.
+"""What the control loop measures about itself: histograms in memory that is allocated once.
 
-The bins are as wide everywhere in proportion, 2.3 %, from 1 us to 10 s; what lies outside counts
-into the first and the last one.
+Every bin is 2.3 % wide, from 1 us to 10 s; values outside count into the first or the last one.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ NAMES = ("tick duration", "state age", "period jitter")
 class LoopStatistics:
     """Histograms of tick duration, state age and period jitter, and counts of states.
 
-    - tick duration: from the state's bytes in hand to the command's bytes handed over.
-    - state age: from the state's stamp to when its command was handed over.
-    - period jitter: how far the time between two states in hand differs from that between their
-      stamps.
+    - tick duration: from when the loop has the state's bytes to when it has published the command.
+    - state age: from the state's stamp to when the loop has published the command.
+    - period jitter: difference between the time from one state to the next as the loop took them
+      and as they were stamped.
 
     Attributes:
         ticks: states answered.
-        missed: states that their publisher counted and that never came into the loop's hands.
+        missed: states that their publisher counted and the loop never took.
         late: states that came more than half a period after they were due.
-        dropped: motions given up because the states' own time went back or stood still too long.
+        dropped: trajectories dropped because the states' stamps went back or jumped.
     """
 
     def __init__(self) -> None:
@@ -43,11 +42,11 @@ class LoopStatistics:
         self.ticks = self.missed = self.late = self.dropped = 0
 
     def record(self, tick_duration: float, state_age: float, period_jitter: float) -> None:
-        """Takes the measurements of one tick, [s]; NaN is left out. Performs no allocation."""
+        """Adds the measurements of one tick, [s], without those that are NaN; allocates nothing."""
         _record(self.counts, self.largest, tick_duration, state_age, period_jitter)
 
     def since(self, earlier: LoopStatistics) -> LoopStatistics:
-        """What came after a copy was taken; the largest values are then those of their bins."""
+        """What was recorded after an earlier copy; the largest values are edges of bins."""
         difference = LoopStatistics()
         difference.counts[:] = self.counts - earlier.counts
         for row, counts in enumerate(difference.counts):
@@ -65,7 +64,7 @@ class LoopStatistics:
         return self.since(LoopStatistics())
 
     def quantile(self, row: int, part: float) -> float:
-        """The value that this part of a row's measurements does not exceed, [s]; 0 without any."""
+        """The quantile of a row's measurements, [s]; 0 without any. `part` is 0.99 for 99 %."""
         cumulative = np.cumsum(self.counts[row])
         if cumulative[-1] == 0:
             return 0.0

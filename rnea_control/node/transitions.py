@@ -1,4 +1,4 @@
-"""Makes the faults of lifecycle transitions heard."""
+"""Logs what lifecycle transitions raise, which rclpy does not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Transition = Callable[[LifecycleNode, LifecycleState], TransitionCallbackReturn]
 
 
 def logged(transition: Transition) -> Transition:
-    """Decorator: logs what a transition raises; rclpy goes into its error state without a word."""
+    """Decorator: logs what a transition raises; rclpy enters its error state without a log line."""
 
     @wraps(transition)
     def logging_transition(node: LifecycleNode, state: LifecycleState) -> TransitionCallbackReturn:

@@ -1,4 +1,4 @@
-"""Runs what a tick runs, without effect, so that the first real one finds code and memory ready."""
+"""Runs a few ticks without effect, so that the first real one finds code and memory ready."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from rnea_control.control import Controller
+from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.effort_command import CommandMessage
 
-TIMES = 10
+TICKS = 10
 
 
-class Unsent(CommandMessage):
-    """A command that is made and not sent."""
+class Unsent:
+    """A command that is encoded and not sent."""
+
+    def __init__(self, joints: int) -> None:
+        self._message = Float64MultiArrayEncoder(joints)
+        self.torque = self._message.values
 
     def publish(self) -> None:
-        bytes(self)
+        """Encodes `torque` as it is now."""
+        self._message.encode()
 
 
-def rehearse(loop: ControlLoop) -> None:
-    """Answers a few states by a loop like this one whose commands go nowhere."""
+def warm_up(loop: ControlLoop) -> None:
+    """Answers a few states by a loop like this one whose commands are not sent."""
     model = loop.controller.model
-    rehearsal = loop.like(Controller(model, loop.controller.settings), Unsent(model.nv))
+    idle = loop.like(Controller(model, loop.controller.settings), Unsent(model.nv))
     zeros = array("d", bytes(8 * model.nv))
     state = JointState(name=list(model.joint_names), position=zeros, velocity=zeros)
-    rehearsal.start()
-    for i in range(TIMES):
+    idle.start()
+    for i in range(TICKS):
         state.header.stamp.nanosec = 1 + i
-        rehearsal.tick(serialize_message(state), i)
+        idle.tick(serialize_message(state), i)

@@ -1,1 +1,1 @@
-"""What both ROS nodes share: parameters that are declared once, and a process that ends cleanly."""
+"""What several executables share: parameter tables, console, signals, and rclpy's internals."""

@@ -1,7 +1,7 @@
-"""Binds parameter tables to a ROS node: declares, reads and guards.
+"""Binds parameter tables to a ROS node: declares, reads and checks.
 
 The node must be made with `automatically_declare_parameters_from_overrides=True`: that is the
-public way to learn of parameters that somebody set but no table knows, such as a misspelt one.
+public way to learn of parameters that the user set but no table knows, such as a misspelt one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NodeParameters:
         node: the node.
         table: its parameters.
         is_fixed: whether only parameters marked live may change now.
-        remedy: what the user is to do to change another one then.
+        remedy: what the user must do to change any other one.
         on_change: called after parameters have changed, with their names.
     """
 
@@ -75,7 +75,7 @@ class NodeParameters:
         return list(names)
 
     def unknown(self) -> list[str]:
-        """Names of parameters that somebody set and no table knows: most often misspelt."""
+        """Names of parameters that the user set and no table knows, probably misspelt."""
         names = self._node.get_parameters_by_prefix("")
         return sorted(
             name for name in names if name not in self._known and not name.startswith(_BUILT_IN)
@@ -90,7 +90,7 @@ class NodeParameters:
         return self._known[name].check(name, self._node.get_parameter(name).value)
 
     def check(self) -> None:
-        """Checks all values at once, also those that are needed only later.
+        """Checks all values, also those that are read only later.
 
         Raises:
             ParameterError: the first value that is not allowed, or missing.

@@ -1,11 +1,12 @@
-"""One parameter of a node: everything that is to be said about it, in one place.
+"""One parameter of a node: type, default, bounds and meaning, in one place.
 
-A name may hold the placeholder `<joint>`; it then stands for one parameter a joint.
+A name may hold the placeholder `<joint>`; the row then declares one parameter for each joint.
 """
 
 from __future__ import annotations
 
 import math
+import typing
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,14 +22,16 @@ class Parameter:
 
     Attributes:
         name: full name, dots between its parts.
-        type: bool, int, float, str, or a list of int, float or str; a whole number will do for a
-            float.
+        type: bool, int, float, str, or a list of int, float or str; a float may be given as an
+            integer.
         default: value where the user gives none; None makes the parameter mandatory.
         meaning: one line for the user.
         unit: of the number, if it has one.
-        at_least, above, at_most: bounds of a number, or of each number of a list.
+        at_least, above, at_most: bounds of a number, or of each number of an array.
         choices: the strings allowed.
-        length: how many elements a list must have; 0 for any.
+        length: how many elements an array must have; 0 for any.
+        special: a value that is allowed although it is not within the bounds, and what it stands
+            for: `(-1.0, "the value of the URDF")`.
         live: whether it may change while the node runs.
     """
 
@@ -42,14 +45,17 @@ class Parameter:
     at_most: float = math.inf
     choices: tuple[str, ...] = ()
     length: int = 0
+    special: tuple[Any, str] | None = None
     live: bool = False
 
     @property
     def allowed(self) -> str:
-        """What values are allowed, in words."""
+        """What values are allowed, in ROS's words for types."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        words = f"{self.length} numbers" if self.length else _TYPE_WORDS[self.type]
+        words = _TYPE_WORDS[self.type]
+        if self.length:
+            words += f" of length {self.length}"
         bounds = []
         if self.above > -math.inf:
             bounds.append(f"above {self.above:g}")
@@ -57,7 +63,20 @@ class Parameter:
             bounds.append(f"at least {self.at_least:g}")
         if self.at_most < math.inf:
             bounds.append(f"at most {self.at_most:g}")
-        return ", ".join([words, " and ".join(bounds)]) if bounds else words
+        if bounds:
+            each = "each " if typing.get_origin(self.type) is list else ""
+            words += f", {each}{' and '.join(bounds)}"
+        if self.special is not None:
+            value, meaning = self.special
+            words += f", or {_yaml(value)} for {meaning}"
+        return words
+
+    @property
+    def requirement(self) -> str:
+        """`allowed` as it stands after "it must be"."""
+        if self.choices:
+            return self.allowed
+        return f"an {self.allowed}" if self.allowed.startswith("i") else f"a {self.allowed}"
 
     def check(self, name: str, value: Any) -> Any:
         """The value in its proper type.
@@ -70,14 +89,16 @@ class Parameter:
         """
         if value is None:
             raise ParameterError(
-                f"parameter {name!r} is not set; it must be {self.allowed} ({self.meaning})"
+                f"parameter {name!r} is not set; it must be {self.requirement}: {self.meaning}"
             )
         converted = _CONVERSIONS[self.type](value)
         if converted is None or not self._within(converted):
-            raise ParameterError(f"parameter {name!r} is {value!r}; it must be {self.allowed}")
+            raise ParameterError(f"parameter {name!r} is {value!r}; it must be {self.requirement}")
         return converted
 
     def _within(self, value: Any) -> bool:
+        if self.special is not None and value == self.special[0]:
+            return True
         if self.choices and value not in self.choices:
             return False
         if self.length and len(value) != self.length:
@@ -91,7 +112,7 @@ class Parameter:
 
 
 def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Parameter]:
-    """The parameters by full name, one for each joint where the name holds the placeholder."""
+    """The parameters by full name, with one for each joint where the name holds the placeholder."""
     parameters = {}
     for parameter in table:
         names = [parameter.name]
@@ -107,7 +128,7 @@ def markdown(table: Iterable[Parameter], live: bool = True) -> str:
 
     Args:
         table: the parameters.
-        live: whether to say which may change while the node is active.
+        live: whether to have a column that says which may change while the node is active.
     """
     rows = [["parameter", "default", "allowed", "unit", "while active", "meaning"], ["---"] * 6]
     for p in table:
@@ -156,11 +177,11 @@ _CONVERSIONS: dict[Any, Callable[[Any], Any]] = {
 }
 
 _TYPE_WORDS = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "a text",
-    list[str]: "a list of texts, none empty",
-    list[int]: "a list of whole numbers",
-    list[float]: "a list of numbers",
+    bool: "boolean",
+    int: "integer",
+    float: "double",
+    str: "string",
+    list[str]: "string array (list of non-empty strings)",
+    list[int]: "integer array",
+    list[float]: "double array",
 }

@@ -13,14 +13,13 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 import rclpy
-from rclpy._rclpy_pybind11 import RCLError
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from rnea_control.exceptions import RneaControlError
+from rnea_control.ros.rclpy_internals import RCLError
 
 N = TypeVar("N", bound=Node)
-
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -59,7 +58,7 @@ def build(node_class: Callable[[], N]) -> N:
     """Makes a node, or ends the process with a clear message.
 
     Raises:
-        SystemExit: parameters that the node, or rclpy before it, cannot work with.
+        SystemExit: the node, or rclpy before it, refuses the parameters.
     """
     try:
         return node_class()
@@ -69,6 +68,5 @@ def build(node_class: Callable[[], N]) -> N:
         # rclpy cannot declare a parameter that a YAML file sets to [], as that tells no type.
         sys.exit(
             f"{node_class.__name__} does not start: {error}. Does the YAML file set a parameter "
-            "to [] or "
-            "leave it empty? Leave the parameter out instead"
+            "to [] or leave it empty? Leave the parameter out instead"
         )

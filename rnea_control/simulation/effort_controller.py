@@ -1,9 +1,9 @@
-"""What a ForwardCommandController with effort interfaces, under a real controller_manager, makes of
+"""How a ForwardCommandController with effort interfaces, under a real controller_manager, treats
 command messages.
 
-Measured behaviour: an empty message changes nothing; one with a number that is not finite is
-dropped; one of the wrong length gets the controller deactivated until somebody activates it again;
-and with every silence the last torque is held for ever. The controller_manager then limits the
+Measured: an empty message changes nothing; one with a number that is not finite is
+dropped; one of the wrong length deactivates the controller until somebody activates it again;
+without commands the last torque is held for ever. The controller_manager then limits the
 effort: to the URDF's limit, and beyond a position or velocity limit to the direction that leads
 back.
 """
@@ -24,7 +24,7 @@ class EffortController:
 
     Attributes:
         active: whether commands are taken.
-        commanded: whether any ever was.
+        commanded: whether any was taken so far.
     """
 
     def __init__(self, model: RobotModel) -> None:
@@ -42,8 +42,7 @@ class EffortController:
             self.active = False
             return (
                 f"a command has {len(values)} numbers for {nv} joints; the effort controller is "
-                "deactivated "
-                "and holds its last torque until it is activated again"
+                "deactivated and holds its last torque until it is activated again"
             )
         for name, value in zip(self._model.joint_names, values, strict=True):
             if not math.isfinite(value):

@@ -16,7 +16,6 @@ from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 # Runge-Kutta steps no longer than this follow smooth arm motions to about 1e-9 rad, [s].
 LONGEST_STEP = 1e-3
 
-
 _INSTABILITY = (
     mujoco.mjtWarning.mjWARN_BADQPOS,
     mujoco.mjtWarning.mjWARN_BADQVEL,
@@ -31,13 +30,13 @@ class MujocoArm:
         xml: the URDF that `model` was read from.
         model: the robot; its joints, and their order, are the arm's.
         period: time that `step` covers, [s].
-        initial_positions: by joint, [rad] or [m]; 0, or the nearest limit, where not given.
+        initial_positions: by joint, [rad] or [m]; where not given 0, or the limit nearest to it.
         locked_positions: of joints that are not the model's, as for `RobotModel`.
         errors: how the simulated arm differs from the URDF.
 
     Raises:
-        SimulationError: an initial position of no joint or beyond a limit; a robot that MuJoCo
-            refuses.
+        SimulationError: an initial position of an unknown joint or beyond a limit; a robot that
+            MuJoCo refuses.
     """
 
     def __init__(
@@ -97,9 +96,8 @@ class MujocoArm:
             mujoco.mj_step(self._physics, self._data)
         if any(self._data.warning[kind].number for kind in _INSTABILITY):
             raise SimulationError(
-                f"the simulation became unstable at {self.time:.3f} s under the torques {torque}; "
-                "are "
-                "the masses, the friction and the commands those of a real arm?"
+                f"the simulation became unstable at {self.time:.3f} s with the torques {torque}; "
+                "are the masses, the friction and the commands those of a real arm?"
             )
 
 

@@ -8,20 +8,35 @@ from __future__ import annotations
 from rnea_control.ros.parameter_table import Parameter, markdown
 
 PARAMETERS = (
-    Parameter("robot_description", str, "", "URDF text of the robot; it wins over `urdf_file`"),
-    Parameter("urdf_file", str, "", "path of the robot's URDF file"),
+    Parameter(
+        "robot_description",
+        str,
+        "",
+        "URDF of the robot as text",
+        special=("", "the file that `urdf_file` names"),
+    ),
+    Parameter(
+        "urdf_file",
+        str,
+        "",
+        "path of the robot's URDF file; not used if `robot_description` is set",
+    ),
     Parameter(
         "joints",
         list[str],
         [],
-        "joints to simulate and publish, the others are locked; empty for all",
+        "joints to simulate and publish; all others are locked",
+        special=([], "all joints that move"),
     ),
-    Parameter("rate", float, 1000.0, "joint states a second", "Hz", at_least=1.0, at_most=10000.0),
+    Parameter(
+        "rate", float, 1000.0, "joint states per second", "Hz", at_least=1.0, at_most=10000.0
+    ),
     Parameter(
         "lockstep",
         bool,
         False,
-        "publish a state, wait for the command to it, step: the same numbers on any machine",
+        "publish a state, wait for the command that answers it, then step: gives the same numbers "
+        "on any machine",
     ),
     Parameter(
         "publish_clock", bool, False, "publish /clock and stamp the states with simulated time"
@@ -29,9 +44,7 @@ PARAMETERS = (
     Parameter(
         "brakes_until_command", bool, True, "hold the arm still until the first command arrives"
     ),
-    Parameter(
-        "command_topic", str, "effort_controller/commands", "where the torque commands come from"
-    ),
+    Parameter("command_topic", str, "effort_controller/commands", "topic of the torque commands"),
     Parameter(
         "gravity",
         list[float],
@@ -59,12 +72,18 @@ PARAMETERS = (
         at_least=0.0,
         at_most=1e4,
     ),
-    Parameter("payload_link", str, "", "link that carries the payload; empty for the last joint's"),
+    Parameter(
+        "payload_link",
+        str,
+        "",
+        "link that the payload is fixed to",
+        special=("", "the link that the last joint moves"),
+    ),
     Parameter(
         "payload_position",
         list[float],
         [0.0, 0.0, 0.0],
-        "where the payload sits in the link's frame",
+        "position of the payload in the link's frame",
         "m",
         at_least=-100.0,
         at_most=100.0,
@@ -94,7 +113,7 @@ INITIAL_POSITION = Parameter(
     "initial_positions.<joint>",
     float,
     0.0,
-    "position of a joint at the start",
+    "initial position of a joint",
     "rad or m",
     at_least=-1e4,
     at_most=1e4,
@@ -103,7 +122,7 @@ LOCKED_POSITION = Parameter(
     "locked_positions.<joint>",
     float,
     0.0,
-    "where a joint is locked that is not in `joints`",
+    "position of a joint that is not in `joints`, and so is locked",
     "rad or m",
 )
 

@@ -9,12 +9,11 @@ from rclpy.executors import Executor
 
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
-# How far real time may run ahead before the arm gives up catching up, [s].
+# How far the arm may fall behind real time before it stops catching up, [s].
 LONGEST_DELAY = 0.05
 
-# Lockstep: how long to wait for a command before the state is sent again, at first and later, and
-# how long nothing may have come for the answers to a state that was sent twice to have run dry,
-# [s].
+# Lockstep: how long to wait for a command before the state is sent again, at first and later; and
+# how long no command may come before all answers to a state that was sent twice are in, [s].
 FIRST_RETRY = 0.1
 RETRY = 2.0
 QUIET = 0.2
@@ -43,8 +42,7 @@ def run_in_real_time(
             executor.spin_once(timeout_sec=left)
         if -left > LONGEST_DELAY:
             arm.get_logger().warning(
-                f"the simulated arm is {-left:.3f} s behind real time; it runs slower than real "
-                "time",
+                f"the simulated arm is {-left:.3f} s behind real time and does not catch up",
                 throttle_duration_sec=1.0,
             )
             due = time.monotonic()

@@ -1,4 +1,4 @@
-"""`SimulatedArm`: the ROS node that stands in for ros2_control and a robot.
+"""`SimulatedArm`: the ROS node that takes the place of ros2_control and a robot.
 
 It publishes what joint_state_broadcaster and robot_state_publisher publish, and takes what a
 ForwardCommandController takes. It does not spin: `simulation/run.py` runs it in real time or in
@@ -43,7 +43,7 @@ class SimulatedArm(Node):
     `simulation/parameters.py`.
 
     Raises:
-        RneaControlError: parameters or a URDF that it cannot work with.
+        RneaControlError: wrong parameters, or a URDF that cannot be simulated.
     """
 
     def __init__(self, **node_arguments: object) -> None:
@@ -52,8 +52,7 @@ class SimulatedArm(Node):
             automatically_declare_parameters_from_overrides=True,
             **node_arguments,
         )
-        # Whatever comes in before the arm stands would change nothing: all its parameters are read
-        # here, once.
+        # All parameters are read here, once.
         parameters = NodeParameters(
             self,
             PARAMETERS,
@@ -68,7 +67,7 @@ class SimulatedArm(Node):
             )
         xml = _description(parameters)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RobotModelWarning)  # logged instead
+            warnings.simplefilter("ignore", RobotModelWarning)  # logged below
             self.model = RobotModel.from_urdf_string(
                 xml, parameters["joints"] or None, locked_positions, parameters["gravity"]
             )
@@ -131,22 +130,22 @@ class SimulatedArm(Node):
         return self._physics.v
 
     def stamp(self) -> int:
-        """The time now by the clock that stamps the states, [ns]."""
+        """The present time of the clock that stamps the states, [ns]."""
         if self._simulated_time:
             return round((self.ticks + 1) * self.period * 1e9)
         return self._start + round(self.ticks * self.period * 1e9)
 
     def start_clock(self, ahead: int = 0) -> None:
-        """Sets the clock of the states, which are stamped with when they are due, not when sent.
+        """Sets the clock of the states; their stamps say when they are due, not when they are sent.
 
         Args:
-            ahead: how many states from the present one the state of now is.
+            ahead: how many states after the present one the state that is due now is.
         """
         elapsed = round((self.ticks + ahead) * self.period * 1e9)
         self._start = self.get_clock().now().nanoseconds - elapsed
 
     def publish_state(self) -> int:
-        """Publishes the state, and the time where wanted; returns its stamp, [ns]."""
+        """Publishes the state, and /clock if asked for; returns the stamp, [ns]."""
         stamp = self.stamp()
         header = self._state.header.stamp
         header.sec, header.nanosec = divmod(stamp, 1_000_000_000)
@@ -193,8 +192,8 @@ def _description(parameters: NodeParameters) -> str:
     path = parameters["urdf_file"]
     if not path:
         raise ParameterError(
-            "parameter 'urdf_file' is not set; it must be the path of the URDF file to simulate, "
-            "or give its text as 'robot_description'"
+            "parameter 'urdf_file' is not set; it must be the path of the robot's URDF file, "
+            "unless the parameter 'robot_description' has the URDF as text"
         )
     try:
         return Path(path).read_text(encoding="utf-8")

@@ -1,7 +1,6 @@
-"""Turns any URDF that `RobotModel` loads into one that MuJoCo loads, with wanted errors in it.
+"""Turns any URDF that `RobotModel` loads into one that MuJoCo loads, with chosen model errors.
 
-Shapes are stripped, joints that are not simulated become fixed ones, and what MuJoCo would read as
-friction goes.
+It drops shapes and the friction tags, and makes joints that are not simulated fixed ones.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from rnea_control.model.urdf_document import clean_urdf, parse_urdf
 
 @dataclass(frozen=True)
 class ModelErrors:
-    """How the simulated arm differs from what its URDF says, to see what a controller makes of it.
+    """How the simulated arm differs from its URDF, to test how a controller copes with that.
 
     Attributes:
         mass_scale: factor on every mass and inertia.
@@ -40,10 +39,10 @@ class ModelErrors:
     joint_damping: float = 0.0
 
 
-# Below this a moment of inertia is lost in the rounding of its URDF, [kg m^2].
+# Smaller moments of inertia are lost in the rounding of the URDF's numbers, [kg m^2].
 LEAST_INERTIA = 1e-12
 
-# The bounds change only what MuJoCo would refuse: moving links without inertia.
+# The bounds change only what MuJoCo would refuse: moving links without mass or inertia.
 _COMPILER = {
     "fusestatic": "true",
     "discardvisual": "true",
@@ -67,7 +66,7 @@ def urdf_for_mujoco(
         errors: differences to build in.
 
     Raises:
-        SimulationError: `payload_link` is no link of the robot.
+        SimulationError: `payload_link` is not a link of the robot.
     """
     robot, _ = clean_urdf(xml, model.source)
     parsed = {joint.name: joint for joint in parse_urdf(xml, model.source).robot.joints}
@@ -102,7 +101,7 @@ def _fix(joint: ET.Element, rotation: np.ndarray, translation: np.ndarray) -> No
 
 
 def _mend_inertias(robot: ET.Element) -> None:
-    """Replaces inertias that no real body has, which MuJoCo refuses, by the nearest real ones."""
+    """Replaces impossible inertias, which MuJoCo refuses, by the nearest possible ones."""
     names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     upper = np.triu_indices(3)
     for element in robot.iter("inertia"):
@@ -134,7 +133,7 @@ def _add_payload(robot: ET.Element, model: RobotModel, errors: ModelErrors) -> N
     names = [link.get("name", "") for link in robot.findall("link")]
     if link_name not in names:
         raise SimulationError(
-            f"payload_link is {link_name!r}, which is no link of {model.name!r}; it has "
+            f"payload_link is {link_name!r}, which is not a link of {model.name!r}; it has "
             f"{', '.join(names)}"
         )
     link = ET.SubElement(robot, "link", name="simulated_payload")

@@ -1,4 +1,4 @@
-"""The demo: its robots and motions, its figures, and one whole run."""
+"""The demo: its robots and trajectories, its figures, and one whole run."""
 
 from __future__ import annotations
 

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.exceptions import RneaControlError
-from rnea_control.messages.joint_state import _Layout, decode
-from rnea_control.messages.joint_trajectory import decode_trajectory
+from rnea_control.messages import float64_multi_array
+from rnea_control.messages.joint_state import Layout, decode
+from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
 
 MUTATIONS = 1500
 JOINTS = ["a", "bb", "ccc"]
@@ -46,23 +48,32 @@ def main() -> None:
     values = [1.0, 2.0, 3.0]
     state = JointState(name=JOINTS, position=values, velocity=values, effort=values)
     point = JointTrajectoryPoint(positions=values, velocities=values)
-    motion = JointTrajectory(joint_names=JOINTS, points=[point, point])
-    state_bytes, motion_bytes = serialize_message(state), serialize_message(motion)
-    layout = _Layout(state_bytes, tuple(JOINTS))
+    trajectory = JointTrajectory(joint_names=JOINTS, points=[point, point])
+    state_bytes, trajectory_bytes = serialize_message(state), serialize_message(trajectory)
+    dimension = MultiArrayDimension(label="joints", size=3, stride=3)
+    command = Float64MultiArray(layout=MultiArrayLayout(dim=[dimension, dimension]), data=values)
+    command_bytes = serialize_message(command)
+    layout = Layout(state_bytes, tuple(JOINTS))
+    trajectories = JointTrajectoryDecoder(JOINTS)
     rng = np.random.default_rng(0)
-    seen = set()
+    seen: dict[str, set[bool]] = {name: set() for name in ("state", "trajectory", "command")}
     with np.errstate(over="ignore"):
         for _ in range(MUTATIONS):
             data = np.frombuffer(mutated(state_bytes, rng), np.uint8)
             if len(data) > 1:
                 bits = np.zeros((2, len(JOINTS)), np.uint64)
-                seen.add(decode(data, len(data), layout.pattern, layout.indices, bits) >= 0)
+                stamp = decode(data, len(data), layout.pattern, layout.indices, bits)
+                seen["state"].add(stamp >= 0)
             try:
-                decode_trajectory(mutated(motion_bytes, rng), JOINTS)
-                seen.add(True)
+                trajectories.decode(mutated(trajectory_bytes, rng))
+                seen["trajectory"].add(True)
             except RneaControlError:
-                seen.add(False)
-    print("both outcomes seen" if seen == {True, False} else seen)
+                seen["trajectory"].add(False)
+            data = np.frombuffer(mutated(command_bytes, rng), np.uint8)
+            outcome = float64_multi_array.decode(data, len(data), np.zeros(3, np.uint64))
+            seen["command"].add(outcome == float64_multi_array.DECODED)
+    both = all(outcomes == {True, False} for outcomes in seen.values())
+    print("both outcomes seen" if both else seen)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from rnea_control.exceptions import RneaControlError
 from rnea_control.messages.cdr import CdrError
@@ -23,7 +22,6 @@ from rnea_control.messages.joint_state import (
     JointStateError,
     OtherJoints,
 )
-from rnea_control.node.effort_command import CommandMessage
 
 NAMES = ["a", "bb", "ccc", "dddd", "a_long_name_of_a_joint"]
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -100,7 +98,7 @@ def test_both_byte_orders_and_any_padding(state) -> None:
         assert decoder.decode(data) == stamp[0] * 10**9 + stamp[1]
         assert decoder.q.tolist() == [position[names.index(name)] for name in NAMES]
         assert decoder.v.tolist() == [velocity[names.index(name)] for name in NAMES]
-    assert len(decoder._layouts) == 2
+    assert len(decoder.layouts) == 2
 
 
 def test_known_layouts_are_decoded_without_their_names() -> None:
@@ -109,23 +107,23 @@ def test_known_layouts_are_decoded_without_their_names() -> None:
         decoder.decode(serialised(["a", "b"], [1.0 * k, 2.0], [0.0, 0.0]))
         decoder.decode(serialised(["b", "a"], [1.0 * k, 3.0], [0.0, 0.0]))
         assert decoder.q.tolist() == [3.0, 1.0 * k]
-    assert len(decoder._layouts) == 2
+    assert len(decoder.layouts) == 2
 
 
 def test_many_layouts_take_no_more_memory() -> None:
     decoder = JointStateDecoder(["a"])
     for k in range(100):
         decoder.decode(serialised(["a", f"b{k}"], [1.0, 2.0], [0.0, 0.0]))
-    assert len(decoder._layouts) <= 8
+    assert len(decoder.layouts) <= 8
 
 
 GOOD = serialised(["b", "a"], [1.0, 2.0], [3.0, 4.0])
 WRONG = {
     "empty": (b"", "begin with nothing"),
     "another encapsulation": (b"\0\7" + GOOD[2:], "begin with 00 07"),
-    "header only": (GOOD[:4], "ends before its stamp"),
-    "no end": (GOOD[:-1], "has 2 velocity values|ends before its|message ends"),
-    "count of names": (GOOD[:28] + b"\xff" * 4 + GOOD[32:], "ends before its name"),
+    "header only": (GOOD[:4], "ends inside its stamp"),
+    "no end": (GOOD[:-1], "ends inside its effort"),
+    "count of names": (GOOD[:28] + b"\xff" * 4 + GOOD[32:], "ends inside its name"),
     "too long": (GOOD + bytes(LONGEST), "at most"),
     "negative stamp": (serialised(["a", "b"], [1, 2], [3, 4], stamp=(-1, 0)), "stamp -1 s"),
     "nanoseconds": (serialised(["a", "b"], [1, 2], [3, 4], stamp=(1, 10**9)), "less than 1e9"),
@@ -185,8 +183,8 @@ def test_hostile_bytes_give_finite_numbers_or_an_error(data) -> None:
     decoder.decode(GOOD)
     try:
         assert decoder.decode(hostile) >= 0
-    except RneaControlError as error:
-        assert str(error)
+    except RneaControlError:
+        assert decoder.q.tolist() == [2.0, 1.0] and decoder.v.tolist() == [4.0, 3.0]
     assert np.isfinite([decoder.q, decoder.v]).all()
 
 
@@ -201,7 +199,7 @@ def test_lists_too_long_for_a_tick_are_refused_at_once() -> None:
     names = [f"joint{i}" for i in range(1500)]
     zeros = array("d", bytes(8 * len(names)))
     message = JointState(name=names, position=zeros, velocity=zeros)
-    with pytest.raises(CdrError, match="1500 entries; at most 1000"):
+    with pytest.raises(CdrError, match="1500 entries; at most 1000 are allowed"):
         JointStateDecoder(NAMES).decode(serialize_message(message))
     with pytest.raises(JointStateError, match=r"\d+ bytes; at most 131072"):
         JointStateDecoder(NAMES).decode(bytes(1 << 18))
@@ -228,13 +226,3 @@ def test_truncated_effort_is_refused_in_a_known_layout_too() -> None:
     for cut in range(1, 9):
         with pytest.raises(CdrError, match="effort"):
             decoder.decode(data[:-cut])
-
-
-@settings(deadline=None)
-@given(st.lists(st.floats(), min_size=1, max_size=20))
-def test_command_is_what_rclpy_would_send(torques: list[float]) -> None:
-    command = CommandMessage(len(torques))
-    command.torque[:] = torques
-    back = deserialize_message(bytes(command), Float64MultiArray)
-    np.testing.assert_array_equal(np.array(back.data), torques)
-    assert len(bytes(command)) == len(serialize_message(Float64MultiArray(data=torques)))

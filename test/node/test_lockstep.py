@@ -17,7 +17,7 @@ GAINS = {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS}
 # controller.
 PARAMETERS = {"joints": list(PANDA_JOINTS), "gains": GAINS, "joint_state_timeout": 1000.0}
 FIRST_TICKS = 50
-LEAD = 0.2  # from the message to the start of the motion, [s]
+LEAD = 0.2  # from the message to the start of the trajectory, [s]
 
 
 def waypoints() -> list[Waypoint]:
@@ -30,7 +30,7 @@ def waypoints() -> list[Waypoint]:
 
 
 def run(panda_urdf, **model_errors) -> tuple[np.ndarray, np.ndarray]:
-    """Tracking errors (n, 7) of one motion at 1 kHz, and the torques (n, 7)."""
+    """Tracking errors (n, 7) of one trajectory at 1 kHz, and the torques (n, 7)."""
     initial = {
         f"initial_positions.{joint}": float(q) for joint, q in zip(PANDA_JOINTS, START, strict=True)
     }

@@ -87,7 +87,7 @@ def test_wrong_yaml_value_is_said_and_the_node_stays() -> None:
     ("change", "words"),
     [
         ({"joints": []}, "Does the YAML file set a parameter to []"),
-        ({"autostart": 1}, "not started: parameter 'autostart' is 1; it must be true or false"),
+        ({"autostart": 1}, "not started: parameter 'autostart' is 1; it must be a boolean"),
         ({"robot_description": 7}, "not started: parameter 'robot_description' is 7; it must be"),
     ],
 )

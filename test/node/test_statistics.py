@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnea_control.node.real_time import RealTime, RealTimeSettings
+from rnea_control.node.real_time import CPU_LATENCY, RealTime, RealTimeSettings
 from rnea_control.node.statistics import LoopStatistics
 
 
@@ -47,9 +47,6 @@ def test_difference_of_two_times() -> None:
     assert recent.largest[0] == pytest.approx(0.001, rel=0.03)
     assert "median 500000 us" in earlier.summary(0)
     assert LoopStatistics().summary(0) == "not measured"
-
-
-CPU_LATENCY = Path("/dev/cpu_dma_latency")
 
 
 @pytest.mark.skipif(not os.access(CPU_LATENCY, os.W_OK), reason=f"{CPU_LATENCY} is not ours")
@@ -111,7 +108,7 @@ def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch, tmp_path: 
 
     monkeypatch.setattr("os.sched_setscheduler", denied)
     real_time = RealTime(RealTimeSettings(50, (4095,), False, True, 0))
-    monkeypatch.setattr("rnea_control.node.real_time._CPU_LATENCY", tmp_path / "none" / "here")
+    monkeypatch.setattr("rnea_control.node.real_time.CPU_LATENCY", tmp_path / "none" / "here")
     interval = sys.getswitchinterval()
     real_time.enter_process()
     real_time.enter_thread()

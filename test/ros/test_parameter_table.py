@@ -1,0 +1,56 @@
+"""The words for what a parameter may be, and what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from rnea_control.exceptions import ParameterError
+from rnea_control.ros.parameter_table import Parameter, markdown
+
+WORDS = {
+    "boolean": Parameter("x", bool, True, ""),
+    "integer, at least 1 and at most 98, or 0 for none": Parameter(
+        "x", int, 0, "", at_least=1, at_most=98, special=(0, "none")
+    ),
+    "double, above 0": Parameter("x", float, 1.0, "", above=0.0),
+    'string, or "" for the last link': Parameter("x", str, "", "", special=("", "the last link")),
+    "string array (list of non-empty strings)": Parameter("x", list[str], None, ""),
+    "integer array, each at least 0, or [-1] for all CPUs": Parameter(
+        "x", list[int], [-1], "", at_least=0, special=([-1], "all CPUs")
+    ),
+    "double array of length 3, each at least -1000 and at most 1000": Parameter(
+        "x", list[float], [0.0] * 3, "", at_least=-1000.0, at_most=1000.0, length=3
+    ),
+    "one of a, b": Parameter("x", str, "a", "", choices=("a", "b")),
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_words_for_what_is_allowed(words: str) -> None:
+    parameter = WORDS[words]
+    assert parameter.allowed == words
+    assert f"| {words} |" in markdown([parameter])
+    with pytest.raises(ParameterError) as caught:
+        parameter.check("arm.x", [None])
+    article = {"o": "", "i": "an "}.get(words[0], "a ")
+    assert str(caught.value) == f"parameter 'arm.x' is [None]; it must be {article}{words}"
+
+
+def test_special_value_is_allowed_and_nothing_else_beyond_the_bounds() -> None:
+    friction = Parameter("x", float, -1.0, "", at_least=0.0, special=(-1.0, "that of the URDF"))
+    for value in (-1, -1.0, 0.0, 2.5):
+        assert friction.check("x", value) == value
+    for value in (-0.5, -0.999, -2.0):
+        with pytest.raises(ParameterError, match=r"or -1\.0 for that of the URDF"):
+            friction.check("x", value)
+    cpus = Parameter("x", list[int], [-1], "", at_least=0, special=([-1], "all CPUs"))
+    for value in ([-1], [0], [2, 3]):
+        assert cpus.check("x", value) == value
+    for value in ([-1, 2], [2, -1], [-1, -1], [-2]):
+        with pytest.raises(ParameterError, match=r"or \[-1\] for all CPUs"):
+            cpus.check("x", value)
+
+
+def test_mandatory_parameter_says_what_it_means() -> None:
+    with pytest.raises(ParameterError, match=r"'x' is not set; it must be a double: the gain"):
+        Parameter("x", float, None, "the gain").check("x", None)
