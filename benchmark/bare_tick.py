@@ -17,19 +17,19 @@ from timing import medians
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.dynamics import Workspace, gravity, rnea
+from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.effort_command import CommandMessage
 
 
 class UnsentCommand:
     """A command whose bytes are made, and go nowhere."""
 
     def __init__(self, joints: int) -> None:
-        self.message = CommandMessage(joints)
-        self.torque = self.message.torque
+        self.message = Float64MultiArrayEncoder(joints)
+        self.torque = self.message.values
 
     def publish(self) -> bytes:
-        return bytes(self.message)
+        return self.message.encode()
 
 
 def main() -> None:

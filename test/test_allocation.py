@@ -47,10 +47,10 @@ from rnea_control.dynamics import (
     world_to_link_force,
 )
 from rnea_control.kernels.kernel import kernel
+from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.messages.joint_state import JointStateDecoder
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.effort_command import CommandMessage
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.warm_up import Unsent
 
@@ -161,7 +161,7 @@ def test_a_kernel_that_allocates_does_not_compile() -> None:
 def test_tick_from_bytes_to_bytes_allocates_nothing(panda) -> None:
     """All that a tick makes is the bytes of its command; those that carry the state in are the
     other object that rclpy needs."""
-    decoder, command = JointStateDecoder(PANDA_JOINTS), CommandMessage(7)
+    decoder, command = JointStateDecoder(PANDA_JOINTS), Float64MultiArrayEncoder(7)
     controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
     state = JointState(name=list(PANDA_JOINTS), position=array("d", [0.1] * 7))
     state.velocity = array("d", [0.0] * 7)
@@ -169,13 +169,13 @@ def test_tick_from_bytes_to_bytes_allocates_nothing(panda) -> None:
     data = serialize_message(state)
     controller.hold(0.0, np.full(7, 0.1))
     statistics = LoopStatistics()
-    sent = bytes(command)
+    sent = command.encode()
 
     def tick() -> None:
         nonlocal sent
         stamp = decoder.decode(data)
-        controller.step(1e-9 * stamp, decoder.q, decoder.v, command.torque)
-        sent = bytes(command)
+        controller.step(1e-9 * stamp, decoder.q, decoder.v, command.values)
+        sent = command.encode()
         statistics.record(1e-5, 1e-4, 1e-6)
 
     before = numba_allocations()

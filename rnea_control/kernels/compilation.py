@@ -6,7 +6,6 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 import numba
@@ -43,7 +42,7 @@ OPTIONS = _options()
 
 
 def compiled(
-    function: FunctionType, signature: str, nogil: bool, entry_signature: EntrySignature | None
+    function: Any, signature: str, nogil: bool, entry_signature: EntrySignature | None
 ) -> Any:
     """`function` compiled for `signature`; any other arguments raise TypeError.
 

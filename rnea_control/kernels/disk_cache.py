@@ -24,7 +24,7 @@ try:
     from numba.core.compiler import CompileResult
     from numba.core.serialize import dumps
 except ImportError:  # said by `keep_on_disk`
-    CompileResult = dumps = None
+    CompileResult = dumps = None  # type: ignore[misc, assignment]
 
 # What a file starts with; then the SHA-256 of the rest.
 _MAGIC = b"rnea_control kernel 1\n"
@@ -128,8 +128,9 @@ def directories(source: str) -> list[Path]:
     own = f"{os.path.basename(folder)}_{_digest(folder)[:16]}"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     found = [Path(folder, "__pycache__")]
-    if numba.config.CACHE_DIR:
-        found.insert(0, Path(numba.config.CACHE_DIR, own))
+    chosen = getattr(numba.config, "CACHE_DIR", "")
+    if chosen:
+        found.insert(0, Path(chosen, own))
     if os.path.isabs(home):  # a user without a home directory keeps its "~"
         found.append(Path(home, "rnea_control", own))
     return found

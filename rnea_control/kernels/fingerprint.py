@@ -81,8 +81,8 @@ def processor() -> tuple[str, str]:
 @cache
 def module_digest(name: str) -> str:
     """Digest of the code of a module, without running it."""
-    spec = importlib.util.find_spec(name)
-    code = spec.loader.get_code(name)  # from a file, a zip archive or bytecode alone
+    loader: Any = getattr(importlib.util.find_spec(name), "loader", None)
+    code = loader.get_code(name)  # from a file, a zip archive or bytecode alone
     return hashlib.sha256(repr(_code(code)).encode()).hexdigest()
 
 

@@ -20,7 +20,7 @@ import numba
 from rnea_control.kernels.compilation import OPTIONS, compiled
 from rnea_control.kernels.proof import proven_entry
 
-_ENTRY = None if numba.config.DISABLE_JIT else proven_entry()
+_ENTRY = None if getattr(numba.config, "DISABLE_JIT", False) else proven_entry()
 
 
 def kernel(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:

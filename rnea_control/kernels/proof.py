@@ -84,7 +84,7 @@ def _kernel_objection(entry_signature: EntrySignature) -> str | None:
         ]:
             return "the argument check reads an array wrong"
     good = (next(_taken()), counts, octets, words)
-    others: tuple[Any, ...] = (None, 1.0, [[1.0]], np.ndarray, np.float64(1.0), memoryview(octets))
+    others: tuple[Any, ...] = (None, 1.0, [[1.0]], np.ndarray, np.float64(1.0), octets.data)
     for place, right in enumerate(good):
         for wrong in (*_refused(), *others, *(each for each in good if each is not right)):
             try:

@@ -9,6 +9,7 @@ arbitrary.
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +103,7 @@ class CdrReader:
 
 
 @inlined
-def word(data: ByteArray, start: int, big_endian: bool) -> int:
+def word(data: ByteArray, start: int, big_endian: bool) -> Any:
     """The four bytes from `start` on as an unsigned integer."""
     first = np.uint64(start)  # an index with a sign might count from the end
     value = np.uint32(0)
@@ -115,7 +116,7 @@ def word(data: ByteArray, start: int, big_endian: bool) -> int:
 
 
 @inlined
-def double_word(data: ByteArray, start: int, big_endian: bool) -> int:
+def double_word(data: ByteArray, start: int, big_endian: bool) -> Any:
     """The eight bytes from `start` on as the bits of a float64."""
     first = np.uint64(start)
     value = np.uint64(0)

@@ -74,7 +74,7 @@ class Float64MultiArrayDecoder:
         self._bits = np.zeros(size, dtype=np.uint64)
         self.values = self._bits.view(np.float64)
         self._buffer = np.zeros(_NUMBERS + _LONGEST_LAYOUT + 8 * size, dtype=np.uint8)
-        self._view = memoryview(self._buffer)
+        self._view = self._buffer.data
 
     def decode(self, data: bytes) -> None:
         """Fills `values`.

@@ -94,7 +94,7 @@ class JointStateDecoder:
                 f"a joint_states message has {size} bytes; at most {LONGEST} are allowed"
             )
         self._buffer = np.zeros(min(2 * size, LONGEST), dtype=np.uint8)
-        self._view = memoryview(self._buffer)
+        self._view = self._buffer.data
 
     def _refusal(self, reason: int, data: bytes) -> JointStateError:
         """The error for a message of a known layout."""

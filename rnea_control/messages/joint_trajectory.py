@@ -86,10 +86,17 @@ class JointTrajectoryDecoder:
         _check_counts(counts[: read + 1], len(names))
         if read < count:
             raise TrajectoryError(f"point {read}: the message ends before the point does")
-        fields = bits.view(np.float64)[:, :, columns]
+        positions, velocities, accelerations = bits.view(np.float64)[:, :, columns]
         has = counts[:, 1:3] > 0
-        stamp = seconds * 1_000_000_000 + nanoseconds
-        return JointTrajectoryMessage(stamp, times, *fields, has[:, 0], has[:, 1])
+        return JointTrajectoryMessage(
+            seconds * 1_000_000_000 + nanoseconds,
+            times,
+            positions,
+            velocities,
+            accelerations,
+            has[:, 0],
+            has[:, 1],
+        )
 
 
 def _columns(names: list[str], joints: Sequence[str]) -> list[int]:
