@@ -13,6 +13,7 @@ import numpy as np
 
 from rnea_control.model import Joint, Mimic, RobotModel, RobotModelWarning
 from rnea_control.model.joints import POSITIONS
+from rnea_control.model.robot_description import RobotDescription, description_from_urdf
 from rnea_control.model.rotations import rotation_from_rpy
 
 PANDA_JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
@@ -46,7 +47,12 @@ def load_quietly(
 def _read(path: Path, joints: tuple[str, ...] | None, floating_base: bool) -> RobotModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
-        return RobotModel.from_urdf_file(path, joints, floating_base=floating_base)
+        return RobotModel(_description(path), joints, floating_base=floating_base)
+
+
+@cache
+def _description(path: Path) -> RobotDescription:
+    return description_from_urdf(path.read_bytes(), str(path))
 
 
 def load_all_joints(path: Path) -> RobotModel:

@@ -120,6 +120,20 @@ def test_continuous_joint_goes_the_short_way() -> None:
     np.testing.assert_allclose(new.at(1.0)[0], [-3.0, -3.0])
 
 
+def test_continuous_joint_that_moves_does_not_jump_when_the_short_way_is_taken() -> None:
+    """The rest of the old motion is turned round with the new one."""
+    zero, ones = np.zeros(2), np.ones(2)
+    old = Trajectory.through([Waypoint(0.0, zero, zero), Waypoint(2.0, 3.0 * ones, zero)], NAMES)
+    goal = [Waypoint(4.0, -3.0 * ones, zero)]
+    new = old.then(goal, now=1.0, start=1.9, continuous=np.array([1.0, 0.0]))
+    turn = np.zeros((3, 2))
+    turn[0, 0] = -2.0 * math.pi
+    for t in (1.0, 1.5):
+        np.testing.assert_allclose(new.at(t), old.at(t) + turn, atol=1e-12)
+    np.testing.assert_allclose(new.at(1.9 - 1e-9)[:2], new.at(1.9)[:2], atol=1e-7)
+    np.testing.assert_allclose(new.at(4.0)[0], [-3.0, -3.0])
+
+
 ZERO = np.zeros(2)
 REFUSED = {
     "no points": ([], "no points"),
