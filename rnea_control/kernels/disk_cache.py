@@ -1,6 +1,6 @@
 """Compiled kernels on disk, one file each, named by their fingerprint: see fingerprint.py.
 
-Numba's own cache compares the time of one source file, and so misses changes in others. A file
+Numba's own cache looks at one source file, and so misses changes in others. A file
 here is found by all that the kernel is made of, and read only if its checksum is right, so none can
 be stale. Whatever goes wrong with the disk, the kernel is compiled and used, and a warning says so.
 """
