@@ -51,7 +51,7 @@ class Trajectory:
         """
         points = Waypoints.of(waypoints, len(joint_names))
         points.check(joint_names)
-        return cls._from_points(points)
+        return cls.from_waypoints(points)
 
     @classmethod
     def hold(cls, time: float, position: FloatArray) -> Trajectory:
@@ -113,14 +113,14 @@ class Trajectory:
         kept = self.coefficients[first:after].copy()
         kept[:, :, 0] += shift
         joined = Waypoint(start, position + shift, velocity, acceleration)
-        new = Trajectory._from_points(ahead.led_by(joined))
+        new = Trajectory.from_waypoints(ahead.led_by(joined))
         return Trajectory(
             np.concatenate([self.starts[first:after], new.starts]),
             np.concatenate([kept, new.coefficients]),
         )
 
     @classmethod
-    def _from_points(cls, points: Waypoints) -> Trajectory:
+    def from_waypoints(cls, points: Waypoints) -> Trajectory:
         coefficients = np.zeros((len(points), points.nv, COEFFICIENTS))
         with np.errstate(over="ignore", invalid="ignore"):
             _fill_segments(points, coefficients[:-1])

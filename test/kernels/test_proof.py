@@ -148,8 +148,12 @@ def test_fall_back_is_said_once(start: Start) -> None:
 
 CORE = (
     *("test/kernels/test_array_argument.py", "test/kernels/test_sincos.py"),
-    *("test/dynamics/test_arguments.py", "test/dynamics/test_closed_forms.py"),
-    "test/dynamics/test_against_pinocchio.py::test_random_mechanism_of_all_joint_types",
+    "test/dynamics/test_arguments.py",
+    *(
+        f"test/dynamics/test_{name}.py::test_agrees_with_pinocchio[mechanisms]"
+        for name in ("rnea", "gravity", "crba", "forward_dynamics")
+    ),
+    "test/dynamics/test_rnea.py::test_planar_arm",
     # Not the test that a call makes no object at all: that is true of the fast way only. Here NumPy
     # hands out an array's flags as an object, which lives for an instant.
     "test/test_allocation.py::test_a_kernel_that_allocates_does_not_compile",
