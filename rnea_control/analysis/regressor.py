@@ -141,10 +141,10 @@ def body_columns(
     w, dw, acc = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, acc)
     while i != 0:
         # R and p place L in row i; its axis is z.
-        ratio, s_angular = body.ratio(bodies, i), joint.s_angular(bodies, i)
-        linear = (-s_angular * p[1], s_angular * p[0], joint.s_linear(bodies, i))
+        ratio, S_angular = body.ratio(bodies, i), joint.s_angular(bodies, i)
+        linear = (-S_angular * p[1], S_angular * p[0], joint.s_linear(bodies, i))
         s = scale(ratio, rotate_back(R, linear))
-        u = scale(ratio * s_angular, (R[6], R[7], R[8]))
+        u = scale(ratio * S_angular, (R[6], R[7], R[8]))
         add_joint_share(Y, body.velocity_index(bodies, i), column, s, u, w, dw, acc)
         R_P, p_P = state.relative_pose(memory, i)
         p = add(rotate(R_P, p), p_P)

@@ -125,8 +125,8 @@ def articulated_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) ->
     for i in range(bodies.shape[0] - 1, 0, -1):
         IA = articulated.articulated_at(memory, i, ARTICULATED_INERTIA)
         pA = spatial_at(memory, i, BIAS_FORCE)
-        s_linear, s_angular = joint.s_linear(bodies, i), joint.s_angular(bodies, i)
-        U = articulated.times_axis(IA, s_linear, s_angular)  # (5)
+        S_linear, S_angular = joint.s_linear(bodies, i), joint.s_angular(bodies, i)
+        U = articulated.times_axis(IA, S_linear, S_angular)  # (5)
         D = joint.along_axis(bodies, i, U) + body.armature(bodies, i)  # (6)
         u = tau[body.velocity_index(bodies, i)] - joint.along_axis(bodies, i, pA)  # (7)
         one_over_D = 1.0 / D
@@ -137,7 +137,7 @@ def articulated_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) ->
         if P == 0:
             continue
         rotor_share = one_over_D * body.armature(bodies, i)
-        Ia = articulated.less_outer_product(IA, U, U_D, rotor_share, s_linear == 0.0)  # (8)
+        Ia = articulated.less_outer_product(IA, U, U_D, rotor_share, S_linear == 0.0)  # (8)
         Ia_c = articulated.times_motion(Ia, spatial_at(memory, i, VELOCITY_PRODUCT))
         pa = spatial_add(pA, spatial_add(Ia_c, spatial_scale(u, U_D)))  # (9)
         R, p = state.relative_pose(memory, i)

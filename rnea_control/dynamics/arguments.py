@@ -114,3 +114,14 @@ def _other_model(model: RobotModel, ws: Workspace) -> ArgumentError:
     return ArgumentError(
         f"the workspace was made for {ws.model!r}, not for {model!r}; make one: Workspace(model)"
     )
+
+
+def link_index(model: RobotModel, link: str) -> int:
+    """The row of a link in `model.link_names`.
+
+    Raises:
+        ArgumentError: an unknown link.
+    """
+    if link not in model.link_names:
+        raise ArgumentError(f"{model.name!r} has no link {link!r}; {', '.join(model.link_names)}")
+    return model.link_names.index(link)

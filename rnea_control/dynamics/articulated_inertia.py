@@ -96,18 +96,18 @@ def times_motion(A: Articulated, motion: Spatial) -> Spatial:
 
 
 @inlined
-def times_axis(A: Articulated, s_linear: float, s_angular: float) -> Spatial:
+def times_axis(A: Articulated, S_linear: float, S_angular: float) -> Spatial:
     """The force for an acceleration S = (s_linear z; s_angular z)."""
     M, H, J = A
     f = (
-        s_linear * M[2] + s_angular * H[2],
-        s_linear * M[4] + s_angular * H[5],
-        s_linear * M[5] + s_angular * H[8],
+        S_linear * M[2] + S_angular * H[2],
+        S_linear * M[4] + S_angular * H[5],
+        S_linear * M[5] + S_angular * H[8],
     )
     n = (
-        s_linear * H[6] + s_angular * J[2],
-        s_linear * H[7] + s_angular * J[4],
-        s_linear * H[8] + s_angular * J[5],
+        S_linear * H[6] + S_angular * J[2],
+        S_linear * H[7] + S_angular * J[4],
+        S_linear * H[8] + S_angular * J[5],
     )
     return f, n
 

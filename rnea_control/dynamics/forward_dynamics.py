@@ -86,8 +86,8 @@ def diagonal_bound(
         bound[k] = 0.0
     for i in range(1, bodies.shape[0]):
         xx, _, _, yy, _, zz = composite.inertia(memory, i)
-        angular, linear = s_angular(bodies, i), s_linear(bodies, i)
-        felt = angular**2 * (xx + yy + zz) + linear**2 * composite.mass(memory, i)
+        S_angular, S_linear = s_angular(bodies, i), s_linear(bodies, i)
+        felt = S_angular**2 * (xx + yy + zz) + S_linear**2 * composite.mass(memory, i)
         largest = body.ratio(bodies, i) ** 2 * (felt + body.armature(bodies, i))
         bound[place[body.velocity_index(bodies, i)]] += largest
 

@@ -168,15 +168,16 @@ def add_acceleration(
     velocity of B.
     """
     rate, change = joint_rate(bodies, v, i), joint_rate(bodies, a, i)
-    turn, slide = s_angular(bodies, i), s_linear(bodies, i)
+    S_angular, S_linear = s_angular(bodies, i), s_linear(bodies, i)
     if bodies[i, layout.MOTION] == FLOATING:  # its linear velocity turns with the body
         v_J, w_J = joint_velocity(bodies, v, i)
         acc = subtract(acc, cross(w_J, v_J))
-    if turn != 0.0:
-        dw = (dw[0] + turn * w[1] * rate, dw[1] - turn * w[0] * rate, dw[2] + turn * change)
-    if slide != 0.0:
-        coriolis = 2.0 * slide * rate
-        acc = (acc[0] + w[1] * coriolis, acc[1] - w[0] * coriolis, acc[2] + slide * change)
+    if S_angular != 0.0:
+        z_v = S_angular * rate
+        dw = (dw[0] + w[1] * z_v, dw[1] - w[0] * z_v, dw[2] + S_angular * change)
+    if S_linear != 0.0:
+        coriolis = 2.0 * S_linear * rate
+        acc = (acc[0] + w[1] * coriolis, acc[1] - w[0] * coriolis, acc[2] + S_linear * change)
     return dw, acc
 
 
@@ -185,9 +186,10 @@ def velocity_product(bodies: FloatArray, v: FloatArray, i: int, velocity: Spatia
     """velocity x S v: the spatial acceleration that comes of the axis moving with the body."""
     linear, w = velocity
     rate = joint_rate(bodies, v, i)
-    turn, slide = s_angular(bodies, i) * rate, s_linear(bodies, i) * rate
-    c_linear = (w[1] * slide + linear[1] * turn, -w[0] * slide - linear[0] * turn, 0.0)
-    return c_linear, (w[1] * turn, -w[0] * turn, 0.0)
+    angular_J, linear_J = s_angular(bodies, i) * rate, s_linear(bodies, i) * rate
+    x = w[1] * linear_J + linear[1] * angular_J
+    y = -w[0] * linear_J - linear[0] * angular_J
+    return (x, y, 0.0), (w[1] * angular_J, -w[0] * angular_J, 0.0)
 
 
 @inlined
@@ -208,15 +210,15 @@ def step_position(
     if motion == AXIS and bodies[i, layout.POSITION] != FOLLOWER:
         result[at] = q[at] + step[rate]
     elif motion in (SPHERICAL, FLOATING):
-        turn, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
-        e, w = normalized(_quaternion(q, turn)), _vector(step, angular)
+        rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+        e, w = normalized(_quaternion(q, rotation)), _vector(step, angular)
         if motion == FLOATING:
             moved = rotate(rotation_of_quaternion(e), screw_translation(w, _vector(step, rate)))
             for k in range(3):
                 result[at + k] = q[at + k] + moved[k]
         e = normalized(product(e, quaternion_of_vector(w)))
         for k in range(4):
-            result[turn + k] = e[k]
+            result[rotation + k] = e[k]
 
 
 @inlined
@@ -231,8 +233,8 @@ def position_step(
         if position == CIRCLE:
             step[rate] -= 2.0 * math.pi * math.floor(step[rate] / (2.0 * math.pi) + 0.5)
     elif motion in (SPHERICAL, FLOATING):
-        turn, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
-        e0, e1 = normalized(_quaternion(q0, turn)), normalized(_quaternion(q1, turn))
+        rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+        e0, e1 = normalized(_quaternion(q0, rotation)), normalized(_quaternion(q1, rotation))
         w = vector_of_quaternion(product(conjugate(e0), e1))
         if motion == FLOATING:
             way = subtract(_vector(q1, at), _vector(q0, at))
