@@ -13,6 +13,8 @@ import pytest
 os.environ.setdefault("ROS_DOMAIN_ID", "73")
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+# Matrices of robots are small: threads of NumPy's would wait for each other on a busy machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # For robots.py and the others beside this file, and for the counting of allocations.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmark")]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numba
 import numpy as np
@@ -58,6 +59,15 @@ NOTHING = {"held": 0, "peak": 0, "page faults": 0}
 
 # The float that carries the time lives for an instant. The smallest array takes more.
 LESS_THAN_AN_ARRAY = 100
+
+
+@pytest.fixture(scope="module", autouse=True)
+def objects_of_other_tests_are_not_collected() -> Iterator[None]:
+    """Looking through them takes most of the time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(autouse=True)
