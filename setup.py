@@ -33,7 +33,7 @@ setup(
         "sim": SIM,
         "demo": DEMO,
         "symbolic": SYMBOLIC,
-        "test": [*DEMO, *SYMBOLIC, "pin>=3", "pytest>=7", "hypothesis>=6"],
+        "test": [*DEMO, *SYMBOLIC, "pin>=3", "pytest>=7", "pytest-timeout>=2", "hypothesis>=6"],
         "bench": [*DEMO, "pin>=3", "dynibo>=0.5"],
     },
     zip_safe=True,

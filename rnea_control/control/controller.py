@@ -184,6 +184,8 @@ class Controller:
             )
         begin = max(start, earliest)
         end = start + duration
+        if start > t and end == start:
+            raise TrajectoryError(f"its start, {start - t:g} s from now, is too far ahead")
         if end <= begin:
             raise TrajectoryError(
                 f"the trajectory ended {begin - end:.3f} s ago; send it earlier, or with stamp 0 "

@@ -124,16 +124,6 @@ def _configuration(name: str) -> dict[str, Any]:
     return yaml.safe_load(path.read_text())["/**"]["rnea_controller"]["ros__parameters"]
 
 
-def mass_matrix_diagonal(model: RobotModel, q: FloatArray) -> FloatArray:
-    """Each joint's own inertia at `q`, shape (nv,): the torque for its unit acceleration."""
-    ws, zero = Workspace(model), np.zeros(model.nv)
-    bias = rnea(model, ws, q, zero, zero, np.zeros(model.nv))
-    unit = np.eye(model.nv)
-    return np.array(
-        [rnea(model, ws, q, zero, unit[j], np.zeros(model.nv))[j] for j in range(model.nv)] - bias
-    )
-
-
 def _easy_posture(model: RobotModel) -> FloatArray:
     """The middle of the limits, or zero, whichever needs the smaller torques."""
     with np.errstate(invalid="ignore"):  # joints without limits

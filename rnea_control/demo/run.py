@@ -23,7 +23,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rnea_control.array_types import FloatArray
 from rnea_control.control import ControlLaw, Trajectory, Waypoint
 from rnea_control.demo.recording import Recording
-from rnea_control.demo.robots import DemoRobot, mass_matrix_diagonal
+from rnea_control.demo.robots import DemoRobot
+from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.simulation.run import run_in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
@@ -159,7 +160,9 @@ def _controller(robot: DemoRobot, law: ControlLaw) -> Iterator[subprocess.Popen]
         "joint_state_timeout": 0.5,
     }
     if law == ControlLaw.pd:
-        parameters["gains"] = _gains(robot, mass_matrix_diagonal(robot.model, robot.start))
+        M = np.zeros((robot.model.nv, robot.model.nv))
+        crba(robot.model, Workspace(robot.model), robot.start, M)
+        parameters["gains"] = _gains(robot, M.diagonal())
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "parameters.yaml"
         path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))

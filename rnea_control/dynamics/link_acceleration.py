@@ -29,8 +29,7 @@ def link_acceleration(
     link: str,
     acceleration: FloatArray,
 ) -> FloatArray:
-    """Acceleration of a link, J a + dJ/dt v; without `a` what velocities alone give. Performs no
-    allocation.
+    """Acceleration of a link, J a + dJ/dt v. Performs no allocation.
 
     Args:
         model, ws, q, link: as of `jacobian`.

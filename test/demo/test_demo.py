@@ -12,7 +12,7 @@ import pytest
 from rnea_control.control import Trajectory
 from rnea_control.demo.picture import draw
 from rnea_control.demo.recording import Recording
-from rnea_control.demo.robots import LIMIT_SHARE, find_urdf, load_robot, mass_matrix_diagonal
+from rnea_control.demo.robots import LIMIT_SHARE, find_urdf, load_robot
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 
@@ -53,11 +53,6 @@ def test_robot_by_path_and_unknown_robot() -> None:
         load_robot("nobody.urdf")
     with pytest.raises(RneaControlError, match="no joint that moves"):
         load_robot("iris_simple")
-
-
-def test_mass_matrix_diagonal_of_a_robot_is_positive() -> None:
-    robot = load_robot("panda")
-    assert (mass_matrix_diagonal(robot.model, robot.start) > 0.0).all()
 
 
 def test_figures_of_a_recording() -> None:
