@@ -287,7 +287,7 @@ def test_start_that_is_not_finite_is_refused(start: float) -> None:
 def test_times_that_rounding_makes_one_are_refused() -> None:
     c = controller()
     c.hold(0.0, ZERO)
-    with pytest.raises(TrajectoryError, match=r"ended 0\.000 s ago"):
+    with pytest.raises(TrajectoryError, match=r"is too far ahead"):
         c.follow(0.0, [Waypoint(1e-9, ZERO)], 1e17)
     words = r"at its start, 2e\+09 s from now, points are less than .* apart"
     with pytest.raises(TrajectoryError, match=words):
