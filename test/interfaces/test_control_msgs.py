@@ -139,8 +139,9 @@ def node() -> Iterator[Node]:
     try:
         yield rclpy.create_node("client")
     finally:
-        process.terminate()
-        process.wait(PATIENCE)
+        # On SIGTERM rclpy may wait for ever, seldom.
+        process.kill()
+        process.wait()
         rclpy.try_shutdown()
 
 

@@ -8,7 +8,6 @@ import rclpy
 from control_msgs.action import FollowJointTrajectory
 from rclpy.action import ActionServer
 from rclpy.action.server import ServerGoalHandle
-from rclpy.executors import ExternalShutdownException
 
 ACTION = "/arm_controller/follow_joint_trajectory"
 FEEDBACK = f"{ACTION}/_action/feedback"
@@ -33,10 +32,8 @@ def main() -> None:
         return result
 
     server = ActionServer(node, FollowJointTrajectory, ACTION, execute)
-    try:
-        rclpy.spin(node)
-    except ExternalShutdownException:
-        server.destroy()
+    rclpy.spin(node)
+    server.destroy()
 
 
 if __name__ == "__main__":
