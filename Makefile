@@ -14,7 +14,7 @@ TOOLS := $(VENV)/tools
 INTERFACES := $(VENV)/interfaces
 SOURCES := $(shell find rnea_control launch config urdf resource -type f -not -name '*.pyc' \
 	-not -name '*.nb?') package.xml setup.py setup.cfg pyproject.toml
-DEFINITIONS := $(shell find test/interfaces/control_msgs* -name '*.msg' -o -name '*.srv' -o -name '*.action')
+DEFINITIONS := $(shell find test/interfaces/definitions -type f)
 
 # The wheels' messages and ours are found through it.
 export AMENT_PREFIX_PATH := $(abspath $(VENV))
@@ -63,6 +63,6 @@ $(INSTALLED): $(VENV)/ready $(SOURCES)
 	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
 	touch $@
 
-# The wheels lack control_msgs. Without a C compiler it stays away, and the stamp with it.
+# The wheels lack control_msgs. Without a C compiler it is not built, and the stamp not made.
 $(INTERFACES): $(VENV)/ready test/interfaces/build.py $(DEFINITIONS)
 	$(BIN)/python test/interfaces/build.py $@

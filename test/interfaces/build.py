@@ -1,8 +1,8 @@
 """Builds control_msgs into the virtual environment that runs this file.
 
 A ROS 2 distribution has the package control_msgs; the wheels lack it. What of it is used here is
-defined again in the folder `control_msgs`, field for field, so that the type hashes are those of
-the package. A definition in `control_msgs_<distribution>` goes before the one in `control_msgs`.
+defined again in `definitions/control_msgs`, field for field, so that the type hashes are those of
+the package. Where a distribution differs, `definitions/control_msgs_<distribution>` goes before it.
 
 The wheels bring the generators, the headers and the libraries. It takes a C and a C++ compiler.
 Everything goes into one extension module, with the two type supports that rmw_fastrtps_cpp asks
@@ -30,7 +30,7 @@ from importlib import metadata
 from pathlib import Path
 
 PACKAGE = "control_msgs"
-HERE = Path(__file__).parent
+DEFINITIONS = Path(__file__).with_name("definitions")
 PREFIX = Path(sys.prefix)
 TYPE_SUPPORTS = ["rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c"]
 EXTENSION = f"{PACKAGE}_s__rosidl_typesupport_c.so"
@@ -55,7 +55,7 @@ def missing_tools() -> list[str]:
 
 def collect(folder: Path) -> list[Path]:
     """Puts the definitions of this distribution into `folder`; their paths in there."""
-    for source in (HERE / PACKAGE, HERE / f"{PACKAGE}_{distribution()}"):
+    for source in (DEFINITIONS / PACKAGE, DEFINITIONS / f"{PACKAGE}_{distribution()}"):
         if source.is_dir():
             shutil.copytree(source, folder, dirs_exist_ok=True)
     return sorted(path.relative_to(folder) for path in folder.glob("*/*.*"))
@@ -170,8 +170,8 @@ def install(package: Path) -> None:
 def main() -> None:
     if missing := missing_tools():
         print(
-            f"{PACKAGE} is not built, for want of {', '.join(missing)}:"
-            " rnea_control runs without its action FollowJointTrajectory."
+            f"{PACKAGE} is not built: no {', no '.join(missing)}."
+            " rnea_control runs without the action FollowJointTrajectory."
         )
         return
     with tempfile.TemporaryDirectory() as temporary:
