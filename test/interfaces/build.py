@@ -32,8 +32,11 @@ from pathlib import Path
 PACKAGE = "control_msgs"
 DEFINITIONS = Path(__file__).with_name("definitions")
 PREFIX = Path(sys.prefix)
+TARGET = Path(sysconfig.get_path("platlib")) / PACKAGE
 TYPE_SUPPORTS = ["rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c"]
 EXTENSION = f"{PACKAGE}_s__rosidl_typesupport_c.so"
+# The names by which rosidl_typesupport_c opens a type support, from LD_LIBRARY_PATH.
+LINKS = [PREFIX / "lib" / f"lib{PACKAGE}__{each}.so" for each in TYPE_SUPPORTS]
 
 
 def distribution() -> str | None:
@@ -155,19 +158,24 @@ def compile_extension(root: Path) -> Path:
     return package
 
 
-def install(package: Path) -> None:
-    """Replaces the package in the environment."""
-    target = Path(sysconfig.get_path("platlib")) / PACKAGE
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(package, target, ignore=shutil.ignore_patterns("*.c", "*.o", "__pycache__"))
-    # rosidl_typesupport_c opens a type support by this name, from LD_LIBRARY_PATH.
-    for type_support in TYPE_SUPPORTS:
-        link = PREFIX / "lib" / f"lib{PACKAGE}__{type_support}.so"
+def uninstall() -> None:
+    """Removes what an earlier build has left, which must not be linked to the new one."""
+    shutil.rmtree(TARGET, ignore_errors=True)
+    for link in LINKS:
         link.unlink(missing_ok=True)
-        link.symlink_to(target / EXTENSION)
+
+
+def install(package: Path) -> None:
+    """Puts the package into the environment."""
+    shutil.copytree(package, TARGET, ignore=shutil.ignore_patterns("*.c", "*.o", "__pycache__"))
+    for link in LINKS:
+        link.symlink_to(TARGET / EXTENSION)
 
 
 def main() -> None:
+    if sys.prefix == sys.base_prefix:
+        sys.exit("build.py is for the virtual environment of the wheels")
+    uninstall()
     if missing := missing_tools():
         print(
             f"{PACKAGE} is not built: no {', no '.join(missing)}."
