@@ -64,5 +64,5 @@ $(INSTALLED): $(VENV)/ready $(SOURCES)
 	touch $@
 
 # The wheels lack control_msgs. Without a C compiler it is not built, and the stamp not made.
-$(INTERFACES): $(VENV)/ready test/interfaces/build.py $(DEFINITIONS)
-	$(BIN)/python test/interfaces/build.py $@
+$(INTERFACES): $(VENV)/ready test/interfaces/build_control_msgs.py $(DEFINITIONS)
+	$(BIN)/python test/interfaces/build_control_msgs.py $@

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import rclpy
-from build import distribution, missing_tools
+from build_control_msgs import distribution, missing_tools
 from builtin_interfaces.msg import Duration
 from rclpy.action import ActionClient
 from rclpy.node import Node

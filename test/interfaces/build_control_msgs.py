@@ -8,7 +8,7 @@ The wheels bring the generators, the headers and the libraries. It takes a C and
 Everything goes into one extension module, with the two type supports that rmw_fastrtps_cpp asks
 for; it finds the wheels' libraries as the wheels' own messages do.
 
-    python build.py [stamp]
+    python build_control_msgs.py [stamp]
 
 touches `stamp` once the package is installed. Without a compiler it says so and succeeds.
 """
@@ -174,7 +174,7 @@ def install(package: Path) -> None:
 
 def main() -> None:
     if sys.prefix == sys.base_prefix:
-        sys.exit("build.py is for the virtual environment of the wheels")
+        sys.exit("build_control_msgs.py is for the virtual environment of the wheels")
     uninstall()
     if missing := missing_tools():
         print(
