@@ -11,8 +11,10 @@ VENV := $(if $(filter jazzy,$(ROS_DISTRO)),.venv,.venv-$(ROS_DISTRO))
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 TOOLS := $(VENV)/tools
+INTERFACES := $(VENV)/interfaces
 SOURCES := $(shell find rnea_control launch config urdf resource -type f -not -name '*.pyc' \
 	-not -name '*.nb?') package.xml setup.py setup.cfg pyproject.toml
+DEFINITIONS := $(shell find test/interfaces/definitions -type f)
 
 # The wheels' messages and ours are found through it.
 export AMENT_PREFIX_PATH := $(abspath $(VENV))
@@ -24,16 +26,16 @@ unexport PYTHONPATH LD_LIBRARY_PATH
 .PHONY: demo test bench soak lint clean
 .DEFAULT_GOAL := demo
 
-demo: $(INSTALLED)
+demo: $(INSTALLED) $(INTERFACES)
 	$(BIN)/rnea_demo
 
-test: $(TOOLS) $(INSTALLED)
+test: $(TOOLS) $(INSTALLED) $(INTERFACES)
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-bench: $(TOOLS) $(INSTALLED)
+bench: $(TOOLS) $(INSTALLED) $(INTERFACES)
 	$(BIN)/python benchmark/report.py
 
-soak: $(TOOLS) $(INSTALLED)
+soak: $(TOOLS) $(INSTALLED) $(INTERFACES)
 	SOAK=$${SOAK:-600} $(BIN)/python benchmark/loop.py
 
 lint: $(TOOLS)
@@ -60,3 +62,7 @@ $(INSTALLED): $(VENV)/ready $(SOURCES)
 	rm -rf build
 	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
 	touch $@
+
+# The wheels lack control_msgs. Without a C compiler it is not built, and the stamp not made.
+$(INTERFACES): $(VENV)/ready test/interfaces/build_control_msgs.py $(DEFINITIONS)
+	$(BIN)/python test/interfaces/build_control_msgs.py $@

@@ -1,0 +1,199 @@
+"""Builds control_msgs into the virtual environment that runs this file.
+
+A ROS 2 distribution has the package control_msgs; the wheels lack it. What of it is used here is
+defined again in `definitions/control_msgs`, field for field, so that the type hashes are those of
+the package. Where a distribution differs, `definitions/control_msgs_<distribution>` goes before it.
+
+The wheels bring the generators, the headers and the libraries. It takes a C and a C++ compiler.
+Everything goes into one extension module, with the two type supports that rmw_fastrtps_cpp asks
+for; it finds the wheels' libraries as the wheels' own messages do.
+
+    python build_control_msgs.py [stamp]
+
+touches `stamp` once the package is installed. Without a compiler it says so and succeeds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+
+PACKAGE = "control_msgs"
+DEFINITIONS = Path(__file__).with_name("definitions")
+PREFIX = Path(sys.prefix)
+TARGET = Path(sysconfig.get_path("platlib")) / PACKAGE
+TYPE_SUPPORTS = ["rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c"]
+EXTENSION = f"{PACKAGE}_s__rosidl_typesupport_c.so"
+# The names by which rosidl_typesupport_c opens a type support, from LD_LIBRARY_PATH.
+LINKS = [PREFIX / "lib" / f"lib{PACKAGE}__{each}.so" for each in TYPE_SUPPORTS]
+
+
+def distribution() -> str | None:
+    """The ROS 2 distribution: that of the wheels, or of the sourced workspace."""
+    for name in ("jazzy", "kilted"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            metadata.version(f"ros-{name}-rclpy")
+            return name
+    return os.environ.get("ROS_DISTRO")
+
+
+def missing_tools() -> list[str]:
+    """What this machine lacks for the build."""
+    missing = [tool for tool in ("gcc", "g++") if shutil.which(tool) is None]
+    if not Path(sysconfig.get_path("include"), "Python.h").is_file():
+        missing.append("Python.h (the package python3-dev)")
+    return missing
+
+
+def collect(folder: Path) -> list[Path]:
+    """Puts the definitions of this distribution into `folder`; their paths in there."""
+    for source in (DEFINITIONS / PACKAGE, DEFINITIONS / f"{PACKAGE}_{distribution()}"):
+        if source.is_dir():
+            shutil.copytree(source, folder, dirs_exist_ok=True)
+    return sorted(path.relative_to(folder) for path in folder.glob("*/*.*"))
+
+
+def generate(root: Path, definitions: list[Path]) -> None:
+    """Writes what each generator makes of the definitions into a folder of its own in `root`."""
+    # They are there only in the environment of the wheels.
+    from rosidl_adapter.action import convert_action_to_idl  # noqa: PLC0415
+    from rosidl_adapter.msg import convert_msg_to_idl  # noqa: PLC0415
+    from rosidl_adapter.srv import convert_srv_to_idl  # noqa: PLC0415
+    from rosidl_generator_c import generate_c  # noqa: PLC0415
+    from rosidl_generator_py import generate_py  # noqa: PLC0415
+    from rosidl_generator_type_description import generate_type_hash  # noqa: PLC0415
+    from rosidl_typesupport_c import generate_c as generate_dispatch  # noqa: PLC0415
+    from rosidl_typesupport_fastrtps_c import generate_typesupport_fastrtps_c  # noqa: PLC0415
+    from rosidl_typesupport_introspection_c import generate_c as introspect  # noqa: PLC0415
+
+    to_idl = {
+        ".msg": convert_msg_to_idl,
+        ".srv": convert_srv_to_idl,
+        ".action": convert_action_to_idl,
+    }
+    folder = root / "definitions"
+    for path in definitions:
+        to_idl[path.suffix](folder, PACKAGE, path, folder / path.parent)
+
+    idl = [path.with_suffix(".idl") for path in definitions]
+    described = root / "rosidl_generator_type_description" / PACKAGE
+    installed = {path.parents[1] for path in PREFIX.glob("share/*/*/*.idl")}
+    arguments = {
+        "package_name": PACKAGE,
+        "idl_tuples": [f"{folder}:{path}" for path in idl],
+        "include_paths": [f"{share.name}:{share}" for share in installed],
+        "ros_interface_dependencies": [],
+        "target_dependencies": [],
+    }
+
+    def run(generator: Callable[..., object], package: str, *rest: object) -> None:
+        resource = PREFIX / "share" / package / "resource"
+        output = root / package / PACKAGE
+        (output / "msg").mkdir(parents=True)
+        for template in resource.glob("*visibility_control.h.in"):
+            text = template.read_text().replace("@PROJECT_NAME@", PACKAGE)
+            text = text.replace("@PROJECT_NAME_UPPER@", PACKAGE.upper())
+            (output / "msg" / template.stem).write_text(text)
+        places = {"output_dir": str(output), "template_dir": str(resource)}
+        path = root / "arguments.json"
+        path.write_text(json.dumps(arguments | places))
+        generator(str(path), *rest)
+
+    run(generate_type_hash, "rosidl_generator_type_description")
+    arguments["type_description_tuples"] = [
+        f"{path}:{described / path.with_suffix('.json')}" for path in idl
+    ]
+    arguments["ros_interface_files"] = [str(folder / path) for path in definitions]
+    run(generate_c, "rosidl_generator_c")
+    run(generate_typesupport_fastrtps_c, "rosidl_typesupport_fastrtps_c")
+    run(introspect, "rosidl_typesupport_introspection_c")
+    run(generate_dispatch, "rosidl_typesupport_c", TYPE_SUPPORTS)
+    run(generate_py, "rosidl_generator_py", ["rosidl_typesupport_c"])
+
+
+def compile_extension(root: Path) -> Path:
+    """Makes one extension module of all sources in `root`; the package with it."""
+    import numpy  # noqa: PLC0415
+
+    package = root / "rosidl_generator_py" / PACKAGE
+    includes = [
+        *root.iterdir(),
+        Path(sysconfig.get_path("include")),
+        Path(numpy.get_include()),
+        PREFIX / "include",
+        *(PREFIX / "include").iterdir(),
+    ]
+    flags = ["-c", "-O1", "-w", "-fPIC", *(f"-I{path}" for path in includes if path.is_dir())]
+    # C++ takes longer, so it comes first.
+    sources = [*root.rglob("*.cpp"), *root.rglob("*.c")]
+
+    def compile_one(source: Path) -> None:
+        compiler = "gcc" if source.suffix == ".c" else "g++"
+        subprocess.run([compiler, *flags, source, "-o", f"{source}.o"], check=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_one, sources))
+
+    # Of these libraries only what is needed; a symbol that is in none fails at the import below.
+    names = ("*rosidl_*", "fastcdr", "rcutils")
+    libraries = [path for name in names for path in (PREFIX / "lib").glob(f"lib{name}.so")]
+    options = ["-shared", "-Wl,--as-needed", "-Wl,-z,now", "-o", package / EXTENSION]
+    objects = [f"{source}.o" for source in sources]
+    subprocess.run(["g++", *options, *objects, *libraries], check=True)
+
+    (package / "__init__.py").touch()
+    command = [sys.executable, "-c", f"import {PACKAGE}.{Path(EXTENSION).stem}"]
+    subprocess.run(command, cwd=package.parent, check=True)
+    return package
+
+
+def uninstall() -> None:
+    """Removes what an earlier build has left, which must not be linked to the new one."""
+    shutil.rmtree(TARGET, ignore_errors=True)
+    for link in LINKS:
+        link.unlink(missing_ok=True)
+
+
+def install(package: Path) -> None:
+    """Puts the package into the environment."""
+    shutil.copytree(package, TARGET, ignore=shutil.ignore_patterns("*.c", "*.o", "__pycache__"))
+    for link in LINKS:
+        link.symlink_to(TARGET / EXTENSION)
+
+
+def main() -> None:
+    if sys.prefix == sys.base_prefix:
+        sys.exit("build_control_msgs.py is for the virtual environment of the wheels")
+    uninstall()
+    if missing := missing_tools():
+        print(
+            f"{PACKAGE} is not built: no {', no '.join(missing)}."
+            " rnea_control runs without the action FollowJointTrajectory."
+        )
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        definitions = collect(root / "definitions")
+        with contextlib.redirect_stdout(io.StringIO()):
+            generate(root, definitions)
+        try:
+            install(compile_extension(root))
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"{PACKAGE}: {error.cmd[0]} failed, see above")
+    for stamp in sys.argv[1:]:
+        Path(stamp).touch()
+
+
+if __name__ == "__main__":
+    main()
