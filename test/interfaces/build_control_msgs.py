@@ -177,10 +177,7 @@ def main() -> None:
         sys.exit("build_control_msgs.py is for the virtual environment of the wheels")
     uninstall()
     if missing := missing_tools():
-        print(
-            f"{PACKAGE} is not built: no {', no '.join(missing)}."
-            " rnea_control runs without the action FollowJointTrajectory."
-        )
+        print(f"{PACKAGE} is not built: no {', no '.join(missing)}. Its tests are skipped.")
         return
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
