@@ -1,4 +1,4 @@
-"""What the bearings of an arm have to carry: the largest force and moment in a fast motion."""
+"""Bearing loads of an arm: the largest force and moment at each joint in a fast motion."""
 
 import math
 from pathlib import Path

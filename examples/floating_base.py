@@ -1,4 +1,4 @@
-"""A quadruped stands on four feet: joint torques and ground forces, by two ways."""
+"""A quadruped stands on four feet: joint torques and ground forces, computed in two ways."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ ws, rest = Workspace(model), np.zeros(model.nv)
 q = model.neutral()
 q[7::2], q[8::2] = 0.6, -1.2  # hips and knees
 
-# Without ground forces the base would have to be held: that is the base wrench.
+# The wrench that would have to hold the base if there were no ground forces.
 print("base wrench in the air", np.round(rnea(model, ws, q, rest, rest, rest.copy())[:6], 2))
 
 feet = [Constraint(link) for link in model.link_names if link.endswith("foot")]
@@ -35,7 +35,7 @@ print("hip and knee torques", np.round(tau[6:], 2))
 print("ground forces\n", np.round(forces.reshape(4, 3), 2))
 print("their sum", np.round(forces.reshape(4, 3).sum(axis=0), 2), "weight", model.total_mass * 9.81)
 
-# The same forces as measured ones: nothing is left for the base.
+# The same forces as if measured: the base wrench is then zero.
 external = np.zeros((len(model.link_names), 6))
 J = constraint_jacobian(model, ws, q, feet)
 print("J^T f on the base   ", np.round((J.T @ forces)[:6], 2))

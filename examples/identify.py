@@ -1,4 +1,4 @@
-"""Identification: the parameters of an arm from torques along a motion, by least squares."""
+"""Identification: the parameters of an arm from states and torques, by least squares."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ q = np.array([model.random(rng) for _ in range(N)])
 v, a = rng.standard_normal((2, N, model.nv))
 tau = inverse_dynamics_batch(real, q, v, a) + 0.05 * rng.standard_normal((N, model.nv))
 
-# Of all parameters only certain combinations matter: the base parameters.
+# The torques depend only on certain combinations of the parameters: the base parameters.
 base = base_parameters(model)
 ws, phi = Workspace(model), inertial_parameters(model)
 rows = [

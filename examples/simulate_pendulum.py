@@ -1,4 +1,4 @@
-"""Forward dynamics: a double pendulum swings freely, and its energy stays what it was."""
+"""Forward dynamics: a double pendulum swings freely, and its energy stays constant."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ model = RobotModel.from_joints(
     ],
     {"upper": bob, "lower": bob},
 )
-# A point has no inertia about the line to its pivot: a little lets it spin about that too.
+# A point mass has no inertia about the line to its pivot: some armature makes up for it.
 model.armature = [1e-3, 1e-3, 1e-3, 0.0]
 ws, a, middle = Workspace(model), np.zeros(model.nv), np.zeros(model.nq)
 no_torque = np.zeros(model.nv)

@@ -1,7 +1,7 @@
 """The exceptions of the package, one family rooted at `RneaControlError`.
 
-Every message is written for the person who must mend the cause: where (file, link, joint,
-parameter), what was found, what is allowed, and what to do.
+Every message says where the fault is (file, link, joint, parameter), what was found, what is
+allowed, and what to do.
 """
 
 from collections.abc import Collection
@@ -35,7 +35,7 @@ class RobotModelWarning(UserWarning):
 
 
 class ArgumentError(RneaControlError, ValueError):
-    """An array of the wrong size, type or layout handed to an algorithm."""
+    """An argument that an algorithm cannot use, such as an array of the wrong size or type."""
 
 
 class TrajectoryError(RneaControlError, ValueError):

@@ -1,7 +1,7 @@
-"""Offline work over the same `RobotModel`: recorded motions, regressor and base parameters, closed
-loops, formulas, consistency of the inertias.
+"""Offline work on a `RobotModel`: recorded motions, regressor and base parameters, closed loops,
+formulas, consistency of the inertias.
 
-`rnea_control.analysis.symbolic` is imported by itself, as it needs SymPy.
+`rnea_control.analysis.symbolic` must be imported by name, as it needs SymPy.
 """
 
 from rnea_control.analysis.base_parameters import BaseParameters, base_parameters

@@ -1,7 +1,8 @@
-r"""Base parameters: those combinations of a robot's parameters that its torques tell.
+r"""Base parameters: the combinations of a robot's parameters that its torques depend on.
 
-Some parameters move nothing, others only together. With the independent columns Y_b of the
-regressor chosen so that the dependent ones are Y_d = Y_b K for every motion [Gautier 1991],
+Some parameters have no effect on the torques, others only in combination. With independent columns
+Y_b of the regressor chosen so that the dependent ones are Y_d = Y_b K for every motion [Gautier
+1991],
 
 .. math:: \tau = Y \varphi = Y_b \beta, \qquad \beta = \varphi_b + K \varphi_d
 """
@@ -31,7 +32,7 @@ class BaseParameters:
     Attributes:
         independent: columns Y_b, ascending, shape (rank,).
         dependent: columns that are combinations of these, Y_d = Y_b K, ascending.
-        unidentifiable: columns that are zero for every motion: their parameters do not matter.
+        unidentifiable: columns that are zero for every motion.
         K: shape (rank, number of dependent columns).
         names: of the base parameters as sums, such as "upper.mcx + 0.4 lower.m".
     """
@@ -67,11 +68,11 @@ def base_parameters(
 
     Args:
         model: the robot.
-        samples: number of states; their torques must outnumber the parameters.
-        rng: draws them; seeded by default, so that the same robot gives the same answer.
-        tolerance: what a column may differ from a combination of others that still counts as
-            dependent, relative to its norm. Angles rounded in a URDF, such as 1.5708, make
-            differences of that rounding's size.
+        samples: number of states; they must give at least as many torques as there are parameters.
+        rng: draws the states; seeded by default, so that the same robot gives the same answer.
+        tolerance: how far a column may be from a combination of others, relative to its norm, and
+            still count as dependent. Angles rounded in a URDF, such as 1.5708, make differences of
+            that rounding's size.
 
     Raises:
         ArgumentError: too few samples, or a tolerance outside (0, 1).
@@ -103,8 +104,8 @@ def base_parameters(
 
 
 def _stacked_regressor(model: RobotModel, samples: int, rng: np.random.Generator) -> FloatArray:
-    """Regressors at random states one above the other, or rather the triangle of their QR
-    decomposition, whose columns depend in the same way."""
+    """The triangle R of a QR decomposition of regressors at random states, one above the other; its
+    columns depend on each other in the same way."""
     ws = Workspace(model)
     count = parameter_count(model)
     regressors = np.zeros((samples, model.nv, count))

@@ -1,7 +1,7 @@
 """Inverse dynamics of a recorded motion, on all cores: for identification and analysis, offline.
 
-The rows are shared out among threads. Each has a workspace of its own and makes one call of a
-kernel that needs no interpreter, so that they run side by side.
+The rows are shared among threads. Each thread has its own workspace and makes one call of a kernel
+that releases the interpreter lock, so they run in parallel.
 """
 
 from __future__ import annotations
@@ -34,13 +34,12 @@ def inverse_dynamics_batch(
 ) -> FloatArray:
     """Actuator torques at each of N samples of a motion, **friction included**.
 
-    Row by row `inverse_dynamics`, to the last bit.
-
-    Inputs may be of any layout and type of real numbers; what is not C-contiguous float64 is
-    copied. A NaN stays in its row: the torques that depend on it are NaN.
+    Each row equals `inverse_dynamics` to the last bit. Inputs may be of any layout and type of real
+    numbers; what is not C-contiguous, writeable float64 is copied. A NaN stays in its row: the
+    torques that depend on it are NaN.
 
     Args:
-        model: the robot; leave it alone until the call returns.
+        model: the robot; do not change it until the call returns.
         q: joint positions, shape (N, nq), [rad] or [m].
         v: joint velocities, shape (N, nv), [rad/s] or [m/s].
         a: joint accelerations, shape (N, nv), [rad/s^2] or [m/s^2].
@@ -50,8 +49,8 @@ def inverse_dynamics_batch(
         workers: number of threads; one for each CPU by default.
 
     Raises:
-        ArgumentError: an array of another shape or of no real numbers, an output of another type or
-            layout, or no workers.
+        ArgumentError: an array of another shape or not of real numbers, an output of another type
+            or layout, or no workers.
     """
     workers = (os.cpu_count() or 1) if workers is None else workers
     if not isinstance(workers, (int, np.integer)) or workers < 1:

@@ -6,9 +6,9 @@ Ten inertial parameters belong to a body of mass spread in space exactly if its 
 .. math:: J = \begin{bmatrix} \Sigma & m c \\ (m c)^T & m \end{bmatrix} \succ 0
           \iff m > 0, \quad \Sigma_C = \Sigma - m c c^T \succ 0
 
-with the second moments of mass about the centre of mass, Sigma_C. That its inertia is positive and
-keeps the triangle inequality follows. Points, rods and plates, where an eigenvalue of Sigma_C is
-zero, are the limit and count as consistent.
+with the second moments of mass about the centre of mass, Sigma_C. It follows that its inertia is
+positive definite and keeps the triangle inequality. Points, rods and plates, where an eigenvalue of
+Sigma_C is zero, count as consistent.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class BodyConsistency:
     """The inertia of one body: a link with all that is fixed to it, payloads included.
 
     Attributes:
-        link: that the body's joint carries.
+        link: the one that the body's joint carries.
         mass: [kg].
         smallest_eigenvalue: of the pseudo-inertia about the link's origin, entries in SI units.
         relative: smallest second moment of mass about the centre of mass, divided by the largest:
-            1 for a sphere, 0 for a plate, below 0 for no real body.
-        consistent: whether a real body can have this inertia; one without any is consistent.
-        words: what is the matter with it.
+            1 for a sphere, 0 for a plate; below 0, no real body has it.
+        consistent: whether a real body can have this inertia; no inertia at all is consistent.
+        words: the same as a phrase, and what is wrong.
     """
 
     link: str
@@ -54,14 +54,14 @@ class BodyConsistency:
 
 @dataclass(frozen=True)
 class ConsistencyReport:
-    """The bodies of a robot: the root, then in the order of the joints, then of those that mimic
-    one; printed, a table."""
+    """The bodies of a robot: the root if it has an inertia, then those of the joints, then those of
+    mimic joints. `print` shows a table."""
 
     bodies: tuple[BodyConsistency, ...]
 
     @property
     def consistent(self) -> bool:
-        """Whether all are."""
+        """Whether all bodies are consistent."""
         return all(body.consistent for body in self.bodies)
 
     def __str__(self) -> str:
@@ -74,9 +74,10 @@ class ConsistencyReport:
 
 
 def physical_consistency(model: RobotModel) -> ConsistencyReport:
-    """Judges the inertia of each body that moves, and of the root if it has any, as they are
-    now. Links that are fixed to each other are judged as one; each by itself was when the model was
-    made, which warns."""
+    """Checks the present inertia of each body that moves, and of the root if it has any.
+
+    Links that are fixed to each other are checked as one body; each single link was checked when
+    the model was made, with a warning."""
     bodies = []
     has_root = model.bodies[0, layout.INERTIA : layout.INERTIA + 10].any()
     for link in model.joint_links[0 if has_root else 1 :]:

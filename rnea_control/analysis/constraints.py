@@ -1,13 +1,13 @@
 r"""Closed loops and contacts: mechanisms that are a tree with some of its links held together.
 
-With J the constraints' Jacobian, f the forces that hold them, and S choosing the driven joints,
+With J the constraints' Jacobian, f the constraint forces, and S selecting the actuated joints,
 
 .. math::
 
     M a + C v + g = S^T \tau + J^T f, \qquad J a + \dot J v = 0
 
-[Featherstone 2008, ch. 8]. Where more forces could hold a constraint than are needed, the ones
-found have the least norm. These functions are for analysis and allocate.
+[Featherstone 2008, ch. 8]. Where the constraint forces are not unique, the result has the least
+norm. These functions are for analysis and allocate.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 from rnea_control.model.rotations import skew
 
-# What may be left of an equation that has a solution, of its largest number.
+# What rounding may leave of an equation that has a solution, relative to its largest term.
 _TOLERANCE = 1e-8
 # How far apart points held together may be, [m].
 _GAP = 1e-6
@@ -44,11 +44,14 @@ class Constraint:
     Attributes:
         link: the one that the force acts on.
         point: where, in the link's URDF frame, shape (3,), [m].
-        other: the one that holds it; the root link for a contact with the ground.
-        other_point: the point of that one, in its frame; None for the one that is there now, which
-            suits a contact.
-        welded: whether the two also keep the orientation that they have now, so that a moment is
+        other: the one that holds it; the root link by default, for a contact with the ground.
+        other_point: the point in the frame of `other`; None for where `point` is at the given q, as
+            in a contact.
+        welded: whether the two also keep their relative orientation, so that a moment is
             transmitted.
+
+    Raises:
+        ArgumentError: a point that is not three finite numbers.
     """
 
     link: str
@@ -74,11 +77,14 @@ class Constraint:
 def constraint_jacobian(
     model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]
 ) -> FloatArray:
-    """J: relative velocity of the points held together, J v = 0.
+    """J: the relative velocity of the points held together is J v, which must be 0.
 
     Returns:
         shape (m, nv): three rows for each constraint, or six for a welded one (linear, angular),
         expressed in the root link's frame.
+
+    Raises:
+        ArgumentError: as `jacobian`. So do `constraint_bias` and `constraint_error`.
     """
     blocks = []
     for constraint in constraints:
@@ -95,7 +101,7 @@ def constraint_bias(
     v: FloatArray,
     constraints: Sequence[Constraint],
 ) -> FloatArray:
-    """dJ/dt v: relative acceleration that velocities alone give, shape (m,)."""
+    """dJ/dt v: the relative acceleration of the points without joint accelerations, shape (m,)."""
     parts = [np.zeros(0)]
     for constraint in constraints:
         first, second = _points(model, ws, q, constraint)
@@ -127,16 +133,16 @@ def constrained_inverse_dynamics(
     driven: Sequence[str] | None = None,
     external_forces: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Torques of the driven joints, and forces of the constraints, for a motion that keeps these.
+    """Torques of the actuated joints, and constraint forces, for a motion that J allows.
 
     Args:
         model, ws, q, v, a, external_forces: as of `inverse_dynamics`.
         constraints: what is held together.
-        driven: the joints that have an actuator; all by default.
+        driven: names of the actuated joints; all by default.
 
     Returns:
-        tau, shape (nv,), 0 for joints that are not driven; and the forces on `Constraint.link`,
-        shape (m,), as the rows of `constraint_jacobian`. Both together of least norm.
+        tau, shape (nv,), 0 for joints that are not actuated; and the forces on `Constraint.link`,
+        shape (m,), as the rows of `constraint_jacobian`. Both together have the least norm.
 
     Raises:
         ArgumentError: an unknown joint or link; a motion that the constraints do not allow, in
@@ -151,7 +157,7 @@ def constrained_inverse_dynamics(
     left = np.abs(A @ x - needed).max(initial=0.0)
     if left > _TOLERANCE * (1.0 + np.abs(needed).max(initial=0.0)):
         raise ArgumentError(
-            f"the driven joints and the constraints cannot give this motion, {left:.3g} Nm or N "
+            f"the actuated joints and the constraints cannot give this motion, {left:.3g} Nm or N "
             "are missing; is an actuated joint missing in `driven`?"
         )
     count = len(S)
@@ -167,11 +173,11 @@ def constrained_forward_dynamics(
     constraints: Sequence[Constraint],
     external_forces: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Accelerations that the torques `tau` give, and forces of the constraints.
+    """Accelerations that the torques `tau` give, and constraint forces.
 
     Args:
-        model, ws, q, v, tau, external_forces: as of `forward_dynamics`; v should keep the
-            constraints, as what breaks them goes on as it is.
+        model, ws, q, v, tau, external_forces: as of `forward_dynamics`; J v should be 0, as nothing
+            brings it back to 0.
         constraints: what is held together.
 
     Returns:
@@ -179,8 +185,8 @@ def constrained_forward_dynamics(
         least norm.
 
     Raises:
-        ArgumentError: an unknown link; no acceleration keeps the constraints; something without
-            inertia could move.
+        ArgumentError: an unknown link; an array that does not fit or is not finite; constraints
+            that no acceleration keeps; something without inertia that could move.
     """
     n = model.nv
     if np.shape(tau) != (n,) or not np.isfinite(tau).all():
@@ -189,8 +195,8 @@ def constrained_forward_dynamics(
     M = crba(model, ws, q, np.zeros((n, n)))
     J = constraint_jacobian(model, ws, q, constraints)
     gamma = constraint_bias(model, ws, q, v, constraints)
-    # Accelerations that keep the constraints, then free ones among those that do not touch them:
-    # so geometry alone, and no mass, decides which constraints depend on each other.
+    # One acceleration that keeps the constraints, plus any in the null space N of J: so geometry
+    # alone, not mass, decides which constraints depend on each other.
     U, sizes, VT = np.linalg.svd(J)
     rank = int((sizes > _RANK * sizes.max(initial=0.0)).sum())
     U, sizes, V, N = U[:, :rank], sizes[:rank], VT[:rank].T, VT[rank:].T
@@ -285,7 +291,7 @@ def _point_bias(
 
 
 def _selection(model: RobotModel, driven: Sequence[str] | None) -> FloatArray:
-    """S: a row of one 1 for each velocity of the driven joints."""
+    """S: for each velocity of the actuated joints a row with a single 1."""
     rows = []
     if isinstance(driven, str) or (driven is not None and len(set(driven)) != len(driven)):
         raise ArgumentError(f"driven is {driven!r}; it must be a list of joint names, each once")

@@ -1,10 +1,10 @@
 r"""The regressor: joint torques as a matrix times the robot's parameters.
 
 Inverse dynamics is linear in the inertial parameters of the links and in those of the actuators,
-tau = Y(q, v, a) phi; that is what identification solves for phi [Khalil, Dombre 2004, ch. 12]. With
-s and u the linear and angular velocity of a link's origin for a velocity of 1 of joint j alone, w
-its angular velocity, alpha its angular acceleration and a its origin's acceleration less gravity,
-all in the link's frame L, the joint's share of Newton's and Euler's equations (see `rnea`) is
+tau = Y(q, v, a) phi; identification solves this for phi [Khalil, Dombre 2004, ch. 12]. With s and u
+the linear velocity of a link's origin and its angular velocity for a velocity of 1 of joint j
+alone, omega and alpha its angular velocity and acceleration, and a its origin's acceleration less
+gravity, all in the link's frame L, f and n of `rnea` give joint j the torque
 
 .. math::
 
@@ -17,8 +17,8 @@ The columns of Y, and the rows of phi, are
 - ten for each body that moves, `BODY_PARAMETERS`, about the origin and in the axes of the link that
   its joint carries, bodies in the order of `model.joint_names`, then of `model.mimic_joints`. Links
   on fixed or locked joints, and payloads, are part of their body;
-- then armatures, dampings, Coulomb frictions and offsets: four times one for each velocity. The
-  rotor of a joint that mimics another one counts at its leader, by its ratio squared.
+- then armature, damping, Coulomb friction and offset, each for all velocities. The rotor of a joint
+  that mimics another one counts at its leader, times the ratio squared.
 """
 
 from __future__ import annotations

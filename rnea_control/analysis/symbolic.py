@@ -1,6 +1,6 @@
 r"""The equations of motion of small robots as formulas: to read, to print, to differentiate.
 
-They come from the energies, not from the recursions of the other files. With X_i the placement of
+They are derived from the energies, not by recursions. With X_i the placement of
 body i in the root link's frame, J_i its pseudo-inertia (model/inertia.py), and T_ij the twist that
 a rate of 1 of q_j gives it, all 4x4 matrices [Murray, Li, Sastry 1994, sec. 4.2 and 4.3]:
 
@@ -71,11 +71,11 @@ def symbolic_dynamics(
     gravity: Sequence[Any] | None = None,
     limit: int = 5,
 ) -> SymbolicDynamics:
-    """Derives the equations of motion of a robot whose joints turn and slide about axes.
+    """Derives the equations of motion of a robot without spherical and floating joints.
 
     Numbers are those of the model as it is now, payloads and armature included; one within 1e-12 of
-    a fraction, of the root of one or of a short decimal is taken as that. The other arguments put
-    symbols, or any expressions, in the place of numbers.
+    a fraction, its square root or a short decimal is taken as that. The other arguments replace
+    numbers by symbols or expressions.
 
     Args:
         model: the robot.
@@ -85,7 +85,7 @@ def symbolic_dynamics(
             first of them, where several are fixed together), [m].
         gravity: its acceleration in the root link's frame, [m/s^2].
         limit: how many velocities the model may have. Formulas of two take a second, of the UR5's
-            six ten seconds; those of the Panda's first six take minutes and are beyond use.
+            six ten seconds; those of the Panda's first six take minutes and are too long to use.
 
     Raises:
         ArgumentError: a spherical or floating joint, too many velocities, an unknown link or joint,
@@ -126,7 +126,7 @@ def symbolic_dynamics(
 def _mass_matrix_and_potential(
     bodies: FloatArray, q: Any, at_zero: Any, inertias: Any, gravity: Any
 ) -> tuple[sympy.ImmutableMatrix, sympy.Expr]:
-    """M and U; X_PB at zero position and pseudo-inertia of each row are not taken from `bodies`."""
+    """M and U; `at_zero` and `inertias` replace the X_PB and pseudo-inertias of `bodies`."""
     M, U = sympy.zeros(len(q)), sympy.Integer(0)
     twists = [[sympy.zeros(3, 4)] * len(q)]  # without their last rows, which are zero
     downs = [sympy.Matrix([[*gravity, 0]])]  # [gravity^T, 0] X_i
@@ -173,7 +173,7 @@ def _harmonics(expression: sympy.Expr) -> sympy.Expr:
 
 
 def _exact(values: Iterable[float]) -> list[sympy.Expr]:
-    """Numbers of one kind; one is simple if it is so within 1e-12 of the largest of them."""
+    """The numbers as simple expressions where these are within 1e-12 of the largest of them."""
     tolerance, result = 1e-12 * max(map(abs, values)), []
     for number in map(float, values):
         root = sympy.sqrt(sympy.Rational(Fraction(number**2).limit_denominator(100)))

@@ -34,7 +34,7 @@ class Controller:
 
     Args:
         model: the robot; its joint order is the controller's.
-        settings: the tuning.
+        settings: gains, control law and limits.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -61,8 +61,8 @@ class Controller:
 
     @property
     def settings(self) -> ControllerSettings:
-        """The tuning; a new one takes effect in the next step, with the model's friction as it is
-        when it is set."""
+        """Gains, control law and limits. New ones take effect in the next step, with the friction
+        that the model has when they are set."""
         return self._settings
 
     @settings.setter
@@ -105,8 +105,11 @@ class Controller:
         Args:
             t: the time now, [s].
             q: the position, [rad] or [m].
-            keep_integral: whether the integral term stays, as part of what holds the arm up; else
-                it starts at 0.
+            keep_integral: whether the integral term is kept, as part of the holding torque; else it
+                starts at 0.
+
+        Raises:
+            ArgumentError: `q` is not nv finite numbers.
         """
         if np.shape(q) != (self.model.nv,) or not np.isfinite(q).all():
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
@@ -119,7 +122,7 @@ class Controller:
         self._state[layout.LAST_TIME] = t
 
     def is_moving(self, t: float) -> bool:
-        """Whether the trajectory has not ended at time `t`."""
+        """Whether the trajectory has not yet ended at time `t`."""
         return t < self.trajectory.end_time
 
     def halt(self, t: float) -> None:
@@ -144,9 +147,9 @@ class Controller:
                 passed are left out.
 
         Raises:
-            TrajectoryError: as `Trajectory.through`; a position outside the joint's limits; a
-                trajectory that has ended; a first point that cannot be reached within the velocity
-                limits. The trajectory stays as it was.
+            TrajectoryError: as `Trajectory.through`; control law gravity_compensation; a trajectory
+                that has ended, starts too far ahead or has points too close in time; a position or
+                velocity beyond the joint's limits. The trajectory stays as it was.
         """
         self.adopt(self.plan(self.trajectory, t, t, waypoints, start))
 
@@ -158,11 +161,11 @@ class Controller:
         waypoints: Sequence[Waypoint] | Waypoints,
         start: float,
     ) -> Trajectory:
-        """The trajectory that `follow` would change to, for `adopt`. Changes nothing, so that it
-        may take its time in another thread.
+        """The trajectory that `follow` would change to, for `adopt`. Changes nothing, so it may run
+        in another thread.
 
         Args:
-            current: the trajectory that goes on until then.
+            current: the trajectory that goes on until the new one takes over.
             t: the time now, [s].
             earliest: when the new trajectory may take over, not before `t`, [s].
             waypoints, start: as of `follow`, with its errors.
@@ -246,9 +249,12 @@ class Controller:
         return tau
 
     def holding_torque(self, q: FloatArray, tau: FloatArray) -> FloatArray:
-        """The gravity torques at `q`, within the limits: the last command of a controller.
+        """Fills and returns `tau` with the gravity torques at `q`, within the limits; with 0 if the
+        hardware compensates gravity. ros2_control keeps the last command in force: send this last.
 
-        ros2_control keeps the last command in force: with it the arm neither falls nor goes on.
+        Raises:
+            ControllerError: a torque that is not finite.
+            ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
         if self.settings.hardware_compensates_gravity:
             tau[:] = 0.0
@@ -263,8 +269,8 @@ class Controller:
     def _refusal(self, outcome: int, t: float, q: FloatArray, v: FloatArray) -> Exception:
         if outcome == BAD_SIZE:
             return ArgumentError(
-                f"q, v and tau must each have {self.model.nv} numbers, one a joint; got shapes "
-                f"{q.shape}, {v.shape}"
+                f"q, v and tau must each have {self.model.nv} numbers, one for each joint; q and v "
+                f"have shapes {q.shape} and {v.shape}"
             )
         names = self.model.joint_names
         if outcome == BAD_TORQUE:

@@ -10,9 +10,9 @@ gravity_compensation  tau = RNEA(q, 0, 0) - Kd v     for guiding by hand; Kd in 
 pd                    tau = u                        no model, as joint_trajectory_controller
 ====================  =============================  =======================================
 
-[Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10] On request the first three add the friction of
-the joints (dynamics/friction.py): at the desired velocity, as the measured one would feed its noise
-back; gravity_compensation, which has no desired velocity, at the measured one.
+[Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10] With friction_compensation, the first two add
+the friction (dynamics/friction.py) at the desired velocity, as the measured one would feed back its
+noise; gravity_compensation, which has no desired velocity, adds that at the measured one.
 """
 
 from __future__ import annotations

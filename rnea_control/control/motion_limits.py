@@ -11,7 +11,7 @@ from rnea_control.control.waypoints import Waypoints
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.model import RobotModel
 
-# Cubics and quintics through waypoints at a planner's velocity limit go beyond it by a little.
+# Cubics and quintics between a planner's waypoints exceed its velocity limit by a little.
 VELOCITY_TOLERANCE = 1.1
 
 
@@ -28,7 +28,7 @@ def check_position_limits(waypoints: Waypoints, model: RobotModel) -> None:
 
 
 def check_velocity_limits(trajectory: Trajectory, begin: float, model: RobotModel) -> None:
-    """Raises TrajectoryError for leaps, most often to a first point that is not where the arm is.
+    """Raises TrajectoryError for speeds beyond the limits, often on the way to the first point.
 
     Args:
         trajectory: to be checked.

@@ -1,4 +1,4 @@
-"""What a controller is tuned with, checked when it is made."""
+"""Gains and settings of a controller, checked when the controller takes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rnea_control.exceptions import ControllerError
 
 @dataclass(frozen=True)
 class Gains:
-    """Feedback gains, one number a joint each, shape (nv,).
+    """Feedback gains, one of each for every joint, shape (nv,).
 
     Units by control law: see `rnea_control.control.law`. The clamps are the upper and lower bound
     of the integral term: rad/s^2 for computed_torque, Nm for the others.
@@ -35,16 +35,16 @@ class Gains:
 
 @dataclass(frozen=True)
 class ControllerSettings:
-    """Tuning of a `Controller`.
+    """Settings of a `Controller`.
 
     Attributes:
         gains: see `Gains`.
         control_law: see `rnea_control.control.law`.
         effort_limit_scale: torques are clamped to this part of the model's effort limits, above 0,
             at most 1.
-        hardware_compensates_gravity: the hardware adds the gravity torque itself, as the firmware
-            of UR and Franka arms does; then the commands leave it out.
-        friction_compensation: the model's friction and offset are added to the torque.
+        hardware_compensates_gravity: whether the hardware adds the gravity torque itself, as the
+            firmware of UR and Franka arms does; then the commands leave it out.
+        friction_compensation: whether the model's friction and offset are added to the torque.
     """
 
     gains: Gains

@@ -1,7 +1,6 @@
-r"""Joint trajectories as piecewise polynomials: immutable, checked when made, sampled in constant
-time.
+r"""Joint trajectories as piecewise polynomials.
 
-Between two waypoints the motion is what joint_trajectory_controller makes of the same fields:
+Between two waypoints they are what joint_trajectory_controller makes of the same fields:
 linear where only positions are given, cubic where both points have velocities, quintic where both
 have accelerations too. After the last waypoint the arm holds its position. Each segment is one
 polynomial of the time since its start,
@@ -24,12 +23,12 @@ from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.kernels.kernel import inlined, kernel
 
 COEFFICIENTS = 6
-# In how many points of a segment its speed is looked at.
+# At how many points of a segment its speed is checked.
 SPEED_SAMPLES = 9
 
 
 class Trajectory:
-    """The positions of all joints over time.
+    """The positions of all joints over time. Never changed once made.
 
     Attributes:
         starts: when each segment starts, ascending, shape (m,), [s]; the last one never ends.
@@ -43,11 +42,10 @@ class Trajectory:
 
     @classmethod
     def through(cls, waypoints: Sequence[Waypoint], joint_names: Sequence[str]) -> Trajectory:
-        """The trajectory through `waypoints`, at rest in the last one's position afterwards.
+        """The trajectory through `waypoints`, then at rest at the last one.
 
         Raises:
-            TrajectoryError: no waypoint, sizes that differ, numbers that are not finite, times that
-                do not rise, a velocity at the end. The message names the waypoint and the joint.
+            TrajectoryError: sizes that differ; else as `Waypoints.check`.
         """
         points = Waypoints.of(waypoints, len(joint_names))
         points.check(joint_names)
@@ -55,7 +53,7 @@ class Trajectory:
 
     @classmethod
     def hold(cls, time: float, position: FloatArray) -> Trajectory:
-        """Rest at `position`, shape (nv,), from `time` on and before."""
+        """Rest at `position`, shape (nv,), at all times; `end_time` is `time`."""
         return cls(np.array([time]), np.array([_rest(position)]))
 
     @property
@@ -76,8 +74,7 @@ class Trajectory:
     def largest_speeds(self, begin: float) -> FloatArray:
         """The largest speed of each joint in each segment that starts at `begin` or later.
 
-        Shape (segments, nv), without the rest at the end; found at points an eighth of a segment
-        apart.
+        Shape (segments, nv), without the rest at the end; each of `SPEED_SAMPLES` points.
         """
         first = int(np.searchsorted(self.starts, begin, side="left"))
         speeds = np.zeros((len(self.starts) - 1 - first, self.nv))
@@ -98,11 +95,11 @@ class Trajectory:
         segments before `now`.
 
         Args:
-            waypoints: checked ones, with one after `start` at least.
+            waypoints: checked ones, at least one of them after `start`.
             now: the time from which the new trajectory will be sampled, [s].
             start: when the new trajectory takes over, not before `now`, [s].
-            continuous: 1 for each joint that turns without end, shape (nv,): it starts whole turns
-                away where that brings it nearest to its first waypoint.
+            continuous: 1 for each continuous joint, else 0, shape (nv,): its position is shifted by
+                whole turns to be nearest to its first waypoint.
         """
         ahead = Waypoints.of(waypoints, self.nv).after(start)
         position, velocity, acceleration = self.at(start)
@@ -170,8 +167,7 @@ def sample(
     """Fills rows 0, 1, 2 of `desired` with position, velocity and acceleration at `time`; returns
     the segment used.
 
-    `segment` is the one used last: from there the right one is a step or none away while time runs
-    on.
+    `segment` is the one used last: the search starts there, so it is short while time runs on.
     """
     last = starts.shape[0] - 1
     segment = min(max(segment, 0), last)

@@ -1,4 +1,4 @@
-"""Waypoints: where an arm is to be, and when; one by one, and as the arrays for splines."""
+"""Waypoints: where an arm is to be, and when; one by one, and as arrays."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ class Waypoints:
 
     @classmethod
     def of(cls, points: Sequence[Waypoint] | Waypoints, nv: int) -> Waypoints:
-        """The same as arrays; what is an array already stays as it is.
+        """The points as arrays; a `Waypoints` is returned as it is.
 
         Raises:
-            TrajectoryError: a point with a field that has not `nv` numbers.
+            TrajectoryError: a field of a point that does not have `nv` numbers.
         """
         if isinstance(points, Waypoints):
             if points.nv != nv:
@@ -111,7 +111,7 @@ class Waypoints:
         )
 
     def led_by(self, first: Waypoint) -> Waypoints:
-        """The same with one more, which has all fields, before them."""
+        """The same with one more in front, which must have all fields."""
         return Waypoints(
             np.concatenate([[first.time], self.times]),
             np.concatenate([[first.position], self.positions]),

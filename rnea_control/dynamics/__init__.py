@@ -1,11 +1,11 @@
 """The recursions and terms of rigid-body dynamics: what a control tick or a simulator calls.
 
 Every algorithm has one shape: model, workspace, inputs, output last; the output is filled and
-returned. None allocates or waits.
+returned. None allocates. `rnea` without external forces, `gravity` and `nonlinear_effects` are
+ready after import; all others compile, or load from disk, at their first call.
 
-Rigid bodies and rotors, **without friction**: `rnea`, `aba`, `crba`, `gravity`,
-`nonlinear_effects`, `static_torque` and all others but these three: `friction`, and, **with
-friction**, `inverse_dynamics` and `forward_dynamics`.
+**Friction** is in `friction`, `inverse_dynamics` and `forward_dynamics` only. All others are for
+rigid bodies and rotors without friction.
 """
 
 from rnea_control.dynamics.aba import aba

@@ -1,8 +1,8 @@
 """Forward dynamics by the articulated body algorithm.
 
-[Featherstone 2008, table 7.1]. With v, S and I the velocity of a body, the motion subspace of its
-joint and its inertia, I^A its articulated inertia, p^A the force that it needs with the joints
-beyond it left to themselves, and f^x an external force:
+[Featherstone 2008, table 7.1]. For a body with parent P, v is its velocity, S the motion subspace
+of its joint, I its inertia, I^A its articulated inertia, p^A its bias force (what it needs at zero
+acceleration, with the joints beyond it free) and f^x the external force on it:
 
 outward,
 
@@ -16,7 +16,7 @@ inward,
     (5)   U      =  I^A S
     (6)   D      =  S . U + armature
     (7)   u      =  tau - S . p^A
-    (8)   I^a    =  I^A - U U' / D
+    (8)   I^a    =  I^A - U U^T / D
     (9)   p^a    =  p^A + I^a c + U u / D
     (10)  I^A_P +=  X* I^a X
     (11)  p^A_P +=  X* p^a

@@ -1,8 +1,8 @@
 """Whether the arguments of an algorithm fit the model, and the error that says what is wrong.
 
-A kernel is given arrays of the right type, dimensions and layout, or raises TypeError
-(kernels/array_argument.py). Their sizes it checks itself, by the functions below, as it looks out
-for no bounds later, and returns False where they do not fit. Every algorithm calls its kernel thus:
+A kernel checks the type, dimensions and layout of its arrays on entry and raises TypeError
+(kernels/array_argument.py). It then checks their sizes by the functions below, as it checks no
+bounds later, and returns False where they do not fit. Every algorithm calls its kernel like this:
 
     try:
         if not _gravity(model.bodies, ws.memory, q, tau):
@@ -11,7 +11,7 @@ for no bounds later, and returns False where they do not fit. Every algorithm ca
         raise argument_error(model, ws, q=q, tau=tau) from fault
     return tau
 
-so that a call that is right costs nothing more, and a wrong one is looked at here.
+so that a correct call costs nothing more, and a wrong one is examined here.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def fit(
     a: FloatArray,
     tau: FloatArray,
 ) -> bool:
-    """The same with three vectors of one number for each velocity."""
+    """The same, and whether `v`, `a` and `tau` have one number for each velocity."""
     nv = velocity_count(bodies)
     right = v.shape[0] == nv and a.shape[0] == nv and tau.shape[0] == nv
     return right and fit_position(bodies, memory, q)
@@ -123,5 +123,7 @@ def link_index(model: RobotModel, link: str) -> int:
         ArgumentError: an unknown link.
     """
     if link not in model.link_names:
-        raise ArgumentError(f"{model.name!r} has no link {link!r}; {', '.join(model.link_names)}")
+        raise ArgumentError(
+            f"{model.name!r} has no link {link!r}; it has {', '.join(model.link_names)}"
+        )
     return model.link_names.index(link)

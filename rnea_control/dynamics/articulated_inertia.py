@@ -1,14 +1,14 @@
-"""Articulated inertias: what a body feels like with the joints beyond it free to move.
+"""Articulated inertias: the inertia of a body with the joints beyond it free to move.
 
 An articulated inertia maps a linear acceleration a and an angular one alpha to force and moment,
 
-    f = M a + H alpha,    n = H' a + J alpha
+    f = M a + H alpha,    n = H^T a + J alpha
 
 with M and J symmetric: six, nine and six numbers. A rigid body has M = m 1, H = -[mc]x and J its
-inertia about the origin. With R and p the place of the body in its parent P, and M*, H*, J* for
-R M R' and so on, X* I X is [Featherstone 2008, sec. 7.2]
+inertia about the origin. With R and p the rotation and position of the body's frame in its parent's
+frame P, and M* = R M R^T, H* and J* alike, X* I X is [Featherstone 2008, sec. 7.2]
 
-    M_P = M*,    H_P = H* - M* [p]x,    J_P = J* + [p]x G + ([p]x G)'    with G = (H* + H_P) / 2
+    M_P = M*,    H_P = H* - M* [p]x,    J_P = J* + [p]x G + ([p]x G)^T    with G = (H* + H_P) / 2
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Articulated = tuple[Symmetric3, Matrix3, Symmetric3]
 
 @inlined
 def rigid_body(bodies: FloatArray, i: int) -> Articulated:
-    """I_i, that of body i by itself."""
+    """I_i, the inertia of body i by itself."""
     m, (x, y, z) = body.mass(bodies, i), body.first_moment(bodies, i)
     M = (m, 0.0, 0.0, m, 0.0, m)
     return M, (0.0, z, -y, -z, 0.0, x, y, -x, 0.0), body.inertia(bodies, i)
@@ -44,7 +44,7 @@ def rigid_body(bodies: FloatArray, i: int) -> Articulated:
 
 @inlined
 def articulated_at(rows: FloatArray, row: int, column: int) -> Articulated:
-    """The one whose 21 numbers start at `column` of a row."""
+    """The articulated inertia whose 21 numbers start at `column` of a row."""
     r = rows[row]
     c = column
     return (
@@ -66,7 +66,7 @@ def articulated_at(rows: FloatArray, row: int, column: int) -> Articulated:
 
 @inlined
 def store_articulated(rows: FloatArray, row: int, column: int, A: Articulated) -> None:
-    """Writes it to the columns from `column` of a row."""
+    """Writes an articulated inertia to the columns from `column` of a row."""
     M, H, J = A
     for k in range(6):
         rows[row, column + k] = M[k]
@@ -77,7 +77,7 @@ def store_articulated(rows: FloatArray, row: int, column: int, A: Articulated) -
 
 @inlined
 def add_articulated(rows: FloatArray, row: int, column: int, A: Articulated) -> None:
-    """Adds it to the columns from `column` of a row."""
+    """Adds an articulated inertia to the columns from `column` of a row."""
     M, H, J = A
     for k in range(6):
         rows[row, column + k] += M[k]
@@ -114,19 +114,18 @@ def times_axis(A: Articulated, S_linear: float, S_angular: float) -> Spatial:
 
 @inlined
 def less_outer_product(
-    A: Articulated, U: Spatial, U_over_D: Spatial, rotor_share: float, turns: bool
+    A: Articulated, U: Spatial, U_over_D: Spatial, rotor_share: float, revolute: bool
 ) -> Articulated:
-    """I^a = I^A - U U' / D: what is left once the joint is free.
+    """I^a = I^A - U U^T / D: what is left once the joint is free.
 
     Stabilised against rounding: along its own axis a free joint feels nothing but its rotor, so
-    I^a S = U armature / D. For a joint that turns, these entries are put in as they are
-    (`rotor_share` is armature / D): as differences they would be rounding errors of the size of
-    I^A.
+    I^a S = U armature / D. For a revolute joint these entries are computed so (`rotor_share` is
+    armature / D): as differences they would be rounding errors relative to I^A.
     """
     M, H, J = A
     (f, n), (g, h) = U, U_over_D
     z_f, z_n = scale(rotor_share, f), scale(rotor_share, n)
-    if not turns:
+    if not revolute:
         z_f = subtract((H[2], H[5], H[8]), scale(h[2], f))
         z_n = subtract((J[2], J[4], J[5]), scale(h[2], n))
     return (
@@ -166,7 +165,7 @@ def to_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
     M = rotated_symmetric(R, A[0])
     H = rotated(R, A[1])
     J = rotated_symmetric(R, A[2])
-    # S = M' [p]x / 2: row i of it is row i of M' x p / 2, and its trace is 0.
+    # S = M* [p]x / 2: its row i is (row i of M*) x p / 2, and its trace is 0. G = H* - S.
     x, y, z = scale(0.5, p)
     S00, S01, S02 = M[1] * z - M[2] * y, M[2] * x - M[0] * z, M[0] * y - M[1] * x
     S10, S11, S12 = M[3] * z - M[4] * y, M[4] * x - M[1] * z, M[1] * y - M[3] * x

@@ -1,4 +1,4 @@
-"""A body's constants by their names, read off its row of `model.bodies` (model/bodies.py)."""
+"""A body's constants by name, read from its row of `model.bodies` (model/bodies.py)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def velocity_count(bodies: FloatArray) -> int:
 
 @inlined
 def base_acceleration(bodies: FloatArray) -> Vector3:
-    """-g: the recursions start from a root that accelerates upwards; so gravity enters them."""
+    """-g: the recursions start from a root that accelerates with it; so gravity enters them."""
     return vector_at(bodies, 0, layout.BASE_ACCELERATION)
 
 

@@ -1,4 +1,4 @@
-"""What a recursion has found of a body, by name, in its row of `Workspace.memory`."""
+"""What a recursion computes of a body, by name, in the body's row of `Workspace.memory`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def store_motion(memory: FloatArray, i: int, w: Vector3, dw: Vector3, acc: Vecto
 
 @inlined
 def force(memory: FloatArray, i: int) -> Spatial:
-    """What the joint of body i exerts on it."""
+    """What the joint of body i exerts on it, once all bodies beyond are added."""
     return spatial_at(memory, i, layout.FORCE)
 
 

@@ -1,11 +1,11 @@
 """Composite inertias: a body and all bodies beyond it with their joints frozen, as ten parameters.
 
-They stand about the body's own origin, but in axes of the root, so that a body is only shifted to
-join its parent. With p from the parent's origin to the body's, and h = m c, X* I X is
+They are about the body's own origin, but in axes of the root, so that X* only shifts. With p from
+the parent's origin to the body's, and h = m c, X* I X is
 
-    m,    h + m p,    I + 2 (p . h) 1 - p h' - h p' + m (p . p 1 - p p')
+    m,    h + m p,    I + 2 (p . h) 1 - p h^T - h p^T + m (p . p 1 - p p^T)
 
-[Featherstone 2008, sec. 2.13], and inertias of bodies that move as one add.
+[Featherstone 2008, sec. 2.13], and inertias of bodies that move as one add up.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def add_to_parent(bodies: FloatArray, memory: FloatArray, i: int) -> None:
     m, h = mass(memory, i), first_moment(memory, i)
     own = inertia(memory, i)
     mp = scale(m, p)
-    # p h' + h p' + m p p' = p s' + s p'
+    # p h^T + h p^T + m p p^T = p s^T + s p^T
     s = add(h, scale(0.5, mp))
     x, y, z = 2.0 * p[0] * s[0], 2.0 * p[1] * s[1], 2.0 * p[2] * s[2]
     memory[P, _MASS] += m

@@ -1,9 +1,8 @@
-"""Steps between positions, for joints whose positions are not plain numbers.
+"""Steps between positions, also for joints with quaternions.
 
-A position is an element of a group; a velocity is a step in it. For most joints the step is added.
-A spherical joint's quaternion is multiplied by that of the rotation vector; a floating one's pose
-by the motion of constant linear and angular velocity in the body's own frame, for 1 s. joint.py and
-kernels/quaternion.py have the equations.
+Most joints add the step to the position. A spherical joint multiplies its quaternion by that of the
+step, a rotation vector. A floating joint moves for 1 s with the step as constant velocity in the
+body's own frame. joint.py and kernels/quaternion.py have the equations.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ def integrate(
         ws: a workspace made for it.
         q: joint positions, shape (nq,).
         step: in the units of v times 1 s, shape (nv,).
-        result: output, shape (nq,), quaternions of length 1; may be `q`; overwritten and returned.
+        result: output, shape (nq,), with quaternions of length 1; overwritten and returned. May be
+            `q`.
 
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.

@@ -5,8 +5,9 @@ its derivative along the motion, and I the body's inertia, the body needs the fo
 
     F  =  I a_r + 1/2 ( v x* I v_r - I (v x v_r) + v_r x* I v )
 
-whose part that is linear in v_r makes C(q, v) v_r, with dM/dt - 2C skew [Niemeyer, Slotine 1991;
-Echeandia, Wensing 2021]. For v_r = v it is the body's equation of motion.
+For v_r = v this is the body's equation of motion. With reference joint accelerations of zero and no
+gravity, these forces give the joint torques C(q, v) v_r, with dM/dt - 2C skew
+[Niemeyer, Slotine 1991; Echeandia, Wensing 2021].
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def passivity_torque(
     a_r: FloatArray,
     tau: FloatArray,
 ) -> FloatArray:
-    """M(q) a_r + C(q, v) v_r + g(q), for laws that rest on passivity, without friction. Performs no
+    """M(q) a_r + C(q, v) v_r + g(q), for passivity-based control, without friction. Performs no
     allocation.
 
     Args:
@@ -56,7 +57,7 @@ def passivity_torque(
         ws: a workspace made for it.
         q: joint positions, shape (nq,), [rad] or [m].
         v: joint velocities, shape (nv,), [rad/s] or [m/s].
-        v_r, a_r: reference velocities and accelerations, shape (nv,).
+        v_r, a_r: reference velocities and accelerations, shape (nv,), in the units of v and a.
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
 
     Raises:
@@ -77,14 +78,14 @@ def coriolis_matrix(
     """C(q, v), with C v the Coriolis and centrifugal torques and dM/dt - 2C skew. Performs no
     allocation.
 
-    Column j is the torque C v_r for a reference velocity of 1 of joint j alone.
+    Column j is the torque C v_r for a reference velocity v_r of 1 at index j and 0 elsewhere.
 
     Args:
         model: the robot.
         ws: a workspace made for it.
         q: joint positions, shape (nq,), [rad] or [m].
         v: joint velocities, shape (nv,), [rad/s] or [m/s].
-        C: output, shape (nv, nv); overwritten and returned.
+        C: output, shape (nv, nv), [Nm s/rad] or [N s/m]; overwritten and returned.
 
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above.
@@ -114,7 +115,7 @@ def reference_pass(
         P = body.parent(bodies, i)
         R, p = state.relative_pose(memory, i)
         velocity = spatial_at(memory, i, VELOCITY)
-        # v_r = X v_r + S dq_r,  a_r = X a_r + v x S dq_r + S ddq_r
+        # v_r = X v_rP + S dq_r,  a_r = X a_rP + v x S dq_r + S ddq_r
         reference = motion_to_child(R, p, spatial_at(memory, P, REFERENCE_VELOCITY))
         reference = spatial_add(reference, joint.joint_velocity(bodies, v_r, i))
         change = motion_to_child(R, p, spatial_at(memory, P, REFERENCE_ACCELERATION))

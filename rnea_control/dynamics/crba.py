@@ -4,11 +4,11 @@
 bodies beyond it, S the motion subspace of a joint, and X* taking a force to the parent:
 
     (1)   I^c_i    =  I_i                            for each body
-                                                     and, from the leaf bodies to the root,
+                                                     then, from the leaf bodies to the root,
     (2)   I^c_P   +=  X* I^c_i X
     (3)   F        =  I^c_i S_i
     (4)   M_ii     =  S_i . F + armature
-                                                     then for each j on the way to the root
+                                                     and, for each j on the way to the root,
     (5)   F        =  X* F
     (6)   M_ij     =  M_ji  =  S_j . F
 
@@ -59,11 +59,11 @@ def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> Floa
 def mass_matrix(
     bodies: FloatArray,
     memory: FloatArray,
-    place: IntArray | None,
+    permutation: IntArray | None,
     q: FloatArray,
     M: FloatArray,
 ) -> None:
-    """Fills M; velocity k stands in row and column `place[k]`, or k if there is no `place`."""
+    """Fills M; velocity k is row and column `permutation[k]`, or k if that is None."""
     composite.single_bodies(bodies, memory, q)  # (1)
     for r in range(M.shape[0]):
         for c in range(M.shape[1]):
@@ -74,16 +74,16 @@ def mass_matrix(
             composite.add_to_parent(bodies, memory, i)  # (2)
         f, n = composite_force(bodies, memory, i)  # (3)
         ratio, row = body.ratio(bodies, i), body.velocity_index(bodies, i)
-        if place is not None:
-            row = place[row]
+        if permutation is not None:
+            row = permutation[row]
         felt = felt_by_joint(bodies, memory, i, (f, n)) + body.armature(bodies, i)
         M[row, row] += ratio * ratio * felt  # (4)
         while P != 0:
             n = add(n, cross(composite.lever(memory, j), f))  # (5)
             j, P = P, body.parent(bodies, P)
             column = body.velocity_index(bodies, j)
-            if place is not None:
-                column = place[column]
+            if permutation is not None:
+                column = permutation[column]
             felt = felt_by_joint(bodies, memory, j, (f, n))
             entry = ratio * body.ratio(bodies, j) * felt
             M[row, column] += entry  # (6)

@@ -1,7 +1,7 @@
 """Forces that the world exerts on links.
 
 Each is a force and a moment about the link frame's origin, expressed in the link's URDF frame.
-`world_to_link_force` makes such a one of a force that is given in the world.
+`world_to_link_force` converts a force that is given in the world.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def world_to_link_force(
     world_force: FloatArray,
     link_force: FloatArray,
 ) -> FloatArray:
-    """A force given in the world, as `external_forces` of `rnea` want it. Performs no allocation.
+    """A force given in the world, as a row of `external_forces`. Performs no allocation.
 
     Args:
         model, ws, q, link: as of `jacobian`.
@@ -69,7 +69,7 @@ def forces_fit(links: FloatArray, forces: FloatArray) -> bool:
 def subtract_external_forces(
     links: FloatArray, memory: FloatArray, forces: FloatArray, column: int
 ) -> None:
-    """Takes what the world exerts on a body off what its joint must exert.
+    """Subtracts what the world exerts on each body from what its joint must exert.
 
     Args:
         links: of the model.

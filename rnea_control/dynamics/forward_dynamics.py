@@ -3,7 +3,7 @@
     M(q) a  =  tau - C(q, v) v - g(q) - tau_f(v)
 
 M by `crba`, the rest by `rnea` and `friction`. M is zero for joints of different branches. Factored
-from the leaf bodies inward, M = L' L with L zero where M is [Featherstone 2008, sec. 6.5].
+from the leaf bodies inward, M = L^T L with L zero where M is [Featherstone 2008, sec. 6.5].
 """
 
 from __future__ import annotations
@@ -53,15 +53,16 @@ def forward_dynamics(
         external_forces: as of `rnea`.
 
     Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above; a mass
-            matrix that is singular, because a joint moves nothing that has inertia.
+        ArgumentError: an array that is not C-contiguous float64 of the size given above; a
+            workspace of another model; a singular mass matrix, because a joint moves nothing that
+            has inertia; accelerations that are not finite.
     """
     try:
-        if ws.model is not model:  # whose tree M's factors would have
+        if ws.model is not model:  # its permutation is that of its own model's tree
             raise WrongSize
         forces = ws.no_forces if external_forces is None else external_forces
         rows = (model.bodies, model.links, model.friction_parameters, ws.memory)
-        scratch = (ws.order, ws.ancestor, ws.matrix, ws.unit, ws.zeros)
+        scratch = (ws.permutation, ws.ancestor, ws.matrix, ws.unit, ws.zeros)
         outcome = _forward_dynamics_with_friction(*rows, *scratch, q, v, tau, forces, a)
         if outcome == _REFUSED:
             raise WrongSize
@@ -78,10 +79,10 @@ def forward_dynamics(
 
 @inlined
 def diagonal_bound(
-    bodies: FloatArray, memory: FloatArray, place: IntArray, bound: FloatArray
+    bodies: FloatArray, memory: FloatArray, permutation: IntArray, bound: FloatArray
 ) -> None:
-    """The largest that each diagonal entry of M could be if the masses were elsewhere about the
-    axis: what a pivot is measured by. After `mass_matrix`."""
+    """An upper bound of each diagonal entry of M for any direction of the axis: pivots are compared
+    with it. Needs `mass_matrix`."""
     for k in range(bound.shape[0]):
         bound[k] = 0.0
     for i in range(1, bodies.shape[0]):
@@ -89,7 +90,7 @@ def diagonal_bound(
         S_angular, S_linear = s_angular(bodies, i), s_linear(bodies, i)
         felt = S_angular**2 * (xx + yy + zz) + S_linear**2 * composite.mass(memory, i)
         largest = body.ratio(bodies, i) ** 2 * (felt + body.armature(bodies, i))
-        bound[place[body.velocity_index(bodies, i)]] += largest
+        bound[permutation[body.velocity_index(bodies, i)]] += largest
 
 
 @inlined
@@ -112,7 +113,7 @@ def factor(H: FloatArray, ancestor: IntArray) -> None:
 
 @inlined
 def solve(H: FloatArray, ancestor: IntArray, x: FloatArray) -> None:
-    """Replaces x by the solution of L^T L y = x, with L from `factor`."""
+    """Replaces x by the solution y of L^T L y = x, with L from `factor`."""
     for i in range(x.shape[0] - 1, -1, -1):
         x[i] /= H[i, i]
         j = ancestor[i]
@@ -136,7 +137,7 @@ def _forward_dynamics_with_friction(
     links: FloatArray,
     friction_parameters: FloatArray,
     memory: FloatArray,
-    place: IntArray,
+    permutation: IntArray,
     ancestor: IntArray,
     H: FloatArray,
     x: FloatArray,
@@ -153,9 +154,9 @@ def _forward_dynamics_with_friction(
     subtract_external_forces(links, memory, forces, FORCE)
     inward_pass(bodies, memory, a)
     for j in range(a.shape[0]):
-        x[place[j]] = tau[j] - a[j] - friction_torque(friction_parameters, v, j)
-    mass_matrix(bodies, memory, place, q, H)
-    diagonal_bound(bodies, memory, place, a)
+        x[permutation[j]] = tau[j] - a[j] - friction_torque(friction_parameters, v, j)
+    mass_matrix(bodies, memory, permutation, q, H)
+    diagonal_bound(bodies, memory, permutation, a)
     factor(H, ancestor)
     outcome = _SOLVED
     for k in range(a.shape[0]):
@@ -163,7 +164,7 @@ def _forward_dynamics_with_friction(
             outcome = _SINGULAR
     solve(H, ancestor, x)
     for j in range(a.shape[0]):
-        a[j] = x[place[j]]
+        a[j] = x[permutation[j]]
         if not math.isfinite(a[j]):
             outcome = _SINGULAR
     return outcome

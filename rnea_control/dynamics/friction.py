@@ -17,7 +17,7 @@ from rnea_control.kernels.kernel import inlined, kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model.friction_parameters import COULOMB, DAMPING, OFFSET
 
-# v_s: at three times this velocity Coulomb friction is full, [rad/s] or [m/s].
+# v_s: at three times this velocity Coulomb friction is at 99.5 %, [rad/s] or [m/s].
 STICKING_VELOCITY = 0.01
 
 

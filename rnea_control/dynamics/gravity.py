@@ -1,12 +1,12 @@
-"""Gravity torques: the recursion of `rnea` at rest, with its numbers.
+"""Gravity torques: the equations of `rnea` at rest, with their numbers.
 
 outward, from a root that accelerates with -g,
 
-    (3)   acc  =  R' acc_P
+    (3)   acc  =  R^T acc_P
     (4)   f    =  m acc
     (5)   n    =  mc x acc
 
-and inward as `rnea`.
+and inward (6) to (8) as in `rnea`.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ def gravity_outward_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) 
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
         acc = rotate_back(R, vector_at(memory, body.parent(bodies, i), ACCELERATION))  # (3)
-        f, n = scale(body.mass(bodies, i), acc), cross(body.first_moment(bodies, i), acc)
+        f = scale(body.mass(bodies, i), acc)  # (4)
+        n = cross(body.first_moment(bodies, i), acc)  # (5)
         state.store_relative_pose(memory, i, R, p)
         store_vector(memory, i, ACCELERATION, acc)
-        state.store_force(memory, i, (f, n))  # (4), (5)
+        state.store_force(memory, i, (f, n))
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")

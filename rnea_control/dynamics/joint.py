@@ -1,12 +1,11 @@
 """What a joint does to the motion of its body.
 
-Of the algorithms this file alone knows the types of joints. The others see rows of one degree of
-freedom each (model/bodies.py), whose axis is the body's z: its motion subspace is
+In dynamics/, only this file knows the joint types. The others see rows of one degree of freedom
+each (model/bodies.py), whose axis is the body's z: its motion subspace is
 S = (s_linear z; s_angular z), that is (0; z) for a revolute joint, (z; 0) for a prismatic one.
 
-A spherical or floating joint is three or six rows. Its first row places the body by the whole
-quaternion and has the velocity of the last one; the other rows are held and add only their
-acceleration.
+A spherical or floating joint is three or six rows. Its first row has the pose and the velocity of
+the whole joint; the other rows are held and add only their acceleration.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def s_linear(bodies: FloatArray, i: int) -> float:
 
 @inlined
 def joint_rate(bodies: FloatArray, v: FloatArray, i: int) -> float:
-    """The entry of a velocity or acceleration vector for row i."""
+    """The velocity or acceleration of row i's joint: its entry of the vector, times the ratio."""
     return ratio(bodies, i) * v[velocity_index(bodies, i)]
 
 
@@ -82,7 +81,8 @@ def along_axis(bodies: FloatArray, i: int, force: Spatial) -> float:
 
 @inlined
 def sines_and_cosines(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
-    """Fills the rows of joint angles: entry i for the body of row i + 1, 0 if it does not turn."""
+    """Fills the rows of joint angles: entry i for the body of row i + 1, angle 0 if it does not
+    turn about its axis."""
     n = bodies.shape[0] - 1
     in_range = True
     for i in range(n):
@@ -183,7 +183,8 @@ def add_acceleration(
 
 @inlined
 def velocity_product(bodies: FloatArray, v: FloatArray, i: int, velocity: Spatial) -> Spatial:
-    """velocity x S v: the spatial acceleration that comes of the axis moving with the body."""
+    """c = velocity x S dq, the acceleration due to the axis moving with the body [equation (2) of
+    aba.py]."""
     linear, w = velocity
     rate = joint_rate(bodies, v, i)
     angular_J, linear_J = s_angular(bodies, i) * rate, s_linear(bodies, i) * rate

@@ -1,4 +1,4 @@
-"""The forces between links, all six components: what bearings and mountings have to carry.
+"""The forces between links, all six components: the loads of bearings and mountings.
 
 The recursion of `rnea` computes them on its way; the joint torque is only their component along the
 axis.
@@ -37,10 +37,10 @@ def joint_wrenches(
         q: joint positions, shape (nq,), [rad] or [m].
         v: joint velocities, shape (nv,), [rad/s] or [m/s].
         a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
-        wrenches: output, shape (1 + number of joints, 6): first the base reaction, on the root link
-            in its frame; then for each joint of `model.joint_names` and `model.mimic_joints` the
-            force [N], and the moment about the child link frame's origin [Nm], both expressed in
-            the child link's URDF frame; overwritten and returned.
+        wrenches: output, shape (1 + number of joints, 6): first what the ground exerts on the root
+            link, in its frame; then for each joint of `model.joint_names` and `model.mimic_joints`
+            the force [N], and the moment about the child link frame's origin [Nm], both expressed
+            in the child link's URDF frame; overwritten and returned.
         external_forces: as of `rnea`.
 
     Raises:
@@ -59,7 +59,7 @@ def joint_wrenches(
 
 @inlined
 def collect_pass(bodies: FloatArray, memory: FloatArray) -> None:
-    """Equations (7) and (8) of `rnea`, down to the ground, which carries all."""
+    """Equations (7) and (8) of `rnea`, the root included."""
     for i in range(bodies.shape[0] - 1, 0, -1):
         R, p = state.relative_pose(memory, i)
         force = force_to_parent(R, p, state.force(memory, i))

@@ -33,7 +33,7 @@ def link_acceleration(
 
     Args:
         model, ws, q, link: as of `jacobian`.
-        v, a: joint velocities and accelerations, shape (nv,).
+        v, a: as of `rnea`.
         acceleration: output, shape (6,): of the link frame's origin [m/s^2], without gravity, then
             angular [rad/s^2], both expressed in the root link's frame; overwritten and returned.
 
@@ -70,7 +70,7 @@ def _link_acceleration(
     _, p = body.link_placement(links, link)
     w, dw, acc = state.motion(memory, i)
     acc = add(acc, add(cross(dw, p), cross(w, cross(w, p))))
-    # the root's upward acceleration is in it for gravity's sake
+    # The recursion starts from a root that accelerates with -g.
     acc = subtract(rotate(R, acc), body.base_acceleration(bodies))
     dw = rotate(R, dw)
     for k in range(3):

@@ -1,14 +1,15 @@
 """Inverse dynamics by the recursive Newton-Euler algorithm.
 
 [Luh, Walker, Paul 1980; Featherstone 2008, table 5.1], with vectors in body frames, accelerations
-of the frames' origins, and inertial parameters about these. For a body with parent P, R and p the
-rotation and position of its frame in P's, z its joint's axis and S = (s_linear z; s_angular z):
+of the frames' origins, and inertial parameters about these. For a body with parent P, R and p are
+the rotation and position of its frame in P's, z its joint's axis, S = (s_linear z; s_angular z), v
+and a the joint's velocity and acceleration:
 
 outward, from a root that stands still and accelerates with -g, which is how gravity enters,
 
-    (1)   w    =  R' w_P  +  s_angular z v
-    (2)   dw   =  R' dw_P  +  s_angular (z a + w x z v)
-    (3)   acc  =  R' (acc_P + dw_P x p + w_P x (w_P x p))  +  s_linear (z a + 2 w x z v)
+    (1)   w    =  R^T w_P  +  s_angular z v
+    (2)   dw   =  R^T dw_P  +  s_angular (z a + w x z v)
+    (3)   acc  =  R^T (acc_P + dw_P x p + w_P x (w_P x p))  +  s_linear (z a + 2 w x z v)
     (4)   f    =  m acc + dw x mc + w x (w x mc)
     (5)   n    =  I dw + w x I w + mc x acc
 
@@ -18,7 +19,8 @@ inward, where each joint carries its body and all bodies beyond it,
     (7)   f_P  +=  R f
     (8)   n_P  +=  R n + p x R f
 
-joint.py has R, p and S v for each type of joint. Friction is not in: `inverse_dynamics` adds it.
+External forces are subtracted after (5). joint.py has R, p and S v for each type of joint.
+`inverse_dynamics` adds friction.
 """
 
 from __future__ import annotations

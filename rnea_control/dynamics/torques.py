@@ -1,4 +1,4 @@
-"""Torques by one call of `rnea`: nonlinear effects, static torque, and with friction added."""
+"""Torques by one call of `rnea`: nonlinear effects, static torque, and with friction."""
 
 from __future__ import annotations
 

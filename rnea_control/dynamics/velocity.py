@@ -19,7 +19,7 @@ from rnea_control.kernels.spatial import (
 
 @inlined
 def velocity_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray) -> None:
-    """Where each body is in its parent, and its spatial velocity v_i = X v_P + S v."""
+    """The pose of each body in its parent, and its spatial velocity v = X v_P + S dq."""
     start_velocities(bodies, memory, q)
     for i in range(1, bodies.shape[0]):
         find_velocity(bodies, memory, q, v, i)
@@ -27,7 +27,7 @@ def velocity_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: Floa
 
 @inlined
 def start_velocities(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
-    """What `find_velocity` needs of all bodies: sines and cosines, and a root that stands still."""
+    """What `find_velocity` needs first: sines and cosines, and a root at rest."""
     joint.sines_and_cosines(bodies, memory, q)
     store_spatial(memory, 0, VELOCITY, ZERO)
 

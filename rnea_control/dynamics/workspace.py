@@ -24,7 +24,7 @@ LEVER = 42  # p_PB in axes of W
 COMPOSITE_INERTIA = 45  # ten parameters of B and all bodies beyond it, in axes of W
 REFERENCE_VELOCITY = 55  # six
 REFERENCE_ACCELERATION = 61  # six
-VELOCITY_PRODUCT = 67  # six; c, the acceleration that velocities alone give
+VELOCITY_PRODUCT = 67  # six; c = v x S dq
 ARTICULATED_INERTIA = 73  # 21; I^A, see dynamics/articulated_inertia.py
 BIAS_FORCE = 94  # six; p^A
 U_OVER_D = 100  # six
@@ -40,9 +40,9 @@ COSINE = 2 * LANES
 
 
 class Workspace:
-    """Scratch memory for one model. Make one for each thread; no algorithm allocates any other.
+    """Scratch memory for one model. Make one for each thread; the algorithms allocate no more.
 
-    The attributes are for the algorithms; what is in them is overwritten by the next call.
+    The attributes are for the algorithms; the next call overwrites them.
 
     Args:
         model: the model that it will be used with.
@@ -54,7 +54,8 @@ class Workspace:
         unit, torque: one number for each velocity.
         matrix: shape (nv, nv).
         no_forces: external forces of no link.
-        order, ancestor: in what order the mass matrix is factored, see `_elimination_order`.
+        permutation, ancestor: the order in which the mass matrix is factored, see
+            `_elimination_order`.
 
     Raises:
         ArgumentError: not a RobotModel.
@@ -70,28 +71,28 @@ class Workspace:
         self.unit = np.zeros(model.nv)
         self.torque = np.zeros(model.nv)
         self.matrix = np.zeros((model.nv, model.nv))
-        self.order, self.ancestor = _elimination_order(model)
+        self.permutation, self.ancestor = _elimination_order(model)
 
 
 def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
-    """An order of the velocities in which parents come first, and in that order the next velocity
-    on the way to the root, or -1.
+    """The permutation that puts parents first (velocity k becomes `permutation[k]`), and for each
+    velocity, in that order, the next one on the way to the root, or -1.
 
     The mass matrix is zero but for pairs on one such way. A joint that mimics one of another branch
-    joins the two branches, so then all velocities count as one way.
+    couples the two branches, so with mimic joints all velocities count as one way.
     """
-    place = np.full(model.nv, -1)
+    permutation = np.full(model.nv, -1)
     ancestor: list[int] = []
     for row in model.bodies[1:]:
         v = int(row[layout.V])
-        if place[v] < 0:
+        if permutation[v] < 0:
             parent = int(row[layout.PARENT])
-            above = place[int(model.bodies[parent, layout.V])] if parent else -1
-            place[v] = len(ancestor)
+            above = permutation[int(model.bodies[parent, layout.V])] if parent else -1
+            permutation[v] = len(ancestor)
             ancestor.append(above)
     if model.mimic_joints:
         ancestor = list(range(-1, model.nv - 1))
-    return place, np.array(ancestor, dtype=np.int64)
+    return permutation, np.array(ancestor, dtype=np.int64)
 
 
 @inlined

@@ -1,1 +1,1 @@
-"""How Python becomes machine code, and the small algebra that all of it is made of."""
+"""Compilation of numerical functions, and the vector algebra that they use."""

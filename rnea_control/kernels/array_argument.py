@@ -1,13 +1,12 @@
-"""How an array comes from Python into a kernel: checked in full, and without a detour.
+"""How an array comes from Python into a kernel: checked, and without Numba's dispatch.
 
-Numba finds the kernel for the types of the arguments at each call, which takes longer than the
-dynamics of an arm. Calling the compiled function itself spares that, but then nobody checks what is
-given to it. So the kernels take their arrays as `ArrayArgument`: a Numba array that is read off
-NumPy's own record of it, after its type, dimensions, layout and byte order are seen to be right.
-The sizes are for the kernel to check.
+Numba's dispatch looks up the types of the arguments at each call, which takes longer than the
+dynamics of an arm. A call of the compiled function itself avoids that, but checks nothing. So the
+kernels take their arrays as `ArrayArgument`: a Numba array that is read from NumPy's own record of
+it, once its type, dimensions, layout and byte order are found right. The kernel checks the sizes.
 
-The records are NumPy's private matter: `proof.py` sees whether they are what this file takes them
-for before any kernel relies on it.
+The records are private to NumPy: `proof.py` tests that they are as this file assumes before any
+kernel relies on it.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
 
 
 def _is_array(builder: ir.IRBuilder, record: ir.Value) -> ir.Value:
-    """Whether the object is a numpy.ndarray: by its true type, as `__class__` can be made up."""
+    """Whether the object is a numpy.ndarray: by its true type, as `__class__` can be faked."""
     module = builder.module
     ndarray = module.globals.get(_NDARRAY) or ir.GlobalVariable(module, _BYTE, _NDARRAY)
     of_python = ir.FunctionType(_INT, [_POINTER, _POINTER])

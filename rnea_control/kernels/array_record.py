@@ -1,8 +1,8 @@
 """NumPy's C records of an array and of a dtype, as far as kernels read them.
 
-`array_argument.py` reads an array at these very offsets. `difference` compares what stands there
-with what NumPy says in public, so that a NumPy with another record is found out before any kernel
-reads it. It follows a pointer only after it has seen that the pointer is the right one.
+`array_argument.py` reads an array at these offsets. `difference` compares what stands there with
+NumPy's public attributes, so that a NumPy with another record is detected before any kernel reads
+one. It follows a pointer only once it has found that the pointer is right.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def difference(
     array_record: type[ctypes.Structure] = ArrayRecord,
     descr_record: type[ctypes.Structure] = DescrRecord,
 ) -> str | None:
-    """What the records of `array` and of its dtype say otherwise than NumPy does, in words; None if
-    they agree."""
+    """The first difference between the records of `array` and its dtype and what NumPy says, in
+    words; None if they agree."""
     for record, object_ in ((array_record, array), (descr_record, array.dtype)):
         if ctypes.sizeof(record) > type(object_).__basicsize__:
             return f"{type(object_).__name__} is smaller than its record"

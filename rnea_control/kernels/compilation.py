@@ -1,4 +1,4 @@
-"""Compilation of one function for one signature, or its machine code from disk."""
+"""Compiles one function for one signature, or loads its machine code from disk."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rnea_control.kernels.disk_cache import keep_on_disk
 from rnea_control.kernels.fingerprint import fingerprint, module_digest, processor
 from rnea_control.kernels.numba_dispatch import dispatched
 
-# What makes the way into a kernel that reads its arrays itself.
+# The code by which a kernel reads its arrays itself.
 _ENTRY_MODULES = ("rnea_control.kernels.array_argument", "rnea_control.kernels.array_record")
 
 EntrySignature = Callable[[str], Any]
@@ -47,11 +47,11 @@ def compiled(
     """`function` compiled for `signature`; any other arguments raise TypeError.
 
     Args:
-        function: of Python.
+        function: a Python function.
         signature: in Numba's notation.
         nogil: whether other Python threads may run during a call.
-        entry_signature: of `array_argument`: the kernel then reads and checks its arrays itself.
-            If None, the way in is Numba's dispatch.
+        entry_signature: that of `array_argument`: the kernel then reads and checks its arrays
+            itself. If None, it is called through Numba's dispatch.
     """
     options = {"nogil": nogil, **OPTIONS}
     dispatcher: Any = numba.njit(**options)(function)

@@ -1,8 +1,8 @@
 """Compiled kernels on disk, one file each, named by their fingerprint: see fingerprint.py.
 
-Numba's own cache looks at one source file, and so misses changes in others. A file
-here is found by all that the kernel is made of, and read only if its checksum is right, so none can
-be stale. Whatever goes wrong with the disk, the kernel is compiled and used, and a warning says so.
+Numba's own cache looks at one source file, and so misses changes in others. The fingerprint covers
+all that a kernel is compiled from, and a file is used only if its checksum is right, so none is
+stale. Whatever goes wrong with the disk, the kernel is compiled and used, and a warning says so.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _said: set[str] = set()
 
 
 def keep_on_disk(dispatcher: Any, stamp: str, variant: str) -> None:
-    """Lets a Numba dispatcher take its machine code from disk, and leave it there.
+    """Lets a Numba dispatcher load its machine code from disk, and save it there.
 
     Args:
         dispatcher: of a function that is not compiled yet.
         stamp: fingerprint of all that the machine code depends on.
-        variant: what may rightly be on disk side by side, such as signature and processor; of
-            files of one function that differ in more than that, only the newest is kept.
+        variant: what may differ between files of one function that are all kept, such as signature
+            and processor; of files with the same variant, only the newest is kept.
     """
     private = (
         (dispatcher, "_cache"),
@@ -87,7 +87,7 @@ class DiskCache:
         return None
 
     def save_overload(self, _signature: Any, result: Any) -> None:
-        """Writes a compiled kernel where there is room for it."""
+        """Writes a compiled kernel to the first directory that takes it."""
         try:
             if result.library.has_dynamic_globals or any(not x.can_cache for x in result.lifted):
                 return  # it holds addresses of this process
@@ -108,12 +108,12 @@ class DiskCache:
                 return
         _say_once(
             "nowhere",
-            f"compiled kernels cannot be kept on disk ({'; '.join(reasons)}), so that each start "
-            "compiles them anew; set NUMBA_CACHE_DIR to a folder that can be written",
+            f"compiled kernels cannot be kept on disk ({'; '.join(reasons)}), so each start "
+            "compiles them anew; set NUMBA_CACHE_DIR to a writeable folder",
         )
 
     def _remove_older(self, directory: Path) -> None:
-        """Removes what earlier sources of the same kernel have left."""
+        """Removes the files of earlier versions of this kernel."""
         for path in directory.glob(f"{glob.escape(self._name)}.*"):
             if not path.name.startswith(self._file):
                 try:
@@ -137,7 +137,7 @@ def directories(source: str) -> list[Path]:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Writes a file that no other process ever sees half done."""
+    """Writes a file that no other process ever sees half written."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
         with open(temporary, "xb") as file:

@@ -1,10 +1,9 @@
-"""What a compiled kernel is made of, as one digest: the same if and only if it need not be compiled
-anew.
+"""All that a kernel is compiled from, as one digest: while that is the same, so is the kernel.
 
-Counted in are the bytecode and constants of the kernel and of every compiled function that it
-reaches, the values of all global names and module attributes in them, options, signature, versions
-and processor. Not counted are docstrings, comments, line numbers, and whatever else stands in the
-same files. A name whose value has no known stamp is an error, as its change would go unseen.
+It covers the bytecode and constants of the kernel and of every compiled function that it reaches,
+the values of all global names and module attributes in them, options, signature, versions and
+processor. It does not cover docstrings, comments, line numbers, and other code of the same files. A
+name whose value cannot be stamped is an error, as its change would go unseen.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ import numpy as np
 
 from rnea_control.exceptions import RneaControlError
 
-# Their functions and types are stamped by name; their versions are part of every fingerprint.
+# Their functions and types are stamped by name; the versions are part of every fingerprint.
 _LIBRARIES = ("builtins", "math", "cmath", "operator", "_operator", "numpy", "numba")
 # Settings of Numba that change the machine code.
 _SETTINGS = (
@@ -38,7 +37,7 @@ _PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes)
 
 
 class FingerprintError(RneaControlError, RuntimeError):
-    """A kernel uses a value whose change would go unseen. A mistake of its author."""
+    """A kernel uses a value whose change would go unseen: an error in the kernel's source."""
 
 
 def fingerprint(function: FunctionType, options: dict[str, Any], *more: Any) -> str:
@@ -184,9 +183,9 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
     if callable(value) and _library(value):
         return name, value.__module__, value.__qualname__
     raise FingerprintError(
-        f"{where} is a {name}. A kernel may use numbers, texts, arrays, tuples of these, functions "
-        f"that are @inlined, and attributes of modules taken as module.NAME: the cache sees a "
-        "change of nothing else"
+        f"{where} is a {name}. A kernel may use numbers, strings, arrays, tuples of these, "
+        f"functions that are @inlined, and attributes of modules taken as module.NAME: the cache "
+        "sees a change of nothing else"
     )
 
 

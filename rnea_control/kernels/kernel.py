@@ -1,11 +1,11 @@
-"""Decorators of the numerical kernels: compiled before any tick, and never from a stale cache.
+"""Decorators of the numerical kernels.
 
 Kernels are compiled without Numba's memory manager: one that allocates does not compile. With
 NUMBA_DISABLE_JIT=1 in the environment they stay Python functions, slow and open to inspection.
 
-Compiled kernels are kept on disk by all that they are made of: see fingerprint.py, disk_cache.py.
-They read their arrays themselves where that is proven to work, see proof.py and array_argument.py,
-and else through Numba's dispatch.
+Compiled kernels are kept on disk: see disk_cache.py and fingerprint.py. They read their arrays
+themselves where that is proven to work, else through Numba's dispatch: see proof.py,
+array_argument.py and numba_dispatch.py.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ def kernel(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]]
 
     Args:
         signature: in Numba's notation.
-        nogil: whether other Python threads may run during a call. Letting them costs time, so this
-            is for calls that are long.
+        nogil: whether other Python threads may run during a call. That costs time: for long calls
+            only.
     """
     return lambda function: compiled(function, signature, nogil, _ENTRY)
 
 
 def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: compiles a function at its first call, once however many threads make it;
-    arguments as of `kernel`. For what no tick needs: the node starts in a third of the time."""
+    arguments as of `kernel`. For what no tick needs, so that the node starts sooner."""
 
     def defer(function: Callable[..., Any]) -> Any:
         lock = Lock()
@@ -48,7 +48,7 @@ def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[
                 with lock:
                     if not ready:
                         ready.append(compiled(function, signature, nogil, _ENTRY))
-            # Later calls by name go straight to the kernel; those that hold this one, through it.
+            # Later calls by name go straight to the kernel, those by reference through this one.
             names = function.__globals__
             if names.get(function.__name__) is compile_and_call:
                 names[function.__name__] = ready[0]

@@ -1,9 +1,8 @@
-"""The public way into a kernel, through Numba's dispatch: for where reading arrays is not proven.
+"""Calls a kernel through Numba's dispatch, where it must not read arrays itself (proof.py).
 
 Numba's dispatch remembers types by a fingerprint of the argument that leaves out alignment and byte
 order: after one unaligned array it reads byte-swapped numbers as plain ones. So the arrays are
-checked in Python before. What is refused, and in which words, is the same as in
-`array_argument.py`.
+checked in Python first. Refusals and their messages are the same as in `array_argument.py`.
 """
 
 from __future__ import annotations
@@ -40,9 +39,10 @@ def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
 
 
 def _is_of(array: Any, dtype: np.dtype, ndim: int) -> bool:
-    """Whether it is an array, by its true type, that may pass for a plain one."""
+    """Whether it is an array, by its true type, of this dtype and dimensions, that is C-contiguous,
+    aligned and writeable."""
     if not issubclass(type(array), np.ndarray) or array.ndim != ndim:
         return False
     if array.dtype is not dtype and (array.dtype.num != dtype.num or not array.dtype.isnative):
         return False
-    return array.flags.carray  # C-contiguous, aligned and writeable
+    return array.flags.carray

@@ -1,9 +1,9 @@
-"""Whether kernels may read NumPy's arrays themselves: seen at import, on arrays of every kind.
+"""Whether kernels may read NumPy's arrays themselves: tested at import, on arrays of many kinds.
 
 `array_argument.py` relies on what NumPy, Numba and llvmlite keep private. Here its records are
-compared with what NumPy says in public, and a small kernel shows that it reads right what it should
-take and refuses all else. On any difference, kernels are called through Numba's own dispatch: see
-numba_dispatch.py. A call then takes one or two microseconds more; nothing else changes.
+compared with NumPy's public attributes, and a small kernel must read every array right that it
+should accept, and refuse all others. On any difference, kernels are called through Numba's dispatch
+(numba_dispatch.py). A call then takes one or two microseconds more; nothing else changes.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ import numpy as np
 from rnea_control.kernels.array_record import difference
 from rnea_control.kernels.compilation import EntrySignature, compiled
 
-# Set to anything but 0, it asks for Numba's dispatch.
+# Set to anything but 0 or an empty string, it asks for Numba's dispatch.
 DISPATCH_VARIABLE = "RNEA_CONTROL_NUMBA_DISPATCH"
 # The major versions whose records and interfaces are known.
 _KNOWN = {"NumPy": (np, (1, 2)), "Numba": (numba, (0,)), "llvmlite": (llvmlite, (0,))}
 
 
 class _Subclass(np.ndarray):
-    """An array by its nature, though not by its name."""
+    """A subclass of ndarray: kernels accept it as well."""
 
 
 def proven_entry() -> EntrySignature | None:

@@ -18,7 +18,7 @@ from rnea_control.kernels.vector3 import Matrix3, Vector3, add, cross, dot, scal
 
 Quaternion = tuple[float, float, float, float]
 
-# Below this angle [rad] series of two terms are exact.
+# Below this angle [rad] series of two terms are exact to rounding.
 _SMALL = 1e-4
 
 
@@ -87,7 +87,7 @@ def vector_of_quaternion(e: Quaternion) -> Vector3:
 
 @inlined
 def screw_translation(w: Vector3, v: Vector3) -> Vector3:
-    """Where constant velocities v and w lead in 1 s, in the frame that the motion began in."""
+    """The displacement in 1 s at constant body velocities v and w, in the initial body frame."""
     angle = math.sqrt(dot(w, w))
     if angle < _SMALL:
         a, b = 0.5 - angle * angle / 24.0, 1.0 / 6.0 - angle * angle / 120.0

@@ -120,9 +120,9 @@ def times_symmetric(S: Symmetric3, a: Vector3) -> Vector3:
 def rotated_symmetric(R: Matrix3, S: Symmetric3) -> Symmetric3:
     """R S R^T
 
-    S is zz times 1, an antisymmetric matrix with xz and yz, which turns like a vector, and a rest
-    of two columns: R times these, times two columns of R^T; the trace gives one of its entries. 28
-    multiplications instead of 45.
+    S is zz times 1, plus an antisymmetric matrix of xz and yz, which turns like a vector, plus a
+    rest with two columns: R times these, times two rows of R^T; the trace gives one of its entries.
+    28 multiplications instead of 45.
     """
     a, b, d = S[0] - S[5], S[1], S[3] - S[5]
     c, e = S[2] + S[2], S[4] + S[4]

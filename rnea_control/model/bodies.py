@@ -1,10 +1,10 @@
 """The moving bodies of a robot as one array, the form in which the kernels read a model.
 
-There is one row for each degree of freedom. Its frame B has its axis as z: the body
-turns about z, slides along z, or both at once on a screw. A joint of several is several
-rows, all but the last without mass. Fixed and locked joints vanish: their child links become part
-of the body that they move with. Row 0 is the root link, which does not move; rows 1.. are in an
-order in which parents come first.
+There is one row for each degree of freedom. Its frame B has its axis as z: the body turns about z,
+slides along z, or both at once on a screw. A joint with several degrees of freedom has several
+rows, all but the last without mass. Fixed and locked joints have none: their child links become
+part of the body that they move with. Row 0 is the root link, which does not move; in the other rows
+parents come first.
 
 Columns of a row:
 
@@ -24,10 +24,10 @@ ARMATURE    30     inertia of the actuator's rotor as felt at the joint, [kg m^2
 POSITION    31     FOLLOWER if the joint mimics another one, CIRCLE if it is continuous, else LINE
 =================  ===========================================================================
 
-A quaternion cannot be taken apart into three turns about three axes, so a spherical joint places
-its first row (SPHERICAL) by the whole of it, and a floating one (FLOATING) by position and
-quaternion; the rows after the first are HELD still. Their z axes are then the x, y and z axes of
-the child link.
+A quaternion cannot be split into three turns about three axes, so a spherical joint places its
+first row (SPHERICAL) by the whole quaternion, and a floating joint (FLOATING) by position and
+quaternion; the rows after the first are HELD still. The z axes of three such rows are the x, y and
+z axes of the child link.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _NEXT_AXIS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 class Coordinates:
     """Where a joint's positions and velocities stand in q and v.
 
-    For a joint that mimics another one they are the other's: its position is ratio * q + offset.
+    A joint that mimics another has those of the other: its position is ratio * q + offset.
     """
 
     q: int

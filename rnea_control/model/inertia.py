@@ -1,9 +1,8 @@
-r"""Inertial parameters of a body: ten numbers, and the pseudo-inertia matrix that moves and adds
-them.
+r"""Inertial parameters of a body: as ten numbers, and as a pseudo-inertia matrix.
 
 The ten numbers are [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]: mass, mass times centre of
 mass, and the inertia about the frame's origin. They enter the equations of motion linearly. For
-changes of frame and for sums the same ten numbers stand in the symmetric 4x4 pseudo-inertia matrix
+changes of frame and sums the same ten numbers form the symmetric 4x4 pseudo-inertia matrix
 [Wensing, Kim, Slotine 2018]
 
 .. math:: J = \begin{bmatrix} \Sigma & m c \\ (m c)^T & m \end{bmatrix}, \quad
@@ -70,8 +69,7 @@ def pseudo_inertia_of(parameters: FloatArray) -> FloatArray:
 def principal_second_moments(inertia: FloatArray) -> FloatArray:
     """Second moments of mass along the principal axes, ascending, shape (3,), [kg m^2].
 
-    A body of mass spread in space has none below zero; that is the triangle inequality of its
-    principal moments of inertia (A + B >= C), and implies that the inertia is positive
-    semidefinite.
+    A real body has none below zero; that is the triangle inequality of its principal moments of
+    inertia (A + B >= C), and implies that the inertia is positive semidefinite.
     """
     return np.linalg.eigvalsh(0.5 * np.trace(inertia) * np.eye(3) - inertia)

@@ -48,7 +48,7 @@ class JointSelection:
 
 
 def list_of_names(joints: object, source: str) -> list[str]:
-    """`joints` as a list; RobotModelError if it is none, such as the name of a single joint."""
+    """`joints` as a list; RobotModelError if it is not iterable, or a single name."""
     if isinstance(joints, (str, bytes)) or not isinstance(joints, Iterable):
         raise RobotModelError(f"{source}: `joints` is {joints!r}; it must be a list of joint names")
     return list(joints)
@@ -63,13 +63,14 @@ def select_joints(
     """Takes the joints named in `wanted`, or all that move by themselves.
 
     Raises:
-        RobotModelError: names that are not there or cannot move; a mimic of itself.
+        RobotModelError: names that are not there, given twice, or cannot move; locked positions
+            that are not numbers or of no such joint; a mimic of itself or of several positions.
     """
     if wanted is not None:
         wanted = list_of_names(wanted, source)
     by_name = {joint.name: joint for joint in joints}
     notes, mimics = [], {}
-    own = {*(wanted or ()), *locked_positions}  # these stand where they are told to
+    own = {*(wanted or ()), *locked_positions}  # their <mimic> is not used
     for joint in joints:
         if joint.name in own:
             continue
@@ -105,7 +106,7 @@ def select_joints(
 
 
 def _leader(joint: Joint, by_name: Mapping[str, Joint], own: Container[str], source: str) -> Mimic:
-    """The mimic of a joint as one of a joint that mimics none, or is one of `own`."""
+    """The mimic of a joint, traced to a leader that mimics none or is one of `own`."""
     where = f"{source}: joint {joint.name!r}"
     mimic, seen = joint.mimic, [joint.name]
     assert mimic is not None
@@ -164,7 +165,7 @@ def _checked_locked_positions(
         if name not in by_name or by_name[name].nq != 1:
             raise RobotModelError(
                 f"{source}: `locked_positions` names {name!r}, which is no joint of the robot "
-                "that could move, with one degree of freedom"
+                "with one degree of freedom"
             )
         if name in wanted:
             raise RobotModelError(

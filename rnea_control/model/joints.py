@@ -1,4 +1,4 @@
-"""Joints as the URDF gives them, checked, and with the defaults that urdf_parser_py omits."""
+"""Joints from a URDF or from Python, checked, with the defaults that urdf_parser_py omits."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Joint:
         mimic: the joint that this one follows, if any; only for joints with one position.
 
     Raises:
-        RobotModelError: an unknown type, an axis of zero, a number that no joint has, a mimic of
-            more than one degree of freedom.
+        RobotModelError: an unknown type, an axis of zero, a rotation that is none, a number that is
+            not finite or out of range, a mimic of a joint type with several positions.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Joint:
                 )
         if not self.lower <= self.upper:
             raise RobotModelError(
-                f"{where}: lower {self.lower} is not below upper {self.upper}; swap or correct them"
+                f"{where}: lower {self.lower} is above upper {self.upper}; swap or correct them"
             )
         numbers = {"pitch": self.pitch}
         numbers |= {"damping": self.damping, "friction": self.friction, "armature": self.armature}
@@ -169,7 +169,8 @@ def read_joint(joint: urdf.Joint, source: str) -> Joint:
     """Checks one joint of a parsed URDF.
 
     Raises:
-        RobotModelError: a zero axis, limits that are missing, reversed or negative.
+        RobotModelError: a zero axis, limits that are missing, reversed or negative, negative
+            friction or damping.
     """
     where = f"{source}: joint {joint.name!r}"
     rotation, translation = read_origin(joint.origin)
@@ -197,7 +198,7 @@ def read_joint(joint: urdf.Joint, source: str) -> Joint:
 
 
 def read_origin(origin: urdf.Pose | None) -> tuple[FloatArray, FloatArray]:
-    """Rotation and translation of an <origin>, each zero where it is not given."""
+    """Rotation R and translation of an <origin>; 1 and 0 where they are not given."""
     xyz = origin.xyz if origin is not None and origin.xyz is not None else (0.0, 0.0, 0.0)
     rpy = origin.rpy if origin is not None and origin.rpy is not None else (0.0, 0.0, 0.0)
     return rotation_from_rpy(np.array(rpy)), np.array(xyz, dtype=np.float64)

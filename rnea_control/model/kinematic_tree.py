@@ -23,14 +23,14 @@ class Edge(Protocol):
 def ordered_tree(
     links: Sequence[str], joints: Sequence[Edge], source: str
 ) -> tuple[str, list[int]]:
-    """The root link's name, and the indices into `joints`, depth first, siblings as they come.
+    """The root link's name, and the indices into `joints`, depth first, siblings in their order.
 
     Raises:
         RobotModelError: no link, a name given twice, a joint to a link that is not there, a link
             with two parents, several roots, a closed loop.
     """
     if not links:
-        raise RobotModelError(f"{source}: the robot has no links; it needs one at least")
+        raise RobotModelError(f"{source}: the robot has no links; it needs at least one")
     _refuse_duplicates("link", links, source)
     _refuse_duplicates("joint", [joint.name for joint in joints], source)
     link_names = set(links)

@@ -1,4 +1,4 @@
-"""The inertia of each link of a URDF, checked, as a pseudo-inertia in the link's frame."""
+"""The inertia of each link, checked, as a pseudo-inertia in the link's frame."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _ABSOLUTE_TOLERANCE = 1e-12
 
 
 def read_link_inertia(link: urdf.Link, source: str, warn: Callable[[str], None]) -> FloatArray:
-    """Pseudo-inertia of a link in its own frame, shape (4, 4); zero where the URDF gives no
-    <inertial>.
+    """Pseudo-inertia of a URDF's link in its own frame, shape (4, 4); zero without <inertial>.
 
     Raises:
         RobotModelError: a negative mass.
@@ -44,7 +43,7 @@ def read_link_inertia(link: urdf.Link, source: str, warn: Callable[[str], None])
 
 
 def check_pseudo_inertia(matrix: FloatArray, where: str, warn: Callable[[str], None]) -> None:
-    """Warns of a link's pseudo-inertia if no real body has it."""
+    """Warns if no real body has this pseudo-inertia."""
     mass, first_moment = matrix[3, 3], matrix[:3, 3]
     if mass < 0.0:
         warn(f"{where}: the mass is {mass:.4g} kg; no real body has that")
@@ -63,7 +62,7 @@ def _check_physical(inertia: FloatArray, where: str, warn: Callable[[str], None]
     tolerance = _RELATIVE_TOLERANCE * largest + _ABSOLUTE_TOLERANCE
     if moments[0] < -tolerance:
         warn(
-            f"{where}: the inertia is not positive definite, its smallest principal moment is "
+            f"{where}: the inertia is not positive definite: its smallest principal moment is "
             f"{moments[0]:.3g} kg m^2 (largest {moments[-1]:.3g}); no real body has that. Export "
             "it again from the CAD program"
         )

@@ -20,7 +20,7 @@ def payload_inertia(
         mass, center_of_mass, inertia: as of `RobotModel.set_payload`.
 
     Raises:
-        RobotModelError: no numbers, or those of no real body.
+        RobotModelError: values that are not numbers of the right shape, or of no real body.
     """
     try:
         mass = float(mass)

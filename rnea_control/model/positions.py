@@ -33,8 +33,8 @@ def neutral_position(types: Sequence[str]) -> FloatArray:
 def random_position(
     types: Sequence[str], lower: FloatArray, upper: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Even within the limits, shape (nq,) each, within `REACHES` where there are none, and over all
-    rotations."""
+    """Uniform within the limits, shape (nq,) each, or within `REACHES` where there are none;
+    quaternions uniform over all rotations."""
     q, start = np.empty(len(lower)), 0
     for kind in types:
         part = slice(start, start + POSITIONS[kind])

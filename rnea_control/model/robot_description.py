@@ -55,12 +55,13 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
     """Reads a URDF.
 
     Raises:
-        RobotModelError: no URDF, or none of a robot; the message says where, what, and the remedy.
+        RobotModelError: not a URDF, or not of a tree with valid numbers; the message says where,
+            what, and the remedy.
     """
     notes: list[str] = []
     document = parse_urdf(xml, source)
     if document.unknown:
-        notes.append(f"{source}: not known and ignored: {'; '.join(document.unknown)}")
+        notes.append(f"{source}: unknown and ignored: {'; '.join(document.unknown)}")
     robot = document.robot
     root, order = ordered_tree([link.name for link in robot.links], robot.joints, source)
     joints = tuple(read_joint(robot.joints[i], source) for i in order)
@@ -72,11 +73,11 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
 def description_from_joints(
     name: str, joints: Iterable[Joint], inertias: Mapping[str, FloatArray]
 ) -> RobotDescription:
-    """Puts a robot together from its joints; the links are those that they name.
+    """A robot from its joints; the links are those that they name.
 
     Raises:
-        RobotModelError: joints that are no tree, or an inertia of an unknown link or no
-            pseudo-inertia.
+        RobotModelError: joints that are not a tree, an inertia of an unknown link, or one that is
+            not a pseudo-inertia.
     """
     joints = tuple(joints)
     links = list(dict.fromkeys(link for joint in joints for link in (joint.parent, joint.child)))

@@ -33,19 +33,19 @@ STRONGEST_GRAVITY = 1000.0
 class RobotModel:
     """A kinematic tree on a fixed or a floating base, from a URDF or from Python.
 
-    Immutable but for what has a setter. Joint vectors are ordered as `joint_names`; what positions
-    and velocities a joint has stands at `Joint`.
+    Immutable but for the setters. Joint vectors are ordered as `joint_names`; `Joint` says what
+    positions and velocities a joint has.
 
     Attributes:
         name: the robot's name in the URDF.
         joint_names: the joints that move by themselves, in the order of q, v, a and tau.
         joint_types: their types, such as "revolute".
-        mimic_joints: the joints that follow one of these, torque and all.
+        mimic_joints: the joints that follow one of these, which bears their torques.
         child_links: the link that each joint moves, in the order of `joint_names`.
         link_names: all links, the root first.
         root_link: the link that stands still; gravity is expressed in its frame.
-        merged_joints: joints that do not move (fixed, or not among the chosen ones); their links
-            are part of the body they hang on, inertia and all.
+        merged_joints: joints that do not move (fixed, or locked); the inertias of their links are
+            part of the body that they are fixed to.
         nq, nv: number of positions and of velocities; a continuous joint is one angle.
         q_slices, v_slices: where the positions and velocities of each joint stand, by name.
         lower, upper: position limits, shape (nq,), [rad] or [m]; infinite where there are none.
@@ -54,8 +54,8 @@ class RobotModel:
         continuous: 1 for each position that is an angle of a continuous joint, else 0, shape (nq,).
         urdf_damping, urdf_friction: of the URDF's <dynamics>, shape (nv,).
         warnings: what is legal in the URDF but suspicious, one sentence each.
-        bodies, links, joint_links, joint_rows, friction_parameters: the same as arrays for the
-            kernels, see model/bodies.py and model/friction_parameters.py; not to be written.
+        bodies, links, joint_links, joint_rows, friction_parameters: the same for the kernels, see
+            model/bodies.py and model/friction_parameters.py; do not write to them.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class RobotModel:
         gravity: Iterable[float] = EARTH_GRAVITY,
         floating_base: bool = False,
     ) -> None:
-        """`from_urdf_file`, `from_urdf_string` and `from_joints` are the ways in."""
+        """Use `from_urdf_file`, `from_urdf_string` or `from_joints`."""
         source, notes = description.source, list(description.notes)
         if floating_base:
             description = description.with_floating_base()
@@ -156,11 +156,11 @@ class RobotModel:
                 0.
             gravity: acceleration of gravity in the root link's frame, shape (3,), [m/s^2].
             floating_base: whether the root link floats: the first joint is then "root_joint", in a
-                new root "world" whose frame gravity is in.
+                new root link "world", and gravity is expressed in the frame of that.
 
         Raises:
-            RobotModelError: the file cannot be read, or is not a robot that this class covers. The
-                message names file, link or joint, the value, what is allowed and the remedy.
+            RobotModelError: the file cannot be read, or is not a valid URDF. The message names
+                file, link or joint, the value, what is allowed and the remedy.
 
         Warns:
             RobotModelWarning: once for each thing that is legal but suspicious.
@@ -198,13 +198,14 @@ class RobotModel:
 
         Args:
             name: of the robot.
-            joints: they name the links, and make a tree of them.
+            joints: of a tree; the links are those that they name.
             inertias: of links by name, each a `pseudo_inertia` in the link's frame, shape (4, 4);
-                links that are not there have none.
-            gravity, floating_base: as for `from_urdf_file`.
+                links that are not named have none.
+            gravity, floating_base: as for `from_urdf_file`, and so the warnings.
 
         Raises:
-            RobotModelError: no tree, or an inertia of an unknown link or of another shape.
+            RobotModelError: joints that are not a tree, an inertia of an unknown link, or one that
+                is not a pseudo-inertia.
         """
         description = description_from_joints(name, joints, inertias)
         return cls(description, None, None, gravity, floating_base)
@@ -213,8 +214,7 @@ class RobotModel:
     def gravity(self) -> FloatArray:
         """Acceleration of gravity in the root link's frame, shape (3,), [m/s^2]; a copy.
 
-        Set it for walls, ceilings and other planets; it takes effect in the next call of any
-        algorithm.
+        Set it for arms on walls and ceilings; it takes effect in the next call of any algorithm.
         """
         return self._gravity.copy()
 
@@ -230,8 +230,7 @@ class RobotModel:
                 f"{STRONGEST_GRAVITY:g}, in the frame of {self.root_link!r}"
             )
         self._gravity = vector
-        # The recursions start from a root that accelerates upwards: that is how gravity enters
-        # them.
+        # Gravity enters the recursions as the root's acceleration, -g.
         start = layout.BASE_ACCELERATION
         self.bodies[0, start : start + 3] = -vector
 
@@ -296,7 +295,7 @@ class RobotModel:
                 [kg m^2]; that of a point by default.
 
         Raises:
-            RobotModelError: a link that is not there, or no load that could be real.
+            RobotModelError: an unknown link, or a load that no real body has.
         """
         if link not in self.link_names:
             raise RobotModelError(
@@ -321,12 +320,12 @@ class RobotModel:
         return float(self.bodies[:, layout.INERTIA].sum())
 
     def neutral(self) -> FloatArray:
-        """The position of zero everywhere, quaternions the identity, shape (nq,)."""
+        """Positions of zero, and identity quaternions, shape (nq,)."""
         return neutral_position(self.joint_types)
 
     def random(self, rng: np.random.Generator | None = None) -> FloatArray:
-        """A random position, shape (nq,): even within the limits, within +-pi or +-1 m where there
-        are none, and over all rotations."""
+        """A random position, shape (nq,): uniform within the limits, within +-pi or +-1 m where
+        there are none, and over all rotations."""
         rng = np.random.default_rng() if rng is None else rng
         return random_position(self.joint_types, self.lower, self.upper, rng)
 

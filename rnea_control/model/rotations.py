@@ -35,7 +35,7 @@ def rotation_about_axis(axis: FloatArray, angle: float) -> FloatArray:
 def rotation_to_z(axis: FloatArray) -> FloatArray:
     """A rotation whose third column is the unit vector `axis`: it turns z into `axis`.
 
-    The coordinate axes give exact matrices of 0 and +-1, so that aligned robots suffer no rounding.
+    For the coordinate axes its entries are exactly 0 and +-1.
     """
     if axis[2] == 1.0:
         return np.eye(3)

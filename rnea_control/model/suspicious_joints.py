@@ -1,4 +1,4 @@
-"""What is legal about the joints of a URDF but probably not meant."""
+"""What is legal in the joints of a URDF but probably not meant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rnea_control.model.urdf_document import SINGLE_TYPES
 
 
 def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
-    """A sentence for each kind of suspicion about these joints."""
+    """A sentence for each kind of finding in these joints."""
     joints, notes = list(joints), []
     several = [
         joint.name
@@ -20,8 +20,8 @@ def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
     if several:
         notes.append(
             f"{source}: <dynamics> and <limit> of {', '.join(several)} are not used, as URDF does "
-            "not say for which of the joint's directions they are. Set them in Python: damping, "
-            "friction of the RobotModel"
+            "not say for which degree of freedom they are. Set damping and friction of the "
+            "RobotModel in Python"
         )
     joints = [joint for joint in joints if joint.type in SINGLE_TYPES]
     mimics = [joint.name for joint in joints if joint.mimic is not None]

@@ -20,7 +20,7 @@ from rnea_control.exceptions import RobotModelError
 
 @dataclass(frozen=True)
 class Element:
-    """What one URDF element may hold: how many numbers in an attribute, or which words."""
+    """What a URDF element may have: how many numbers in an attribute, or which strings."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -103,7 +103,7 @@ UNUSED_ATTRIBUTES = frozenset({("robot", "version"), ("link", "type")})
 
 @dataclass(frozen=True)
 class UrdfDocument:
-    """A parsed URDF: the urdf_parser_py robot, and the tags and attributes nobody knows."""
+    """A parsed URDF: the urdf_parser_py robot, and the unknown tags and attributes."""
 
     robot: Robot
     unknown: tuple[str, ...]
@@ -117,7 +117,7 @@ def parse_urdf(xml: str | bytes, source: str) -> UrdfDocument:
         source: where the text comes from, for error messages.
 
     Raises:
-        RobotModelError: as `clean_urdf`.
+        RobotModelError: as `clean_urdf`; a URDF that urdf_parser_py cannot read.
     """
     clean, unknown = clean_urdf(xml, source)
     try:
@@ -128,20 +128,19 @@ def parse_urdf(xml: str | bytes, source: str) -> UrdfDocument:
 
 
 def clean_urdf(xml: str | bytes, source: str) -> tuple[ET.Element, tuple[str, ...]]:
-    """The URDF with nothing left in it but what the dynamics need, and what was left out because
-    nobody knows it.
+    """The URDF reduced to what the dynamics need, and the unknown tags and attributes left out.
 
     Args:
         xml: the URDF as text or as encoded bytes.
         source: where the text comes from, for error messages.
 
     Raises:
-        RobotModelError: no XML, not a `<robot>`, an unexpanded xacro file, or a missing or
-            malformed element or number.
+        RobotModelError: not XML, not a `<robot>`, an unexpanded xacro file, or a missing, repeated
+            or malformed element or number.
     """
     if not isinstance(xml, (str, bytes)):
         raise RobotModelError(
-            f"{source}: the robot description is a {type(xml).__name__}; it must be text or bytes"
+            f"{source}: the robot description is a {type(xml).__name__}; it must be str or bytes"
         )
     # Bytes, because an encoding declaration inside a str is an error for some parsers.
     data = xml.encode("utf-8") if isinstance(xml, str) else xml

@@ -127,7 +127,7 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
     values["publishers of joint_states"] = str(report.publishers)
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)
-    values["motions dropped"] = str(loop.statistics.dropped)
+    values["trajectories dropped"] = str(loop.statistics.dropped)
     for row, name in enumerate(NAMES):
         values[f"{name}, last second"] = report.recent.summary(row)
         values[f"{name}, since activation"] = loop.statistics.summary(row)

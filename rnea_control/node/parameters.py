@@ -1,4 +1,4 @@
-"""The parameters of the controller node, each declared here and nowhere else.
+"""The parameters of the controller node, each declared only here.
 
 `python -m rnea_control.node.parameters` prints `docs/parameters.md`.
 """
@@ -192,8 +192,8 @@ PARAMETERS = (
         "joint_state_timeout",
         float,
         0.1,
-        "after a longer gap in joint_states the controller drops the trajectory and holds the "
-        "measured position",
+        "after a longer gap in joint_states the controller drops the trajectory and commands the "
+        "gravity torque, until they are back",
         "s",
         above=0.0,
     ),
@@ -228,7 +228,7 @@ PARAMETERS = (
         "freeze_garbage_collector",
         bool,
         True,
-        "keep Python's garbage collector out of the ticks; it then runs once a second beside them",
+        "keep Python's garbage collector out of the ticks; it then runs once a second between them",
     ),
     Parameter(
         "cpu_dma_latency",

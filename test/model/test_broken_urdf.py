@@ -181,7 +181,7 @@ WRONG_ARGUMENTS = {
 
 
 def test_no_text() -> None:
-    with pytest.raises(RobotModelError, match="is a NoneType; it must be text or bytes"):
+    with pytest.raises(RobotModelError, match="is a NoneType; it must be str or bytes"):
         RobotModel.from_urdf_string(None)
 
 

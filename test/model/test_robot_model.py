@@ -132,7 +132,7 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(capfd: pytest.CaptureFixtu
     with pytest.warns(RobotModelWarning) as caught:
         model = RobotModel.from_urdf_string(urdf)
     assert [str(w.message) for w in caught] == [
-        "robot_description: not known and ignored: tag <custom_tag> in <robot>"
+        "robot_description: unknown and ignored: tag <custom_tag> in <robot>"
     ]
     assert len(model.warnings) == 1
     assert capfd.readouterr() == ("", "")
@@ -150,7 +150,7 @@ SUSPICIOUS = {
     "phantom inertia": (link("arm", 0.0), "link 'arm': has an inertia but no mass"),
     "not positive definite": (
         link("arm", inertia=(1.0, 0.0, 0.0, 1.0, 0.0, -0.1)),
-        "link 'arm': the inertia is not positive definite, its smallest principal moment is -0.1",
+        "link 'arm': the inertia is not positive definite: its smallest principal moment is -0.1",
     ),
     "triangle inequality": (
         link("arm", inertia=(1.0, 0.0, 0.0, 1.0, 0.0, 2.5)),
@@ -294,7 +294,7 @@ BAD_JOINTS = {
     "pitch": ({"pitch": math.nan}, "pitch is nan"),
     "armature": ({"armature": -1.0}, "armature is -1"),
     "endless armature": ({"armature": math.inf}, "armature is inf; it must be finite"),
-    "limits": ({"lower": 1.0, "upper": -1.0}, "lower 1.0 is not below upper -1.0"),
+    "limits": ({"lower": 1.0, "upper": -1.0}, "lower 1.0 is above upper -1.0"),
     "ratio": ({"mimic": Mimic("k", math.inf)}, "multiplier is inf"),
     "type": ({"type": "magic"}, "its type is 'magic'"),
 }
