@@ -244,7 +244,7 @@ class Controller:
                 f"({self.model.nv},)"
             ) from error
         if outcome > SATURATED:
-            raise self._refusal(outcome, t, q, v)
+            raise self._refusal(outcome, t, q, v, tau)
         self.saturated = outcome == SATURATED
         return tau
 
@@ -266,11 +266,13 @@ class Controller:
             raise ControllerError(f"the gravity torque at q = {q} is not finite: {tau}")
         return tau
 
-    def _refusal(self, outcome: int, t: float, q: FloatArray, v: FloatArray) -> Exception:
+    def _refusal(
+        self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
+    ) -> Exception:
         if outcome == BAD_SIZE:
             return ArgumentError(
-                f"q, v and tau must each have {self.model.nv} numbers, one for each joint; q and v "
-                f"have shapes {q.shape} and {v.shape}"
+                f"q, v and tau must each have {self.model.nv} numbers, one for each joint; they "
+                f"have shapes {q.shape}, {v.shape} and {tau.shape}"
             )
         names = self.model.joint_names
         if outcome == BAD_TORQUE:
