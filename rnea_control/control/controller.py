@@ -10,10 +10,14 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import law as layout
 from rnea_control.control.law import ControlLaw
-from rnea_control.control.motion_limits import check_position_limits, check_velocity_limits
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.control.step import BAD_SIZE, BAD_TORQUE, SATURATED, step
 from rnea_control.control.trajectory import Trajectory
+from rnea_control.control.trajectory_limits import (
+    check_first_point,
+    check_limits,
+    check_position_limits,
+)
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
@@ -202,8 +206,10 @@ class Controller:
                 f"{SHORTEST_SEGMENT:g} s apart; give them more time"
             )
         check_position_limits(points[len(points) - len(ahead) :], self.model)
+        if start >= t:
+            check_first_point(points, current.at(begin)[0], self.model)
         joined = current.then(ahead, t, begin, self._continuous)
-        check_velocity_limits(joined, begin, self.model)
+        check_limits(joined, begin, start, self.model)
         return joined
 
     def adopt(self, trajectory: Trajectory) -> None:

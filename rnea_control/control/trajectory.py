@@ -23,8 +23,6 @@ from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.kernels.kernel import inlined, kernel
 
 COEFFICIENTS = 6
-# At how many points of a segment its speed is checked.
-SPEED_SAMPLES = 9
 
 
 class Trajectory:
@@ -70,16 +68,6 @@ class Trajectory:
         desired = np.zeros((3, self.nv))
         _sample(self.starts, self.coefficients, np.zeros(1, dtype=np.int64), time, desired)
         return desired
-
-    def largest_speeds(self, begin: float) -> FloatArray:
-        """The largest speed of each joint in each segment that starts at `begin` or later.
-
-        Shape (segments, nv), without the rest at the end; each of `SPEED_SAMPLES` points.
-        """
-        first = int(np.searchsorted(self.starts, begin, side="left"))
-        speeds = np.zeros((len(self.starts) - 1 - first, self.nv))
-        _largest_speeds(self.starts[first:], self.coefficients[first:], speeds)
-        return speeds
 
     def then(
         self,
@@ -208,16 +196,3 @@ def _sample(
     desired: FloatArray,
 ) -> None:
     segment[0] = sample(starts, coefficients, segment[0], time, desired)
-
-
-@kernel("void(f8[::1], f8[:,:,::1], f8[:,::1])", nogil=True)
-def _largest_speeds(starts: FloatArray, coefficients: FloatArray, speeds: FloatArray) -> None:
-    for i in range(speeds.shape[0]):
-        for part in range(SPEED_SAMPLES):
-            s = (starts[i + 1] - starts[i]) * part / (SPEED_SAMPLES - 1)
-            for j in range(speeds.shape[1]):
-                speed = 0.0
-                for k in range(COEFFICIENTS - 1, 0, -1):
-                    speed = speed * s + k * coefficients[i, j, k]
-                speed = abs(speed) if math.isfinite(speed) else math.inf
-                speeds[i, j] = max(speeds[i, j], speed)

@@ -254,10 +254,10 @@ REFUSED = {
     "too fast in the middle": (
         [Waypoint(1.0, ZERO), Waypoint(1.1, np.array([0.0, 2.0])), Waypoint(9.0, ZERO)],
         0.0,
-        "'elbow' would move at 20 .* to point 1",
+        "between the points at 1 s and 1.1 s, joint 'elbow' would move at 20 ",
     ),
     "too fast to the second": (
-        [Waypoint(0.0, np.ones(2)), Waypoint(0.05, np.ones(2))],
+        [Waypoint(0.0, ZERO), Waypoint(0.05, np.ones(2))],
         0.0,
         "'shoulder' would move at 20",
     ),

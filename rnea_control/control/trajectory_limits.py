@@ -1,0 +1,145 @@
+"""Refuses trajectories beyond a robot's position and velocity limits, also between the points."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.control.extremes import SCRATCH, bernstein_bounds, extremes
+from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
+from rnea_control.control.waypoints import Waypoints
+from rnea_control.exceptions import TrajectoryError
+from rnea_control.kernels.kernel import kernel
+from rnea_control.model import RobotModel
+
+# Rounding that no limit minds: in [rad] or [m], and of a velocity limit.
+POSITION_ROUNDING = 1e-9
+VELOCITY_ROUNDING = 1e-6
+# How far the arm may be from a first point at time 0, [rad] or [m].
+START_DISTANCE = 0.1
+
+_WITHIN, _BELOW, _ABOVE, _TOO_FAST, _NOT_FINITE = range(5)
+
+
+def check_position_limits(waypoints: Waypoints, model: RobotModel) -> None:
+    """Raises TrajectoryError for a waypoint outside the position limits."""
+    positions = waypoints.positions
+    outside = (positions < model.lower) | (positions > model.upper)
+    if outside.any():
+        i, j = np.argwhere(outside)[0]
+        raise TrajectoryError(
+            f"the point at {waypoints.times[i]:g} s: joint {model.joint_names[j]!r} at "
+            f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
+        )
+
+
+def check_first_point(waypoints: Waypoints, position: FloatArray, model: RobotModel) -> None:
+    """Raises TrajectoryError for a first point at time 0 that is not where the arm is then.
+
+    Args:
+        waypoints: their times are counted from the start.
+        position: desired position at the start, shape (nv,), [rad] or [m].
+        model: the robot.
+    """
+    if waypoints.times[0] > 0.0:
+        return
+    away = waypoints.positions[0] - position
+    turns = np.round(away / (2.0 * math.pi)) * model.continuous
+    away = np.abs(away - 2.0 * math.pi * turns)
+    if away.max() > START_DISTANCE:
+        j = int(np.argmax(away))
+        raise TrajectoryError(
+            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} rad or m "
+            f"away from it at the start, {START_DISTANCE:g} allowed. Start where the arm is, or "
+            "give the point the time to get there"
+        )
+
+
+def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
+    """Raises TrajectoryError where the splines themselves leave the limits.
+
+    From a position beyond its limits a joint may come back.
+
+    Args:
+        trajectory: to be checked.
+        begin: from when on it is checked, [s].
+        start: what the times in the error are counted from, [s].
+        model: the robot; a velocity limit of 0 is taken as none.
+    """
+    starts, coefficients = trajectory.starts, trajectory.coefficients
+    first = int(np.searchsorted(starts, begin, side="left"))
+    begin_position = coefficients[first, :, 0]
+    lower = np.minimum(model.lower, begin_position) - POSITION_ROUNDING
+    upper = np.maximum(model.upper, begin_position) + POSITION_ROUNDING
+    speed = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
+    place, found = np.zeros(2, dtype=np.int64), np.zeros(2)
+    limits = np.array([lower, upper, speed * (1.0 + VELOCITY_ROUNDING)])
+    scratch = np.zeros((SCRATCH[0] + 1, SCRATCH[1]))
+    kind = _first_violation(starts[first:], coefficients[first:], limits, place, found, scratch)
+    if kind == _WITHIN:
+        return
+    if kind == _NOT_FINITE:
+        raise TrajectoryError("its numbers are too large; are they in rad and s?")
+    segment, j = place
+    time, value = found[0] - start, found[1]
+    joint = model.joint_names[j]
+    where = (
+        f"at {time:.3g} s, between the points at {max(starts[first + segment] - start, 0.0):g} s "
+        f"and {starts[first + segment + 1] - start:g} s,"
+    )
+    if kind == _TOO_FAST:
+        raise TrajectoryError(
+            f"{where} joint {joint!r} would move at {abs(value):.3g} rad/s or m/s; its limit is "
+            f"{speed[j]:g}. Make the trajectory {abs(value) / speed[j]:.3g} times slower"
+        )
+    raise TrajectoryError(
+        f"{where} joint {joint!r} would be at {value:.4g}, outside its limits {model.lower[j]:g} "
+        f"to {model.upper[j]:g}. Add a point there, or lower the velocities at its neighbours"
+    )
+
+
+@kernel("i8(f8[::1], f8[:,:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1])", nogil=True)
+def _first_violation(
+    starts: FloatArray,
+    coefficients: FloatArray,
+    limits: FloatArray,
+    place: IntArray,
+    found: FloatArray,
+    scratch: FloatArray,
+) -> int:
+    """What is wrong first, with its segment and joint in `place`, time and value in `found`."""
+    c = scratch[0]
+    for i in range(starts.shape[0] - 1):
+        duration = starts[i + 1] - starts[i]
+        for j in range(coefficients.shape[1]):
+            place[0], place[1] = i, j
+            power = 1.0
+            for k in range(COEFFICIENTS):  # as a polynomial of the part of the segment, 0 to 1
+                c[k] = coefficients[i, j, k] * power
+                power *= duration
+            low, high = bernstein_bounds(c)
+            if not (math.isfinite(low) and math.isfinite(high)):
+                return _NOT_FINITE
+            if low < limits[0, j] or high > limits[1, j]:
+                low, low_at, high, high_at = extremes(c, scratch[1:])
+                if low < limits[0, j]:
+                    found[0], found[1] = starts[i] + low_at * duration, low
+                    return _BELOW
+                if high > limits[1, j]:
+                    found[0], found[1] = starts[i] + high_at * duration, high
+                    return _ABOVE
+            for k in range(COEFFICIENTS - 1):
+                c[k] = (k + 1) * c[k + 1] / duration
+            c[COEFFICIENTS - 1] = 0.0
+            low, high = bernstein_bounds(c)
+            if not (math.isfinite(low) and math.isfinite(high)):
+                return _NOT_FINITE
+            if max(high, -low) > limits[2, j]:
+                low, low_at, high, high_at = extremes(c, scratch[1:])
+                if max(high, -low) > limits[2, j]:
+                    fast, at = (high, high_at) if high > -low else (low, low_at)
+                    found[0], found[1] = starts[i] + at * duration, fast
+                    return _TOO_FAST
+    return _WITHIN
