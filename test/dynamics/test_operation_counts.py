@@ -7,6 +7,16 @@ from operations import BOUNDS, Number, counts
 
 JOINTS = (*range(2, 21), 30)
 
+# What the algorithms take: an operation more is a change to be seen.
+EXACT = {
+    "rnea": (lambda n: 134 * n - 105, lambda n: 106 * n - 102),
+    "aba": (lambda n: 299 * n - 301, lambda n: 277 * n - 312),
+    "crba": (
+        lambda n: (9 * n**2 + 233 * n) // 2 - 54,
+        lambda n: 4 * n**2 + 100 * n - 52,
+    ),
+}
+
 
 @pytest.fixture(scope="module")
 def by_algorithm() -> dict[str, dict[int, tuple[int, int]]]:
@@ -20,6 +30,12 @@ def test_chain_of_revolute_joints(by_algorithm, algorithm: str, n: int) -> None:
     most_multiplications, most_additions = (bound(n) for bound in BOUNDS[algorithm])
     assert 0 < multiplications <= most_multiplications
     assert 0 < additions <= most_additions
+
+
+@pytest.mark.parametrize("n", JOINTS)
+@pytest.mark.parametrize("algorithm", EXACT)
+def test_counts_are_known_exactly(by_algorithm, algorithm: str, n: int) -> None:
+    assert by_algorithm[algorithm][n] == tuple(count(n) for count in EXACT[algorithm])
 
 
 def test_arithmetic_with_what_is_known_is_free() -> None:
