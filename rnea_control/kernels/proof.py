@@ -24,7 +24,7 @@ from rnea_control.kernels.compilation import EntrySignature, compiled
 # Set to anything but 0 or an empty string, it asks for Numba's dispatch.
 DISPATCH_VARIABLE = "RNEA_CONTROL_NUMBA_DISPATCH"
 # The major versions whose records and interfaces are known.
-_KNOWN = {"NumPy": (np, (1, 2)), "Numba": (numba, (0,)), "llvmlite": (llvmlite, (0,))}
+_KNOWN = {"NumPy": (np, ("1", "2")), "Numba": (numba, ("0",)), "llvmlite": (llvmlite, ("0",))}
 
 
 class _Subclass(np.ndarray):
@@ -57,7 +57,7 @@ def _version_objection() -> str | None:
     if os.environ.get(DISPATCH_VARIABLE, "0") not in ("", "0"):
         return f"{DISPATCH_VARIABLE} is set"
     for name, (module, known) in _KNOWN.items():
-        if int(module.__version__.split(".")[0]) not in known:
+        if module.__version__.split(".")[0] not in known:
             return f"{name} {module.__version__} is of a major version that is not known"
     return None
 
@@ -76,17 +76,16 @@ def _kernel_objection(entry_signature: EntrySignature) -> str | None:
     )
     counts, octets, words = np.zeros(13, np.int64), np.arange(5, dtype=np.uint8), _words()
     for rows in _taken():
-        wanted = [*rows.shape, rows.size, *rows.strides, *words.shape, words.size, *words.strides]
+        of_rows = [*rows.shape, rows.size, *rows.strides]
+        of_words = [*words.shape, words.size, *words.strides]
         total = float(rows[-1, -1]) + float(octets[-1]) + float(words[-1, -1, -1])
-        if kernel(rows, counts, octets, words) != total or counts.tolist() != [
-            *wanted,
-            octets.size,
-        ]:
+        right = kernel(rows, counts, octets, words) == total
+        if not right or counts.tolist() != [*of_rows, *of_words, octets.size]:
             return "the argument check reads an array wrong"
     good = (next(_taken()), counts, octets, words)
     others: tuple[Any, ...] = (None, 1.0, [[1.0]], np.ndarray, np.float64(1.0), octets.data)
-    for place, right in enumerate(good):
-        for wrong in (*_refused(), *others, *(each for each in good if each is not right)):
+    for place, taken in enumerate(good):
+        for wrong in (*_refused(), *others, *(each for each in good if each is not taken)):
             try:
                 kernel(*good[:place], wrong, *good[place + 1 :])
             except TypeError:

@@ -114,6 +114,10 @@ def test_wrong_entry_code_falls_back(start: Start, tmp_path: Path, name: str) ->
 UNKNOWN = {
     "numpy": ("import numba, numpy; numpy.__version__ = '3.0.1'", "NumPy 3.0.1 is of a"),
     "numba": ("import numba; numba.__version__ = '1.2.0'", "Numba 1.2.0 is of a"),
+    "a build without a version": (
+        "import numba; numba.__version__ = '0+unknown'",
+        "Numba 0+unknown is of a",
+    ),
     "llvmlite": ("import llvmlite; llvmlite.__version__ = '1.0.0rc1'", "llvmlite 1.0.0rc1 is of a"),
     "a private name": (
         "import numba; numba.njit('f8(f8)')(lambda x: x); del numba.extending.unbox",
