@@ -14,6 +14,7 @@ from rnea_control.control.settings import ControllerSettings
 from rnea_control.control.step import BAD_SIZE, BAD_TORQUE, SATURATED, step
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.trajectory_limits import (
+    JUST_PASSED,
     check_first_point,
     check_limits,
     check_position_limits,
@@ -57,7 +58,6 @@ class Controller:
             )
         self.model = model
         self.workspace = Workspace(model)
-        self._continuous = model.continuous
         self._state = np.zeros((layout.STATE_ROWS, model.nv))
         self._trajectory: Trajectory | None = None
         self.saturated = False
@@ -76,7 +76,7 @@ class Controller:
         rows[layout.P_GAIN], rows[layout.I_GAIN], rows[layout.D_GAIN] = gains.p, gains.i, gains.d
         rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
         rows[layout.EFFORT_LIMIT] = settings.effort_limit_scale * self.model.effort_limit
-        rows[layout.CONTINUOUS] = self._continuous
+        rows[layout.CONTINUOUS] = self.model.continuous
         if settings.friction_compensation:
             rows[layout.FRICTION : layout.FRICTION + 3] = self.model.friction_parameters
         rows[layout.LAW] = settings.control_law
@@ -153,7 +153,8 @@ class Controller:
         Raises:
             TrajectoryError: as `Trajectory.through`; control law gravity_compensation; a trajectory
                 that has ended, starts too far ahead or has points too close in time; a position or
-                velocity beyond the joint's limits. The trajectory stays as it was.
+                velocity beyond the joint's limits, between the points too; a first point at time 0
+                where the arm is not. The trajectory stays as it was.
         """
         self.adopt(self.plan(self.trajectory, t, t, waypoints, start))
 
@@ -206,9 +207,9 @@ class Controller:
                 f"{SHORTEST_SEGMENT:g} s apart; give them more time"
             )
         check_position_limits(points[len(points) - len(ahead) :], self.model)
-        if start >= t:
+        if start >= t - JUST_PASSED:
             check_first_point(points, current.at(begin)[0], self.model)
-        joined = current.then(ahead, t, begin, self._continuous)
+        joined = current.then(ahead, t, begin, self.model.continuous)
         check_limits(joined, begin, start, self.model)
         return joined
 

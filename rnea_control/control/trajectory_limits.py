@@ -19,6 +19,8 @@ POSITION_ROUNDING = 1e-9
 VELOCITY_ROUNDING = 1e-6
 # How far the arm may be from a first point at time 0, [rad] or [m].
 START_DISTANCE = 0.1
+# A start that passed no longer ago than this was meant to be now, [s].
+JUST_PASSED = 0.1
 
 _WITHIN, _BELOW, _ABOVE, _TOO_FAST, _NOT_FINITE = range(5)
 
@@ -60,7 +62,7 @@ def check_first_point(waypoints: Waypoints, position: FloatArray, model: RobotMo
 def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
     """Raises TrajectoryError where the splines themselves leave the limits.
 
-    From a position beyond its limits a joint may come back.
+    From a position beyond its limits a joint may come back, in the first segment.
 
     Args:
         trajectory: to be checked.
@@ -71,11 +73,17 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
     starts, coefficients = trajectory.starts, trajectory.coefficients
     first = int(np.searchsorted(starts, begin, side="left"))
     begin_position = coefficients[first, :, 0]
-    lower = np.minimum(model.lower, begin_position) - POSITION_ROUNDING
-    upper = np.maximum(model.upper, begin_position) + POSITION_ROUNDING
     speed = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
     place, found = np.zeros(2, dtype=np.int64), np.zeros(2)
-    limits = np.array([lower, upper, speed * (1.0 + VELOCITY_ROUNDING)])
+    limits = np.array(
+        [
+            np.minimum(model.lower, begin_position) - POSITION_ROUNDING,
+            np.maximum(model.upper, begin_position) + POSITION_ROUNDING,
+            model.lower - POSITION_ROUNDING,
+            model.upper + POSITION_ROUNDING,
+            speed * (1.0 + VELOCITY_ROUNDING),
+        ]
+    )
     scratch = np.zeros((SCRATCH[0] + 1, SCRATCH[1]))
     kind = _first_violation(starts[first:], coefficients[first:], limits, place, found, scratch)
     if kind == _WITHIN:
@@ -109,10 +117,14 @@ def _first_violation(
     found: FloatArray,
     scratch: FloatArray,
 ) -> int:
-    """What is wrong first, with its segment and joint in `place`, time and value in `found`."""
+    """What is wrong first, with its segment and joint in `place`, time and value in `found`.
+
+    Rows of `limits`: lower and upper in the first segment, lower and upper later, speed.
+    """
     c = scratch[0]
     for i in range(starts.shape[0] - 1):
         duration = starts[i + 1] - starts[i]
+        lower, upper, speed = 0 if i == 0 else 2, 1 if i == 0 else 3, 4
         for j in range(coefficients.shape[1]):
             place[0], place[1] = i, j
             power = 1.0
@@ -122,12 +134,12 @@ def _first_violation(
             low, high = bernstein_bounds(c)
             if not (math.isfinite(low) and math.isfinite(high)):
                 return _NOT_FINITE
-            if low < limits[0, j] or high > limits[1, j]:
+            if low < limits[lower, j] or high > limits[upper, j]:
                 low, low_at, high, high_at = extremes(c, scratch[1:])
-                if low < limits[0, j]:
+                if low < limits[lower, j]:
                     found[0], found[1] = starts[i] + low_at * duration, low
                     return _BELOW
-                if high > limits[1, j]:
+                if high > limits[upper, j]:
                     found[0], found[1] = starts[i] + high_at * duration, high
                     return _ABOVE
             for k in range(COEFFICIENTS - 1):
@@ -136,9 +148,9 @@ def _first_violation(
             low, high = bernstein_bounds(c)
             if not (math.isfinite(low) and math.isfinite(high)):
                 return _NOT_FINITE
-            if max(high, -low) > limits[2, j]:
+            if max(high, -low) > limits[speed, j]:
                 low, low_at, high, high_at = extremes(c, scratch[1:])
-                if max(high, -low) > limits[2, j]:
+                if max(high, -low) > limits[speed, j]:
                     fast, at = (high, high_at) if high > -low else (low, low_at)
                     found[0], found[1] = starts[i] + at * duration, fast
                     return _TOO_FAST

@@ -70,6 +70,14 @@ def test_joint_beyond_its_limit_may_come_back_but_not_go_further() -> None:
         c.follow(0.1, [outward, at(3.0, 0.0)], 0.1)
 
 
+def test_joint_that_came_back_may_not_leave_again() -> None:
+    """It starts at 1.2, comes back to 0.9, and would swing out to 1.1 between two good points."""
+    c = controller([1.2, 0.0])
+    points = [at(1.0, 0.9), at(2.0, 0.9, 0.8), at(3.0, 0.9, -0.8), at(5.0, 0.0)]
+    with pytest.raises(TrajectoryError, match=r"joint 'hinge' would be at 1\.1, outside"):
+        c.follow(0.0, points, 0.0)
+
+
 def test_times_in_the_error_are_counted_from_the_trajectorys_start() -> None:
     c = controller()
     points = [at(1.0, -0.9, -1.2), at(2.0, -0.9, 1.2), at(4.0, 0.0)]
@@ -87,6 +95,8 @@ def test_first_point_at_time_zero_must_be_where_the_arm_is() -> None:
     controller([0.0, 0.1]).follow(  # the same place of the wheel, a turn away
         0.0, [at(0.0, 0.0, wheel=0.1 + 2.0 * math.pi), at(2.0, 0.5, wheel=7.0)], 0.0
     )
+    with pytest.raises(TrajectoryError, match="point 0 is at time 0"):  # stamped now, 10 ms ago
+        controller().follow(0.01, [at(0.0, 0.4), at(2.0, 0.5)], 0.0)
     late = controller()
     late.follow(1.0, [at(0.0, 0.4), at(3.0, 0.5)], 0.0)  # that point has passed
 
