@@ -7,8 +7,8 @@ polynomial of the time since its start,
 
 .. math:: q(s) = \sum_{k=0}^{5} c_k s^k
 
-and the hold after the end is a last segment that never ends, so that sampling knows no special
-case.
+and the effort is a line of it. The hold after the end is a last segment that never ends, so that
+sampling knows no special case.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.kernels.kernel import inlined, kernel
 
-COEFFICIENTS = 6
+# Of the position's polynomial, and of the effort's line, which comes after it.
+POSITION_COEFFICIENTS = 6
+EFFORT = POSITION_COEFFICIENTS
+COEFFICIENTS = POSITION_COEFFICIENTS + 2
 
 
 class Trajectory:
@@ -30,7 +33,8 @@ class Trajectory:
 
     Attributes:
         starts: when each segment starts, ascending, shape (m,), [s]; the last one never ends.
-        coefficients: of each segment and joint, lowest power first, shape (m, nv, 6).
+        coefficients: of each segment and joint, lowest power first, six of the position and two of
+            the effort, shape (m, nv, 8).
     """
 
     def __init__(self, starts: FloatArray, coefficients: FloatArray) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.extremes import SCRATCH, bernstein_bounds, extremes
-from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
+from rnea_control.control.trajectory import POSITION_COEFFICIENTS, Trajectory
 from rnea_control.control.waypoints import Waypoints
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.kernels.kernel import kernel
@@ -128,7 +128,7 @@ def _first_violation(
         for j in range(coefficients.shape[1]):
             place[0], place[1] = i, j
             power = 1.0
-            for k in range(COEFFICIENTS):  # as a polynomial of the part of the segment, 0 to 1
+            for k in range(POSITION_COEFFICIENTS):  # as a polynomial of the part of the segment, 0 to 1
                 c[k] = coefficients[i, j, k] * power
                 power *= duration
             low, high = bernstein_bounds(c)
@@ -142,9 +142,9 @@ def _first_violation(
                 if high > limits[upper, j]:
                     found[0], found[1] = starts[i] + high_at * duration, high
                     return _ABOVE
-            for k in range(COEFFICIENTS - 1):
+            for k in range(POSITION_COEFFICIENTS - 1):
                 c[k] = (k + 1) * c[k + 1] / duration
-            c[COEFFICIENTS - 1] = 0.0
+            c[POSITION_COEFFICIENTS - 1] = 0.0
             low, high = bernstein_bounds(c)
             if not (math.isfinite(low) and math.isfinite(high)):
                 return _NOT_FINITE
