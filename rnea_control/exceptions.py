@@ -42,6 +42,10 @@ class TrajectoryError(RneaControlError, ValueError):
     """A trajectory that cannot be followed."""
 
 
+class TrajectoryJointsError(TrajectoryError):
+    """A trajectory whose joint names do not fit the controller's."""
+
+
 class ControllerError(RneaControlError, ValueError):
     """Settings or a state that the controller cannot work with."""
 

@@ -209,14 +209,14 @@ class LockstepArm:
 
 
 def trajectory(joints: Sequence[str], points: Sequence, start: float = 0.0) -> JointTrajectory:
-    """A message; each point is (time, positions) with, optionally, velocities, accelerations."""
+    """A message; a point is (time, positions), and optionally velocities, accelerations, effort."""
     message = JointTrajectory(joint_names=list(joints))
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(round(1e9 * start), 10**9)
     for seconds, *fields in points:
         nanoseconds = round(1e9 * seconds)
         point = JointTrajectoryPoint()
         point.time_from_start = Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
-        names = ("positions", "velocities", "accelerations")
+        names = ("positions", "velocities", "accelerations", "effort")
         for name, values in zip(names, fields, strict=False):
             setattr(point, name, array("d", values))
         message.points.append(point)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray, WordArray
-from rnea_control.exceptions import TrajectoryError, listed
+from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError, listed
 from rnea_control.kernels.kernel import inlined, kernel
 from rnea_control.messages.cdr import (
     BIG_ENDIAN,
@@ -38,17 +38,37 @@ class JointTrajectoryMessage:
     Attributes:
         stamp: of its header, [ns]; 0 means now.
         times: time_from_start of each point, shape (n,), [s].
-        positions, velocities, accelerations: shape (n, nv); 0 where a point does not have them.
-        has_velocity, has_acceleration: which points do, shape (n,).
+        fields: positions, velocities, accelerations and efforts, shape (4, n, nv); 0 where a point
+            does not have them, or the message does not name the joint.
+        has: which points have which of these fields, shape (4, n).
+        joints: which controlled joints the message names, shape (nv,).
     """
 
     stamp: int
     times: FloatArray
-    positions: FloatArray
-    velocities: FloatArray
-    accelerations: FloatArray
-    has_velocity: BoolArray
-    has_acceleration: BoolArray
+    fields: FloatArray
+    has: BoolArray
+    joints: BoolArray
+
+    @property
+    def positions(self) -> FloatArray:
+        """Shape (n, nv), [rad] or [m]."""
+        return self.fields[0]
+
+    @property
+    def velocities(self) -> FloatArray:
+        """Shape (n, nv), [rad/s] or [m/s]."""
+        return self.fields[1]
+
+    @property
+    def accelerations(self) -> FloatArray:
+        """Shape (n, nv), [rad/s^2] or [m/s^2]."""
+        return self.fields[2]
+
+    @property
+    def efforts(self) -> FloatArray:
+        """Shape (n, nv), [Nm] or [N]."""
+        return self.fields[3]
 
 
 class JointTrajectoryDecoder:
@@ -57,13 +77,18 @@ class JointTrajectoryDecoder:
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
 
-    def decode(self, data: bytes) -> JointTrajectoryMessage:
+    def decode(self, data: bytes, partial: bool = False) -> JointTrajectoryMessage:
         """The trajectory in the bytes of a message.
 
+        Args:
+            data: the message.
+            partial: whether it may leave controlled joints out.
+
         Raises:
-            TrajectoryError: joints that are unknown, missing or given twice, fields of the wrong
-                size, bytes that are not a JointTrajectory. The values themselves are not checked:
-                they may be NaN, and times may fall.
+            TrajectoryJointsError: joints that are unknown, missing or given twice, or none at all.
+            TrajectoryError: fields of the wrong size, bytes that are not a JointTrajectory. The
+                values themselves are not checked: they may be NaN, times may fall, and points may
+                have no field at all.
         """
         try:
             reader = CdrReader(data, "joint_trajectory")
@@ -73,104 +98,97 @@ class JointTrajectoryDecoder:
             count = reader.integer("points")
         except CdrError as error:
             raise TrajectoryError(str(error)) from error
-        columns = _columns(names, self._joints)
+        columns = _columns(names, self._joints, partial)
         if count > len(data) // _SMALLEST_POINT:
             raise TrajectoryError(f"it claims {count} points, which {len(data)} bytes cannot hold")
         if count > MOST_POINTS:
             raise TrajectoryError(f"it has {count} points; at most {MOST_POINTS} are allowed")
-        counts = np.zeros((count, len(FIELDS)), dtype=np.int64)
-        bits = np.zeros((3, count, len(names)), dtype=np.uint64)
+        counts = np.zeros((len(FIELDS), count), dtype=np.int64)
+        bits = np.zeros((len(FIELDS), count, len(self._joints)), dtype=np.uint64)
         times = np.zeros(count)
         bytes_ = np.array(np.frombuffer(data, dtype=np.uint8))
-        read = _read_points(bytes_, reader.position, data[1] == BIG_ENDIAN, counts, bits, times)
-        _check_counts(counts[: read + 1], len(names))
+        big_endian = data[1] == BIG_ENDIAN
+        read = _read_points(bytes_, reader.position, big_endian, columns, counts, bits, times)
+        _check_counts(counts[:, : read + 1], len(names))
         if read < count:
             raise TrajectoryError(f"point {read}: the message ends before the point does")
-        positions, velocities, accelerations = bits.view(np.float64)[:, :, columns]
-        has = counts[:, 1:3] > 0
-        return JointTrajectoryMessage(
-            seconds * 1_000_000_000 + nanoseconds,
-            times,
-            positions,
-            velocities,
-            accelerations,
-            has[:, 0],
-            has[:, 1],
+        joints = np.zeros(len(self._joints), dtype=bool)
+        joints[columns] = True
+        stamp = seconds * 1_000_000_000 + nanoseconds
+        return JointTrajectoryMessage(stamp, times, bits.view(np.float64), counts > 0, joints)
+
+
+def _columns(names: Sequence[str], joints: Sequence[str], partial: bool) -> IntArray:
+    """The index of the controlled joint that each name belongs to, shape (len(names),)."""
+    if not names:
+        raise TrajectoryJointsError(
+            "joint_names is empty; it must name the joints that the points' values belong to"
         )
-
-
-def _columns(names: list[str], joints: Sequence[str]) -> list[int]:
-    """Where in a point the value of each controlled joint stands."""
     unknown = [name for name in names if name not in joints]
     missing = [name for name in joints if name not in names]
     if unknown:
-        raise TrajectoryError(
+        raise TrajectoryJointsError(
             f"joint_names has {listed([repr(name) for name in unknown])}, which this controller "
             f"does not control; its joints are {listed(joints)}"
         )
-    if missing:
-        raise TrajectoryError(
-            f"joint_names lacks {listed(missing)}; a trajectory must name every controlled joint"
+    if len(set(names)) != len(names):
+        raise TrajectoryJointsError(f"joint_names names a joint twice: {listed(names)}")
+    if missing and not partial:
+        raise TrajectoryJointsError(
+            f"joint_names lacks {listed(missing)}; name every controlled joint, or set the "
+            "parameter allow_partial_joints_goal"
         )
-    if len(names) != len(joints):
-        raise TrajectoryError(f"joint_names names a joint twice: {listed(names)}")
-    return [names.index(joint) for joint in joints]
+    return np.array([joints.index(name) for name in names])
 
 
 def _check_counts(counts: IntArray, joints: int) -> None:
-    """Refuses points with a field that does not have one number a joint."""
+    """Refuses points with a field that has neither one number a joint nor none."""
     wrong = (counts != joints) & (counts != 0)
-    wrong[:, 0] |= counts[:, 0] == 0
-    wrong[:, 3] = counts[:, 3] != 0
-    if not wrong.any():
-        return
-    i, field = np.argwhere(wrong)[0]
-    if FIELDS[field] == "effort":
+    if wrong.any():
+        i, field = np.argwhere(wrong.T)[0]
         raise TrajectoryError(
-            f"point {i}: has effort values, which are not supported; leave effort empty"
+            f"point {i}: has {counts[field, i]} {FIELDS[field]} for {joints} joint_names; it must "
+            "have one for each"
         )
-    raise TrajectoryError(
-        f"point {i}: has {counts[i, field]} {FIELDS[field]} for {joints} joint_names; it must "
-        "have one for each"
-    )
 
 
 @inlined
 def _copy_numbers(
-    data: ByteArray, start: int, count: int, big_endian: bool, row: WordArray
+    data: ByteArray, start: int, count: int, big_endian: bool, columns: IntArray, row: WordArray
 ) -> None:
-    for j in range(min(count, row.shape[0])):
-        row[j] = double_word(data, start + 8 * j, big_endian)
+    for j in range(min(count, columns.shape[0])):
+        row[columns[j]] = double_word(data, start + 8 * j, big_endian)
 
 
-@kernel("i8(u1[::1], i8, b1, i8[:,::1], u8[:,:,::1], f8[::1])", nogil=True)
+@kernel("i8(u1[::1], i8, b1, i8[::1], i8[:,::1], u8[:,:,::1], f8[::1])", nogil=True)
 def _read_points(
     data: ByteArray,
     position: int,
     big_endian: bool,
+    columns: IntArray,
     counts: IntArray,
     bits: WordArray,
     times: FloatArray,
 ) -> int:
     """Reads points from `position` on, as many as `times` holds; returns how many there were.
 
-    Fills how many numbers each field of a point has, and as many of them as are wanted.
+    Fills how many numbers each field of a point has, shape (4, n), and the numbers themselves at
+    their `columns`, shape (4, n, nv).
     """
     size = data.shape[0]
     for i in range(times.shape[0]):
-        for field in range(counts.shape[1]):
+        for field in range(counts.shape[0]):
             position = aligned(position, 4)
             if position + 4 > size:
                 return i
             count = word(data, position, big_endian)
-            counts[i, field] = count
+            counts[field, i] = count
             position += 4
             if count > 0:
                 position = aligned(position, 8)
                 if count > (size - position) // 8:
                     return i
-                if field < bits.shape[0]:
-                    _copy_numbers(data, position, count, big_endian, bits[field, i])
+                _copy_numbers(data, position, count, big_endian, columns, bits[field, i])
                 position += 8 * count
         position = aligned(position, 4)
         if position + 8 > size:

@@ -47,7 +47,7 @@ def mutated(data: bytes, rng: np.random.Generator) -> bytes:
 def main() -> None:
     values = [1.0, 2.0, 3.0]
     state = JointState(name=JOINTS, position=values, velocity=values, effort=values)
-    point = JointTrajectoryPoint(positions=values, velocities=values)
+    point = JointTrajectoryPoint(positions=values, velocities=values, effort=values)
     trajectory = JointTrajectory(joint_names=JOINTS, points=[point, point])
     state_bytes, trajectory_bytes = serialize_message(state), serialize_message(trajectory)
     dimension = MultiArrayDimension(label="joints", size=3, stride=3)

@@ -4,45 +4,102 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 from dds import trajectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rclpy.serialization import serialize_message
 
-from rnea_control.exceptions import TrajectoryError
-from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
+from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError
+from rnea_control.messages.joint_trajectory import FIELDS, JointTrajectoryDecoder
 
 JOINTS = ["a", "b", "c"]
 number = st.floats(-1e6, 1e6)
-row = st.lists(number, min_size=3, max_size=3)
+
+
+@st.composite
+def messages(draw, names):
+    """Joint names from `names`, and points that have any of the four fields."""
+    order = draw(names)
+    row = st.lists(number, min_size=len(order), max_size=len(order))
+    return order, draw(st.lists(st.tuples(*[st.just([]) | row] * 4), max_size=5))
+
+
+complete = st.permutations(JOINTS)
+some = st.lists(st.sampled_from(JOINTS), min_size=1, unique=True)
+
+
+def check_against_rclpys_serialisation(order, points, partial: bool) -> None:
+    times = [0.25 * i - 1.0 for i in range(len(points))]
+    message = trajectory(
+        order, [(time, *fields) for time, fields in zip(times, points, strict=True)], start=12.5
+    )
+    decoded = JointTrajectoryDecoder(JOINTS).decode(serialize_message(message), partial)
+    assert decoded.stamp == 12_500_000_000
+    assert decoded.times.tolist() == times
+    assert decoded.joints.tolist() == [joint in order for joint in JOINTS]
+    assert decoded.fields.shape == (4, len(points), 3) and decoded.has.shape == (4, len(points))
+    views = decoded.positions, decoded.velocities, decoded.accelerations, decoded.efforts
+    for k, view in enumerate(views):
+        for i, fields in enumerate(points):
+            values = dict(zip(order, fields[k], strict=True)) if fields[k] else {}
+            assert view[i].tolist() == [values.get(joint, 0.0) for joint in JOINTS]
+            assert decoded.has[k, i] == bool(fields[k])
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.tuples(row, st.none() | row, st.none() | row), max_size=5), st.permutations(JOINTS)
-)
-def test_agrees_with_rclpys_serialisation(points, order) -> None:
-    message = trajectory(
-        order,
-        [(0.25 * i - 1.0, p, v or [], a or []) for i, (p, v, a) in enumerate(points)],
-        start=12.5,
-    )
+@given(messages(complete), st.booleans())
+def test_agrees_with_rclpys_serialisation(message, partial: bool) -> None:
+    check_against_rclpys_serialisation(*message, partial)
+
+
+@settings(deadline=None)
+@given(messages(some))
+def test_joints_left_out_are_zero(message) -> None:
+    check_against_rclpys_serialisation(*message, partial=True)
+
+
+def test_velocity_only_point_and_point_without_any_field() -> None:
+    message = trajectory(JOINTS, [(1.0, [], [1.0, 2.0, 3.0]), (2.0,)])
     decoded = JointTrajectoryDecoder(JOINTS).decode(serialize_message(message))
-    columns = [list(order).index(joint) for joint in JOINTS]
-    assert decoded.stamp == 12_500_000_000
-    assert decoded.times.tolist() == [0.25 * i - 1.0 for i in range(len(points))]
-    for i, (p, v, a) in enumerate(points):
-        np.testing.assert_array_equal(decoded.positions[i], np.array(p)[columns])
-        assert decoded.has_velocity[i] == (v is not None)
-        assert decoded.has_acceleration[i] == (a is not None)
-        np.testing.assert_array_equal(decoded.velocities[i], np.array(v or [0.0] * 3)[columns])
-        np.testing.assert_array_equal(decoded.accelerations[i], np.array(a or [0.0] * 3)[columns])
+    assert decoded.has.T.tolist() == [[False, True, False, False], [False] * 4]
+    assert decoded.velocities.tolist() == [[1.0, 2.0, 3.0], [0.0] * 3]
+
+
+WRONG_JOINTS = {
+    "unknown": (["a", "b", "d"], "has 'd', which this controller does not control"),
+    "twice": (["a", "b", "c", "a"], "names a joint twice: a, b, c, a"),
+    "twice in place of another": (["a", "b", "a"], "names a joint twice: a, b, a"),
+    "none": ([], "joint_names is empty"),
+}
+
+
+@pytest.mark.parametrize("names, words", WRONG_JOINTS.values(), ids=WRONG_JOINTS)
+@pytest.mark.parametrize("partial", [False, True])
+def test_wrong_joint_names(names: list[str], words: str, partial: bool) -> None:
+    data = serialize_message(trajectory(names, [(1.0, [0.0] * len(names))]))
+    with pytest.raises(TrajectoryJointsError, match=words):
+        JointTrajectoryDecoder(JOINTS).decode(data, partial)
+
+
+def test_missing_joints_are_refused_unless_partial() -> None:
+    data = serialize_message(trajectory(["b"], [(1.0, [0.5])]))
+    with pytest.raises(TrajectoryJointsError, match=r"lacks a, c; .* allow_partial_joints_goal"):
+        JointTrajectoryDecoder(JOINTS).decode(data)
+    assert JointTrajectoryDecoder(JOINTS).decode(data, partial=True).positions[0, 1] == 0.5
+
+
+@pytest.mark.parametrize("k, field", list(enumerate(FIELDS)))
+@pytest.mark.parametrize("count", [1, 3, 4])
+def test_field_of_the_wrong_size_names_its_point(k: int, field: str, count: int) -> None:
+    wrong = [*[[]] * k, [1.0] * count]
+    data = serialize_message(trajectory(["c", "a"], [(1.0, [0.0] * 2), (2.0, *wrong)]))
+    with pytest.raises(TrajectoryError, match=f"point 1: has {count} {field} for 2 joint_names"):
+        JointTrajectoryDecoder(JOINTS).decode(data, partial=True)
 
 
 GOOD = serialize_message(
-    trajectory(JOINTS, [(0.5 * (i + 1), [0.1 * i] * 3, [0.0] * 3, [0.0] * 3) for i in range(4)])
+    trajectory(JOINTS, [(0.5 * (i + 1), [0.1 * i] * 3, *[[0.0] * 3] * 3) for i in range(4)])
 )
 
 
