@@ -5,9 +5,6 @@ The layout in the message is not read: ros2_control does not read it either.
 
 from __future__ import annotations
 
-import struct
-import sys
-
 import numpy as np
 
 from rnea_control.array_types import ByteArray, WordArray
@@ -23,6 +20,7 @@ from rnea_control.messages.cdr import (
     is_finite,
     word,
 )
+from rnea_control.messages.cdr_writer import CdrWriter
 
 # Encapsulation, no dimensions, data_offset 0, the count, and four bytes that bring the numbers to a
 # multiple of eight from the first field on.
@@ -46,12 +44,12 @@ class Float64MultiArrayEncoder:
     """
 
     def __init__(self, size: int) -> None:
-        # Four bytes of lead bring the numbers to where float64 may stand in memory.
-        memory = bytearray(4 + _NUMBERS + 8 * size)
-        self._message = memoryview(memory)[4:]
-        byte_order = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN
-        struct.pack_into("=4B3I", self._message, 0, 0, byte_order, 0, 0, 0, 0, size)
-        self.values = np.frombuffer(memory, dtype=np.float64, offset=4 + _NUMBERS)
+        writer = CdrWriter()
+        writer.integer(0)  # layout.dim
+        writer.integer(0)  # layout.data_offset
+        writer.numbers(size)
+        self._message = writer.message()
+        (self.values,) = writer.views()
 
     def encode(self) -> bytes:
         """The message with `values` as they are now."""
