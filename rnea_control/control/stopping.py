@@ -316,8 +316,8 @@ def stop_along_path(
     """Fills `out_starts` and `out_coefficients` with the stop; returns when it is at rest, [s].
 
     The stop continues the running motion in position, velocity, acceleration and effort, and takes
-    at most `LONGEST_STOP` and two ramps. At each knot it brakes as hard as these allow for all
-    joints, or where the path without braking is beyond them, as do not take it further:
+    at most `LONGEST_STOP` and two ramps. At each knot it brakes as hard as two bounds of each
+    joint allow; where the motion without braking is already beyond a bound, that motion is it:
 
     - the acceleration is within `max_deceleration`,
     - the torque with friction and the path's effort is within `BRAKING_SHARE` of `effort_limit`.
