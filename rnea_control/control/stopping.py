@@ -1,0 +1,380 @@
+r"""A stop along the path, planned within a tick: the trajectory runs slower and slower until it
+stands.
+
+The path is the running trajectory p(s). With the scaling :math:`\sigma = ds/dt` and its
+deceleration :math:`\kappa = -d\sigma/dt`, the joints have
+
+.. math::
+
+    q = p(s), \quad v = p' \sigma, \quad a = p'' \sigma^2 - p' \kappa
+
+[Bobrow, Dubowsky, Gibson 1985]. The torque is linear in kappa, so that two inverse dynamics tell
+the hardest braking that the joints can bear. kappa is linear between knots, whose states are exact;
+quintics join them.
+
+It rises from that of the running motion within `RAMP`, follows what the joints can bear, and falls
+to zero in the last `RAMP` or less: there, with T = 2 sigma / kappa to go,
+
+.. math:: \sigma(t) = \kappa T / 2 \, (1 - t / T)^2
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, POSITION_COEFFICIENTS
+from rnea_control.dynamics.body import velocity_count
+from rnea_control.dynamics.friction import friction_torque
+from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
+from rnea_control.kernels.kernel import inlined, kernel
+
+# Between the states that are exact, [s].
+KNOT = 0.005
+# How long the deceleration takes to rise, and to fall, [s].
+RAMP = 0.03
+# How long braking as hard, or as gently, as is ever done takes from the start to rest, [s]; the
+# ramps come on top.
+SHORTEST_STOP, LONGEST_STOP = 0.05, 1.0
+# The part of the effort limits that braking may use; the rest is left to the feedback.
+BRAKING_SHARE = 0.9
+# How long the effort of the path takes to fade at rest, [s].
+FADE = 0.2
+# A last fall of the deceleration shorter than this would drown in rounding; it takes this long, and
+# the quintic makes up for it, [s].
+SHORTEST_RAMP = 0.001
+# A motion with a scaling, and a rate of it, below this stands, [1] and [1/s].
+STANDSTILL = 1e-9
+
+_RAMP_KNOTS = math.ceil(RAMP / KNOT - 1e-6)
+_BRAKING_KNOTS = math.ceil((LONGEST_STOP + 2.0 * RAMP) / KNOT) + 2
+# Segments that the longest stop may have, with those of the fading effort and of rest.
+STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
+
+# Rows of the scratch array: the path's derivatives, a motion of the joints, and its torques.
+_PATH_POSITION, _PATH_VELOCITY, _PATH_ACCELERATION, _PATH_EFFORT = range(4)
+_POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
+SCRATCH_ROWS = 9
+
+
+@inlined
+def evaluate_segment(coefficients: FloatArray, segment: int, s: float, rows: FloatArray) -> None:
+    """Fills four rows with position, velocity, acceleration and effort at a time since a segment's
+    start, [s]; before the start it is at rest."""
+    before_start = s < 0.0
+    if before_start:
+        s = 0.0
+    for j in range(coefficients.shape[1]):
+        c = coefficients[segment, j]
+        c0, c1, c2, c3, c4, c5 = c[0], c[1], c[2], c[3], c[4], c[5]
+        rows[0, j] = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5))))
+        rows[1, j] = c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))
+        rows[2, j] = 2.0 * c2 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))
+        rows[3, j] = c[EFFORT] + s * c[EFFORT + 1]
+        if before_start:
+            rows[1, j] = 0.0
+            rows[2, j] = 0.0
+
+
+@inlined
+def _segment_at(starts: FloatArray, time: float) -> int:
+    """The segment at a time, by bisection: there may be thousands."""
+    low, high = 0, starts.shape[0]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if starts[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def _path_at(
+    starts: FloatArray,
+    coefficients: FloatArray,
+    segment: int,
+    s0: float,
+    s: float,
+    shift: FloatArray,
+    scratch: FloatArray,
+) -> int:
+    """Fills the path's rows of `scratch` at `s` after `s0`; returns the segment.
+
+    The search starts at `segment`, as in `sample`.
+    """
+    while segment < starts.shape[0] - 1 and s >= starts[segment + 1] - s0:
+        segment += 1
+    while segment > 0 and s < starts[segment] - s0:
+        segment -= 1
+    evaluate_segment(coefficients, segment, (s0 - starts[segment]) + s, scratch)
+    for j in range(shift.shape[0]):
+        scratch[_PATH_POSITION, j] += shift[j]
+    return segment
+
+
+@inlined
+def _hardest_braking(
+    bodies: FloatArray,
+    memory: FloatArray,
+    friction: FloatArray,
+    effort_limit: FloatArray,
+    max_deceleration: FloatArray,
+    sigma: float,
+    scratch: FloatArray,
+) -> float:
+    """The largest kappa that all joints can bear at the place in the path's rows of `scratch`."""
+    position, velocity = scratch[_POSITION], scratch[_VELOCITY]
+    acceleration = scratch[_ACCELERATION]
+    nv = position.shape[0]
+    kappa = math.inf
+    for j in range(nv):
+        position[j] = scratch[_PATH_POSITION, j]
+        velocity[j] = scratch[_PATH_VELOCITY, j] * sigma
+        acceleration[j] = scratch[_PATH_ACCELERATION, j] * sigma**2
+        slope = -scratch[_PATH_VELOCITY, j]
+        kappa = min(kappa, _furthest(acceleration[j], slope, max_deceleration[j]))
+    for row in range(_TORQUE, _BRAKING_TORQUE + 1):
+        outward_pass(bodies, memory, position, velocity, acceleration)
+        inward_pass(bodies, memory, scratch[row])
+        add_armature(bodies, acceleration, scratch[row])
+        for j in range(nv):
+            acceleration[j] -= scratch[_PATH_VELOCITY, j]
+    for j in range(nv):
+        slope = scratch[_BRAKING_TORQUE, j] - scratch[_TORQUE, j]
+        torque = scratch[_TORQUE, j] + friction_torque(friction, velocity, j)
+        torque += scratch[_PATH_EFFORT, j]
+        limit = effort_limit[j] if effort_limit[j] > 0.0 else math.inf
+        kappa = min(kappa, _furthest(torque, slope, BRAKING_SHARE * limit))
+    return kappa
+
+
+@inlined
+def _furthest(value: float, slope: float, limit: float) -> float:
+    """The largest kappa >= 0 for which `value` + `slope` kappa is within +-`limit`, or within
+    +-`value` if that is more."""
+    limit = max(limit, abs(value))
+    if slope > 0.0:
+        return (limit - value) / slope
+    if slope < 0.0:
+        return (limit + value) / -slope
+    return math.inf
+
+
+@inlined
+def _put_knot(c: FloatArray, i: int, scratch: FloatArray, sigma: float, kappa: float) -> None:
+    """Begins segment i at the place in the path's rows of `scratch`."""
+    for j in range(c.shape[1]):
+        slope = scratch[_PATH_VELOCITY, j]
+        acceleration = scratch[_PATH_ACCELERATION, j] * sigma**2 - slope * kappa
+        c[i, j, 0] = scratch[_PATH_POSITION, j]
+        c[i, j, 1] = slope * sigma
+        c[i, j, 2] = 0.5 * acceleration
+        for k in range(3, POSITION_COEFFICIENTS):
+            c[i, j, k] = 0.0
+        c[i, j, EFFORT] = scratch[_PATH_EFFORT, j]
+        c[i, j, EFFORT + 1] = 0.0
+
+
+@inlined
+def _join_knots(c: FloatArray, i: int, h: float) -> None:
+    """Completes segment i, of duration `h`: the quintics to where the next one begins."""
+    for j in range(c.shape[1]):
+        mean = (c[i + 1, j, 0] - c[i, j, 0]) / h
+        v0, v1 = c[i, j, 1], c[i + 1, j, 1]
+        a0, a1 = 2.0 * c[i, j, 2], 2.0 * c[i + 1, j, 2]
+        c[i, j, 3] = (20.0 * mean - (8.0 * v1 + 12.0 * v0) - (3.0 * a0 - a1) * h) / (2.0 * h**2)
+        c[i, j, 4] = (-30.0 * mean + (14.0 * v1 + 16.0 * v0) + (3.0 * a0 - 2.0 * a1) * h) / (
+            2.0 * h**3
+        )
+        c[i, j, 5] = (12.0 * mean - 6.0 * (v1 + v0) - (a0 - a1) * h) / (2.0 * h**4)
+        c[i, j, EFFORT + 1] = (c[i + 1, j, EFFORT] - c[i, j, EFFORT]) / h
+
+
+@inlined
+def _put_rest(starts: FloatArray, c: FloatArray, i: int) -> None:
+    """Rest from knot i on: while its effort fades, then for ever."""
+    for k in range(i + 1, starts.shape[0]):
+        starts[k] = starts[i] + FADE if k == i + 1 else math.inf
+        for j in range(c.shape[1]):
+            c[k, j, 0] = c[i, j, 0]
+            for power in range(1, COEFFICIENTS):
+                c[k, j, power] = 0.0
+    for j in range(c.shape[1]):
+        c[i, j, EFFORT + 1] = -c[i, j, EFFORT] / FADE
+
+
+@inlined
+def _brake(
+    bodies: FloatArray,
+    memory: FloatArray,
+    friction: FloatArray,
+    effort_limit: FloatArray,
+    max_deceleration: FloatArray,
+    shift: FloatArray,
+    starts: FloatArray,
+    coefficients: FloatArray,
+    s0: float,
+    sigma0: float,
+    sigma_dot0: float,
+    scratch: FloatArray,
+    out_starts: FloatArray,
+    out_coefficients: FloatArray,
+) -> tuple[int, int, float, float, float]:
+    """The knots until the last fall of kappa: their number, and the segment of the path, its length
+    so far, sigma and kappa there."""
+    segment = _segment_at(starts, s0)
+    # Path length is counted from s0, as the clock may be coarse: 0.2 us with seconds since 1970.
+    s, sigma, kappa = 0.0, sigma0, -sigma_dot0
+    speeding_up = max(sigma_dot0, 0.0)
+    fastest = sigma0 + speeding_up * RAMP
+    gentlest, hardest = fastest / LONGEST_STOP, fastest / SHORTEST_STOP
+    reached, change = 0.0, 0.0
+    i = 0
+    out_starts[0] = s0
+    segment = _path_at(starts, coefficients, segment, s0, s, shift, scratch)
+    _put_knot(out_coefficients, 0, scratch, sigma, kappa)
+    while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):
+        out_starts[i + 1] = s0 + (i + 1) * KNOT
+        h = out_starts[i + 1] - out_starts[i]
+        # What the joints can bear at the next knot, if kappa changes on as it does.
+        expected = kappa + change
+        s_there = s + h * (sigma - h * (2.0 * kappa + expected) / 6.0)
+        sigma_there = max(sigma - 0.5 * h * (kappa + expected), 0.0)
+        segment = _path_at(starts, coefficients, segment, s0, s_there, shift, scratch)
+        bearable = _hardest_braking(
+            bodies, memory, friction, effort_limit, max_deceleration, sigma_there, scratch
+        )
+        bearable = max(min(bearable, hardest), gentlest)
+        reached = max(reached, bearable)
+        # Two bounds more: it rises within a ramp, and leaves the last fall as long as one.
+        rise = (reached + speeding_up) * h / RAMP
+        following = min(bearable, kappa + rise, (2.0 * sigma - kappa * h) / (RAMP + h))
+        s += h * (sigma - h * (2.0 * kappa + following) / 6.0)
+        sigma = max(sigma - 0.5 * h * (kappa + following), 0.0)
+        change, kappa = following - kappa, following
+        segment = _path_at(starts, coefficients, segment, s0, s, shift, scratch)
+        _put_knot(out_coefficients, i + 1, scratch, sigma, kappa)
+        _join_knots(out_coefficients, i, h)
+        i += 1
+    return i, segment, s, sigma, kappa
+
+
+@inlined
+def _fall(
+    i: int,
+    segment: int,
+    s: float,
+    sigma: float,
+    kappa: float,
+    shift: FloatArray,
+    starts: FloatArray,
+    coefficients: FloatArray,
+    s0: float,
+    scratch: FloatArray,
+    out_starts: FloatArray,
+    out_coefficients: FloatArray,
+) -> int:
+    """The knots of the last fall of kappa, after knot i; returns that of rest."""
+    if not kappa > 0.0:
+        return i
+    T = min(2.0 * sigma / kappa, RAMP)
+    begin, duration = out_starts[i], max(T, SHORTEST_RAMP)
+    knots = max(math.ceil(T / KNOT - 1e-6), 1)
+    for k in range(1, knots + 1):
+        out_starts[i + 1] = begin + duration * k / knots
+        h = out_starts[i + 1] - out_starts[i]
+        left = 1.0 - (out_starts[i + 1] - begin) / duration if k < knots else 0.0
+        s_there = s + sigma * T / 3.0 * (1.0 - left**3)
+        segment = _path_at(starts, coefficients, segment, s0, s_there, shift, scratch)
+        _put_knot(out_coefficients, i + 1, scratch, sigma * left**2, kappa * left)
+        _join_knots(out_coefficients, i, h)
+        i += 1
+    return i
+
+
+@kernel(
+    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, "
+    "f8, f8[:,::1], f8[::1], f8[:,:,::1])"
+)
+def stop_along_path(
+    bodies: FloatArray,
+    memory: FloatArray,
+    friction: FloatArray,
+    effort_limit: FloatArray,
+    max_deceleration: FloatArray,
+    shift: FloatArray,
+    starts: FloatArray,
+    coefficients: FloatArray,
+    s0: float,
+    sigma0: float,
+    sigma_dot0: float,
+    scratch: FloatArray,
+    out_starts: FloatArray,
+    out_coefficients: FloatArray,
+) -> float:
+    """Fills `out_starts` and `out_coefficients` with the stop; returns when it is at rest, [s].
+
+    The stop continues the running motion in position, velocity, acceleration and effort, and takes
+    at most `LONGEST_STOP` and two ramps. At each knot it brakes as hard as two bounds of each
+    joint allow; where the motion without braking is already beyond a bound, that motion is it:
+
+    - the acceleration is within `max_deceleration`,
+    - the torque with friction and the path's effort is within `BRAKING_SHARE` of `effort_limit`.
+
+    It brakes harder only to end in time. Performs no allocation.
+
+    Args:
+        bodies, memory: of the model and of a workspace made for it.
+        friction: what `friction_torque` takes, shape (3, nv).
+        effort_limit: shape (nv,), [Nm] or [N]; 0 is taken as none.
+        max_deceleration: shape (nv,), [rad/s^2] or [m/s^2]; may be infinite.
+        shift: added to the positions of the path, shape (nv,), [rad] or [m].
+        starts, coefficients: the running trajectory; other arrays than the output.
+        s0: the trajectory time now, and the time at which the stop begins, [s].
+        sigma0: the scaling, trajectory time per time.
+        sigma_dot0: its rate, [1/s].
+        scratch: overwritten, shape (SCRATCH_ROWS, nv).
+        out_starts: output, shape (STOP_SEGMENTS,); segments that are not needed start at infinity.
+        out_coefficients: output, shape (STOP_SEGMENTS, nv, 8).
+
+    Returns:
+        NaN, with the output as it was, if an array is of the wrong size.
+    """
+    nv = velocity_count(bodies)
+    if (
+        out_starts.shape[0] != STOP_SEGMENTS
+        or out_coefficients.shape[0] != STOP_SEGMENTS
+        or out_coefficients.shape[1] != nv
+        or out_coefficients.shape[2] != COEFFICIENTS
+        or coefficients.shape[0] != starts.shape[0]
+        or coefficients.shape[1] != nv
+        or coefficients.shape[2] != COEFFICIENTS
+        or scratch.shape[0] != SCRATCH_ROWS
+        or scratch.shape[1] != nv
+        or friction.shape[1] != nv
+        or effort_limit.shape[0] != nv
+        or max_deceleration.shape[0] != nv
+        or shift.shape[0] != nv
+    ):
+        return math.nan
+    stands = sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL
+    last = _brake(
+        bodies,
+        memory,
+        friction,
+        effort_limit,
+        max_deceleration,
+        shift,
+        starts,
+        coefficients,
+        s0,
+        0.0 if stands else max(sigma0, 0.0),
+        0.0 if stands else sigma_dot0,
+        scratch,
+        out_starts,
+        out_coefficients,
+    )
+    i = _fall(*last, shift, starts, coefficients, s0, scratch, out_starts, out_coefficients)
+    _put_rest(out_starts, out_coefficients, i)
+    return out_starts[i]
