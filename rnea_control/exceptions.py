@@ -46,6 +46,10 @@ class TrajectoryJointsError(TrajectoryError):
     """A trajectory whose joint names do not fit the controller's."""
 
 
+class TrajectoryPassedError(TrajectoryError):
+    """A trajectory that has ended before it came."""
+
+
 class ControllerError(RneaControlError, ValueError):
     """Settings or a state that the controller cannot work with."""
 

@@ -1,8 +1,16 @@
 """Trajectories, control laws and the controller. No ROS: plain arrays and seconds."""
 
-from rnea_control.control.controller import Controller
+from rnea_control.control.controller import Controller, ControllerState
 from rnea_control.control.law import ControlLaw
-from rnea_control.control.settings import ControllerSettings, Gains
+from rnea_control.control.motion import Ending, EndKind, Motion, MotionRequest
+from rnea_control.control.planner import Plan, Situation
+from rnea_control.control.settings import (
+    ControllerSettings,
+    ExcessiveEffort,
+    Gains,
+    TrajectorySettings,
+)
+from rnea_control.control.tolerances import GoalTolerances, JointTolerance, Tolerances
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 
@@ -10,8 +18,20 @@ __all__ = [
     "ControlLaw",
     "Controller",
     "ControllerSettings",
+    "ControllerState",
+    "EndKind",
+    "Ending",
+    "ExcessiveEffort",
     "Gains",
+    "GoalTolerances",
+    "JointTolerance",
+    "Motion",
+    "MotionRequest",
+    "Plan",
+    "Situation",
+    "Tolerances",
     "Trajectory",
+    "TrajectorySettings",
     "Waypoint",
     "Waypoints",
 ]

@@ -4,31 +4,73 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import law as layout
-from rnea_control.control.law import ControlLaw
-from rnea_control.control.settings import ControllerSettings
-from rnea_control.control.step import BAD_SIZE, BAD_TORQUE, SATURATED, step
-from rnea_control.control.trajectory import Trajectory
-from rnea_control.control.trajectory_limits import (
-    JUST_PASSED,
-    check_first_point,
-    check_limits,
-    check_position_limits,
-)
+from rnea_control.control import layout
+from rnea_control.control.motion import EndKind, Motion, MotionRequest
+from rnea_control.control.planner import Plan, Planner, Situation
+from rnea_control.control.settings import ControllerSettings, TrajectorySettings
+from rnea_control.control.step import BAD_SIZE, BAD_STATE, BAD_TORQUE, FOUND, SATURATED, step
+from rnea_control.control.stopping import SCRATCH_ROWS, STOP_SEGMENTS, stop_along_path
+from rnea_control.control.tolerances import GOAL_VIOLATED, REACHED
+from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
-from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
+from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.model import RobotModel
 
-# Segments shorter than this drown in the rounding of their times, [s].
-SHORTEST_SEGMENT = 1e-6
 
-# How long a smooth stop takes, [s].
-STOPPING_TIME = 0.5
+@dataclass(frozen=True)
+class ControllerState:
+    """What a controller did in its last step.
+
+    Attributes:
+        rows: see layout.py.
+        motion: what was followed; None if nothing was.
+    """
+
+    rows: FloatArray
+    motion: Motion | None
+
+    @property
+    def desired(self) -> FloatArray:
+        """Desired position, velocity, acceleration and effort, shape (4, nv)."""
+        return self.rows[layout.DESIRED_POSITION : layout.DESIRED_EFFORT + 1]
+
+    @property
+    def errors(self) -> FloatArray:
+        """Desired minus measured position and velocity, shape (2, nv)."""
+        return self.rows[layout.POSITION_ERROR : layout.VELOCITY_ERROR + 1]
+
+    @property
+    def measured(self) -> FloatArray:
+        """Measured position and velocity, shape (2, nv); continuous joints in the turn of the
+        desired position."""
+        return self.desired[:2] - self.errors
+
+    @property
+    def torque(self) -> FloatArray:
+        """The torque before the effort limits, shape (nv,)."""
+        return self.rows[layout.TORQUE]
+
+    @property
+    def speed_scaling(self) -> float:
+        return float(self.rows[layout.SCALING, 0])
+
+    @property
+    def trajectory_time(self) -> float:
+        """[s]."""
+        return float(self.rows[layout.LAST_TRAJECTORY_TIME, 0])
+
+    @property
+    def time_from_start(self) -> float:
+        """How far the motion is, [s]; 0 without one."""
+        if self.motion is None:
+            return 0.0
+        return self.trajectory_time - self.motion.start
 
 
 class Controller:
@@ -59,7 +101,18 @@ class Controller:
         self.model = model
         self.workspace = Workspace(model)
         self._state = np.zeros((layout.STATE_ROWS, model.nv))
+        for row in (layout.TARGET_SCALING, layout.LEADING_SCALING, layout.SCALING):
+            self._state[row] = 1.0
+        self._planner = Planner(model)
         self._trajectory: Trajectory | None = None
+        self._motion: Motion | None = None
+        self._revision = 0
+        self._stop, self._spare_stop = (
+            Trajectory(np.zeros(STOP_SEGMENTS), np.zeros((STOP_SEGMENTS, model.nv, COEFFICIENTS)))
+            for _ in range(2)
+        )
+        self._no_shift = np.zeros(model.nv)
+        self._scratch = np.zeros((SCRATCH_ROWS, model.nv))
         self.saturated = False
         self.settings = settings
 
@@ -81,8 +134,11 @@ class Controller:
             rows[layout.FRICTION : layout.FRICTION + 3] = self.model.friction_parameters
         rows[layout.LAW] = settings.control_law
         rows[layout.HARDWARE_ADDS_GRAVITY] = settings.hardware_compensates_gravity
+        self._rules = settings.trajectories or TrajectorySettings.default(self.model.nv)
+        self._max_deceleration = self._rules.max_deceleration
         self._settings_array = rows  # all at once, whatever thread steps meanwhile
         self._settings = settings
+        self._update_tolerances()
 
     @property
     def trajectory(self) -> Trajectory:
@@ -103,7 +159,51 @@ class Controller:
         """q_d - q of the last step, shape (nv,); a view."""
         return self._state[layout.POSITION_ERROR]
 
-    def hold(self, t: float, q: FloatArray, keep_integral: bool = False) -> None:
+    @property
+    def effort_limit(self) -> FloatArray:
+        """What torques are clamped to, shape (nv,), [Nm] or [N]; a view."""
+        return self._settings_array[layout.EFFORT_LIMIT]
+
+    @property
+    def speed_scaling(self) -> float:
+        """How fast trajectory time runs, 0 to 1: what it follows smoothly when set.
+
+        Raises:
+            ControllerError: when set to a value outside 0 to 1.
+        """
+        return float(self._state[layout.SCALING, 0])
+
+    @speed_scaling.setter
+    def speed_scaling(self, factor: float) -> None:
+        if not 0.0 <= factor <= 1.0:
+            raise ControllerError(
+                f"the speed scaling factor is {factor}; it must be 0 to 1: limits were checked at "
+                "full speed"
+            )
+        self._state[layout.TARGET_SCALING, 0] = factor
+
+    @property
+    def trajectory_time(self) -> float:
+        """Trajectory time of the last step, [s]."""
+        return float(self._state[layout.LAST_TRAJECTORY_TIME, 0])
+
+    @property
+    def motion(self) -> Motion | None:
+        """What the trajectory is followed for; None if it has ended."""
+        return self._motion
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the trajectory had not ended at the last step."""
+        return self.trajectory_time < self.trajectory.end_time
+
+    def hold(
+        self,
+        t: float,
+        q: FloatArray,
+        keep_integral: bool = False,
+        reason: str = "the controller was told to hold a position",
+    ) -> None:
         """Drops the trajectory and holds position `q`, shape (nv,), from `t` on.
 
         Args:
@@ -111,33 +211,38 @@ class Controller:
             q: the position, [rad] or [m].
             keep_integral: whether the integral term is kept, as part of the holding torque; else it
                 starts at 0.
+            reason: why, for those who wait for the end of the motion.
 
         Raises:
             ArgumentError: `q` is not nv finite numbers.
         """
         if np.shape(q) != (self.model.nv,) or not np.isfinite(q).all():
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
-        integral = self._state[layout.INTEGRAL].copy()
-        self._trajectory = Trajectory.hold(t, q)
-        self._state[:] = 0.0
-        self._state[layout.DESIRED_POSITION] = q
+        self.drop(reason)
+        state = self._state
+        integral, target = state[layout.INTEGRAL].copy(), state[layout.TARGET_SCALING, 0]
+        self._follow(Trajectory.hold(t, q))
+        state[:] = 0.0
+        state[layout.DESIRED_POSITION] = q
         if keep_integral:
-            self._state[layout.INTEGRAL] = integral
-        self._state[layout.LAST_TIME] = t
+            state[layout.INTEGRAL] = integral
+        state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
+        state[layout.UNSCALED_UNTIL] = -math.inf
+        for row in (layout.TARGET_SCALING, layout.LEADING_SCALING, layout.SCALING):
+            state[row] = target
 
-    def is_moving(self, t: float) -> bool:
-        """Whether the trajectory has not yet ended at time `t`."""
-        return t < self.trajectory.end_time
+    def drop(self, reason: str) -> None:
+        """Ends the motion, if there is one, but not the trajectory."""
+        self._finish(EndKind.DROPPED, reason)
 
-    def halt(self, t: float) -> None:
-        """Replaces the trajectory by a smooth stop, from the desired state at time `t` on."""
-        position, velocity, _ = self.trajectory.at(t)
-        rest = np.zeros(self.model.nv)
-        end = position + 0.5 * STOPPING_TIME * velocity
-        stop = Waypoint(t + STOPPING_TIME, end, rest, rest)
-        self.adopt(self.trajectory.then([stop], t, t, rest))
+    def stop(self, kind: EndKind, reason: str) -> None:
+        """Ends the motion, and brakes along its path as hard as the settings and the effort limits
+        allow. Performs no allocation but for the ending."""
+        if self.is_moving and self._state[layout.UNSCALED_UNTIL, 0] <= self.trajectory_time:
+            self._brake(self._no_shift)
+        self._finish(kind, reason)
 
-    def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> None:
+    def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
         """Replaces the trajectory from `start` on by one through `waypoints`.
 
         Until then the old one goes on, and its desired state is where the new one begins. Points
@@ -150,72 +255,54 @@ class Controller:
             start: when the waypoints' time is zero, [s]. If that is past, the waypoints that have
                 passed are left out.
 
+        Returns:
+            The motion, which tells how it ends.
+
         Raises:
-            TrajectoryError: as `Trajectory.through`; control law gravity_compensation; a trajectory
-                that has ended, starts too far ahead or has points too close in time; a position or
-                velocity beyond the joint's limits, between the points too; a first point at time 0
-                where the arm is not. The trajectory stays as it was.
+            TrajectoryError: as `Planner.plan`. The trajectory stays as it was.
         """
-        self.adopt(self.plan(self.trajectory, t, t, waypoints, start))
+        request = MotionRequest(Waypoints.of(waypoints, self.model.nv), start)
+        plan = self.plan(request, self.situation(t), 0.0)
+        self.adopt(plan)
+        return plan.motion
 
-    def plan(
-        self,
-        current: Trajectory,
-        t: float,
-        earliest: float,
-        waypoints: Sequence[Waypoint] | Waypoints,
-        start: float,
-    ) -> Trajectory:
-        """The trajectory that `follow` would change to, for `adopt`. Changes nothing, so it may run
-        in another thread.
+    def situation(self, t: float) -> Situation:
+        """What a plan made at time `t` starts from."""
+        state = self._state
+        return Situation(
+            self.trajectory,
+            self._revision,
+            t,
+            t - float(state[layout.BEHIND, 0]),
+            self.speed_scaling,
+            state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR],
+            state[layout.DESIRED_VELOCITY] - state[layout.VELOCITY_ERROR],
+            state[layout.POSITION_ERROR].copy(),
+        )
 
-        Args:
-            current: the trajectory that goes on until the new one takes over.
-            t: the time now, [s].
-            earliest: when the new trajectory may take over, not before `t`, [s].
-            waypoints, start: as of `follow`, with its errors.
+    def snapshot(self) -> ControllerState:
+        """A copy of what the last step did."""
+        return ControllerState(self._state.copy(), self._motion)
+
+    def plan(self, request: MotionRequest, situation: Situation, lead: float) -> Plan:
+        """The plan for a request, for `adopt`. Changes nothing, so it may run in another thread;
+        see `Planner.plan`."""
+        return self._planner.plan(request, situation, self.settings, lead)
+
+    def adopt(self, plan: Plan) -> bool:
+        """Changes to a plan, and ends the motion before it.
+
+        Refuses, and returns False, if it is too late or another trajectory has come between.
         """
-        if self.settings.control_law == ControlLaw.gravity_compensation:
-            raise TrajectoryError(
-                "under gravity_compensation the arm follows the hand, not trajectories; choose "
-                "another control_law"
-            )
-        points = Waypoints.of(waypoints, self.model.nv)
-        points.check(self.model.joint_names)
-        if not math.isfinite(start):
-            raise TrajectoryError(f"its start is {start} s; it must be finite")
-        duration = points.times[-1]
-        if duration <= 0.0:
-            raise TrajectoryError(
-                f"the last point's time is {duration:g} s; the arm needs time to get there, give "
-                "it more than 0"
-            )
-        begin = max(start, earliest)
-        end = start + duration
-        if start > t and end == start:
-            raise TrajectoryError(f"its start, {start - t:g} s from now, is too far ahead")
-        if end <= begin:
-            raise TrajectoryError(
-                f"the trajectory ended {begin - end:.3f} s ago; send it earlier, or with stamp 0 "
-                "to start now"
-            )
-        ahead = points.delayed(start).after(begin)
-        times = np.concatenate([[begin], ahead.times])
-        if len(ahead) == 0 or np.diff(times).min() < SHORTEST_SEGMENT:
-            raise TrajectoryError(
-                f"at its start, {start - t:g} s from now, points are less than "
-                f"{SHORTEST_SEGMENT:g} s apart; give them more time"
-            )
-        check_position_limits(points[len(points) - len(ahead) :], self.model)
-        if start >= t - JUST_PASSED:
-            check_first_point(points, current.at(begin)[0], self.model)
-        joined = current.then(ahead, t, begin, self.model.continuous)
-        check_limits(joined, begin, start, self.model)
-        return joined
-
-    def adopt(self, trajectory: Trajectory) -> None:
-        """Changes to a trajectory that `plan` made; it must continue the present one."""
-        self._trajectory = trajectory
+        if plan.revision != self._revision or self.trajectory_time > plan.begin:
+            return False
+        self._finish(EndKind.REPLACED, "a new trajectory has replaced it")
+        self._follow(plan.trajectory)
+        self._motion = plan.motion
+        self._update_tolerances()
+        self._state[layout.END_TIME] = plan.motion.end
+        self._state[layout.CHECKED] = 1.0
+        return True
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
         """The torques for the state measured at time `t`. Performs no allocation.
@@ -239,6 +326,7 @@ class Controller:
                 trajectory.starts,
                 trajectory.coefficients,
                 self._settings_array,
+                self._tolerances,
                 self._state,
                 t,
                 q,
@@ -251,8 +339,10 @@ class Controller:
                 f"({self.model.nv},)"
             ) from error
         if outcome > SATURATED:
-            raise self._refusal(outcome, t, q, v, tau)
-        self.saturated = outcome == SATURATED
+            if outcome >= BAD_STATE:
+                raise self._refusal(outcome, t, q, v, tau)
+            self._end(outcome // FOUND)
+        self.saturated = outcome % FOUND == SATURATED
         return tau
 
     def holding_torque(self, q: FloatArray, tau: FloatArray) -> FloatArray:
@@ -272,6 +362,74 @@ class Controller:
         if not np.isfinite(tau).all():
             raise ControllerError(f"the gravity torque at q = {q} is not finite: {tau}")
         return tau
+
+    def _follow(self, trajectory: Trajectory) -> None:
+        self._trajectory = trajectory
+        self._revision += 1
+        self._state[layout.SEGMENT] = 0.0
+        self._state[layout.UNSCALED_UNTIL] = -math.inf
+
+    def _finish(self, kind: EndKind, text: str) -> None:
+        self._state[layout.CHECKED] = 0.0
+        motion, self._motion = self._motion, None
+        if motion is not None:
+            motion.finish(kind, text)
+
+    def _end(self, found: int) -> None:
+        """Ends the motion for what a step found in its tolerances; if it has violated one, the arm
+        brakes from where it is, so that it does not press on."""
+        if found == REACHED:
+            self._finish(EndKind.REACHED, "the goal is reached")
+            return
+        state, motion = self._state, self._motion
+        rows = (layout.VIOLATION, layout.VIOLATED_TOLERANCE, layout.VIOLATING_QUANTITY)
+        error, tolerance, quantity = (state[row, 0] for row in rows)
+        unit = ("rad or m", "rad/s or m/s")[int(quantity)]
+        joint = self.model.joint_names[int(state[layout.VIOLATING_JOINT, 0])]
+        time = self.trajectory_time - (motion.start if motion else 0.0)
+        kind, place = EndKind.PATH_TOLERANCE_VIOLATED, "path"
+        if found == GOAL_VIOLATED:
+            kind, place = EndKind.GOAL_TOLERANCE_VIOLATED, "goal"
+        self._brake(-state[layout.POSITION_ERROR])
+        self._finish(
+            kind,
+            f"{joint} was {error:.3g} {unit} off its {place}, {tolerance:.3g} allowed, "
+            f"{time:.3f} s into the trajectory",
+        )
+
+    def _brake(self, shift: FloatArray) -> None:
+        """Changes to a stop along the path, with `shift` added to its positions."""
+        state, trajectory = self._state, self.trajectory
+        stop, self._stop, self._spare_stop = self._stop, self._spare_stop, self._stop
+        stop.end_time = stop_along_path(
+            self.model.bodies,
+            self.workspace.memory,
+            self._settings_array[layout.FRICTION : layout.FRICTION + 3],
+            self._settings_array[layout.EFFORT_LIMIT],
+            self._max_deceleration,
+            shift,
+            trajectory.starts,
+            trajectory.coefficients,
+            self.trajectory_time,
+            state[layout.SCALING, 0],
+            state[layout.SCALING_RATE, 0],
+            self._scratch,
+            stop.starts,
+            stop.coefficients,
+        )
+        self._follow(stop)
+        state[layout.UNSCALED_UNTIL] = stop.end_time
+        state[layout.LEADING_SCALING] = state[layout.SCALING] = 1.0
+        state[layout.SCALING_RATE] = 0.0
+
+    def _update_tolerances(self) -> None:
+        """The tolerances in force: those of the settings with those that the motion brought."""
+        tolerances = self._rules.tolerances
+        joints = np.ones(self.model.nv, dtype=bool)
+        if self._motion is not None:
+            joints = self._motion.joints
+            tolerances = tolerances.overridden(self._motion.tolerances, self.model.joint_names)
+        self._tolerances = tolerances.rows(joints)
 
     def _refusal(
         self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray

@@ -12,7 +12,8 @@ pd                    tau = u                        no model, as joint_trajecto
 
 [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10] With friction_compensation, the first two add
 the friction (dynamics/friction.py) at the desired velocity, as the measured one would feed back its
-noise; gravity_compensation, which has no desired velocity, adds that at the measured one.
+noise; gravity_compensation, which has no desired velocity, adds that at the measured one. All laws
+with a desired motion add the effort of its waypoints.
 """
 
 from __future__ import annotations
@@ -21,6 +22,30 @@ import math
 from enum import IntEnum
 
 from rnea_control.array_types import FloatArray
+from rnea_control.control.layout import (
+    CONTINUOUS,
+    D_GAIN,
+    DESIRED_ACCELERATION,
+    DESIRED_EFFORT,
+    DESIRED_POSITION,
+    DESIRED_VELOCITY,
+    FEEDBACK,
+    FRICTION,
+    GRAVITY_TORQUE,
+    HARDWARE_ADDS_GRAVITY,
+    I_CLAMP_MAX,
+    I_CLAMP_MIN,
+    I_GAIN,
+    INTEGRAL,
+    LAW,
+    MODEL_ACCELERATION,
+    MODEL_POSITION,
+    MODEL_VELOCITY,
+    P_GAIN,
+    POSITION_ERROR,
+    TORQUE,
+    VELOCITY_ERROR,
+)
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.gravity import gravity_outward_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
@@ -40,19 +65,6 @@ _COMPUTED_TORQUE = int(ControlLaw.computed_torque)
 _FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
 _GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
 _PD = int(ControlLaw.pd)
-
-# Rows of the settings array, one column a joint; of the last two, entry 0 is that of the arm.
-P_GAIN, I_GAIN, D_GAIN, I_CLAMP_MAX, I_CLAMP_MIN, EFFORT_LIMIT, CONTINUOUS = range(7)
-FRICTION = 7  # three rows: what `friction_torque` takes
-LAW, HARDWARE_ADDS_GRAVITY = range(10, 12)
-SETTINGS_ROWS = 12
-
-# Rows of the state array, one column a joint; of the last two, entry 0 is that of the arm.
-DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION = range(3)
-POSITION_ERROR, VELOCITY_ERROR, INTEGRAL, FEEDBACK = range(3, 7)
-MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = range(7, 12)
-LAST_TIME, SEGMENT = range(12, 14)
-STATE_ROWS = 14
 
 
 @inlined
@@ -115,6 +127,8 @@ def control_torque(
         add_armature(bodies, state[MODEL_ACCELERATION], torque)
     friction = settings[FRICTION : FRICTION + 3]
     for j in range(q.shape[0]):
+        if law != _GRAVITY_COMPENSATION:
+            torque[j] += state[DESIRED_EFFORT, j]
         if law in (_FEEDFORWARD_PD, _PD):
             torque[j] += state[FEEDBACK, j]
         if law in (_FEEDFORWARD_PD, _COMPUTED_TORQUE):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from enum import Enum
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.law import ControlLaw
+from rnea_control.control.tolerances import Tolerances
 from rnea_control.exceptions import ControllerError
 
 
@@ -33,6 +35,46 @@ class Gains:
         return cls(**{name: np.full(nv, value) for name, value in values.items()})
 
 
+class ExcessiveEffort(Enum):
+    """What becomes of a trajectory that needs more than the effort limits."""
+
+    refuse = "refuse"
+    warn = "warn"
+    slow_down = "slow_down"
+
+
+@dataclass(frozen=True)
+class TrajectorySettings:
+    """How trajectories are taken, followed and stopped.
+
+    Attributes:
+        tolerances: those of trajectories that bring none.
+        max_deceleration: of each joint in a stop, shape (nv,), [rad/s^2] or [m/s^2]; infinity for
+            as much as the effort limits allow.
+        allow_moving_end: whether a trajectory may end with a velocity; the arm then settles at the
+            last point.
+        allow_integration: whether positions may be left out, and are integrated from velocities.
+        start_from_desired_state: whether a new trajectory starts where the arm should be; else
+            where it is measured to be, which is a step of the desired position.
+        upsample_positions: whether trajectories of positions only become smooth (upsampling.py),
+            not lines.
+        excessive_effort: what becomes of trajectories that need more than the effort limits.
+    """
+
+    tolerances: Tolerances
+    max_deceleration: FloatArray
+    allow_moving_end: bool = False
+    allow_integration: bool = False
+    start_from_desired_state: bool = True
+    upsample_positions: bool = False
+    excessive_effort: ExcessiveEffort = ExcessiveEffort.warn
+
+    @classmethod
+    def default(cls, nv: int) -> TrajectorySettings:
+        """No tolerances, and stops that only the effort limits bound."""
+        return cls(Tolerances.none(nv), np.full(nv, math.inf))
+
+
 @dataclass(frozen=True)
 class ControllerSettings:
     """Settings of a `Controller`.
@@ -45,6 +87,7 @@ class ControllerSettings:
         hardware_compensates_gravity: whether the hardware adds the gravity torque itself, as the
             firmware of UR and Franka arms does; then the commands leave it out.
         friction_compensation: whether the model's friction and offset are added to the torque.
+        trajectories: see `TrajectorySettings`; without them, the default ones.
     """
 
     gains: Gains
@@ -52,6 +95,7 @@ class ControllerSettings:
     effort_limit_scale: float = 1.0
     hardware_compensates_gravity: bool = False
     friction_compensation: bool = False
+    trajectories: TrajectorySettings | None = None
 
     def check(self, joint_names: tuple[str, ...]) -> None:
         """Refuses settings that do not fit these joints.

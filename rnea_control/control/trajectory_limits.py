@@ -25,14 +25,15 @@ JUST_PASSED = 0.1
 _WITHIN, _BELOW, _ABOVE, _TOO_FAST, _NOT_FINITE = range(5)
 
 
-def check_position_limits(waypoints: Waypoints, model: RobotModel) -> None:
-    """Raises TrajectoryError for a waypoint outside the position limits."""
+def check_position_limits(waypoints: Waypoints, start: float, model: RobotModel) -> None:
+    """Raises TrajectoryError for a waypoint outside the position limits; `start`: what the time in
+    the error is counted from, [s]."""
     positions = waypoints.positions
-    outside = (positions < model.lower) | (positions > model.upper)
+    outside = ((positions < model.lower) | (positions > model.upper)) & waypoints.joints
     if outside.any():
         i, j = np.argwhere(outside)[0]
         raise TrajectoryError(
-            f"the point at {waypoints.times[i]:g} s: joint {model.joint_names[j]!r} at "
+            f"the point at {waypoints.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
             f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
         )
 
@@ -47,7 +48,7 @@ def check_first_point(waypoints: Waypoints, position: FloatArray, model: RobotMo
     """
     if waypoints.times[0] > 0.0:
         return
-    away = waypoints.positions[0] - position
+    away = (waypoints.positions[0] - position) * waypoints.joints
     turns = np.round(away / (2.0 * math.pi)) * model.continuous
     away = np.abs(away - 2.0 * math.pi * turns)
     if away.max() > START_DISTANCE:
@@ -128,7 +129,8 @@ def _first_violation(
         for j in range(coefficients.shape[1]):
             place[0], place[1] = i, j
             power = 1.0
-            for k in range(POSITION_COEFFICIENTS):  # as a polynomial of the part of the segment, 0 to 1
+            # As a polynomial of the part of the segment, 0 to 1.
+            for k in range(POSITION_COEFFICIENTS):
                 c[k] = coefficients[i, j, k] * power
                 power *= duration
             low, high = bernstein_bounds(c)

@@ -12,7 +12,8 @@ import numpy as np
 import yaml
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import Trajectory, Waypoint
+from rnea_control.control import Trajectory, Waypoint, Waypoints
+from rnea_control.control.splicing import continued
 from rnea_control.demo.share import share_directory
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
@@ -155,11 +156,17 @@ def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypo
     ]
 
 
+def motion(model: RobotModel, start: FloatArray, waypoints: list[Waypoint]) -> Trajectory:
+    """What the controller makes of waypoints that are sent while it holds the start position."""
+    points = Waypoints.of(waypoints, model.nv)
+    return continued(Trajectory.hold(0.0, start), 0.0, 0.0, points, model.continuous)
+
+
 def _limit_share(
     model: RobotModel, start: FloatArray, waypoints: list[Waypoint]
 ) -> tuple[float, int]:
     """The largest fraction of a velocity or effort limit that is used, and its joint."""
-    trajectory = Trajectory.hold(0.0, start).then(waypoints, 0.0, 0.0, model.continuous)
+    trajectory = motion(model, start, waypoints)
     ws, tau = Workspace(model), np.zeros(model.nv)
     share = np.zeros(model.nv)
     for time in np.linspace(0.0, trajectory.end_time, 400):

@@ -21,9 +21,9 @@ from rclpy.parameter import Parameter
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import ControlLaw, Trajectory, Waypoint
+from rnea_control.control import ControlLaw, Waypoint
 from rnea_control.demo.recording import Recording
-from rnea_control.demo.robots import DemoRobot
+from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.simulation.run import run_in_real_time
@@ -128,9 +128,7 @@ class _Recorder:
         n = self._count
         times = 1e-9 * (self._stamp[:n] - self._start)
         robot = self._robot
-        trajectory = Trajectory.hold(0.0, robot.start).then(
-            robot.waypoints, 0.0, 0.0, robot.model.continuous
-        )
+        trajectory = motion(robot.model, robot.start, robot.waypoints)
         desired = np.array([trajectory.at(t)[0] for t in times])
         return Recording(law, times, desired, self._measured[:n], self._torque[:n], latency)
 

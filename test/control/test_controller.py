@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from robots import joint, link, robot, two_link_arm
 
-from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.control import (
+    ControlLaw,
+    Controller,
+    ControllerSettings,
+    EndKind,
+    Gains,
+    Waypoint,
+)
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
 from rnea_control.model import Joint, RobotModel
@@ -324,18 +331,21 @@ def test_gravity_compensation_takes_no_trajectory() -> None:
         c.follow(0.0, [Waypoint(1.0, ZERO)], 0.0)
 
 
-def test_halt_is_smooth_and_ends_at_rest() -> None:
-    c, (_, v_d, _) = following(ControlLaw.computed_torque)
-    assert np.abs(v_d).max() > 0.3
-    before = c.trajectory.at(0.9)
-    c.halt(0.9)
+def test_stop_is_smooth_and_ends_at_rest() -> None:
+    c, _ = following(ControlLaw.computed_torque)
+    torque_of(c, 0.9, *c.trajectory.at(0.9)[:2])
+    before = c.desired.copy()
+    assert np.abs(before[1]).max() > 0.3
+    c.stop(EndKind.CANCELLED, "stop")
     np.testing.assert_allclose(c.trajectory.at(0.9), before, atol=1e-12)
-    assert c.is_moving(1.0)
-    times = np.linspace(0.9, 1.4, 100)
-    speeds = np.array([np.abs(c.trajectory.at(t)[1]) for t in times])
+    assert c.is_moving
+    end = c.trajectory.end_time
+    assert 0.9 < end < 1.5
+    speeds = np.array([np.abs(c.trajectory.at(t)[1]) for t in np.linspace(0.9, end, 100)])
     assert (speeds <= 1.01 * speeds[0]).all()
-    assert not c.is_moving(1.5)
-    np.testing.assert_allclose(c.trajectory.at(1.5)[1:], 0.0, atol=1e-12)
+    torque_of(c, end, *c.trajectory.at(end)[:2])
+    assert not c.is_moving
+    np.testing.assert_allclose(c.desired[1:], 0.0, atol=1e-12)
 
 
 def test_integral_fades_when_its_gain_is_set_to_zero() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import PANDA_JOINTS, joint, link, load_quietly, robot, two_link_arm
+from trajectories import through as trajectory_through
 
 from rnea_control.control import Waypoint
 from rnea_control.control.effort_check import SAMPLE_TIME, EffortPeak, peak_efforts
@@ -63,7 +64,7 @@ def quintic(model: RobotModel, positions, step: float = 1.0) -> Trajectory:
         Waypoint(step * i, *state, zero)
         for i, state in enumerate(zip(positions, velocities, strict=True))
     ]
-    return Trajectory.through(points, model.joint_names)
+    return trajectory_through(points)
 
 
 def swing(model: RobotModel, seed: int = 0, n: int = 4, step: float = 1.0) -> Trajectory:
@@ -206,7 +207,7 @@ def test_both_ends_of_each_segment_are_looked_at(pendulum) -> None:
     T = 0.3 * SAMPLE_TIME
     zero = np.zeros(1)
     points = [Waypoint(0.0, zero, zero), Waypoint(T, np.array([1e-6]), zero)]
-    found = peak(pendulum, Trajectory.through(points, pendulum.joint_names), 1.0)
+    found = peak(pendulum, trajectory_through(points), 1.0)
     assert abs(found.torque) == pytest.approx(6.0 * 1e-6 / T**2 * M)
 
 

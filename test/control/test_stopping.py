@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import PANDA_JOINTS, load_quietly, two_link_arm
+from trajectories import through as trajectory_through
 
 from rnea_control.control import Waypoint
 from rnea_control.control.stopping import (
@@ -111,7 +112,7 @@ def through(model: RobotModel, times, positions) -> Trajectory:
     velocities[[0, -1]] = 0.0
     zero = np.zeros(model.nv)
     points = [Waypoint(*state, zero) for state in zip(times, positions, velocities, strict=True)]
-    return Trajectory.through(points, model.joint_names)
+    return trajectory_through(points)
 
 
 def swing(model: RobotModel, seed: int = 0, n: int = 4, step: float = 1.0) -> Trajectory:
@@ -268,7 +269,7 @@ def test_short_segments(arm) -> None:
     velocities = np.column_stack([np.cos(times), -2.0 * np.sin(2.0 * times)])
     velocities[-1] = 0.0
     points = [Waypoint(*point) for point in zip(times, positions, velocities, strict=True)]
-    stop = Stop(arm, Trajectory.through(points, arm.joint_names), 0.6, max_deceleration=3.0)
+    stop = Stop(arm, trajectory_through(points), 0.6, max_deceleration=3.0)
     assert_smooth(stop)
     assert_on_path(stop)
     assert_at_rest(stop)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import joint, link, robot
+from trajectories import then
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.exceptions import TrajectoryError
@@ -121,7 +122,7 @@ def test_what_is_accepted_stays_within_the_limits_everywhere(seed: int) -> None:
     ]
     held = c.trajectory
     model, grid = c.model, np.linspace(0.0, times[-1], 4001)
-    joined = held.then(points, 0.0, 0.0, model.continuous)
+    joined = then(held, points, 0.0, 0.0, model.continuous)
     samples = np.array([joined.at(t) for t in grid])
     position = (samples[:, 0] - model.upper).max(), (model.lower - samples[:, 0]).max()
     excess = max(*position, (np.abs(samples[:, 1]) - model.velocity_limit).max())

@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnea_control.control import Trajectory
 from rnea_control.demo.picture import draw
 from rnea_control.demo.recording import Recording
-from rnea_control.demo.robots import LIMIT_SHARE, find_urdf, load_robot
+from rnea_control.demo.robots import LIMIT_SHARE, find_urdf, load_robot, motion
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWa
 def test_motion_stays_within_the_limits(name: str) -> None:
     robot = load_robot(name)
     model = robot.model
-    trajectory = Trajectory.hold(0.0, robot.start).then(robot.waypoints, 0.0, 0.0, model.continuous)
+    trajectory = motion(model, robot.start, robot.waypoints)
     assert trajectory.end_time == pytest.approx(10.0)
     ws, tau = Workspace(model), np.zeros(model.nv)
     moved = np.zeros(model.nv)

@@ -1,0 +1,296 @@
+"""From waypoints to a trajectory that the arm can follow from where it is: the one way in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control.effort_check import EffortPeak, peak_efforts
+from rnea_control.control.law import ControlLaw
+from rnea_control.control.motion import Motion, MotionRequest
+from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
+from rnea_control.control.splicing import continued
+from rnea_control.control.trajectory import Trajectory, rest
+from rnea_control.control.trajectory_limits import (
+    JUST_PASSED,
+    check_first_point,
+    check_limits,
+    check_position_limits,
+)
+from rnea_control.control.upsampling import upsampled
+from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints
+from rnea_control.dynamics import Workspace
+from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
+from rnea_control.model import RobotModel
+
+# Segments shorter than this drown in the rounding of their times, [s].
+SHORTEST_SEGMENT = 1e-6
+# A velocity below this counts as rest, as it does for joint_trajectory_controller, [rad/s].
+AT_REST = 1.2e-7
+# How long an arm at least takes to settle that a trajectory leaves moving, [s].
+SHORTEST_SETTLING = 0.2
+# Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
+# time would be very large.
+SLOWEST_SCALING = 0.01
+# How exactly the effort limits are met by slowing down, and in how many rounds.
+STRETCHING_TOLERANCE = 1e-6
+MOST_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a plan starts from.
+
+    Attributes:
+        trajectory: followed now.
+        revision: how many there have been.
+        t, s: controller's time and trajectory time now, [s].
+        scaling: of trajectory time.
+        position, velocity: measured, shape (nv,).
+        error: desired minus measured position, shape (nv,).
+    """
+
+    trajectory: Trajectory
+    revision: int
+    t: float
+    s: float
+    scaling: float
+    position: FloatArray
+    velocity: FloatArray
+    error: FloatArray
+
+    def trajectory_time(self, t: float) -> float:
+        """Trajectory time at time `t`, if the scaling stays as it is."""
+        return self.s + (t - self.t) * (self.scaling if t > self.t else 1.0)
+
+    def coasting(self) -> Trajectory:
+        """The measured state as a trajectory, in place of the one that is followed."""
+        coefficients = rest(self.position)
+        if self.scaling > SLOWEST_SCALING:
+            coefficients[:, 1] = self.velocity / self.scaling
+        return Trajectory(np.array([self.s]), coefficients[None])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A trajectory to change to, and until when that can be done.
+
+    Attributes:
+        trajectory: the one followed so far, and from `begin` on the new one.
+        motion: what it is followed for.
+        begin: by trajectory time, [s].
+        revision: of the situation that it was planned in.
+    """
+
+    trajectory: Trajectory
+    motion: Motion
+    begin: float
+    revision: int
+
+
+class Planner:
+    """Plans motions of one robot; one thread uses it.
+
+    Args:
+        model: the robot.
+    """
+
+    def __init__(self, model: RobotModel) -> None:
+        self._model = model
+        self._workspace = Workspace(model)
+
+    def plan(
+        self,
+        request: MotionRequest,
+        situation: Situation,
+        settings: ControllerSettings,
+        lead: float,
+    ) -> Plan:
+        """What the controller is to change to.
+
+        Args:
+            request: what is asked for.
+            situation: what it starts from.
+            settings: of the controller.
+            lead: how long the trajectory that is followed at least goes on, [s].
+
+        Raises:
+            TrajectoryError: waypoints that no arm can follow, that this one cannot follow within
+                its limits, or that its settings do not allow.
+            TrajectoryPassedError: the trajectory has ended.
+        """
+        if settings.control_law == ControlLaw.gravity_compensation:
+            raise TrajectoryError(
+                "under gravity_compensation the arm follows the hand, not trajectories; choose "
+                "another control_law"
+            )
+        rules = settings.trajectories or TrajectorySettings.default(self._model.nv)
+        points = Waypoints.of(request.waypoints, self._model.nv)
+        points.check(self._model.joint_names)
+        _check_rules(points, rules)
+        rules.tolerances.overridden(request.tolerances, self._model.joint_names)
+        earliest = situation.s + lead
+        start = earliest
+        if request.start is not None:
+            if not math.isfinite(request.start):
+                raise TrajectoryError(f"its start is {request.start} s; it must be finite")
+            start = situation.trajectory_time(request.start)
+        begin = max(start, earliest)
+        ahead = _ahead(points, start, begin, situation)
+        old = situation.trajectory
+        if start <= earliest and _is_astray(situation, rules):
+            old = situation.coasting()
+        if start >= situation.s - JUST_PASSED and points.has[POSITION, 0]:
+            check_first_point(points, old.at(begin)[0], self._model)
+        factor, note = 1.0, ""
+        for _ in range(MOST_ROUNDS):
+            stretched = ahead.stretched(factor, begin) if factor > 1.0 else ahead
+            trajectory = self._joined(old, stretched, begin, start, request, situation, rules)
+            peak = self._peak(trajectory, begin, settings)
+            if peak.stretch <= 1.0 + STRETCHING_TOLERANCE:
+                break
+            note = self._excess(peak, start)
+            if rules.excessive_effort == ExcessiveEffort.warn:
+                break
+            if rules.excessive_effort == ExcessiveEffort.refuse or not peak.stretch < math.inf:
+                raise TrajectoryError(note)
+            factor *= peak.stretch
+        else:
+            raise TrajectoryError(f"{note}, which going slower does not mend")
+        if factor > 1.0:
+            note = f"{factor:.4g} times slower than asked for, to stay within the effort limits"
+        times = points.delayed(start).times
+        times[len(times) - len(ahead) :] = stretched.times
+        motion = Motion(request, start, times, points.joints, note)
+        return Plan(trajectory, motion, begin, situation.revision)
+
+    def _joined(
+        self,
+        old: Trajectory,
+        ahead: Waypoints,
+        begin: float,
+        start: float,
+        request: MotionRequest,
+        situation: Situation,
+        rules: TrajectorySettings,
+    ) -> Trajectory:
+        """The old trajectory, and from `begin` on that through the waypoints ahead."""
+        model = self._model
+        smooth = rules.upsample_positions and not ahead.has[VELOCITY : ACCELERATION + 1].any()
+
+        def finish(points: Waypoints) -> Waypoints:
+            check_position_limits(points[1:], start, model)
+            _check_end(points, rules, model.joint_names)
+            return _settling(upsampled(points, at_rest) if smooth else points, rules)
+
+        for at_rest in (not request.is_stream, True):
+            joined = continued(old, situation.s, begin, ahead, model.continuous, finish)
+            try:
+                check_limits(joined, begin, start, model)
+            except TrajectoryError:
+                if at_rest or not smooth:
+                    raise
+                continue  # it may do within the limits if it comes to rest at its end
+            break
+        return joined
+
+    def _peak(
+        self, trajectory: Trajectory, begin: float, settings: ControllerSettings
+    ) -> EffortPeak:
+        model = self._model
+        friction = model.friction_parameters * settings.friction_compensation
+        return peak_efforts(
+            model,
+            self._workspace,
+            trajectory,
+            begin,
+            trajectory.end_time,
+            settings.effort_limit_scale * model.effort_limit,
+            friction,
+            settings.hardware_compensates_gravity,
+        )
+
+    def _excess(self, peak: EffortPeak, start: float) -> str:
+        joint = self._model.joint_names[peak.joint]
+        return (
+            f"{peak.time - start:.3g} s into it, joint {joint!r} needs {peak.torque:.4g} Nm or N; "
+            f"its effort limit is {peak.limit:.4g}. "
+            + (
+                f"Make the trajectory {peak.stretch:.3g} times slower"
+                if peak.stretch < math.inf
+                else "Going slower does not help, as the arm cannot hold itself there"
+            )
+        )
+
+
+def _check_rules(points: Waypoints, rules: TrajectorySettings) -> None:
+    """Raises TrajectoryError for what the settings do not allow."""
+    bare = np.flatnonzero(~points.has[POSITION])
+    if bare.size and not rules.allow_integration:
+        raise TrajectoryError(
+            f"point {bare[0]}: has no positions; give them, or set the parameter "
+            "allow_integration_in_goal_trajectories to have them integrated from velocities"
+        )
+
+
+def _check_end(points: Waypoints, rules: TrajectorySettings, joint_names: tuple[str, ...]) -> None:
+    last = np.abs(points.velocities[-1])
+    if last.max() > AT_REST and not rules.allow_moving_end:
+        j = int(np.argmax(last))
+        raise TrajectoryError(
+            f"the last point: joint {joint_names[j]!r} has velocity "
+            f"{points.velocities[-1, j]:g} at the end; the last point must be at rest, unless the "
+            "parameter allow_nonzero_velocity_at_trajectory_end is set"
+        )
+
+
+def _ahead(points: Waypoints, start: float, begin: float, situation: Situation) -> Waypoints:
+    """The waypoints after `begin`, by trajectory time."""
+    duration = points.times[-1]
+    if duration <= 0.0:
+        raise TrajectoryError(
+            f"the last point's time is {duration:g} s; the arm needs time to get there, give "
+            "it more than 0"
+        )
+    until = start - situation.s
+    if until > 0.0 and start + duration == start:
+        raise TrajectoryError(f"its start, {until:g} s from now, is too far ahead")
+    if start + duration <= begin:
+        raise TrajectoryPassedError(
+            f"the trajectory ended {begin - start - duration:.3f} s ago; send it earlier, or with "
+            "stamp 0 to start now"
+        )
+    ahead = points.delayed(start).after(begin)
+    if len(ahead) == 0 or np.diff(ahead.times, prepend=begin).min() < SHORTEST_SEGMENT:
+        raise TrajectoryError(
+            f"at its start, {until:g} s from now, points are less than {SHORTEST_SEGMENT:g} s "
+            "apart; give them more time"
+        )
+    return ahead
+
+
+def _is_astray(situation: Situation, rules: TrajectorySettings) -> bool:
+    """Whether a new trajectory is to start where the arm is, not where it should be."""
+    beyond = np.abs(situation.error) > rules.tolerances.path_position
+    return bool(beyond.any()) or not rules.start_from_desired_state
+
+
+def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:
+    """The same, and back to the last waypoint to rest there if the arm moves on."""
+    speed = np.abs(points.velocities[-1]) * points.has[VELOCITY, -1]
+    if speed.max() <= AT_REST:
+        points.fields[VELOCITY, -1] = 0.0
+        return points
+    # A cubic back to the same place brakes with 4 v / T at most, a quintic with 3.94 v / T.
+    time = max(SHORTEST_SETTLING, float((4.0 * speed / rules.max_deceleration).max()))
+    last = points.fields[:, -1:].copy()
+    last[VELOCITY] = last[ACCELERATION] = 0.0
+    return replace(
+        points,
+        times=np.append(points.times, points.times[-1] + time),
+        fields=np.concatenate([points.fields, last], axis=1),
+        has=np.concatenate([points.has, np.ones((4, 1), dtype=bool)], axis=1),
+    )

@@ -1,0 +1,90 @@
+"""Joins a new trajectory to the one that is being followed, without a jump.
+
+The old trajectory goes on until the new one takes over; joints that the new one does not move
+follow the old one to its end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.control.interpolation import integrated, segments, shifted
+from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory, rest
+from rnea_control.control.waypoints import Waypoints
+
+
+def continued(
+    old: Trajectory,
+    now: float,
+    begin: float,
+    ahead: Waypoints,
+    continuous: FloatArray,
+    finish: Callable[[Waypoints], Waypoints] = lambda points: points,
+) -> Trajectory:
+    """The old trajectory until `begin`, then on through the waypoints ahead, unchecked.
+
+    Args:
+        old: followed so far; its segments before `now` are left out.
+        now: the time from which the result will be sampled, [s].
+        begin: when the new trajectory takes over, not before `now`, [s].
+        ahead: waypoints after `begin`.
+        continuous: 1 for each continuous joint, else 0, shape (nv,): it goes the shortest way to
+            the first waypoint.
+        finish: given the waypoints with the state at `begin` in front and all positions; returns
+            those that are used.
+    """
+    points = integrated(ahead.led_by(begin, old.sampled(begin)))
+    away = points.positions[1] - points.positions[0]
+    shift = 2.0 * math.pi * np.round(away / (2.0 * math.pi)) * continuous * ahead.joints
+    points.positions[0] += shift
+    points = finish(points)
+    last = rest(points.positions[-1])
+    last[:, EFFORT] = points.efforts[-1]
+    coefficients = np.concatenate([segments(points), last[None]])
+    return _spliced(old, now, shift, points.times, coefficients, ahead.joints)
+
+
+def _spliced(
+    old: Trajectory,
+    now: float,
+    shift: FloatArray,
+    starts: FloatArray,
+    coefficients: FloatArray,
+    joints: BoolArray,
+) -> Trajectory:
+    """The old trajectory, shifted by whole turns, until the new one takes over."""
+    begin = starts[0]
+    first = max(int(np.searchsorted(old.starts, now, side="right")) - 1, 0)
+    after = int(np.searchsorted(old.starts, begin, side="left"))
+    kept = old.coefficients[first:after].copy()
+    kept[:, :, 0] += shift
+    end = float(starts[-1])
+    if not joints.all():
+        starts, coefficients = _merged(old, starts, coefficients, joints)
+        end = max(end, old.end_time)
+    return Trajectory(
+        np.concatenate([old.starts[first:after], starts]),
+        np.concatenate([kept, coefficients]),
+        end,
+    )
+
+
+def _merged(
+    old: Trajectory, starts: FloatArray, coefficients: FloatArray, joints: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Segments in which some joints follow the new trajectory and the others the old one."""
+    later = old.starts[(old.starts > starts[0]) & np.isfinite(old.starts)]
+    union = np.unique(np.concatenate([starts, later]))
+    merged = np.empty((len(union), old.nv, COEFFICIENTS))
+    for which, its_starts, its_coefficients in (
+        (joints, starts, coefficients),
+        (~joints, old.starts, old.coefficients),
+    ):
+        segment = np.maximum(np.searchsorted(its_starts, union, side="right") - 1, 0)
+        passed = np.maximum(union - its_starts[segment], 0.0)
+        merged[:, which] = shifted(its_coefficients[segment][:, which], passed)
+    return union, merged
