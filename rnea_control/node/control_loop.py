@@ -13,24 +13,25 @@ import time
 import numpy as np
 from rclpy.clock import Clock
 
-from rnea_control.control import Controller, Trajectory, Waypoints
+from rnea_control.control import (
+    Controller,
+    ControllerState,
+    EndKind,
+    Motion,
+    Plan,
+    Situation,
+)
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
-from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
 from rnea_control.node.deferred_log import DeferredLog, Logger
 from rnea_control.node.effort_command import Command
 from rnea_control.node.statistics import LoopStatistics
 
 # An arm slower than this is at rest, [rad/s] or [m/s].
 STILL = 0.05
-# A trajectory that starts later than this was stamped by another clock, [s].
-FARTHEST_START = 3600.0
-# So were states that seem to be older than this, [s].
+# States that seem to be older than this were stamped by another clock, [s].
 LONGEST_AGE = 1.0
-# How far ahead a new trajectory takes over, so that it is ready by then; longer at every attempt,
-# [s].
-LEADS = (0.005, 0.02, 0.1, 0.5)
 
 
 class ControlLoop:
@@ -51,7 +52,7 @@ class ControlLoop:
         statistics: of the ticks since activation.
         publishers: how many publishers of states there are; with more than one, missed states are
             not counted.
-        trajectories_received: how many there were, refused ones included.
+        log: what the ticks say.
     """
 
     def __init__(
@@ -70,7 +71,6 @@ class ControlLoop:
         self.running = False
         self.now: float | None = None
         self.fault = ""
-        self.trajectories_received = 0
         self.log = DeferredLog(logger)
         self._logger = logger
         self._clock = clock
@@ -78,7 +78,6 @@ class ControlLoop:
         # Held through every tick; elsewhere only to read, or to swap one object for another.
         self._lock = threading.Lock()
         self._decoder = JointStateDecoder(controller.model.joint_names)
-        self._trajectories = JointTrajectoryDecoder(controller.model.joint_names)
         self._origin = 0  # stamp of the first state, [ns]
         self._stamp = 0  # of the last one, [ns]
         self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
@@ -107,6 +106,7 @@ class ControlLoop:
             self.running = False
             self.now = None
             self.fault = ""
+            self.controller.drop("the controller was deactivated")
             if was_holding:
                 self._publish_gravity_torque()
         self.log.flush()
@@ -126,6 +126,7 @@ class ControlLoop:
         with self._lock:
             self.running = False
             self.fault = reason
+            self.controller.drop("the controller has failed")
             if self.now is not None:
                 self._publish_gravity_torque()
         self.log.say(
@@ -135,11 +136,52 @@ class ControlLoop:
     def halt(self) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""
         with self._lock:
-            moving = self.running and self.now is not None and self.controller.is_moving(self.now)
-            if moving and not self._halting:
-                self._halting = True
-                self.controller.halt(self.now)
-        return moving
+            if not self.running or self.now is None:
+                return False
+            if not self._halting:
+                self._halting = self.controller.is_moving
+                self.controller.stop(EndKind.DROPPED, "the controller is about to end")
+            return self.controller.is_moving
+
+    def cancel(self, motion: Motion) -> None:
+        """Brings the arm to rest if it still follows this motion."""
+        with self._lock:
+            if motion is self.controller.motion:
+                self.controller.stop(EndKind.CANCELLED, "cancelled by the client")
+
+    def situation(self) -> Situation:
+        """What a new trajectory starts from.
+
+        Raises:
+            TrajectoryError: none may be followed now.
+        """
+        with self._lock:
+            if self.now is None:
+                raise TrajectoryError(
+                    "the controller is not active or has no joint_states yet; send it again later"
+                )
+            if self._halting:
+                raise TrajectoryError("the controller is bringing the arm to rest, to stop")
+            if self._stale:
+                raise TrajectoryError("joint_states are missing; send it again when they are back")
+            return self.controller.situation(self.now)
+
+    def adopt(self, plan: Plan) -> bool:
+        """Changes to a plan, unless it is too late for it."""
+        with self._lock:
+            if self.now is None or self._stale or self._halting:
+                return False
+            return self.controller.adopt(plan)
+
+    def time_of(self, stamp: int) -> float:
+        """The controller's time of a stamp [ns], [s]."""
+        return (stamp - self._origin) * 1e-9
+
+    def snapshot(self) -> tuple[int, ControllerState] | None:
+        """Stamp of the last state [ns], and the controller's state then; None before there is
+        one."""
+        with self._lock:
+            return None if self.now is None else (self._stamp, self.controller.snapshot())
 
     def housekeeping(self) -> None:
         """Work beside the ticks, once a second and when log messages wait."""
@@ -166,15 +208,6 @@ class ControlLoop:
                 self.fault = str(error)
                 self.log.say("error", "state", f"{error}; the last command stays in force")
 
-    def follow(self, trajectory: bytes) -> None:
-        """Replaces the trajectory by that of a serialised JointTrajectory, or logs why not."""
-        try:
-            self._follow(trajectory)
-        except TrajectoryError as error:
-            self._logger.error(f"trajectory refused, the controller goes on as before: {error}")
-        finally:
-            self.trajectories_received += 1
-
     def watch(self) -> None:
         """Without states there is no feedback: commands the gravity torque, once."""
         if self.now is None or self._stale or self.state_age() <= self.timeout:
@@ -184,6 +217,7 @@ class ControlLoop:
                 return
             self._stale = True
             self.fault = f"no joint_states with a new stamp for {self.state_age():.3g} s"
+            self.controller.drop(self.fault)
             self._publish_gravity_torque()
         self.log.say(
             "error",
@@ -221,7 +255,7 @@ class ControlLoop:
         if gap < 0.0 or gap > self.timeout or self._stale:
             self._stale = False
             self.statistics.dropped += 1
-            controller.hold(now, q, keep_integral=True)
+            controller.hold(now, q, True, f"the stamps of joint_states jumped by {gap:+.3f} s")
             self.log.say(
                 "error",
                 "gap",
@@ -247,61 +281,6 @@ class ControlLoop:
         if not 0.0 <= age < LONGEST_AGE:
             age = math.nan  # the stamps are of another clock
         statistics.record(duration, age + duration, abs(interval - period))
-
-    def _follow(self, trajectory: bytes) -> None:
-        message = self._trajectories.decode(trajectory)
-        waypoints = Waypoints(
-            message.times,
-            message.positions,
-            message.velocities,
-            message.accelerations,
-            message.has_velocity,
-            message.has_acceleration,
-        )
-        for lead in LEADS:
-            present, now = self._present_trajectory()
-            earliest = now + lead
-            start = (message.stamp - self._origin) * 1e-9 if message.stamp else earliest
-            ahead = start - now
-            if ahead > FARTHEST_START:
-                raise TrajectoryError(
-                    f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
-                    "same clock (use_sim_time)?"
-                )
-            planned = self.controller.plan(present, now, earliest, waypoints, start)
-            if self._adopt_in_time(planned, present, earliest):
-                self._logger.info(
-                    f"following a trajectory: {len(waypoints)} points, starts in {ahead:.3f} s, "
-                    f"takes {waypoints.times[-1]:.3f} s"
-                )
-                return
-        raise TrajectoryError(
-            "it was not planned in time, as another trajectory took over or the computer is too "
-            "busy; send it again"
-        )
-
-    def _present_trajectory(self) -> tuple[Trajectory, float]:
-        """The present trajectory, and the time; raises TrajectoryError if it must stay."""
-        with self._lock:
-            if self.now is None:
-                raise TrajectoryError(
-                    "the controller is not active or has no joint_states yet; send it again later"
-                )
-            if self._halting:
-                raise TrajectoryError("the controller is bringing the arm to rest, to stop")
-            if self._stale:
-                raise TrajectoryError("joint_states are missing; send it again when they are back")
-            return self.controller.trajectory, self.now
-
-    def _adopt_in_time(self, planned: Trajectory, present: Trajectory, earliest: float) -> bool:
-        """Adopts a trajectory, unless it is too late or the present one has been replaced."""
-        with self._lock:
-            if self.now is None or self.now > earliest or self._stale or self._halting:
-                return False
-            if self.controller.trajectory is not present:
-                return False
-            self.controller.adopt(planned)
-            return True
 
     def _publish_gravity_torque(self) -> None:
         try:

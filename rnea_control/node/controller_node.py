@@ -17,19 +17,31 @@ from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import NodeReport, diagnostics
 from rnea_control.node.effort_command import EffortCommand
-from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
+from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS, meaningless
 from rnea_control.node.real_time import RealTime
 from rnea_control.node.settings import (
     controller_settings,
+    input_settings,
     load_model,
     real_time_settings,
     update_model,
 )
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.statistics import LoopStatistics
+from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
 from rnea_control.ros.node_parameters import NodeParameters
+
+try:  # the ROS 2 wheels lack control_msgs
+    from rnea_control.node.state_topics import StateTopics
+    from rnea_control.node.trajectory_action import TrajectoryAction
+
+    HAS_CONTROL_MSGS = True
+except ModuleNotFoundError as missing:
+    if missing.name != "control_msgs":
+        raise
+    HAS_CONTROL_MSGS = False
 
 DESCRIPTION = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -48,6 +60,7 @@ class ControllerNode(LifecycleNode):
 
     Attributes:
         loop: the control loop, while the node is configured.
+        trajectories: their way to the loop, while the node is configured.
         fault: why it is not configured, if that failed.
     """
 
@@ -58,6 +71,7 @@ class ControllerNode(LifecycleNode):
             **node_arguments,
         )
         self.loop: ControlLoop | None = None
+        self.trajectories: TrajectoryInput | None = None
         self.fault = ""
         self._recent = LoopStatistics()
         self._description = ""
@@ -73,6 +87,7 @@ class ControllerNode(LifecycleNode):
         self.create_subscription(
             String, "robot_description", self._receive_description, DESCRIPTION
         )
+        self._action = TrajectoryAction(self) if HAS_CONTROL_MSGS else None
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
         self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
@@ -93,6 +108,7 @@ class ControllerNode(LifecycleNode):
             self.loop,
             self.fault,
             self.publishers(),
+            0 if self.trajectories is None else self.trajectories.received,
             "" if self.loop is None else str(self.real_time),
             lambda name: self.parameters[f"diagnostics.{name}"],
             recent,
@@ -208,10 +224,8 @@ class ControllerNode(LifecycleNode):
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
         undo.callback(loop.stop)
-        trajectories = self.create_subscription(
-            JointTrajectory, "~/joint_trajectory", loop.follow, 1, raw=True
-        )
-        undo.callback(self.destroy_subscription, trajectories)
+        self.trajectories = TrajectoryInput(loop, input_settings(parameters), self.get_logger())
+        self._offer(self.trajectories, loop, undo)
         log_guard = self.create_guard_condition(loop.housekeeping)
         undo.callback(self.destroy_guard_condition, log_guard)
         loop.log.wake = log_guard.trigger
@@ -220,9 +234,39 @@ class ControllerNode(LifecycleNode):
         warm_up(loop)
         return loop
 
+    def _offer(self, trajectories: TrajectoryInput, loop: ControlLoop, undo: ExitStack) -> None:
+        """Topics, services and the action of trajectories."""
+        parameters = self.parameters
+        topic = self.create_subscription(
+            JointTrajectory, "~/joint_trajectory", trajectories.receive, 1, raw=True
+        )
+        undo.callback(self.destroy_subscription, topic)
+        loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
+        if self._action is None:
+            self.get_logger().warning(
+                "control_msgs is not installed: there is no action, no controller_state, "
+                "torque_terms, query_state or speed_scaling_input; trajectories come by topic only",
+                once=True,
+            )
+            return
+        self._action.connect(trajectories, loop, parameters["action_monitor_rate"])
+        undo.callback(self._action.disconnect)
+        topics = StateTopics(self, loop, parameters["state_publish_rate"])
+        undo.callback(topics.destroy)
+
+    @property
+    def goals_are_running(self) -> bool:
+        """Whether the results of some goals are still to be sent."""
+        return self._action is not None and bool(self._action.running)
+
     def _load_model(self, joints: list[str]) -> RobotModel:
         locked = self.parameters.add_group("locked_positions", LOCKED_POSITION)
         for name in self.parameters.unknown():
+            if reason := meaningless(name):
+                self.get_logger().info(
+                    f"parameter {name!r} of joint_trajectory_controller has no effect: {reason}"
+                )
+                continue
             self.get_logger().warning(
                 f"parameter {name!r} is not known and has no effect; is it misspelt?"
             )
@@ -235,11 +279,13 @@ class ControllerNode(LifecycleNode):
         if self.loop is None:
             return
         self._undo.close()
-        self.loop = None
+        self.loop = self.trajectories = None
 
     def destroy_node(self) -> None:
         """Takes the node down, a running loop first."""
         self._release()
+        if self._action is not None:
+            self._action.destroy()
         super().destroy_node()
 
     # Beside the loop.
@@ -263,6 +309,7 @@ class ControllerNode(LifecycleNode):
             joints = controller.model.joint_names
             update_model(self.parameters, controller.model)
             controller.settings = controller_settings(self.parameters, joints)
+            self.trajectories.settings = input_settings(self.parameters)
         except RneaControlError as error:
             self.get_logger().error(f"the controller keeps its settings: {error}")
 

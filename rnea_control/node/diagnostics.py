@@ -32,6 +32,7 @@ class NodeReport:
         loop: its control loop, while it is configured.
         fault: why it is not configured, if that failed.
         publishers: how many publishers of joint states there are.
+        trajectories: how many trajectories have been received.
         real_time: what of the real-time set-up is in force.
         threshold: gives the threshold `<measured>.<level>`; called while the loop runs.
         recent: what the loop measured since the last report, which the thresholds apply to.
@@ -41,6 +42,7 @@ class NodeReport:
     loop: ControlLoop | None
     fault: str
     publishers: int
+    trajectories: int
     real_time: str
     threshold: Callable[[str], float]
     recent: LoopStatistics
@@ -114,11 +116,12 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
         "robot": controller.model.name,
         "control_law": controller.settings.control_law.name,
         "ticks": str(loop.statistics.ticks),
-        "trajectories received": str(loop.trajectories_received),
+        "trajectories received": str(report.trajectories),
     }
     if loop.now is not None:
         end = controller.trajectory.end_time
-        values["motion"] = f"following until {end:.3f} s" if loop.now < end else "holding"
+        values["motion"] = f"following until {end:.3f} s" if controller.is_moving else "holding"
+        values["speed scaling"] = f"{controller.speed_scaling:.3g}"
         values["time"] = f"{loop.now:.3f} s"
         errors = np.abs(controller.position_error)
         worst = int(np.argmax(errors))

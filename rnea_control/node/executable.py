@@ -29,7 +29,9 @@ def main() -> int:
             while running():
                 _spin_once(executor, node)
             deadline = time.monotonic() + LONGEST_HALT
-            while node.active and node.loop.halt() and time.monotonic() < deadline:
+            while node.active and time.monotonic() < deadline:
+                if not (node.loop.halt() or node.goals_are_running):
+                    break
                 _spin_once(executor, node)
         finally:  # whatever happened: the hardware applies the last command for ever
             if node.active:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import ControlLaw, ControllerSettings, Gains
+from rnea_control.control import (
+    ControlLaw,
+    ControllerSettings,
+    ExcessiveEffort,
+    Gains,
+    Tolerances,
+    TrajectorySettings,
+)
 from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.node.real_time import RealTimeSettings
+from rnea_control.node.trajectory_input import InputSettings
 from rnea_control.ros.node_parameters import NodeParameters
 
 
@@ -31,6 +40,51 @@ def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> Co
         parameters["effort_limit_scale"],
         parameters["hardware_compensates_gravity"],
         parameters["friction_compensation"],
+        _trajectory_settings(parameters, joints),
+    )
+
+
+def _trajectory_settings(parameters: NodeParameters, joints: Sequence[str]) -> TrajectorySettings:
+    """How trajectories are followed, where 0 in a parameter stands for no bound."""
+
+    def bounds(name: str) -> FloatArray:
+        values = np.array([parameters[f"constraints.{joint}.{name}"] for joint in joints])
+        return np.where(values > 0.0, values, math.inf)
+
+    goal_time = parameters["constraints.goal_time"] or parameters["cmd_timeout"]
+    tolerances = Tolerances(
+        path_position=bounds("trajectory"),
+        path_velocity=np.full(len(joints), math.inf),
+        goal_position=bounds("goal"),
+        goal_velocity=np.full(
+            len(joints), parameters["constraints.stopped_velocity_tolerance"] or math.inf
+        ),
+        goal_time=goal_time or math.inf,
+    )
+    deceleration = np.full(len(joints), math.inf)
+    if parameters["constraints.decelerate_on_cancel"]:
+        deceleration = bounds("max_deceleration_on_cancel")
+    return TrajectorySettings(
+        tolerances,
+        deceleration,
+        parameters["allow_nonzero_velocity_at_trajectory_end"],
+        parameters["allow_integration_in_goal_trajectories"],
+        parameters["interpolate_from_desired_state"],
+        parameters["positions_upsampling.enable"],
+        ExcessiveEffort(parameters["constraints.excessive_effort"]),
+    )
+
+
+def input_settings(parameters: NodeParameters) -> InputSettings:
+    """What is read from trajectory messages.
+
+    Raises:
+        ParameterError: a value that is not allowed.
+    """
+    frequency = parameters["positions_upsampling.policy_frequency"]
+    return InputSettings(
+        parameters["allow_partial_joints_goal"],
+        frequency if parameters["positions_upsampling.enable"] else 0.0,
     )
 
 

@@ -9,7 +9,8 @@ import pytest
 from dds import LockstepArm, controller, ros, trajectory
 from robots import PANDA_JOINTS
 
-from rnea_control.control import Trajectory, Waypoint
+from rnea_control.control import Trajectory, Waypoint, Waypoints
+from rnea_control.control.splicing import continued
 
 START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8])
 GAINS = {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS}
@@ -49,12 +50,8 @@ def run(panda_urdf, **model_errors) -> tuple[np.ndarray, np.ndarray]:
                 arm.run(round((LEAD + 2.8) / arm.node.period))
         finally:
             arm.destroy()
-    desired = Trajectory.hold(0.0, START).then(
-        [Waypoint(start + p.time, p.position, p.velocity, p.acceleration) for p in waypoints()],
-        0.0,
-        start,
-        np.zeros(7),
-    )
+    points = Waypoints.of(waypoints(), 7).delayed(start)
+    desired = continued(Trajectory.hold(0.0, START), 0.0, start, points, np.zeros(7))
     errors = np.array([desired.at(t)[0] for t in arm.time]) - np.array(arm.q)
     return errors, np.array(arm.torque)
 

@@ -129,9 +129,9 @@ class Bench:
 
     def send(self, message: JointTrajectory) -> bool:
         """Sends a trajectory; whether the controller follows it."""
-        before, seen = self.node.loop.controller.trajectory, self.node.loop.trajectories_received
+        before, seen = self.node.loop.controller.trajectory, self.node.trajectories.received
         self.trajectories.publish(message)
-        wait_for(lambda: self.node.loop.trajectories_received > seen, self.spin)
+        wait_for(lambda: self.node.trajectories.received > seen, self.spin)
         return self.node.loop.controller.trajectory is not before
 
     def destroy(self) -> None:

@@ -1,0 +1,130 @@
+"""What the controller tells of its state, and the speed scaling that it is told."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+from control_msgs.msg import DynamicJointState, JointTrajectoryControllerState, SpeedScalingFactor
+from control_msgs.srv import QueryTrajectoryState
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.time import Time
+
+from rnea_control.control import ControllerState
+from rnea_control.control.torque_terms import TERMS, torque_terms
+from rnea_control.dynamics import Workspace
+from rnea_control.exceptions import ControllerError, TrajectoryError
+from rnea_control.messages.controller_state import ControllerStateEncoder
+from rnea_control.messages.torque_terms import TorqueTermsEncoder
+from rnea_control.node.control_loop import ControlLoop
+
+# As joint_trajectory_controller: a factor that was published before the controller started holds.
+SCALING = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+STATES = QoSProfile(depth=1)
+
+
+class StateTopics:
+    """`~/controller_state`, `~/torque_terms`, `~/query_state` and `~/speed_scaling_input`.
+
+    All of it runs in the node's executor; a tick only waits while the state is copied.
+
+    Args:
+        node: the node.
+        loop: the control loop.
+        rate: how often the topics are published while somebody listens, [Hz].
+    """
+
+    def __init__(self, node: Node, loop: ControlLoop, rate: float) -> None:
+        self._node = node
+        self._logger = node.get_logger()
+        self._loop = loop
+        self._model = loop.controller.model
+        self._workspace = Workspace(self._model)
+        names = self._model.joint_names
+        self._state = ControllerStateEncoder(names)
+        self._terms = TorqueTermsEncoder(names, TERMS)
+        self._state_publisher = node.create_publisher(
+            JointTrajectoryControllerState, "~/controller_state", STATES
+        )
+        self._terms_publisher = node.create_publisher(DynamicJointState, "~/torque_terms", STATES)
+        self._scaling = node.create_subscription(
+            SpeedScalingFactor, "~/speed_scaling_input", self._scale, SCALING
+        )
+        self._query = node.create_service(QueryTrajectoryState, "~/query_state", self._answer)
+        self._timer = node.create_timer(
+            1.0 / rate, self._publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+
+    def destroy(self) -> None:
+        """Takes all of it down."""
+        node = self._node
+        node.destroy_timer(self._timer)
+        node.destroy_service(self._query)
+        node.destroy_subscription(self._scaling)
+        node.destroy_publisher(self._terms_publisher)
+        node.destroy_publisher(self._state_publisher)
+
+    def _publish(self) -> None:
+        state = self._state_publisher.get_subscription_count() > 0
+        terms = self._terms_publisher.get_subscription_count() > 0
+        snapshot = self._loop.snapshot() if state or terms else None
+        if snapshot is None:
+            return
+        if state:
+            self._state_publisher.publish(self._encoded_state(*snapshot))
+        if terms:
+            self._terms_publisher.publish(self._encoded_terms(*snapshot))
+
+    def _encoded_state(self, stamp: int, state: ControllerState) -> bytes:
+        message, limit = self._state, self._loop.controller.effort_limit
+        for fields, rows in (
+            (message.reference, state.desired),
+            (message.feedback, state.measured),
+            (message.error, state.errors),
+        ):
+            for field, row in zip(fields, rows, strict=False):
+                field[:] = row
+        np.clip(state.torque, -limit, limit, out=message.output.effort)
+        return message.encode(stamp, state.time_from_start, state.speed_scaling)
+
+    def _encoded_terms(self, stamp: int, state: ControllerState) -> bytes:
+        settings = self._loop.controller.settings
+        return self._terms.encode(
+            stamp, torque_terms(self._model, self._workspace, settings, state)
+        )
+
+    def _scale(self, message: SpeedScalingFactor) -> None:
+        try:
+            self._loop.controller.speed_scaling = message.factor
+        except ControllerError as error:
+            self._logger.error(f"speed scaling stays as it is: {error}")
+            return
+        self._logger.info(f"speed scaling factor: {message.factor:g}")
+
+    def _answer(
+        self, request: QueryTrajectoryState.Request, response: QueryTrajectoryState.Response
+    ) -> QueryTrajectoryState.Response:
+        try:
+            situation = self._loop.situation()
+        except TrajectoryError as error:
+            response.success, response.message = False, str(error)
+            return response
+        t = self._loop.time_of(Time.from_msg(request.time).nanoseconds)
+        s = situation.trajectory_time(t)
+        trajectory = situation.trajectory
+        q, v, a = trajectory.at(s)
+        response.name = self._model.joint_names
+        response.position, response.velocity, response.acceleration = (
+            array("d", row) for row in (q, v * situation.scaling, a * situation.scaling**2)
+        )
+        response.success = bool(trajectory.starts[0] <= s < trajectory.end_time)
+        if not response.success:
+            response.message = (
+                f"the time is {t - situation.t:+.3f} s from now, outside the trajectory, which is "
+                f"known from {trajectory.starts[0] - situation.s:+.3f} to "
+                f"{trajectory.end_time - situation.s:+.3f} s from now; the position given is that "
+                "of its nearer end"
+            )
+        return response

@@ -1,0 +1,109 @@
+"""`TrajectoryInput`: the one way of trajectories, from serialised messages to the control loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rnea_control.control import GoalTolerances, Motion, MotionRequest, Waypoints
+from rnea_control.exceptions import TrajectoryError
+from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
+from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.deferred_log import Logger
+
+# A trajectory that starts later than this was stamped by another clock, [s].
+FARTHEST_START = 3600.0
+# How far ahead a new trajectory takes over, so that it is ready by then; longer at every attempt,
+# [s].
+LEADS = (0.005, 0.02, 0.1, 0.5)
+
+
+@dataclass(frozen=True)
+class InputSettings:
+    """What is read from messages.
+
+    Attributes:
+        allow_partial: whether a trajectory may leave joints out.
+        policy_frequency: of points that all have time 0, [Hz]; 0 refuses these.
+    """
+
+    allow_partial: bool = False
+    policy_frequency: float = 0.0
+
+
+class TrajectoryInput:
+    """Has trajectories followed; one thread calls it, while another one runs the loop.
+
+    Args:
+        loop: follows them.
+        settings: may be set at any time.
+        logger: of the node.
+
+    Attributes:
+        received: how many there were, refused ones included.
+    """
+
+    def __init__(self, loop: ControlLoop, settings: InputSettings, logger: Logger) -> None:
+        self.settings = settings
+        self.received = 0
+        self._loop = loop
+        self._logger = logger
+        self._decoder = JointTrajectoryDecoder(loop.controller.model.joint_names)
+
+    def receive(self, trajectory: bytes) -> None:
+        """Has a serialised JointTrajectory of the topic followed, or logs why not."""
+        try:
+            self.follow(trajectory, is_stream=True)
+        except TrajectoryError as error:
+            self._logger.error(f"trajectory refused, the controller goes on as before: {error}")
+
+    def follow(
+        self,
+        trajectory: bytes,
+        tolerances: GoalTolerances | None = None,
+        is_stream: bool = False,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> Motion:
+        """Has a serialised JointTrajectory followed.
+
+        Args:
+            trajectory: the message.
+            tolerances, is_stream, on_end: as of `MotionRequest`.
+
+        Raises:
+            TrajectoryError: it cannot be followed; the arm goes on as before.
+        """
+        self.received += 1
+        message = self._decoder.decode(trajectory, self.settings.allow_partial)
+        points = Waypoints(message.times, message.fields, message.has, message.joints)
+        frequency = self.settings.policy_frequency
+        if frequency > 0.0 and not points.times.any():
+            points = replace(points, times=np.arange(1, len(points) + 1) / frequency)
+        start = self._loop.time_of(message.stamp) if message.stamp else None
+        request = MotionRequest(points, start, tolerances or GoalTolerances(), is_stream, on_end)
+        for lead in LEADS:
+            situation = self._loop.situation()
+            ahead = 0.0 if start is None else start - situation.t
+            if ahead > FARTHEST_START:
+                raise TrajectoryError(
+                    f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
+                    "same clock (use_sim_time)?"
+                )
+            plan = self._loop.controller.plan(request, situation, lead)
+            if self._loop.adopt(plan):
+                self._report(plan.motion, len(points), ahead)
+                return plan.motion
+        raise TrajectoryError(
+            "it was not planned in time, as another trajectory took over or the computer is too "
+            "busy; send it again"
+        )
+
+    def _report(self, motion: Motion, points: int, ahead: float) -> None:
+        self._logger.info(
+            f"following a trajectory: {points} points, starts in {ahead:.3f} s, takes "
+            f"{motion.end - motion.start:.3f} s"
+        )
+        if motion.note:
+            self._logger.warning(motion.note)
