@@ -46,6 +46,9 @@ DIAGNOSTICS_KEPT = 10
 FOLDER = Path(__file__).parent
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
 AWAKE, SLEEPING, LOADED = "", ", CPUs sleeping", ", loaded"
+GOALS, CHUNKS = ", 1000-point goals", ", 50 Hz chunks"
+# What the load process does beside the controller.
+LOADS = {LOADED: "trajectories", GOALS: "goals", CHUNKS: "chunks"}
 COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 STATES = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -118,6 +121,8 @@ def controller(name: str) -> Iterator[subprocess.Popen]:
         "robot_description": urdf_path("panda").read_text(),
         "gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS},
         "joint_state_timeout": 10.0,
+        "state_publish_rate": 100.0,
+        "positions_upsampling.enable": True,
     }
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "parameters.yaml"
@@ -144,7 +149,8 @@ def measure(name: str, rate: float, how: str = AWAKE) -> tuple[np.ndarray, float
             if how == LOADED:
                 for _ in range(os.cpu_count() or 1):
                     stack.enter_context(process("-c", "while True: pass"))
-                stack.enter_context(process(str(FOLDER / "load.py")))
+            if how in LOADS:
+                stack.enter_context(process(str(FOLDER / "load.py"), LOADS[how]))
         hardware.await_controller()
         hardware.run(rate, WARM_UP)
         before = cpu_time(started.pid)
@@ -182,6 +188,7 @@ def tables() -> list[Table]:
     rounds: dict[tuple, list[tuple[np.ndarray, float]]] = {
         (name, *case): [] for case in cases for name in (OURS, PLAIN, FLOOR)
     }
+    rounds.update({(OURS, 1000.0, how): [] for how in (GOALS, CHUNKS)})
     for _ in range(ROUNDS):
         for key, measured in rounds.items():
             measured.append(measure(*key))
@@ -200,6 +207,14 @@ def tables() -> list[Table]:
             f"{ours[1] / plain[1]:.2f} of its median round trip; {ours[0] / floor[0]:.2f} and "
             f"{ours[1] / floor[1]:.2f} of the floor's."
         )
+    idle = _figures(rounds[OURS, 1000.0, AWAKE])
+    for how in (GOALS, CHUNKS):
+        values = _figures(rounds[OURS, 1000.0, how])
+        table.rows.append((OURS, f"1000 Hz{how}", *(f"{1e6 * value:.0f}" for value in values)))
+        table.notes.append(
+            f"1000 Hz{how}: {values[1] / idle[1]:.2f} of the undisturbed median round trip and "
+            f"{values[3] / idle[3]:.2f} of its 99.9 %."
+        )
     idle, loaded = (_figures(rounds[OURS, 1000.0, how])[3] for how in (AWAKE, LOADED))
     table.notes.append(
         f"Under load rnea_controller's 99.9 % round trip is {loaded / idle:.2f} times that at "
@@ -210,7 +225,9 @@ def tables() -> list[Table]:
         f"{ROUNDS} rounds of {SECONDS:.0f} s for each row; a figure is the median of "
         f"the rounds' figures, and the worst that of all. The CPUs were {kept}, but for the rows "
         "that say so; cpu_dma_latency does that. Loaded: a busy loop on every CPU, a "
-        f"1000-point trajectory and a parameter ten times a second; {scheduling}."
+        f"1000-point trajectory and a parameter ten times a second. Goals: by the action ten times a "
+        "second, each replaced by the next one. Chunks: sixteen positions on the topic, upsampled; "
+        f"with both, controller_state at 100 Hz. {scheduling}."
     )
     return [table]
 

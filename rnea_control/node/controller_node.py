@@ -28,6 +28,7 @@ from rnea_control.node.settings import (
 )
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.statistics import LoopStatistics
+from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
@@ -35,7 +36,6 @@ from rnea_control.ros.node_parameters import NodeParameters
 
 try:  # the ROS 2 wheels lack control_msgs
     from rnea_control.node.state_topics import StateTopics
-    from rnea_control.node.trajectory_action import TrajectoryAction
 
     HAS_CONTROL_MSGS = True
 except ModuleNotFoundError as missing:
@@ -87,7 +87,7 @@ class ControllerNode(LifecycleNode):
         self.create_subscription(
             String, "robot_description", self._receive_description, DESCRIPTION
         )
-        self._action = TrajectoryAction(self) if HAS_CONTROL_MSGS else None
+        self._action: TrajectoryAction | None = None
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
         self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
@@ -116,6 +116,11 @@ class ControllerNode(LifecycleNode):
         message = diagnostics(report)
         message.header.stamp = self.get_clock().now().to_msg()
         return message
+
+    def serve_action(self) -> None:
+        """Starts the process that serves the action, where control_msgs is installed."""
+        if HAS_CONTROL_MSGS:
+            self._action = TrajectoryAction(self)
 
     def autostart(self) -> None:
         """Configures and activates if `autostart` is set and there is a robot description."""
@@ -242,22 +247,23 @@ class ControllerNode(LifecycleNode):
         )
         undo.callback(self.destroy_subscription, topic)
         loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
-        if self._action is None:
+        if self._action is not None:
+            self._action.connect(trajectories, loop, parameters["action_monitor_rate"])
+            undo.callback(self._action.disconnect)
+        if not HAS_CONTROL_MSGS:
             self.get_logger().warning(
                 "control_msgs is not installed: there is no action, no controller_state, "
                 "torque_terms, query_state or speed_scaling_input; trajectories come by topic only",
                 once=True,
             )
             return
-        self._action.connect(trajectories, loop, parameters["action_monitor_rate"])
-        undo.callback(self._action.disconnect)
         topics = StateTopics(self, loop, parameters["state_publish_rate"])
         undo.callback(topics.destroy)
 
     @property
     def goals_are_running(self) -> bool:
         """Whether the results of some goals are still to be sent."""
-        return self._action is not None and bool(self._action.running)
+        return self._action is not None and self._action.busy
 
     def _load_model(self, joints: list[str]) -> RobotModel:
         locked = self.parameters.add_group("locked_positions", LOCKED_POSITION)

@@ -25,6 +25,7 @@ def main() -> int:
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         try:
+            node.serve_action()
             node.autostart()
             while running():
                 _spin_once(executor, node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,8 @@ FARTHEST_START = 3600.0
 # How far ahead a new trajectory takes over, so that it is ready by then; longer at every attempt,
 # [s].
 LEADS = (0.005, 0.02, 0.1, 0.5)
+# Trajectories of a stream follow each other within this; the first one is logged, [s].
+LONGEST_PAUSE = 1.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class TrajectoryInput:
     def __init__(self, loop: ControlLoop, settings: InputSettings, logger: Logger) -> None:
         self.settings = settings
         self.received = 0
+        self._last = -LONGEST_PAUSE
         self._loop = loop
         self._logger = logger
         self._decoder = JointTrajectoryDecoder(loop.controller.model.joint_names)
@@ -93,12 +97,18 @@ class TrajectoryInput:
                 )
             plan = self._loop.controller.plan(request, situation, lead)
             if self._loop.adopt(plan):
-                self._report(plan.motion, len(points), ahead)
+                if not is_stream or self._is_first():
+                    self._report(plan.motion, len(points), ahead)
                 return plan.motion
         raise TrajectoryError(
             "it was not planned in time, as another trajectory took over or the computer is too "
             "busy; send it again"
         )
+
+    def _is_first(self) -> bool:
+        """Whether this is not one of a stream of trajectories."""
+        last, self._last = self._last, time.monotonic()
+        return self._last - last > LONGEST_PAUSE
 
     def _report(self, motion: Motion, points: int, ahead: float) -> None:
         self._logger.info(

@@ -1,0 +1,183 @@
+"""The process that serves the action `~/follow_joint_trajectory` for the controller's process.
+
+rclpy makes Python objects of every point of a goal and holds the interpreter's lock meanwhile, for
+milliseconds; it has no raw mode for actions. Here that delays no tick. The controller's process
+starts this one and speaks with it through a pipe (trajectory_action.py), and it ends with it.
+
+    python -m rnea_control.node.action_process <file descriptor> <name> <namespace>
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from multiprocessing.connection import Connection
+
+import rclpy
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointTolerance
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.duration import Duration
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.serialization import serialize_message
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
+from rclpy.time import Time
+
+from rnea_control.array_types import FloatArray
+from rnea_control.node.action_messages import GoalFeedback, GoalMessage, GoalResult, Outcome
+from rnea_control.ros.message_pipe import MessagePipe
+
+Goal, Result = FollowJointTrajectory.Goal, FollowJointTrajectory.Result
+Feedback = FollowJointTrajectory.Feedback
+# How long the results of the last goals may take to be sent, and do take once they are known, [s].
+LONGEST_END, END = 1.0, 0.1
+GONE = GoalResult(Outcome.ABORTED, Result.INVALID_GOAL, "the controller's process has ended")
+
+
+class ActionNode(Node):
+    """The action server.
+
+    Args:
+        name, namespace: of the controller's node.
+        connection: to its process.
+
+    Attributes:
+        closed: whether the controller's process has gone.
+    """
+
+    def __init__(self, name: str, namespace: str, connection: Connection) -> None:
+        super().__init__(
+            f"{name}_action",
+            namespace=namespace,
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        self.closed = False
+        self._running: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
+        self._questions: deque[Future] = deque()
+        handlers = {"answer": self._answer, "feedback": self._publish, "ended": self._finish}
+        self._pipe = MessagePipe(self, connection, handlers, self._close)
+        self._server = ActionServer(
+            self,
+            FollowJointTrajectory,
+            f"{name}/follow_joint_trajectory",
+            self._execute,
+            goal_callback=self._decide,
+            cancel_callback=self._cancel,
+        )
+
+    @property
+    def idle(self) -> bool:
+        """Whether no goal runs."""
+        return not self._running
+
+    async def _decide(self, request: Goal) -> GoalResponse:
+        question = Future()
+        self._questions.append(question)
+        self._pipe.send("ask")
+        accepts: bool = await question
+        return GoalResponse.ACCEPT if accepts else GoalResponse.REJECT
+
+    def _answer(self, accepts: bool) -> None:
+        self._questions.popleft().set_result(accepts)
+
+    async def _execute(self, handle: ServerGoalHandle) -> Result:
+        key, ended = bytes(handle.goal_id.uuid), Future()
+        self._running[key] = handle, ended
+        request = handle.request
+        self._pipe.send(
+            "goal",
+            key,
+            GoalMessage(
+                serialize_message(request.trajectory),
+                _tolerances(request.path_tolerance),
+                _tolerances(request.goal_tolerance),
+                Duration.from_msg(request.goal_time_tolerance).nanoseconds * 1e-9,
+                len(request.multi_dof_trajectory.points),
+            ),
+        )
+        if handle.is_cancel_requested:
+            self._pipe.send("cancel", key)
+        result: GoalResult = await ended
+        del self._running[key]
+        if result.outcome == Outcome.SUCCEEDED:
+            handle.succeed()
+        elif result.outcome == Outcome.CANCELED and handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return Result(error_code=result.code, error_string=result.text)
+
+    def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
+        key = bytes(handle.goal_id.uuid)
+        if key in self._running:
+            self._pipe.send("cancel", key)
+        return CancelResponse.ACCEPT
+
+    def _finish(self, key: bytes, result: GoalResult) -> None:
+        self._running[key][1].set_result(result)
+
+    def _publish(self, key: bytes, given: GoalFeedback) -> None:
+        if key not in self._running:
+            return
+        feedback = Feedback(joint_names=given.joint_names)
+        feedback.header.stamp = Time(nanoseconds=given.stamp).to_msg()
+        if hasattr(feedback, "index"):  # from kilted on
+            feedback.index = given.index
+        _fill(feedback.desired, given.desired)
+        _fill(feedback.actual, given.actual)
+        _fill(feedback.error, given.error)
+        elapsed = Duration(seconds=given.elapsed).to_msg()
+        feedback.desired.time_from_start = feedback.actual.time_from_start = elapsed
+        self._running[key][0].publish_feedback(feedback)
+
+    def _close(self) -> None:
+        while self._questions:
+            self._answer(False)
+        for _, ended in self._running.values():
+            if not ended.done():
+                ended.set_result(GONE)
+        self.closed = True
+
+
+def _fill(point: object, rows: FloatArray) -> None:
+    names = ("positions", "velocities", "accelerations", "effort")
+    for name, row in zip(names, rows, strict=False):
+        setattr(point, name, array("d", row))
+
+
+def _tolerances(
+    tolerances: Iterable[JointTolerance],
+) -> tuple[tuple[str, float, float], ...]:
+    return tuple((each.name, each.position, each.velocity) for each in tolerances)
+
+
+def main() -> int:
+    """Serves until the controller's process closes the pipe, and sends the last results."""
+    descriptor, name, namespace = sys.argv[1:]
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        node = ActionNode(name, namespace, Connection(int(descriptor)))
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        while not node.closed:
+            executor.spin_once()
+        deadline = time.monotonic() + LONGEST_END
+        while time.monotonic() < deadline:
+            if node.idle:
+                deadline = min(deadline, time.monotonic() + END)
+            executor.spin_once(timeout_sec=END)
+    finally:
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
