@@ -26,16 +26,16 @@ unexport PYTHONPATH LD_LIBRARY_PATH
 .PHONY: demo test bench soak lint clean
 .DEFAULT_GOAL := demo
 
-demo: $(INSTALLED)
+demo: $(INSTALLED) $(INTERFACES)
 	$(BIN)/rnea_demo
 
 test: $(TOOLS) $(INSTALLED) $(INTERFACES)
 	$(BIN)/pytest $(PYTEST_ARGS)
 
-bench: $(TOOLS) $(INSTALLED)
+bench: $(TOOLS) $(INSTALLED) $(INTERFACES)
 	$(BIN)/python benchmark/report.py
 
-soak: $(TOOLS) $(INSTALLED)
+soak: $(TOOLS) $(INSTALLED) $(INTERFACES)
 	SOAK=$${SOAK:-600} $(BIN)/python benchmark/loop.py
 
 lint: $(TOOLS)

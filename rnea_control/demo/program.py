@@ -113,5 +113,6 @@ def _print_summary(console: Console, model_based: Recording, baseline: Recording
         f"{model_based.law} {1e3 * model_based.total_rms:.4f} mrad: "
         f"[bold]{ratio:.0f} times closer[/]"
     )
+    console.print(f"The trajectory was sent by {model_based.sent}")
     for recording in (baseline, model_based):
         console.print(f"State-to-command latency under {recording.law}: {recording.latency}")

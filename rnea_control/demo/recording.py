@@ -19,6 +19,7 @@ class Recording:
         desired, measured: positions, shape (n, nv), [rad] or [m].
         torque: what reached the joints, shape (n, nv), [Nm] or [N].
         latency: state-to-command latency as the controller reports it.
+        sent: how the trajectory was sent.
     """
 
     law: str
@@ -27,6 +28,7 @@ class Recording:
     measured: FloatArray
     torque: FloatArray
     latency: str
+    sent: str = ""
 
     @property
     def error(self) -> FloatArray:

@@ -7,23 +7,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import yaml
-from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import ControlLaw, Waypoint
+from rnea_control.control import ControlLaw
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot, motion
+from rnea_control.demo.sender import Sender
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.simulation.run import run_in_real_time
@@ -66,10 +64,10 @@ def run(
     arm.create_subscription(
         DiagnosticArray, "/diagnostics", lambda message: _note_latency(message, latency), 1
     )
-    publisher = arm.create_publisher(JointTrajectory, "rnea_controller/joint_trajectory", 1)
+    sender = Sender(arm, robot)
     try:
         with _controller(robot, law) as process:
-            recorder = _Recorder(robot, arm, publisher, process, progress)
+            recorder = _Recorder(robot, arm, sender, process, progress)
             run_in_real_time(arm, executor, lambda: running() and not recorder.done, recorder)
             if not recorder.done:
                 raise RneaControlError("the demo was stopped")
@@ -82,9 +80,9 @@ def run(
 class _Recorder:
     """Sends the trajectory once the controller holds the arm, and records until its end."""
 
-    def __init__(self, robot, arm, publisher, process, progress) -> None:
+    def __init__(self, robot, arm, sender, process, progress) -> None:
         self.done = False
-        self._robot, self._arm, self._publisher = robot, arm, publisher
+        self._robot, self._arm, self._sender = robot, arm, sender
         self._process, self._progress = process, progress
         self._deadline = time.monotonic() + LONGEST_START
         self._settled: float | None = None
@@ -99,6 +97,7 @@ class _Recorder:
         """Takes the state just published."""
         if self._process.poll() is not None:
             raise RneaControlError("the controller has ended; its output above says why")
+        self._sender.check()
         if not self._start:
             self._wait(stamp)
             return
@@ -119,9 +118,9 @@ class _Recorder:
             self._settled = now + SETTLING
         if now > self._deadline:
             raise RneaControlError("the controller did not start; its output above says why")
-        if self._settled is not None and now > self._settled:
+        if self._settled is not None and now > self._settled and self._sender.is_ready:
             self._start = stamp + 200_000_000
-            self._publisher.publish(_message(self._robot, self._start))
+            self._sender.send(self._start)
 
     def recording(self, law: str, latency: str) -> Recording:
         """What was recorded."""
@@ -130,7 +129,15 @@ class _Recorder:
         robot = self._robot
         trajectory = motion(robot.model, robot.start, robot.waypoints)
         desired = np.array([trajectory.at(t)[0] for t in times])
-        return Recording(law, times, desired, self._measured[:n], self._torque[:n], latency)
+        return Recording(
+            law,
+            times,
+            desired,
+            self._measured[:n],
+            self._torque[:n],
+            latency,
+            self._sender.report,
+        )
 
 
 def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
@@ -184,23 +191,6 @@ def _gains(robot: DemoRobot, inertia: FloatArray) -> dict[str, dict[str, float]]
         joint: {"p": float(BANDWIDTH**2 * m), "d": float(2.0 * BANDWIDTH * m)}
         for joint, m in zip(robot.model.joint_names, inertia, strict=True)
     }
-
-
-def _message(robot: DemoRobot, start: int) -> JointTrajectory:
-    message = JointTrajectory(joint_names=list(robot.model.joint_names))
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, 1_000_000_000)
-    message.points = [_point(waypoint) for waypoint in robot.waypoints]
-    return message
-
-
-def _point(waypoint: Waypoint) -> JointTrajectoryPoint:
-    nanoseconds = round(1e9 * waypoint.time)
-    return JointTrajectoryPoint(
-        positions=array("d", waypoint.position),
-        velocities=array("d", waypoint.velocity),
-        accelerations=array("d", waypoint.acceleration),
-        time_from_start=Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9),
-    )
 
 
 def _note_latency(message: DiagnosticArray, latency: list[str]) -> None:

@@ -177,7 +177,10 @@ def main() -> None:
         sys.exit("build_control_msgs.py is for the virtual environment of the wheels")
     uninstall()
     if missing := missing_tools():
-        print(f"{PACKAGE} is not built: no {', no '.join(missing)}. Its tests are skipped.")
+        print(
+            f"{PACKAGE} is not built: no {', no '.join(missing)}. Without it there is no action, "
+            "and its tests are skipped."
+        )
         return
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
