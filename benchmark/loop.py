@@ -225,8 +225,8 @@ def tables() -> list[Table]:
         f"{ROUNDS} rounds of {SECONDS:.0f} s for each row; a figure is the median of "
         f"the rounds' figures, and the worst that of all. The CPUs were {kept}, but for the rows "
         "that say so; cpu_dma_latency does that. Loaded: a busy loop on every CPU, a "
-        "1000-point trajectory and a parameter ten times a second. Goals: by the action ten times a "
-        "a second, each replaced by the next one. Chunks: sixteen positions on the topic, upsampled; "
+        "1000-point trajectory and a parameter ten times a second. Goals: ten times a second, each "
+        "replaced by the next one. Chunks: sixteen positions on the topic, upsampled; "
         f"with both, controller_state at 100 Hz. {scheduling}."
     )
     return [table]
