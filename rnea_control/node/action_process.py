@@ -9,6 +9,7 @@ starts this one and speaks with it through a pipe (trajectory_action.py), and it
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from array import array
@@ -162,6 +163,8 @@ def _tolerances(
 def main() -> int:
     """Serves until the controller's process closes the pipe, and sends the last results."""
     descriptor, name, namespace = sys.argv[1:]
+    # A process that is started again inherits the real-time priority of the one that starts it.
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = ActionNode(name, namespace, Connection(int(descriptor)))

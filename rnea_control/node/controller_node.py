@@ -9,7 +9,6 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller, ControllerSettings
 from rnea_control.exceptions import ParameterError, RneaControlError
@@ -17,31 +16,21 @@ from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import NodeReport, diagnostics
 from rnea_control.node.effort_command import EffortCommand
-from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS, meaningless
+from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
 from rnea_control.node.real_time import RealTime
 from rnea_control.node.settings import (
     controller_settings,
-    input_settings,
     load_model,
     real_time_settings,
     update_model,
 )
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.statistics import LoopStatistics
-from rnea_control.node.trajectory_action import TrajectoryAction
-from rnea_control.node.trajectory_input import TrajectoryInput
+from rnea_control.node.trajectory_interface import TrajectoryInterface
+from rnea_control.node.trajectory_parameters import meaningless
 from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
 from rnea_control.ros.node_parameters import NodeParameters
-
-try:  # the ROS 2 wheels lack control_msgs
-    from rnea_control.node.state_topics import StateTopics
-
-    HAS_CONTROL_MSGS = True
-except ModuleNotFoundError as missing:
-    if missing.name != "control_msgs":
-        raise
-    HAS_CONTROL_MSGS = False
 
 DESCRIPTION = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -60,7 +49,7 @@ class ControllerNode(LifecycleNode):
 
     Attributes:
         loop: the control loop, while the node is configured.
-        trajectories: their way to the loop, while the node is configured.
+        trajectories: what the node offers for them.
         fault: why it is not configured, if that failed.
     """
 
@@ -71,7 +60,6 @@ class ControllerNode(LifecycleNode):
             **node_arguments,
         )
         self.loop: ControlLoop | None = None
-        self.trajectories: TrajectoryInput | None = None
         self.fault = ""
         self._recent = LoopStatistics()
         self._description = ""
@@ -84,10 +72,10 @@ class ControllerNode(LifecycleNode):
             on_change=self._update,
         )
         self.parameters.add_joints(self._value_or_none("joints") or ())
+        self.trajectories = TrajectoryInterface(self, self.parameters)
         self.create_subscription(
             String, "robot_description", self._receive_description, DESCRIPTION
         )
-        self._action: TrajectoryAction | None = None
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
         self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
@@ -108,7 +96,7 @@ class ControllerNode(LifecycleNode):
             self.loop,
             self.fault,
             self.publishers(),
-            0 if self.trajectories is None else self.trajectories.received,
+            self.trajectories.received,
             "" if self.loop is None else str(self.real_time),
             lambda name: self.parameters[f"diagnostics.{name}"],
             recent,
@@ -116,11 +104,6 @@ class ControllerNode(LifecycleNode):
         message = diagnostics(report)
         message.header.stamp = self.get_clock().now().to_msg()
         return message
-
-    def serve_action(self) -> None:
-        """Starts the process that serves the action, where control_msgs is installed."""
-        if HAS_CONTROL_MSGS:
-            self._action = TrajectoryAction(self)
 
     def autostart(self) -> None:
         """Configures and activates if `autostart` is set and there is a robot description."""
@@ -229,8 +212,8 @@ class ControllerNode(LifecycleNode):
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
         undo.callback(loop.stop)
-        self.trajectories = TrajectoryInput(loop, input_settings(parameters), self.get_logger())
-        self._offer(self.trajectories, loop, undo)
+        undo.callback(self.trajectories.disconnect)
+        self.trajectories.connect(loop)
         log_guard = self.create_guard_condition(loop.housekeeping)
         undo.callback(self.destroy_guard_condition, log_guard)
         loop.log.wake = log_guard.trigger
@@ -238,32 +221,6 @@ class ControllerNode(LifecycleNode):
         undo.callback(self._feed.destroy)
         warm_up(loop)
         return loop
-
-    def _offer(self, trajectories: TrajectoryInput, loop: ControlLoop, undo: ExitStack) -> None:
-        """Topics, services and the action of trajectories."""
-        parameters = self.parameters
-        topic = self.create_subscription(
-            JointTrajectory, "~/joint_trajectory", trajectories.receive, 1, raw=True
-        )
-        undo.callback(self.destroy_subscription, topic)
-        loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
-        if self._action is not None:
-            self._action.connect(trajectories, loop, parameters["action_monitor_rate"])
-            undo.callback(self._action.disconnect)
-        if not HAS_CONTROL_MSGS:
-            self.get_logger().warning(
-                "control_msgs is not installed: there is no action, no controller_state, "
-                "torque_terms, query_state or speed_scaling_input; trajectories come by topic only",
-                once=True,
-            )
-            return
-        topics = StateTopics(self, loop, parameters["state_publish_rate"])
-        undo.callback(topics.destroy)
-
-    @property
-    def goals_are_running(self) -> bool:
-        """Whether the results of some goals are still to be sent."""
-        return self._action is not None and self._action.busy
 
     def _load_model(self, joints: list[str]) -> RobotModel:
         locked = self.parameters.add_group("locked_positions", LOCKED_POSITION)
@@ -285,13 +242,12 @@ class ControllerNode(LifecycleNode):
         if self.loop is None:
             return
         self._undo.close()
-        self.loop = self.trajectories = None
+        self.loop = None
 
     def destroy_node(self) -> None:
         """Takes the node down, a running loop first."""
         self._release()
-        if self._action is not None:
-            self._action.destroy()
+        self.trajectories.destroy()
         super().destroy_node()
 
     # Beside the loop.
@@ -315,7 +271,7 @@ class ControllerNode(LifecycleNode):
             joints = controller.model.joint_names
             update_model(self.parameters, controller.model)
             controller.settings = controller_settings(self.parameters, joints)
-            self.trajectories.settings = input_settings(self.parameters)
+            self.trajectories.update()
         except RneaControlError as error:
             self.get_logger().error(f"the controller keeps its settings: {error}")
 

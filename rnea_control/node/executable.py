@@ -25,13 +25,13 @@ def main() -> int:
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         try:
-            node.serve_action()
+            node.trajectories.serve_action()
             node.autostart()
             while running():
                 _spin_once(executor, node)
             deadline = time.monotonic() + LONGEST_HALT
             while node.active and time.monotonic() < deadline:
-                if not (node.loop.halt() or node.goals_are_running):
+                if not (node.loop.halt() or node.trajectories.has_goals):
                     break
                 _spin_once(executor, node)
         finally:  # whatever happened: the hardware applies the last command for ever

@@ -37,7 +37,7 @@ RESULTS = {
 # How long the action's process may take to end, [s].
 LONGEST_END = 3.0
 # A process that has not lived that long is not started again, [s].
-SHORTEST_LIFE = 10.0
+SHORTEST_LIFE = 2.0
 
 
 class TrajectoryAction:
@@ -62,8 +62,8 @@ class TrajectoryAction:
         self._start()
 
     @property
-    def busy(self) -> bool:
-        """Whether a goal runs."""
+    def has_goals(self) -> bool:
+        """Whether goals run, or have results that are still to be sent."""
         return bool(self._goals)
 
     def connect(self, trajectories: TrajectoryInput, loop: ControlLoop, rate: float) -> None:

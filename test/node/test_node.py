@@ -333,13 +333,6 @@ def test_negative_time_from_start_is_refused(bench: Bench) -> None:
     assert not bench.send(message)
 
 
-def test_effort_in_a_trajectory_is_refused(bench: Bench) -> None:
-    bench.answer()
-    message = trajectory(JOINTS, [(1.0, GOAL)])
-    message.points[0].effort = array("d", ZERO)
-    assert not bench.send(message)
-
-
 def test_trajectory_in_another_joint_order_is_followed(bench: Bench) -> None:
     bench.answer()
     start = bench.time
