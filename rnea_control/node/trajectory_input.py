@@ -97,23 +97,22 @@ class TrajectoryInput:
                 )
             plan = self._loop.controller.plan(request, situation, lead)
             if self._loop.adopt(plan):
-                if not is_stream or self._is_first():
-                    self._report(plan.motion, len(points), ahead)
+                self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion
         raise TrajectoryError(
             "it was not planned in time, as another trajectory took over or the computer is too "
             "busy; send it again"
         )
 
-    def _is_first(self) -> bool:
-        """Whether this is not one of a stream of trajectories."""
+    def _report(self, motion: Motion, points: int, ahead: float, is_stream: bool) -> None:
         last, self._last = self._last, time.monotonic()
-        return self._last - last > LONGEST_PAUSE
-
-    def _report(self, motion: Motion, points: int, ahead: float) -> None:
-        self._logger.info(
+        text = (
             f"following a trajectory: {points} points, starts in {ahead:.3f} s, takes "
             f"{motion.end - motion.start:.3f} s"
         )
+        if is_stream and self._last - last < LONGEST_PAUSE:
+            self._logger.debug(text)
+            return
+        self._logger.info(text)
         if motion.note:
             self._logger.warning(motion.note)
