@@ -1,0 +1,64 @@
+"""The process that serves the action: it ends with the controller, and is started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
+
+from dds import wait_for
+from trajectory_bench import START, STILL, SUCCEEDED, trajectory_bench
+
+DOMAIN = 99
+POINTS = [(1.0, START + [0.6, -0.4], STILL, STILL)]
+MODULE = "rnea_control.node.action_process"
+
+
+def action_process(controller: int) -> int:
+    """The process that serves the action for a controller's process; 0 if there is none."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_text().split("\0")
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has just ended
+        if MODULE in words and parent == controller:
+            return int(folder.name)
+    return 0
+
+
+def test_killed_process_stops_its_goal_and_is_started_again() -> None:
+    with trajectory_bench(DOMAIN) as bench:
+        time.sleep(2.0)  # one that ends sooner is not started again
+        bench.follow(POINTS)
+        bench.run(0.3)
+        assert np.abs(bench.arm.v[-1]).max() > 0.3
+        first = action_process(bench.process.process.pid)
+        os.kill(first, signal.SIGKILL)
+        bench.process.said("the process of the action has ended with status -9")
+        bench.run(0.5)
+        assert np.abs(bench.arm.v[-1]).max() < 0.01
+        pid = bench.process.process.pid
+        wait_for(lambda: action_process(pid) not in (0, first))
+        bench.wait(lambda: bench.action.server_is_ready())
+        assert bench.end(bench.follow(POINTS))[:2] == SUCCEEDED
+
+
+def test_it_ends_with_a_controller_that_is_killed() -> None:
+    with trajectory_bench(DOMAIN) as bench:
+        child = action_process(bench.process.process.pid)
+        assert child
+        bench.process.process.kill()
+        wait_for(lambda: not Path(f"/proc/{child}").exists())
+
+
+def test_its_priority_is_not_that_of_the_control_loop() -> None:
+    with trajectory_bench(DOMAIN) as bench:
+        child = action_process(bench.process.process.pid)
+        assert os.sched_getscheduler(child) == os.SCHED_OTHER
