@@ -24,12 +24,12 @@ from control_msgs.srv import QueryTrajectoryState
 from dds import LockstepArm, Process, controller, ros, trajectory, wait_for
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.action import ActionClient
-from rclpy.publisher import Publisher
 from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
-from rcl_interfaces.srv import GetParameters, SetParameters
 from robots import two_link_arm
 
 Result = FollowJointTrajectory.Result
@@ -93,6 +93,7 @@ class TrajectoryBench:
         arm: the simulated arm.
         process: the controller.
         state: the last message on controller_state.
+        scaling: publishes speed scaling factors.
         changed: parameters that `reset` sets, with the values that they had.
     """
 
@@ -118,7 +119,7 @@ class TrajectoryBench:
         self.node.create_subscription(
             JointTrajectoryControllerState, f"{name}/controller_state", self._take, 1
         )
-        self._scaling = scaling
+        self.scaling = scaling
         self.changed: dict[str, object] = {}
         self._physics, self._push = arm.node._physics.step, np.zeros(2)
         arm.node._physics.step = lambda torque: self._physics(torque + self._push)
@@ -217,7 +218,7 @@ class TrajectoryBench:
     def scale(self, factor: float) -> None:
         """Has the controller take a speed scaling factor."""
         self.said_after(
-            "speed scaling ", lambda: self._scaling.publish(SpeedScalingFactor(factor=factor))
+            "speed scaling ", lambda: self.scaling.publish(SpeedScalingFactor(factor=factor))
         )
 
     def push(self, torque: Sequence[float]) -> None:

@@ -93,7 +93,9 @@ def test_each_goal_ends_once(bench: TrajectoryBench) -> None:
                 seen[key].append(status.status)
 
     topic = "rnea_controller/follow_joint_trajectory/_action/status"
-    subscription = bench.node.create_subscription(GoalStatusArray, topic, take, QoSProfile(depth=50))
+    subscription = bench.node.create_subscription(
+        GoalStatusArray, topic, take, QoSProfile(depth=50)
+    )
     bench.wait(lambda: bench.node.count_publishers(topic) == 1)
     bench.wait(lambda: subscription.get_publisher_count() == 1)
     replaced = bench.follow(POINTS)
@@ -106,7 +108,9 @@ def test_each_goal_ends_once(bench: TrajectoryBench) -> None:
     bench.run(0.2)
     keys = [bytes(sent.handle.goal_id.uuid) for sent in (replaced, cancelled, reached)]
     bench.wait(lambda: all(seen[key] and seen[key][-1] > 3 for key in keys))
-    ends = [[status for status in seen[key] if status > GoalStatus.STATUS_CANCELING] for key in keys]
+    ends = [
+        [status for status in seen[key] if status > GoalStatus.STATUS_CANCELING] for key in keys
+    ]
     assert ends == [
         [GoalStatus.STATUS_ABORTED],
         [GoalStatus.STATUS_CANCELED],

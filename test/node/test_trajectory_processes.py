@@ -21,7 +21,7 @@ from trajectory_bench import (
 )
 
 DOMAIN = 98
-TARGET = START + [0.6, -0.4]
+TARGET = START + np.array([0.6, -0.4])
 POINTS = [(0.6, TARGET, STILL, STILL)]
 
 

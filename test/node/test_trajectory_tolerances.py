@@ -69,7 +69,10 @@ def test_path_tolerance_names_joint_error_tolerance_and_time(bench: TrajectoryBe
     assert (status, code) == aborted(Result.PATH_TOLERANCE_VIOLATED)
     error, allowed, time = details(text, "shoulder", "path")
     step = round((LEAD + time) * RATE) - 1
-    errors = [abs(desired(t) - bench.arm.q[first + i])[0] for i, t in ((step - 1, time - 1 / RATE), (step, time))]
+    errors = [
+        abs(desired(t) - bench.arm.q[first + i])[0]
+        for i, t in ((step - 1, time - 1 / RATE), (step, time))
+    ]
     assert allowed == 0.05
     assert error == pytest.approx(errors[1], rel=0.005)
     assert errors[0] <= allowed < error  # at the first step that was beyond it
@@ -237,7 +240,9 @@ def test_goal_tolerance_of_0_is_the_default(bench: TrajectoryBench) -> None:
 
 def test_goal_tolerance_of_minus_1_is_none(bench: TrajectoryBench) -> None:
     bench.set(constraints__shoulder__goal=0.01, constraints__goal_time=0.05)
-    sent = at_the_end(bench, goal=[tolerance("shoulder", -1.0, -1.0), tolerance("elbow", -1.0, -1.0)])
+    sent = at_the_end(
+        bench, goal=[tolerance("shoulder", -1.0, -1.0), tolerance("elbow", -1.0, -1.0)]
+    )
     assert sent.ended
     assert sent.ending == REACHED
 
