@@ -1,0 +1,82 @@
+"""Trajectories where the controller process itself begins, ends, or loses its states."""
+
+from __future__ import annotations
+
+import math
+import re
+import signal
+
+import numpy as np
+import pytest
+
+pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
+
+from trajectory_bench import (
+    START,
+    STILL,
+    SUCCEEDED,
+    Result,
+    aborted,
+    trajectory_bench,
+)
+
+DOMAIN = 98
+TARGET = START + np.array([0.6, -0.4])
+POINTS = [(0.6, TARGET, STILL, STILL)]
+
+
+def test_interrupt_ends_a_goal_whose_result_reaches_the_client() -> None:
+    with trajectory_bench(DOMAIN) as bench:
+        sent = bench.follow(POINTS)
+        bench.run(0.3)
+        assert np.abs(bench.arm.v[-1]).max() > 1.0
+        bench.process.process.send_signal(signal.SIGINT)
+        while bench.arm.answers():
+            pass
+        bench.wait(lambda: sent.ended)
+        assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller is about to end")
+        assert bench.process.stop() == 0, bench.process.output
+        assert "Traceback" not in bench.process.output
+        assert np.abs(bench.arm.node.v).max() < 0.05
+        assert math.dist(bench.arm.node.q, TARGET) > 0.05
+
+
+def test_interrupt_ends_a_goal_that_waits() -> None:
+    with trajectory_bench(DOMAIN) as bench:
+        sent = bench.follow(POINTS, start=bench.now + 100.0)
+        assert bench.process.stop() == 0, bench.process.output
+        bench.wait(lambda: sent.ended)
+        assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller is about to end")
+
+
+def test_lost_states_end_a_goal() -> None:
+    with trajectory_bench(DOMAIN, joint_state_timeout=1.0) as bench:
+        sent = bench.follow(POINTS)
+        bench.run(0.2)
+        bench.wait(lambda: sent.ended)  # no step: no states
+        status, code, text = sent.ending
+        assert (status, code) == aborted(Result.INVALID_GOAL)
+        silence = re.fullmatch(r"no joint_states with a new stamp for ([\d.]+) s", text)
+        assert silence and 1.0 <= float(silence[1]) < 10.0, text
+        assert "joint_states are missing; send it again when they are back" in bench.rejected(
+            bench.goal(POINTS)
+        )
+        bench.run(0.1)
+        assert bench.end(bench.follow([(0.3, START, STILL)]))[:2] == SUCCEEDED
+
+
+def test_speed_scaling_from_before_the_start_is_in_force() -> None:
+    with trajectory_bench(DOMAIN, factor=0.25) as bench:
+        bench.wait(lambda: "speed scaling factor: 0.25" in bench.process.output)
+        bench.run(1.5)
+        assert bench.observed().speed_scaling_factor == pytest.approx(0.25, abs=1e-3)
+        begin = bench.now
+        bench.end(bench.follow([(0.2, START + 0.1, STILL)]))
+        assert bench.now - begin == pytest.approx(0.8, abs=0.05)
+
+
+def test_initial_speed_scaling() -> None:
+    scaling = {"initial_scaling_factor": 0.5}
+    with trajectory_bench(DOMAIN, speed_scaling=scaling, state_publish_rate=100.0) as bench:
+        bench.run(1.5)
+        assert bench.observed().speed_scaling_factor == pytest.approx(0.5, abs=1e-3)
