@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
 from rnea_control.control.effort_check import EffortPeak, peak_efforts
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
+from rnea_control.control.situation import Situation
 from rnea_control.control.splicing import continued
-from rnea_control.control.trajectory import Trajectory, rest
+from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.trajectory_limits import (
     JUST_PASSED,
     check_first_point,
@@ -32,46 +32,9 @@ SHORTEST_SEGMENT = 1e-6
 AT_REST = 1.2e-7
 # How long an arm at least takes to settle that a trajectory leaves moving, [s].
 SHORTEST_SETTLING = 0.2
-# Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
-# time would be very large.
-SLOWEST_SCALING = 0.01
 # How exactly the effort limits are met by slowing down, and in how many rounds.
 STRETCHING_TOLERANCE = 1e-6
 MOST_ROUNDS = 20
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What a plan starts from.
-
-    Attributes:
-        trajectory: followed now.
-        revision: how many there have been.
-        t, s: controller's time and trajectory time now, [s].
-        scaling: of trajectory time.
-        position, velocity: measured, shape (nv,).
-        error: desired minus measured position, shape (nv,).
-    """
-
-    trajectory: Trajectory
-    revision: int
-    t: float
-    s: float
-    scaling: float
-    position: FloatArray
-    velocity: FloatArray
-    error: FloatArray
-
-    def trajectory_time(self, t: float) -> float:
-        """Trajectory time at time `t`, if the scaling stays as it is."""
-        return self.s + (t - self.t) * (self.scaling if t > self.t else 1.0)
-
-    def coasting(self) -> Trajectory:
-        """The measured state as a trajectory, in place of the one that is followed."""
-        coefficients = rest(self.position)
-        if self.scaling > SLOWEST_SCALING:
-            coefficients[:, 1] = self.velocity / self.scaling
-        return Trajectory(np.array([self.s]), coefficients[None])
 
 
 @dataclass(frozen=True)
@@ -101,6 +64,7 @@ class Planner:
     def __init__(self, model: RobotModel) -> None:
         self._model = model
         self._workspace = Workspace(model)
+        self._velocity_limit = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
 
     def plan(
         self,
@@ -141,8 +105,9 @@ class Planner:
         begin = max(start, earliest)
         ahead = _ahead(points, start, begin, situation)
         old = situation.trajectory
-        if start <= earliest and _is_astray(situation, rules):
-            old = situation.coasting()
+        astray = np.abs(situation.error) > rules.tolerances.path_position
+        if start <= earliest and (astray.any() or not rules.start_from_desired_state):
+            old = situation.measured(points.joints, astray, self._velocity_limit)
         if start >= situation.s - JUST_PASSED and points.has[POSITION, 0]:
             check_first_point(points, old.at(begin)[0], self._model)
         factor, note = 1.0, ""
@@ -270,12 +235,6 @@ def _ahead(points: Waypoints, start: float, begin: float, situation: Situation) 
             "apart; give them more time"
         )
     return ahead
-
-
-def _is_astray(situation: Situation, rules: TrajectorySettings) -> bool:
-    """Whether a new trajectory is to start where the arm is, not where it should be."""
-    beyond = np.abs(situation.error) > rules.tolerances.path_position
-    return bool(beyond.any()) or not rules.start_from_desired_state
 
 
 def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:

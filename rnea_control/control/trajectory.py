@@ -27,7 +27,8 @@ SAMPLED = 4
 
 
 class Trajectory:
-    """The positions of all joints over trajectory time. Never changed once made.
+    """The positions of all joints over trajectory time. Never changed once made, but for those of a
+    controller's stops.
 
     Attributes:
         starts: when each segment starts, ascending, shape (m,), [s]; the last one never ends.
@@ -53,6 +54,11 @@ class Trajectory:
     def hold(cls, time: float, position: FloatArray) -> Trajectory:
         """Rest at `position`, shape (nv,), at all times; `end_time` is `time`."""
         return cls(np.array([time]), rest(position)[None])
+
+    def copy(self) -> Trajectory:
+        """The same in arrays of its own, without segments that never start."""
+        used = np.isfinite(self.starts)
+        return Trajectory(self.starts[used], self.coefficients[used], self.end_time)
 
     @property
     def nv(self) -> int:
@@ -100,9 +106,7 @@ def evaluate_segment(coefficients: FloatArray, segment: int, s: float, rows: Flo
     for j in range(coefficients.shape[1]):
         c = coefficients[segment, j]
         rows[0, j] = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
-        rows[1, j] = c[1] + s * (
-            2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5]))
-        )
+        rows[1, j] = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
         rows[2, j] = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
         rows[3, j] = c[EFFORT] + s * c[EFFORT + 1]
         if before_start:

@@ -63,7 +63,7 @@ def check_first_point(waypoints: Waypoints, position: FloatArray, model: RobotMo
 def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
     """Raises TrajectoryError where the splines themselves leave the limits.
 
-    From a position beyond its limits a joint may come back, in the first segment.
+    From a position beyond its limits a joint may come back, or stay there.
 
     Args:
         trajectory: to be checked.
@@ -73,13 +73,12 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
     """
     starts, coefficients = trajectory.starts, trajectory.coefficients
     first = int(np.searchsorted(starts, begin, side="left"))
-    begin_position = coefficients[first, :, 0]
     speed = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
     place, found = np.zeros(2, dtype=np.int64), np.zeros(2)
     limits = np.array(
         [
-            np.minimum(model.lower, begin_position) - POSITION_ROUNDING,
-            np.maximum(model.upper, begin_position) + POSITION_ROUNDING,
+            np.full(model.nv, -math.inf),
+            np.full(model.nv, math.inf),
             model.lower - POSITION_ROUNDING,
             model.upper + POSITION_ROUNDING,
             speed * (1.0 + VELOCITY_ROUNDING),
@@ -120,13 +119,18 @@ def _first_violation(
 ) -> int:
     """What is wrong first, with its segment and joint in `place`, time and value in `found`.
 
-    Rows of `limits`: lower and upper in the first segment, lower and upper later, speed.
+    Rows of `limits`: lower and upper so far, overwritten: those of the robot from where on a joint
+    is within them; lower and upper of the robot; speed.
     """
     c = scratch[0]
     for i in range(starts.shape[0] - 1):
         duration = starts[i + 1] - starts[i]
-        lower, upper, speed = 0 if i == 0 else 2, 1 if i == 0 else 3, 4
+        lower, upper, speed = 0, 1, 4
         for j in range(coefficients.shape[1]):
+            low = min(coefficients[i, j, 0] - POSITION_ROUNDING, limits[2, j])
+            high = max(coefficients[i, j, 0] + POSITION_ROUNDING, limits[3, j])
+            limits[lower, j] = max(limits[lower, j], low)
+            limits[upper, j] = min(limits[upper, j], high)
             place[0], place[1] = i, j
             power = 1.0
             # As a polynomial of the part of the segment, 0 to 1.
