@@ -14,13 +14,16 @@ from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, T
 from rnea_control.control.situation import Situation
 from rnea_control.control.splicing import continued
 from rnea_control.control.trajectory import Trajectory
-from rnea_control.control.trajectory_limits import (
+from rnea_control.control.trajectory_limits import check_limits
+from rnea_control.control.upsampling import upsampled
+from rnea_control.control.waypoint_checks import (
+    AT_REST,
     JUST_PASSED,
+    check_end,
+    check_fields,
     check_first_point,
-    check_limits,
     check_position_limits,
 )
-from rnea_control.control.upsampling import upsampled
 from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
@@ -28,8 +31,6 @@ from rnea_control.model import RobotModel
 
 # Segments shorter than this drown in the rounding of their times, [s].
 SHORTEST_SEGMENT = 1e-6
-# A velocity below this counts as rest, as it does for joint_trajectory_controller, [rad/s].
-AT_REST = 1.2e-7
 # How long an arm at least takes to settle that a trajectory leaves moving, [s].
 SHORTEST_SETTLING = 0.2
 # How exactly the effort limits are met by slowing down, and in how many rounds.
@@ -94,7 +95,7 @@ class Planner:
         rules = settings.trajectories or TrajectorySettings.default(self._model.nv)
         points = Waypoints.of(request.waypoints, self._model.nv)
         points.check(self._model.joint_names)
-        _check_rules(points, rules)
+        check_fields(points, rules)
         rules.tolerances.overridden(request.tolerances, self._model.joint_names)
         earliest = situation.s + lead
         start = earliest
@@ -148,7 +149,7 @@ class Planner:
 
         def finish(points: Waypoints) -> Waypoints:
             check_position_limits(points[1:], start, model)
-            _check_end(points, rules, model.joint_names)
+            check_end(points, rules, model.joint_names)
             return _settling(upsampled(points, at_rest) if smooth else points, rules)
 
         for at_rest in (not request.is_stream, True):
@@ -188,27 +189,6 @@ class Planner:
                 if peak.stretch < math.inf
                 else "Going slower does not help, as the arm cannot hold itself there"
             )
-        )
-
-
-def _check_rules(points: Waypoints, rules: TrajectorySettings) -> None:
-    """Raises TrajectoryError for what the settings do not allow."""
-    bare = np.flatnonzero(~points.has[POSITION])
-    if bare.size and not rules.allow_integration:
-        raise TrajectoryError(
-            f"point {bare[0]}: has no positions; give them, or set the parameter "
-            "allow_integration_in_goal_trajectories to have them integrated from velocities"
-        )
-
-
-def _check_end(points: Waypoints, rules: TrajectorySettings, joint_names: tuple[str, ...]) -> None:
-    last = np.abs(points.velocities[-1])
-    if last.max() > AT_REST and not rules.allow_moving_end:
-        j = int(np.argmax(last))
-        raise TrajectoryError(
-            f"the last point: joint {joint_names[j]!r} has velocity "
-            f"{points.velocities[-1, j]:g} at the end; the last point must be at rest, unless the "
-            "parameter allow_nonzero_velocity_at_trajectory_end is set"
         )
 
 

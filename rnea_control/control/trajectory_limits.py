@@ -9,7 +9,6 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.extremes import SCRATCH, bernstein_bounds, extremes
 from rnea_control.control.trajectory import POSITION_COEFFICIENTS, Trajectory
-from rnea_control.control.waypoints import Waypoints
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
@@ -17,47 +16,8 @@ from rnea_control.model import RobotModel
 # Rounding that no limit minds: in [rad] or [m], and of a velocity limit.
 POSITION_ROUNDING = 1e-9
 VELOCITY_ROUNDING = 1e-6
-# How far the arm may be from a first point at time 0, [rad] or [m].
-START_DISTANCE = 0.1
-# A start that passed no longer ago than this was meant to be now, [s].
-JUST_PASSED = 0.1
 
 _WITHIN, _BELOW, _ABOVE, _TOO_FAST, _NOT_FINITE = range(5)
-
-
-def check_position_limits(waypoints: Waypoints, start: float, model: RobotModel) -> None:
-    """Raises TrajectoryError for a waypoint outside the position limits; `start`: what the time in
-    the error is counted from, [s]."""
-    positions = waypoints.positions
-    outside = ((positions < model.lower) | (positions > model.upper)) & waypoints.joints
-    if outside.any():
-        i, j = np.argwhere(outside)[0]
-        raise TrajectoryError(
-            f"the point at {waypoints.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
-            f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
-        )
-
-
-def check_first_point(waypoints: Waypoints, position: FloatArray, model: RobotModel) -> None:
-    """Raises TrajectoryError for a first point at time 0 that is not where the arm is then.
-
-    Args:
-        waypoints: their times are counted from the start.
-        position: desired position at the start, shape (nv,), [rad] or [m].
-        model: the robot.
-    """
-    if waypoints.times[0] > 0.0:
-        return
-    away = (waypoints.positions[0] - position) * waypoints.joints
-    turns = np.round(away / (2.0 * math.pi)) * model.continuous
-    away = np.abs(away - 2.0 * math.pi * turns)
-    if away.max() > START_DISTANCE:
-        j = int(np.argmax(away))
-        raise TrajectoryError(
-            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} rad or m "
-            f"away from it at the start, {START_DISTANCE:g} allowed. Start where the arm is, or "
-            "give the point the time to get there"
-        )
 
 
 def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
