@@ -3,13 +3,14 @@
 from rnea_control.control.controller import Controller, ControllerState
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import Ending, EndKind, Motion, MotionRequest
-from rnea_control.control.planner import Plan, Situation
+from rnea_control.control.planner import Plan
 from rnea_control.control.settings import (
     ControllerSettings,
     ExcessiveEffort,
     Gains,
     TrajectorySettings,
 )
+from rnea_control.control.situation import Situation
 from rnea_control.control.tolerances import GoalTolerances, JointTolerance, Tolerances
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints

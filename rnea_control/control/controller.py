@@ -11,10 +11,12 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
-from rnea_control.control.planner import Plan, Planner, Situation
+from rnea_control.control.planner import Plan, Planner
 from rnea_control.control.settings import ControllerSettings, TrajectorySettings
+from rnea_control.control.situation import Situation
 from rnea_control.control.step import BAD_SIZE, BAD_STATE, BAD_TORQUE, FOUND, SATURATED, step
 from rnea_control.control.stopping import SCRATCH_ROWS, STOP_SEGMENTS, stop_along_path
+from rnea_control.control.time_scaling import settle
 from rnea_control.control.tolerances import GOAL_VIOLATED, REACHED
 from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
@@ -260,21 +262,24 @@ class Controller:
 
         Raises:
             TrajectoryError: as `Planner.plan`. The trajectory stays as it was.
+            ArgumentError: `t` is before the last step.
         """
         request = MotionRequest(Waypoints.of(waypoints, self.model.nv), start)
         plan = self.plan(request, self.situation(t), 0.0)
-        self.adopt(plan)
+        if not self.adopt(plan):
+            raise ArgumentError(f"t is {t} s; it must not be before the last step")
         return plan.motion
 
     def situation(self, t: float) -> Situation:
         """What a plan made at time `t` starts from."""
-        state = self._state
+        state, trajectory = self._state, self.trajectory
+        scaling = layout.SCALING if self.is_moving else layout.TARGET_SCALING  # as `adopt` does
         return Situation(
-            self.trajectory,
+            trajectory.copy() if trajectory is self._stop else trajectory,
             self._revision,
             t,
             t - float(state[layout.BEHIND, 0]),
-            self.speed_scaling,
+            float(state[scaling, 0]),
             state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR],
             state[layout.DESIRED_VELOCITY] - state[layout.VELOCITY_ERROR],
             state[layout.POSITION_ERROR].copy(),
@@ -297,6 +302,8 @@ class Controller:
         if plan.revision != self._revision or self.trajectory_time > plan.begin:
             return False
         self._finish(EndKind.REPLACED, "a new trajectory has replaced it")
+        if not self.is_moving:
+            settle(self._state)  # a stop leaves it at full speed
         self._follow(plan.trajectory)
         self._motion = plan.motion
         self._update_tolerances()
@@ -424,11 +431,11 @@ class Controller:
 
     def _update_tolerances(self) -> None:
         """The tolerances in force: those of the settings with those that the motion brought."""
-        tolerances = self._rules.tolerances
+        motion, tolerances = self._motion, self._rules.tolerances  # a step may end the motion
         joints = np.ones(self.model.nv, dtype=bool)
-        if self._motion is not None:
-            joints = self._motion.joints
-            tolerances = tolerances.overridden(self._motion.tolerances, self.model.joint_names)
+        if motion is not None:
+            joints = motion.joints
+            tolerances = tolerances.overridden(motion.tolerances, self.model.joint_names)
         self._tolerances = tolerances.rows(joints)
 
     def _refusal(

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.stopping import evaluate_segment
-from rnea_control.control.trajectory import Trajectory
+from rnea_control.control.trajectory import Trajectory, evaluate_segment
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.gravity import gravity_outward_pass

@@ -7,20 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
 from rnea_control.control.effort_check import EffortPeak, peak_efforts
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
+from rnea_control.control.situation import Situation
 from rnea_control.control.splicing import continued
-from rnea_control.control.trajectory import Trajectory, rest
-from rnea_control.control.trajectory_limits import (
+from rnea_control.control.trajectory import Trajectory
+from rnea_control.control.trajectory_limits import check_limits
+from rnea_control.control.upsampling import upsampled
+from rnea_control.control.waypoint_checks import (
+    AT_REST,
     JUST_PASSED,
+    check_end,
+    check_fields,
     check_first_point,
-    check_limits,
     check_position_limits,
 )
-from rnea_control.control.upsampling import upsampled
 from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
@@ -28,50 +31,11 @@ from rnea_control.model import RobotModel
 
 # Segments shorter than this drown in the rounding of their times, [s].
 SHORTEST_SEGMENT = 1e-6
-# A velocity below this counts as rest, as it does for joint_trajectory_controller, [rad/s].
-AT_REST = 1.2e-7
 # How long an arm at least takes to settle that a trajectory leaves moving, [s].
 SHORTEST_SETTLING = 0.2
-# Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
-# time would be very large.
-SLOWEST_SCALING = 0.01
 # How exactly the effort limits are met by slowing down, and in how many rounds.
 STRETCHING_TOLERANCE = 1e-6
 MOST_ROUNDS = 20
-
-
-@dataclass(frozen=True)
-class Situation:
-    """What a plan starts from.
-
-    Attributes:
-        trajectory: followed now.
-        revision: how many there have been.
-        t, s: controller's time and trajectory time now, [s].
-        scaling: of trajectory time.
-        position, velocity: measured, shape (nv,).
-        error: desired minus measured position, shape (nv,).
-    """
-
-    trajectory: Trajectory
-    revision: int
-    t: float
-    s: float
-    scaling: float
-    position: FloatArray
-    velocity: FloatArray
-    error: FloatArray
-
-    def trajectory_time(self, t: float) -> float:
-        """Trajectory time at time `t`, if the scaling stays as it is."""
-        return self.s + (t - self.t) * (self.scaling if t > self.t else 1.0)
-
-    def coasting(self) -> Trajectory:
-        """The measured state as a trajectory, in place of the one that is followed."""
-        coefficients = rest(self.position)
-        if self.scaling > SLOWEST_SCALING:
-            coefficients[:, 1] = self.velocity / self.scaling
-        return Trajectory(np.array([self.s]), coefficients[None])
 
 
 @dataclass(frozen=True)
@@ -101,6 +65,7 @@ class Planner:
     def __init__(self, model: RobotModel) -> None:
         self._model = model
         self._workspace = Workspace(model)
+        self._velocity_limit = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
 
     def plan(
         self,
@@ -130,7 +95,7 @@ class Planner:
         rules = settings.trajectories or TrajectorySettings.default(self._model.nv)
         points = Waypoints.of(request.waypoints, self._model.nv)
         points.check(self._model.joint_names)
-        _check_rules(points, rules)
+        check_fields(points, rules)
         rules.tolerances.overridden(request.tolerances, self._model.joint_names)
         earliest = situation.s + lead
         start = earliest
@@ -141,8 +106,9 @@ class Planner:
         begin = max(start, earliest)
         ahead = _ahead(points, start, begin, situation)
         old = situation.trajectory
-        if start <= earliest and _is_astray(situation, rules):
-            old = situation.coasting()
+        astray = np.abs(situation.error) > rules.tolerances.path_position
+        if start <= earliest and (astray.any() or not rules.start_from_desired_state):
+            old = situation.measured(points.joints, astray, self._velocity_limit)
         if start >= situation.s - JUST_PASSED and points.has[POSITION, 0]:
             check_first_point(points, old.at(begin)[0], self._model)
         factor, note = 1.0, ""
@@ -183,7 +149,7 @@ class Planner:
 
         def finish(points: Waypoints) -> Waypoints:
             check_position_limits(points[1:], start, model)
-            _check_end(points, rules, model.joint_names)
+            check_end(points, rules, model.joint_names)
             return _settling(upsampled(points, at_rest) if smooth else points, rules)
 
         for at_rest in (not request.is_stream, True):
@@ -226,27 +192,6 @@ class Planner:
         )
 
 
-def _check_rules(points: Waypoints, rules: TrajectorySettings) -> None:
-    """Raises TrajectoryError for what the settings do not allow."""
-    bare = np.flatnonzero(~points.has[POSITION])
-    if bare.size and not rules.allow_integration:
-        raise TrajectoryError(
-            f"point {bare[0]}: has no positions; give them, or set the parameter "
-            "allow_integration_in_goal_trajectories to have them integrated from velocities"
-        )
-
-
-def _check_end(points: Waypoints, rules: TrajectorySettings, joint_names: tuple[str, ...]) -> None:
-    last = np.abs(points.velocities[-1])
-    if last.max() > AT_REST and not rules.allow_moving_end:
-        j = int(np.argmax(last))
-        raise TrajectoryError(
-            f"the last point: joint {joint_names[j]!r} has velocity "
-            f"{points.velocities[-1, j]:g} at the end; the last point must be at rest, unless the "
-            "parameter allow_nonzero_velocity_at_trajectory_end is set"
-        )
-
-
 def _ahead(points: Waypoints, start: float, begin: float, situation: Situation) -> Waypoints:
     """The waypoints after `begin`, by trajectory time."""
     duration = points.times[-1]
@@ -270,12 +215,6 @@ def _ahead(points: Waypoints, start: float, begin: float, situation: Situation) 
             "apart; give them more time"
         )
     return ahead
-
-
-def _is_astray(situation: Situation, rules: TrajectorySettings) -> bool:
-    """Whether a new trajectory is to start where the arm is, not where it should be."""
-    beyond = np.abs(situation.error) > rules.tolerances.path_position
-    return bool(beyond.any()) or not rules.start_from_desired_state
 
 
 def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:

@@ -74,6 +74,27 @@ class TrajectorySettings:
         """No tolerances, and stops that only the effort limits bound."""
         return cls(Tolerances.none(nv), np.full(nv, math.inf))
 
+    def check(self, joint_names: tuple[str, ...]) -> None:
+        """Raises ControllerError for a wrong size, and a bound that is not above 0."""
+        bounds = {
+            "max_deceleration": self.max_deceleration,
+            **{f"tolerances.{name}": values for name, values in vars(self.tolerances).items()},
+        }
+        goal_time = bounds.pop("tolerances.goal_time")
+        for what, values in bounds.items():
+            if np.shape(values) != (len(joint_names),):
+                raise ControllerError(
+                    f"{what} has shape {np.shape(values)}; it needs one number for each of the "
+                    f"{len(joint_names)} joints"
+                )
+            for name, value in zip(joint_names, values, strict=True):
+                if not value > 0.0:
+                    raise ControllerError(
+                        f"{what} of {name!r} is {value}; it must be above 0, or infinite for none"
+                    )
+        if not goal_time >= 0.0:
+            raise ControllerError(f"goal_time is {goal_time} s; it must not be negative")
+
 
 @dataclass(frozen=True)
 class ControllerSettings:
@@ -102,7 +123,8 @@ class ControllerSettings:
 
         Raises:
             ControllerError: a wrong size, a gain that is negative or not finite, clamps that
-                exclude 0, a scale outside (0, 1]. The message names the joint.
+                exclude 0, a scale outside (0, 1], tolerances or decelerations that are not above
+                0. The message names the joint.
         """
         for field in fields(Gains):
             values = getattr(self.gains, field.name)
@@ -126,3 +148,5 @@ class ControllerSettings:
             raise ControllerError(
                 f"effort_limit_scale is {self.effort_limit_scale}; it must be above 0 and at most 1"
             )
+        if self.trajectories is not None:
+            self.trajectories.check(joint_names)

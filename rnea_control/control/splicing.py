@@ -14,7 +14,10 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control.interpolation import integrated, segments, shifted
 from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory, rest
-from rnea_control.control.waypoints import Waypoints
+from rnea_control.control.waypoints import POSITION, Waypoints
+
+# Polynomials that differ by less than this part are the same.
+ROUNDING = 1e-12
 
 
 def continued(
@@ -37,10 +40,15 @@ def continued(
         finish: given the waypoints with the state at `begin` in front and all positions; returns
             those that are used.
     """
-    points = integrated(ahead.led_by(begin, old.sampled(begin)))
-    away = points.positions[1] - points.positions[0]
-    shift = 2.0 * math.pi * np.round(away / (2.0 * math.pi)) * continuous * ahead.joints
-    points.positions[0] += shift
+    points = integrated(ahead.led_by(begin, old.sampled(begin) * ahead.joints))
+    # Positions that are integrated go on from the start: only a given one may be some turns away.
+    given = np.flatnonzero(ahead.has[POSITION])
+    shift = np.zeros(old.nv)
+    if given.size:
+        first = int(given[0]) + 1
+        away = points.positions[first] - points.positions[first - 1]
+        shift = 2.0 * math.pi * np.round(away / (2.0 * math.pi)) * continuous * ahead.joints
+        points.positions[:first] += shift
     points = finish(points)
     last = rest(points.positions[-1])
     last[:, EFFORT] = points.efforts[-1]
@@ -64,7 +72,7 @@ def _spliced(
     kept[:, :, 0] += shift
     end = float(starts[-1])
     if not joints.all():
-        starts, coefficients = _merged(old, starts, coefficients, joints)
+        starts, coefficients = merged(old, starts, coefficients, joints)
         end = max(end, old.end_time)
     return Trajectory(
         np.concatenate([old.starts[first:after], starts]),
@@ -73,18 +81,28 @@ def _spliced(
     )
 
 
-def _merged(
+def merged(
     old: Trajectory, starts: FloatArray, coefficients: FloatArray, joints: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Segments in which some joints follow the new trajectory and the others the old one."""
-    later = old.starts[(old.starts > starts[0]) & np.isfinite(old.starts)]
-    union = np.unique(np.concatenate([starts, later]))
-    merged = np.empty((len(union), old.nv, COEFFICIENTS))
+    later = _breaks(old, ~joints)
+    union = np.unique(np.concatenate([starts, later[later > starts[0]]]))
+    both = np.empty((len(union), old.nv, COEFFICIENTS))
     for which, its_starts, its_coefficients in (
         (joints, starts, coefficients),
         (~joints, old.starts, old.coefficients),
     ):
         segment = np.maximum(np.searchsorted(its_starts, union, side="right") - 1, 0)
         passed = np.maximum(union - its_starts[segment], 0.0)
-        merged[:, which] = shifted(its_coefficients[segment][:, which], passed)
-    return union, merged
+        both[:, which] = shifted(its_coefficients[segment][:, which], passed)
+    return union, both
+
+
+def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
+    """Where segments start that some of these joints need: else they would add up with every
+    replacement of the other joints."""
+    used = np.isfinite(trajectory.starts)
+    starts, c = trajectory.starts[used], trajectory.coefficients[used][:, joints]
+    passed = np.diff(starts)
+    change = np.abs(c[1:] - shifted(c[:-1], passed))
+    return starts[1:][(change > ROUNDING * shifted(np.abs(c[:-1]), passed)).any(axis=(1, 2))]

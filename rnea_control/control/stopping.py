@@ -23,7 +23,13 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, POSITION_COEFFICIENTS
+from rnea_control.control.trajectory import (
+    COEFFICIENTS,
+    EFFORT,
+    POSITION_COEFFICIENTS,
+    evaluate_segment,
+    segment_at,
+)
 from rnea_control.dynamics.body import velocity_count
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
@@ -55,38 +61,6 @@ STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 _PATH_POSITION, _PATH_VELOCITY, _PATH_ACCELERATION, _PATH_EFFORT = range(4)
 _POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
 SCRATCH_ROWS = 9
-
-
-@inlined
-def evaluate_segment(coefficients: FloatArray, segment: int, s: float, rows: FloatArray) -> None:
-    """Fills four rows with position, velocity, acceleration and effort at a time since a segment's
-    start, [s]; before the start it is at rest."""
-    before_start = s < 0.0
-    if before_start:
-        s = 0.0
-    for j in range(coefficients.shape[1]):
-        c = coefficients[segment, j]
-        c0, c1, c2, c3, c4, c5 = c[0], c[1], c[2], c[3], c[4], c[5]
-        rows[0, j] = c0 + s * (c1 + s * (c2 + s * (c3 + s * (c4 + s * c5))))
-        rows[1, j] = c1 + s * (2.0 * c2 + s * (3.0 * c3 + s * (4.0 * c4 + s * 5.0 * c5)))
-        rows[2, j] = 2.0 * c2 + s * (6.0 * c3 + s * (12.0 * c4 + s * 20.0 * c5))
-        rows[3, j] = c[EFFORT] + s * c[EFFORT + 1]
-        if before_start:
-            rows[1, j] = 0.0
-            rows[2, j] = 0.0
-
-
-@inlined
-def _segment_at(starts: FloatArray, time: float) -> int:
-    """The segment at a time, by bisection: there may be thousands."""
-    low, high = 0, starts.shape[0]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if starts[middle] <= time:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @inlined
@@ -223,7 +197,7 @@ def _brake(
 ) -> tuple[int, int, float, float, float]:
     """The knots until the last fall of kappa: their number, and the segment of the path, its length
     so far, sigma and kappa there."""
-    segment = _segment_at(starts, s0)
+    segment = segment_at(starts, s0)
     # Path length is counted from s0, as the clock may be coarse: 0.2 us with seconds since 1970.
     s, sigma, kappa = 0.0, sigma0, -sigma_dot0
     speeding_up = max(sigma_dot0, 0.0)

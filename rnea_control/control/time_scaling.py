@@ -45,6 +45,12 @@ def advance(state: FloatArray, dt: float) -> None:
     state[layout.SCALING_RATE, 0] = (first - second) / LAG_TIME
 
 
+def settle(state: FloatArray) -> None:
+    """Brings the scaling to its target at once, while the arm stands."""
+    state[layout.LEADING_SCALING] = state[layout.SCALING] = state[layout.TARGET_SCALING]
+    state[layout.SCALING_RATE] = 0.0
+
+
 @inlined
 def scale(state: FloatArray) -> None:
     """Turns the desired derivatives by trajectory time into those by time."""

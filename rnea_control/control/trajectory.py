@@ -27,7 +27,8 @@ SAMPLED = 4
 
 
 class Trajectory:
-    """The positions of all joints over trajectory time. Never changed once made.
+    """The positions of all joints over trajectory time. Never changed once made, but for those of a
+    controller's stops.
 
     Attributes:
         starts: when each segment starts, ascending, shape (m,), [s]; the last one never ends.
@@ -54,6 +55,11 @@ class Trajectory:
         """Rest at `position`, shape (nv,), at all times; `end_time` is `time`."""
         return cls(np.array([time]), rest(position)[None])
 
+    def copy(self) -> Trajectory:
+        """The same in arrays of its own, without segments that never start."""
+        used = np.isfinite(self.starts)
+        return Trajectory(self.starts[used], self.coefficients[used], self.end_time)
+
     @property
     def nv(self) -> int:
         return self.coefficients.shape[1]
@@ -78,11 +84,41 @@ def rest(position: FloatArray) -> FloatArray:
 
 
 @inlined
+def segment_at(starts: FloatArray, time: float) -> int:
+    """The segment at a time, by bisection: there may be thousands."""
+    low, high = 0, starts.shape[0]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if starts[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def evaluate_segment(coefficients: FloatArray, segment: int, s: float, rows: FloatArray) -> None:
+    """Fills rows 0 to 3 with position, its derivatives by trajectory time, and effort at a time
+    since a segment's start, [s]; before the start it is at rest."""
+    before_start = s < 0.0
+    if before_start:
+        s = 0.0
+    for j in range(coefficients.shape[1]):
+        c = coefficients[segment, j]
+        rows[0, j] = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
+        rows[1, j] = c[1] + s * (2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5])))
+        rows[2, j] = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
+        rows[3, j] = c[EFFORT] + s * c[EFFORT + 1]
+        if before_start:
+            rows[1, j] = 0.0
+            rows[2, j] = 0.0
+
+
+@inlined
 def sample(
     starts: FloatArray, coefficients: FloatArray, segment: int, time: float, desired: FloatArray
 ) -> int:
-    """Fills rows 0 to 3 of `desired` with position, its derivatives by trajectory time, and effort
-    at `time`; returns the segment used.
+    """Fills rows 0 to 3 of `desired` at `time`, as `evaluate_segment`; returns the segment used.
 
     `segment` is the one used last: the search starts there, so it is short while time runs on.
     """
@@ -92,21 +128,7 @@ def sample(
         segment += 1
     while segment > 0 and time < starts[segment]:
         segment -= 1
-    s = time - starts[segment]
-    before_start = s < 0.0
-    if before_start:
-        s = 0.0
-    for j in range(coefficients.shape[1]):
-        c = coefficients[segment, j]
-        desired[0, j] = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
-        desired[1, j] = c[1] + s * (
-            2.0 * c[2] + s * (3.0 * c[3] + s * (4.0 * c[4] + s * 5.0 * c[5]))
-        )
-        desired[2, j] = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
-        desired[3, j] = c[EFFORT] + s * c[EFFORT + 1]
-        if before_start:
-            desired[1, j] = 0.0
-            desired[2, j] = 0.0
+    evaluate_segment(coefficients, segment, time - starts[segment], desired)
     return segment
 
 

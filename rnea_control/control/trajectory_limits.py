@@ -9,7 +9,6 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.extremes import SCRATCH, bernstein_bounds, extremes
 from rnea_control.control.trajectory import POSITION_COEFFICIENTS, Trajectory
-from rnea_control.control.waypoints import Waypoints
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
@@ -17,53 +16,14 @@ from rnea_control.model import RobotModel
 # Rounding that no limit minds: in [rad] or [m], and of a velocity limit.
 POSITION_ROUNDING = 1e-9
 VELOCITY_ROUNDING = 1e-6
-# How far the arm may be from a first point at time 0, [rad] or [m].
-START_DISTANCE = 0.1
-# A start that passed no longer ago than this was meant to be now, [s].
-JUST_PASSED = 0.1
 
 _WITHIN, _BELOW, _ABOVE, _TOO_FAST, _NOT_FINITE = range(5)
-
-
-def check_position_limits(waypoints: Waypoints, start: float, model: RobotModel) -> None:
-    """Raises TrajectoryError for a waypoint outside the position limits; `start`: what the time in
-    the error is counted from, [s]."""
-    positions = waypoints.positions
-    outside = ((positions < model.lower) | (positions > model.upper)) & waypoints.joints
-    if outside.any():
-        i, j = np.argwhere(outside)[0]
-        raise TrajectoryError(
-            f"the point at {waypoints.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
-            f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
-        )
-
-
-def check_first_point(waypoints: Waypoints, position: FloatArray, model: RobotModel) -> None:
-    """Raises TrajectoryError for a first point at time 0 that is not where the arm is then.
-
-    Args:
-        waypoints: their times are counted from the start.
-        position: desired position at the start, shape (nv,), [rad] or [m].
-        model: the robot.
-    """
-    if waypoints.times[0] > 0.0:
-        return
-    away = (waypoints.positions[0] - position) * waypoints.joints
-    turns = np.round(away / (2.0 * math.pi)) * model.continuous
-    away = np.abs(away - 2.0 * math.pi * turns)
-    if away.max() > START_DISTANCE:
-        j = int(np.argmax(away))
-        raise TrajectoryError(
-            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} rad or m "
-            f"away from it at the start, {START_DISTANCE:g} allowed. Start where the arm is, or "
-            "give the point the time to get there"
-        )
 
 
 def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
     """Raises TrajectoryError where the splines themselves leave the limits.
 
-    From a position beyond its limits a joint may come back, in the first segment.
+    From a position beyond its limits a joint may come back, or stay there.
 
     Args:
         trajectory: to be checked.
@@ -73,13 +33,12 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
     """
     starts, coefficients = trajectory.starts, trajectory.coefficients
     first = int(np.searchsorted(starts, begin, side="left"))
-    begin_position = coefficients[first, :, 0]
     speed = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
     place, found = np.zeros(2, dtype=np.int64), np.zeros(2)
     limits = np.array(
         [
-            np.minimum(model.lower, begin_position) - POSITION_ROUNDING,
-            np.maximum(model.upper, begin_position) + POSITION_ROUNDING,
+            np.full(model.nv, -math.inf),
+            np.full(model.nv, math.inf),
             model.lower - POSITION_ROUNDING,
             model.upper + POSITION_ROUNDING,
             speed * (1.0 + VELOCITY_ROUNDING),
@@ -120,13 +79,18 @@ def _first_violation(
 ) -> int:
     """What is wrong first, with its segment and joint in `place`, time and value in `found`.
 
-    Rows of `limits`: lower and upper in the first segment, lower and upper later, speed.
+    Rows of `limits`: lower and upper so far, overwritten: those of the robot from where on a joint
+    is within them; lower and upper of the robot; speed.
     """
     c = scratch[0]
     for i in range(starts.shape[0] - 1):
         duration = starts[i + 1] - starts[i]
-        lower, upper, speed = 0 if i == 0 else 2, 1 if i == 0 else 3, 4
+        lower, upper, speed = 0, 1, 4
         for j in range(coefficients.shape[1]):
+            low = min(coefficients[i, j, 0] - POSITION_ROUNDING, limits[2, j])
+            high = max(coefficients[i, j, 0] + POSITION_ROUNDING, limits[3, j])
+            limits[lower, j] = max(limits[lower, j], low)
+            limits[upper, j] = min(limits[upper, j], high)
             place[0], place[1] = i, j
             power = 1.0
             # As a polynomial of the part of the segment, 0 to 1.
