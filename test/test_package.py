@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import textwrap
 from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,12 +19,18 @@ from ament_index_python.packages import get_package_share_directory, get_package
 import rnea_control
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
+from rnea_control.node.parameters import (
+    GAINS_OF_JOINT_TRAJECTORY_CONTROLLER,
+    LOCKED_POSITION,
+    OF_JOINT_TRAJECTORY_CONTROLLER,
+    PARAMETERS,
+)
 from rnea_control.ros.parameter_table import expand
 
 REPOSITORY = Path(__file__).parents[1]
 SHARE = Path(get_package_share_directory("rnea_control"))
 PACKAGE = Path(rnea_control.__file__).parent
+DOCUMENTS = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md"))]
 
 # The packages, from the top down: imports run downward only, and those on one line do not know of
 # each other.
@@ -53,6 +60,7 @@ def test_share_directory_holds_everything() -> None:
         "launch/arm.launch.py",
         "config/rnea_controller.yaml",
         "config/panda.yaml",
+        "config/moveit_controllers.yaml",
         "urdf/seven_axis_arm.urdf",
     ):
         assert (SHARE / name).is_file(), name
@@ -71,9 +79,9 @@ def test_versions_agree() -> None:
     assert rnea_control.__version__ in (REPOSITORY / "CHANGELOG.rst").read_text()
 
 
-@pytest.mark.parametrize("path", sorted(SHARE.glob("config/*.yaml")), ids=lambda path: path.name)
-def test_config_files_hold_only_known_parameters(path: Path) -> None:
-    parameters = yaml.safe_load(path.read_text())["/**"]["rnea_controller"]["ros__parameters"]
+@pytest.mark.parametrize("file", ["rnea_controller.yaml", "panda.yaml"])
+def test_config_files_hold_only_known_parameters(file: str) -> None:
+    parameters = config(file)["/**"]["rnea_controller"]["ros__parameters"]
     joints = parameters["joints"]
     known = expand(PARAMETERS, joints)
     for name, value in flatten(parameters):
@@ -88,16 +96,41 @@ def test_config_files_hold_only_known_parameters(path: Path) -> None:
 
 def test_config_file_fits_the_shipped_arm() -> None:
     model = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")
-    text = (SHARE / "config" / "rnea_controller.yaml").read_text()
-    parameters = yaml.safe_load(text)["/**"]["rnea_controller"]["ros__parameters"]
+    parameters = config("rnea_controller.yaml")["/**"]["rnea_controller"]["ros__parameters"]
     assert tuple(parameters["joints"]) == model.joint_names
     assert model.warnings == ()
 
 
-def readme_blocks(language: str) -> list[str]:
-    return re.findall(
-        rf"```{language}\n(.*?)```", (REPOSITORY / "README.md").read_text(), re.DOTALL
+def test_moveit_sends_the_panda_s_trajectories_to_the_action() -> None:
+    moveit = config("moveit_controllers.yaml")
+    assert moveit["moveit_controller_manager"] == (
+        "moveit_simple_controller_manager/MoveItSimpleControllerManager"
     )
+    manager = moveit["moveit_simple_controller_manager"]
+    (name,) = manager["controller_names"]
+    ((node, parameters),) = config("panda.yaml")["/**"].items()
+    assert name == node
+    entry = manager[name]
+    assert (entry["type"], entry["default"]) == ("FollowJointTrajectory", True)
+    assert entry["joints"] == parameters["ros__parameters"]["joints"]
+    served = (PACKAGE / "node" / "trajectory_action.py").read_text()
+    assert f'"~/{entry["action_ns"]}"' in served
+
+
+def config(name: str) -> dict:
+    return yaml.safe_load((SHARE / "config" / name).read_text())
+
+
+def blocks(document: str, language: str) -> list[str]:
+    """The code of this language in a document."""
+    text = (REPOSITORY / document).read_text()
+    return [
+        textwrap.dedent(code) for code in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    ]
+
+
+def readme_blocks(language: str) -> list[str]:
+    return blocks("README.md", language)
 
 
 def test_readme_python_runs() -> None:
@@ -131,6 +164,53 @@ def test_readme_trajectory_is_one_that_the_shipped_arm_follows() -> None:
     ]
     controller.follow(0.0, points, 0.0)
     np.testing.assert_allclose(controller.trajectory.at(2.0)[0], message["points"][0]["positions"])
+
+
+def test_yaml_of_the_trajectories_is_known() -> None:
+    of_node = [yaml.safe_load(text).get("/**") for text in blocks("docs/trajectories.md", "yaml")]
+    of_node = [parameters for parameters in of_node if parameters]
+    assert len(of_node) >= 3
+    known = expand(PARAMETERS, ["joint1", "joint2", "joint3"])
+    for parameters in of_node:
+        for name, value in flatten(parameters["rnea_controller"]["ros__parameters"]):
+            known[name].check(name, value)
+
+
+def test_every_parameter_without_effect_is_in_the_table_of_differences() -> None:
+    text = (REPOSITORY / "docs" / "trajectories.md").read_text()
+    table = text.partition("feature by feature\n")[2]
+    for name in (*OF_JOINT_TRAJECTORY_CONTROLLER, *GAINS_OF_JOINT_TRAJECTORY_CONTROLLER):
+        assert name.rpartition(".")[2] in table, name
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_of_the_documentation_lead_to_files(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
+        if "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_pictures_of_the_trajectories_are_drawn(tmp_path: Path) -> None:
+    script = REPOSITORY / "docs" / "draw_trajectories.py"
+    subprocess.run([sys.executable, script, tmp_path], check=True, capture_output=True)
+    shown = re.findall(r"!\[[^]]*\]\((.*?)\)", (REPOSITORY / "docs/trajectories.md").read_text())
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(shown)
+
+
+def test_tests_named_in_the_list_of_joint_trajectory_controller_exist() -> None:
+    """Each of their tests has one of ours, or a reason."""
+    text = (REPOSITORY / "test" / "joint_trajectory_controller_tests.md").read_text()
+    rows = re.findall(r"^\| `\w+` \| (.*?) \|$", text, re.MULTILINE)
+    assert len(rows) == text.count("\n| `") == 127  # as many as they have
+    for row in rows:
+        assert "::" in row or row.startswith("does not apply: "), row
+    named = {match for row in rows for match in re.findall(r"`([\w/.]+)::(\w+)`", row)}
+    assert named
+    for path in {path for path, _ in named}:
+        tree = ast.parse((REPOSITORY / "test" / path).read_text())
+        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        missing = {test for where, test in named if where == path} - defined
+        assert not missing, f"{path} lacks {sorted(missing)}"
 
 
 def test_parameter_documentation_is_that_of_the_code() -> None:
