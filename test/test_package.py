@@ -19,11 +19,10 @@ from ament_index_python.packages import get_package_share_directory, get_package
 import rnea_control
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import (
+from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
+from rnea_control.node.trajectory_parameters import (
     GAINS_OF_JOINT_TRAJECTORY_CONTROLLER,
-    LOCKED_POSITION,
     OF_JOINT_TRAJECTORY_CONTROLLER,
-    PARAMETERS,
 )
 from rnea_control.ros.parameter_table import expand
 

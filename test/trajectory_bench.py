@@ -51,6 +51,8 @@ PARAMETERS = {
 RETRY, QUIET = 0.1, 0.2
 # Longer than any motion here takes, [s].
 LONGEST_MOTION = 20.0
+# Trajectories that follow each other quickly are logged at this level.
+LOG_LEVEL = "rnea_controller:=debug"
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -355,7 +357,7 @@ def trajectory_bench(
         if factor is not None:
             scaling.publish(SpeedScalingFactor(factor=factor))
         try:
-            with controller(PARAMETERS | parameters) as process:
+            with controller(PARAMETERS | parameters, "--log-level", LOG_LEVEL) as process:
                 bench = TrajectoryBench(arm, process, scaling)
                 try:
                     yield bench
