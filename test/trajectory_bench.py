@@ -296,12 +296,14 @@ class TrajectoryBench:
         return sent
 
     def end(self, sent: Sent) -> tuple[int, int, str]:
-        """Steps until a goal has ended."""
-        last = self.now + LONGEST_MOTION
-        while not sent.ended:
-            self.arm.run(5)
-            self.arm.executor.spin_once(timeout_sec=0.0)
+        """Steps until the controller follows no goal any more, and waits for the ending."""
+        last, idle = self.now + LONGEST_MOTION, 0
+        while not sent.ended and idle < 2:  # once, the time may be 0 as a goal just starts
+            self.arm.run(2)
+            elapsed = self.observed().reference.time_from_start
+            idle = 0 if elapsed.sec or elapsed.nanosec else idle + 1
             assert self.now < last, "the goal does not end"
+        self.wait(lambda: sent.ended)
         return sent.ending
 
     def cancel(self, sent: Sent) -> tuple[int, int, str]:
