@@ -13,6 +13,9 @@ import pytest
 os.environ.setdefault("ROS_DOMAIN_ID", "73")
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+# Fast DDS finds the other processes sooner; its versions read one or the other.
+for name in ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE"):
+    os.environ.setdefault(name, str(Path(__file__).with_name("fastdds.xml")))
 # Matrices of robots are small: threads of NumPy's would wait for each other on a busy machine.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

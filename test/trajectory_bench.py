@@ -47,6 +47,8 @@ PARAMETERS = {
     "action_monitor_rate": 200.0,
     "state_publish_rate": 500.0,
 }
+# Between looks at what no message tells, such as the controller's log, [s].
+POLL = 0.005
 # Until a first state is sent again, and until all answers to it are in, [s].
 RETRY, QUIET = 0.1, 0.2
 # Longer than any motion here takes, [s].
@@ -123,6 +125,7 @@ class TrajectoryBench:
         )
         self.scaling = scaling
         self.changed: dict[str, object] = {}
+        self._scaled = False
         self._physics, self._push = arm.node._physics.step, np.zeros(2)
         arm.node._physics.step = lambda torque: self._physics(torque + self._push)
         self.wait(self.action.server_is_ready)
@@ -138,7 +141,9 @@ class TrajectoryBench:
         if self.changed:
             self.set(**self.changed)
             self.changed.clear()
-        self.scale(1.0)
+        if self._scaled:
+            self.scale(1.0)
+            self._scaled = False
         data = self.arm.node._physics._data
         data.qpos[:], data.qvel[:] = START, 0.0
         self.transition(Transition.TRANSITION_ACTIVATE)
@@ -153,7 +158,7 @@ class TrajectoryBench:
 
     def wait(self, condition: Callable[[], object]) -> None:
         """Waits, without a step."""
-        wait_for(condition, self.arm.spin)
+        wait_for(condition, lambda: self.arm.executor.spin_once(timeout_sec=POLL))
 
     def run(self, seconds: float) -> None:
         self.arm.run(round(seconds * RATE))
@@ -219,6 +224,7 @@ class TrajectoryBench:
 
     def scale(self, factor: float) -> None:
         """Has the controller take a speed scaling factor."""
+        self._scaled = True
         self.said_after(
             "speed scaling ", lambda: self.scaling.publish(SpeedScalingFactor(factor=factor))
         )
@@ -292,12 +298,14 @@ class TrajectoryBench:
         return sent
 
     def end(self, sent: Sent) -> tuple[int, int, str]:
-        """Steps until a goal has ended."""
-        last = self.now + LONGEST_MOTION
-        while not sent.ended:
-            self.arm.run(5)
-            self.arm.executor.spin_once(timeout_sec=0.0)
+        """Steps until the controller follows no goal any more, and waits for the ending."""
+        last, idle = self.now + LONGEST_MOTION, 0
+        while not sent.ended and idle < 2:  # once, the time may be 0 as a goal just starts
+            self.arm.run(2)
+            elapsed = self.observed().reference.time_from_start
+            idle = 0 if elapsed.sec or elapsed.nanosec else idle + 1
             assert self.now < last, "the goal does not end"
+        self.wait(lambda: sent.ended)
         return sent.ending
 
     def cancel(self, sent: Sent) -> tuple[int, int, str]:
