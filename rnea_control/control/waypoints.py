@@ -99,6 +99,11 @@ class Waypoints:
         return self.fields[VELOCITY]
 
     @property
+    def has_only_positions(self) -> bool:
+        """Whether no point has a velocity or an acceleration."""
+        return not self.has[VELOCITY : ACCELERATION + 1].any()
+
+    @property
     def efforts(self) -> FloatArray:
         return self.fields[EFFORT]
 

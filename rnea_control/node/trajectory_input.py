@@ -83,7 +83,7 @@ class TrajectoryInput:
         message = self._decoder.decode(trajectory, self.settings.allow_partial)
         points = Waypoints(message.times, message.fields, message.has, message.joints)
         frequency = self.settings.policy_frequency
-        if frequency > 0.0 and not points.times.any():
+        if frequency > 0.0 and points.has_only_positions and not points.times.any():
             points = replace(points, times=np.arange(1, len(points) + 1) / frequency)
         start = self._loop.time_of(message.stamp) if message.stamp else None
         request = MotionRequest(points, start, tolerances or GoalTolerances(), is_stream, on_end)

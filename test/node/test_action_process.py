@@ -16,7 +16,8 @@ from dds import wait_for
 from trajectory_bench import START, STILL, SUCCEEDED, Sent, TrajectoryBench, trajectory_bench
 
 DOMAIN = 99
-POINTS = [(1.0, START + [0.6, -0.4], STILL, STILL)]
+TARGET = START + np.array([0.6, -0.4])
+POINTS = [(1.0, TARGET, STILL, STILL)]
 RETRY = 1.0  # [s]
 MODULE = "rnea_control.node.action_process"
 
@@ -47,7 +48,8 @@ def sent_again(bench: TrajectoryBench) -> Sent:
         return any(each.accepted for each in sent)
 
     bench.wait(accepted)
-    return next(each for each in sent if each.accepted)
+    bench.wait(lambda: sent[-1].accepted)
+    return sent[-1]
 
 
 def test_killed_process_stops_its_goal_and_is_started_again() -> None:
