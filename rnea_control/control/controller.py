@@ -274,15 +274,19 @@ class Controller:
         """What a plan made at time `t` starts from."""
         state, trajectory = self._state, self.trajectory
         scaling = layout.SCALING if self.is_moving else layout.TARGET_SCALING  # as `adopt` does
+        # The trajectory may have changed since the last step.
+        desired = trajectory.sampled(self.trajectory_time)[0]
+        error = desired - (state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR])
+        error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * self.model.continuous
         return Situation(
             trajectory.copy() if trajectory is self._stop else trajectory,
             self._revision,
             t,
             t - float(state[layout.BEHIND, 0]),
             float(state[scaling, 0]),
-            state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR],
+            desired - error,
             state[layout.DESIRED_VELOCITY] - state[layout.VELOCITY_ERROR],
-            state[layout.POSITION_ERROR].copy(),
+            error,
         )
 
     def snapshot(self) -> ControllerState:
