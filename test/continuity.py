@@ -225,7 +225,7 @@ class MotionCheck:
         assert -self._clock_step <= s1 - s0 <= dt + self._clock_step
         for rows in (before, now):
             assert 0.0 <= rows[SCALING, 0] <= 1.0
-        assert left or abs(now[SCALING, 0] - before[SCALING, 0]) <= STEEPEST * dt
+        assert left or abs(now[SCALING, 0] - before[SCALING, 0]) <= STEEPEST * dt + 1e-15
         speed, acceleration, jerk, effort = bounds(trajectory, s0, max(s1, s0))
         sigma = min(max(now[SCALING, 0], before[SCALING, 0]) + STEEPEST * dt, 1.0)
         rate = np.abs([before[SCALING_RATE, 0], now[SCALING_RATE, 0]]).max() + SHARPEST * dt
