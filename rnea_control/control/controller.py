@@ -411,7 +411,8 @@ class Controller:
     def _brake(self, shift: FloatArray) -> None:
         """Changes to a stop along the path, with `shift` added to its positions."""
         state, trajectory = self._state, self.trajectory
-        stop, self._stop, self._spare_stop = self._stop, self._spare_stop, self._stop
+        stop, self._spare_stop = self._spare_stop, self._stop
+        self._stop = stop
         stop.end_time = stop_along_path(
             self.model.bodies,
             self.workspace.memory,

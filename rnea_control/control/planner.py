@@ -132,8 +132,9 @@ class Planner:
             check_first_point(points, old.at(begin)[0], self._model)
 
         def attempt(factor: float) -> _Attempt:
-            points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
-            trajectory = self._joined(old, points, begin, start, request, situation, rules)
+            with np.errstate(over="ignore", invalid="ignore"):  # the limits are checked later
+                points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
+                trajectory = self._joined(old, points, begin, start, request, situation, rules)
             peak = self._peak(trajectory, begin, settings)
             return _Attempt(factor, points.times, trajectory, peak)
 
