@@ -151,23 +151,26 @@ def test_continuous_joint_with_integrated_positions_is_not_turned_round() -> Non
     assert min(c.trajectory.at(t)[1, 0] for t in np.linspace(0.0, 5.0, 200)) > -1e-9
 
 
-def test_joint_outside_its_limits_may_be_left_out() -> None:
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_joint_outside_its_limits_may_be_left_out(side: float) -> None:
     """It rests at 1.05 of 1, or comes back: neither keeps the other joint from moving."""
     wheel = of_joints([to(0.2 * i, 0.1 * i, 0.0) for i in range(1, 6)], (True, False))
-    c = following((0.0, 1.05), wheel_and_hinge())
+    c = following((0.0, 1.05 * side), wheel_and_hinge())
     ask(c, 0.0, wheel)
-    c = following((0.0, 1.3), wheel_and_hinge())
-    ask(c, 0.0, of_joints([to(1.0, 0.0, 0.5)], (False, True)))
+    c = following((0.0, 1.3 * side), wheel_and_hinge())
+    ask(c, 0.0, of_joints([to(1.0, 0.0, 0.5 * side)], (False, True)))
     ask(c, 0.0, wheel)
-    np.testing.assert_allclose(c.trajectory.at(1.0)[0], [0.5, 0.5])
+    np.testing.assert_allclose(c.trajectory.at(1.0)[0], [0.5, 0.5 * side])
 
 
-def test_breakpoints_of_the_omitted_joint_do_not_shorten_the_way_back() -> None:
-    c = following((0.0, 1.3), wheel_and_hinge())
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_breakpoints_of_the_omitted_joint_do_not_shorten_the_way_back(side: float) -> None:
+    c = following((0.0, 1.3 * side), wheel_and_hinge())
     ask(c, 0.0, of_joints([to(0.1 * i, 0.1 * i, 0.0) for i in range(1, 9)], (True, False)))
-    ask(c, 0.0, of_joints([to(1.0, 0.0, 0.5)], (False, True)))
+    ask(c, 0.0, of_joints([to(1.0, 0.0, 0.5 * side)], (False, True)))
     with pytest.raises(TrajectoryError, match="'hinge' would be at"):
-        outward = [to(0.5, 0.0, 0.9, velocity=np.array([0.0, 3.0])), to(2.0, 0.0, 0.0)]
+        fast = np.array([0.0, 3.0 * side])
+        outward = [to(0.5, 0.0, 0.9 * side, velocity=fast), to(2.0, 0.0, 0.0)]
         ask(c, 0.0, of_joints(outward, (False, True)))
 
 

@@ -194,6 +194,25 @@ def test_goal_after_a_stop_while_paused_stays_paused(wait: float) -> None:
     assert ARM.nv == 2
 
 
+def test_start_after_a_stop_is_by_the_scaling_that_is_set() -> None:
+    c = moving(0.25, 2.0)
+    c.stop(EndKind.CANCELLED, "cancelled by the client")
+    run(c, 2.0, 3.0, 0.01)
+    c.stop(EndKind.CANCELLED, "stands already")
+    assert not c.is_moving
+    motion = ask(c, 3.0, [to(1.0, 0.2, 0.2)], start=7.0)
+    run(c, 3.0, 7.0, 0.01)
+    assert c.trajectory_time == pytest.approx(motion.start, abs=1e-9)
+
+
+def test_start_after_a_stop_at_a_standstill() -> None:
+    c = moving()
+    c.speed_scaling = 0.0
+    run(c, 1.0, 6.0, 0.01)
+    c.stop(EndKind.CANCELLED, "cancelled by the client")
+    assert ask(c, 6.0, [to(1.0, 0.2, 0.2)], start=9.0).start == pytest.approx(c.trajectory_time)
+
+
 def test_goal_in_a_stop_goes_on_smoothly_at_the_scaling() -> None:
     c = moving(0.3, 2.0, max_deceleration=np.full(2, 0.5))
     c.stop(EndKind.CANCELLED, "stop")
