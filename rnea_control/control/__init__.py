@@ -1,6 +1,7 @@
 """Trajectories, control laws and the controller. No ROS: plain arrays and seconds."""
 
-from rnea_control.control.controller import Controller, ControllerState
+from rnea_control.control.controller import Controller
+from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import Ending, EndKind, Motion, MotionRequest
 from rnea_control.control.planner import Plan

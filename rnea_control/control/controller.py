@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
+from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
 from rnea_control.control.planner import Plan, Planner
 from rnea_control.control.settings import ControllerSettings, TrajectorySettings
@@ -23,56 +23,6 @@ from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.model import RobotModel
-
-
-@dataclass(frozen=True)
-class ControllerState:
-    """What a controller did in its last step.
-
-    Attributes:
-        rows: see layout.py.
-        motion: what was followed; None if nothing was.
-    """
-
-    rows: FloatArray
-    motion: Motion | None
-
-    @property
-    def desired(self) -> FloatArray:
-        """Desired position, velocity, acceleration and effort, shape (4, nv)."""
-        return self.rows[layout.DESIRED_POSITION : layout.DESIRED_EFFORT + 1]
-
-    @property
-    def errors(self) -> FloatArray:
-        """Desired minus measured position and velocity, shape (2, nv)."""
-        return self.rows[layout.POSITION_ERROR : layout.VELOCITY_ERROR + 1]
-
-    @property
-    def measured(self) -> FloatArray:
-        """Measured position and velocity, shape (2, nv); continuous joints in the turn of the
-        desired position."""
-        return self.desired[:2] - self.errors
-
-    @property
-    def torque(self) -> FloatArray:
-        """The torque before the effort limits, shape (nv,)."""
-        return self.rows[layout.TORQUE]
-
-    @property
-    def speed_scaling(self) -> float:
-        return float(self.rows[layout.SCALING, 0])
-
-    @property
-    def trajectory_time(self) -> float:
-        """[s]."""
-        return float(self.rows[layout.LAST_TRAJECTORY_TIME, 0])
-
-    @property
-    def time_from_start(self) -> float:
-        """How far the motion is, [s]; 0 without one."""
-        if self.motion is None:
-            return 0.0
-        return self.trajectory_time - self.motion.start
 
 
 class Controller:
@@ -274,15 +224,19 @@ class Controller:
         """What a plan made at time `t` starts from."""
         state, trajectory = self._state, self.trajectory
         scaling = layout.SCALING if self.is_moving else layout.TARGET_SCALING  # as `adopt` does
+        # The trajectory may have changed since the last step.
+        desired = trajectory.sampled(self.trajectory_time)[0]
+        error = desired - (state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR])
+        error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * self.model.continuous
         return Situation(
             trajectory.copy() if trajectory is self._stop else trajectory,
             self._revision,
             t,
             t - float(state[layout.BEHIND, 0]),
             float(state[scaling, 0]),
-            state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR],
+            desired - error,
             state[layout.DESIRED_VELOCITY] - state[layout.VELOCITY_ERROR],
-            state[layout.POSITION_ERROR].copy(),
+            error,
         )
 
     def snapshot(self) -> ControllerState:
@@ -407,7 +361,8 @@ class Controller:
     def _brake(self, shift: FloatArray) -> None:
         """Changes to a stop along the path, with `shift` added to its positions."""
         state, trajectory = self._state, self.trajectory
-        stop, self._stop, self._spare_stop = self._stop, self._spare_stop, self._stop
+        stop, self._spare_stop = self._spare_stop, self._stop
+        self._stop = stop
         stop.end_time = stop_along_path(
             self.model.bodies,
             self.workspace.memory,

@@ -35,12 +35,6 @@ def integrated(points: Waypoints) -> Waypoints:
 def segments(points: Waypoints) -> FloatArray:
     """Coefficients between n waypoints with positions, shape (n - 1, nv, 8)."""
     c = np.zeros((len(points) - 1, points.nv, COEFFICIENTS))
-    with np.errstate(over="ignore", invalid="ignore"):
-        _fill(points, c)
-    return c
-
-
-def _fill(points: Waypoints, c: FloatArray) -> None:
     T = np.diff(points.times)[:, None]
     x0, v0, a0, f0 = points.fields[:, :-1]
     x1, v1, a1, f1 = points.fields[:, 1:]
@@ -68,6 +62,7 @@ def _fill(points: Waypoints, c: FloatArray) -> None:
     )
     c[:, :, EFFORT] = f0
     c[:, :, EFFORT + 1] = (f1 - f0) / T
+    return c
 
 
 def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:

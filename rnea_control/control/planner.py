@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control.effort_check import EffortPeak, peak_efforts
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import Motion, MotionRequest
@@ -33,9 +35,11 @@ from rnea_control.model import RobotModel
 SHORTEST_SEGMENT = 1e-6
 # How long an arm at least takes to settle that a trajectory leaves moving, [s].
 SHORTEST_SETTLING = 0.2
-# How exactly the effort limits are met by slowing down, and in how many rounds.
-STRETCHING_TOLERANCE = 1e-6
-MOST_ROUNDS = 20
+# How exactly the effort limits are met by slowing down, as a part of them; in how many rounds, and
+# how much slower each of them at least is while none has met them.
+EFFORT_TOLERANCE = 5e-6
+MOST_ROUNDS = 30
+LEAST_STEP = 1.001
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,21 @@ class Plan:
     motion: Motion
     begin: float
     revision: int
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """A trajectory `factor` times slower than asked for, with the times of the waypoints ahead."""
+
+    factor: float
+    times: FloatArray
+    trajectory: Trajectory
+    peak: EffortPeak
+
+    @property
+    def excess(self) -> float:
+        """By what part the peak is beyond the effort limit; negative within it."""
+        return self.peak.ratio - 1.0
 
 
 class Planner:
@@ -111,27 +130,63 @@ class Planner:
             old = situation.measured(points.joints, astray, self._velocity_limit)
         if start >= situation.s - JUST_PASSED and points.has[POSITION, 0]:
             check_first_point(points, old.at(begin)[0], self._model)
-        factor, note = 1.0, ""
-        for _ in range(MOST_ROUNDS):
-            stretched = ahead.stretched(factor, begin) if factor > 1.0 else ahead
-            trajectory = self._joined(old, stretched, begin, start, request, situation, rules)
+
+        def attempt(factor: float) -> _Attempt:
+            with np.errstate(over="ignore", invalid="ignore"):  # the limits are checked later
+                points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
+                trajectory = self._joined(old, points, begin, start, request, situation, rules)
             peak = self._peak(trajectory, begin, settings)
-            if peak.stretch <= 1.0 + STRETCHING_TOLERANCE:
-                break
-            note = self._excess(peak, start)
-            if rules.excessive_effort == ExcessiveEffort.warn:
-                break
-            if rules.excessive_effort == ExcessiveEffort.refuse or not peak.stretch < math.inf:
+            return _Attempt(factor, points.times, trajectory, peak)
+
+        chosen, note = attempt(1.0), ""
+        if chosen.excess > EFFORT_TOLERANCE:
+            note = self._excess(chosen.peak, start)
+            if rules.excessive_effort == ExcessiveEffort.refuse:
                 raise TrajectoryError(note)
-            factor *= peak.stretch
-        else:
-            raise TrajectoryError(f"{note}, which going slower does not mend")
-        if factor > 1.0:
-            note = f"{factor:.4g} times slower than asked for, to stay within the effort limits"
+            if rules.excessive_effort == ExcessiveEffort.slow_down:
+                chosen = self._slowed(attempt, chosen, start)
+                note = (
+                    f"{chosen.factor:.4g} times slower than asked for, to stay within the effort "
+                    "limits"
+                )
         times = points.delayed(start).times
-        times[len(times) - len(ahead) :] = stretched.times
+        times[len(times) - len(ahead) :] = chosen.times
         motion = Motion(request, start, times, points.joints, note)
-        return Plan(trajectory, motion, begin, situation.revision)
+        return Plan(chosen.trajectory, motion, begin, situation.revision)
+
+    def _slowed(
+        self, attempt: Callable[[float], _Attempt], fast: _Attempt, start: float
+    ) -> _Attempt:
+        """The least slow attempt that is within the effort limits, by the secant method.
+
+        From rest the first step meets the limit. In motion only what is ahead is stretched, not the
+        state that it starts from, so that the first step may miss it on either side.
+
+        Args:
+            attempt: makes one.
+            fast: one beyond the limits.
+            start: what times in errors are counted from, [s].
+        """
+        slow, factor = None, fast.peak.stretch
+        high, low = fast.excess, 0.0  # of the secant
+        for _ in range(MOST_ROUNDS):
+            if not factor < math.inf:
+                raise TrajectoryError(self._excess(fast.peak, start))
+            new = attempt(factor)
+            if new.excess > EFFORT_TOLERANCE:
+                fast, high, low = new, new.excess, 0.5 * low
+            else:
+                slow, high, low = new, 0.5 * high, new.excess
+            if slow is None:
+                factor *= max(new.peak.stretch, LEAST_STEP)
+            elif slow.excess > -EFFORT_TOLERANCE:
+                return slow
+            else:
+                factor = slow.factor + (fast.factor - slow.factor) * low / (low - high)
+        if slow is None:
+            reason = f"{self._excess(fast.peak, start)}, which going slower does not mend"
+            raise TrajectoryError(reason)
+        return slow
 
     def _joined(
         self,

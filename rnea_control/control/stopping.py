@@ -175,7 +175,7 @@ def _put_rest(starts: FloatArray, c: FloatArray, i: int) -> None:
             for power in range(1, COEFFICIENTS):
                 c[k, j, power] = 0.0
     for j in range(c.shape[1]):
-        c[i, j, EFFORT + 1] = -c[i, j, EFFORT] / FADE
+        c[i, j, EFFORT + 1] = -c[i, j, EFFORT] / (starts[i + 1] - starts[i])
 
 
 @inlined

@@ -6,7 +6,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.control.controller import ControllerState
+from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
