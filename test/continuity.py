@@ -15,6 +15,7 @@ import numpy as np
 
 from rnea_control.control import (
     Controller,
+    Ending,
     EndKind,
     Motion,
     MotionRequest,
@@ -82,7 +83,7 @@ class MotionCheck:
         """The same; whether it ends once is seen."""
         count = [0]
 
-        def ended() -> None:
+        def ended(_: Ending) -> None:
             count[0] += 1
 
         counted = replace(request, on_end=ended)
@@ -139,7 +140,9 @@ class MotionCheck:
             return
         self._motions.append((plan.motion, self._counts[id(request)]))
         joints, nv = request.waypoints.joints, len(self._rows[0])
-        astray = np.abs(situation.error) > rules.tolerances.path_position
+        names = c.model.joint_names
+        tolerances = rules.tolerances.overridden(request.tolerances, names)
+        astray = np.abs(situation.error) > tolerances.path_position
         jumps = np.zeros(nv, dtype=bool)
         at_once = plan.begin <= situation.s + lead
         if at_once and (astray.any() or not rules.start_from_desired_state):

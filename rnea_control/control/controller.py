@@ -19,6 +19,7 @@ from rnea_control.control.stopping import SCRATCH_ROWS, STOP_SEGMENTS, stop_alon
 from rnea_control.control.time_scaling import settle
 from rnea_control.control.tolerances import GOAL_VIOLATED, REACHED
 from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
+from rnea_control.control.units import units
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError
@@ -261,6 +262,7 @@ class Controller:
         self._follow(plan.trajectory)
         self._motion = plan.motion
         self._update_tolerances()
+        self._state[layout.START_TIME] = plan.motion.start
         self._state[layout.END_TIME] = plan.motion.end
         self._state[layout.CHECKED] = 1.0
         return True
@@ -345,17 +347,18 @@ class Controller:
         state, motion = self._state, self._motion
         rows = (layout.VIOLATION, layout.VIOLATED_TOLERANCE, layout.VIOLATING_QUANTITY)
         error, tolerance, quantity = (state[row, 0] for row in rows)
-        unit = ("rad or m", "rad/s or m/s")[int(quantity)]
-        joint = self.model.joint_names[int(state[layout.VIOLATING_JOINT, 0])]
+        j = int(state[layout.VIOLATING_JOINT, 0])
+        unit = units(self.model, j)[int(quantity)]
         time = self.trajectory_time - (motion.start if motion else 0.0)
+        when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
         kind, place = EndKind.PATH_TOLERANCE_VIOLATED, "path"
         if found == GOAL_VIOLATED:
             kind, place = EndKind.GOAL_TOLERANCE_VIOLATED, "goal"
         self._brake(-state[layout.POSITION_ERROR])
         self._finish(
             kind,
-            f"{joint} was {error:.3g} {unit} off its {place}, {tolerance:.3g} allowed, "
-            f"{time:.3f} s into the trajectory",
+            f"{self.model.joint_names[j]} was {error:.3g} {unit} off its {place}, {tolerance:.3g} "
+            f"allowed, {when}",
         )
 
     def _brake(self, shift: FloatArray) -> None:
@@ -391,7 +394,7 @@ class Controller:
         if motion is not None:
             joints = motion.joints
             tolerances = tolerances.overridden(motion.tolerances, self.model.joint_names)
-        self._tolerances = tolerances.rows(joints)
+        self._tolerances = tolerances.rows(joints, self._rules.tolerances)
 
     def _refusal(
         self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray

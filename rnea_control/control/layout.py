@@ -13,7 +13,7 @@ MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = ran
 LAST_TIME, LAST_TRAJECTORY_TIME, SEGMENT = range(13, 16)
 # Of time_scaling.py: by how much trajectory time is behind, and until when it is not scaled.
 BEHIND, TARGET_SCALING, LEADING_SCALING, SCALING, SCALING_RATE, UNSCALED_UNTIL = range(16, 22)
-# Of tolerances.py: whether a trajectory is checked, when it ends, and what was found.
-CHECKED, END_TIME = range(22, 24)
-VIOLATING_JOINT, VIOLATING_QUANTITY, VIOLATION, VIOLATED_TOLERANCE = range(24, 28)
-STATE_ROWS = 28
+# Of tolerances.py: whether a trajectory is checked, when it starts and ends, and what was found.
+CHECKED, START_TIME, END_TIME = range(22, 25)
+VIOLATING_JOINT, VIOLATING_QUANTITY, VIOLATION, VIOLATED_TOLERANCE = range(25, 29)
+STATE_ROWS = 29

@@ -50,7 +50,7 @@ class MotionRequest:
     start: float | None = None
     tolerances: GoalTolerances = field(default_factory=GoalTolerances)
     is_stream: bool = False
-    on_end: Callable[[], None] = lambda: None
+    on_end: Callable[[Ending], None] = lambda ending: None
 
 
 class Motion:
@@ -89,4 +89,4 @@ class Motion:
         """Ends the motion; does nothing if it has ended."""
         if self.ending is None:
             self.ending = Ending(kind, f"{text}; {self.note}" if self.note else text)
-            self._on_end()
+            self._on_end(self.ending)

@@ -17,6 +17,7 @@ from rnea_control.control.situation import Situation
 from rnea_control.control.splicing import continued
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.trajectory_limits import check_limits
+from rnea_control.control.units import units
 from rnea_control.control.upsampling import upsampled
 from rnea_control.control.waypoint_checks import (
     AT_REST,
@@ -115,7 +116,7 @@ class Planner:
         points = Waypoints.of(request.waypoints, self._model.nv)
         points.check(self._model.joint_names)
         check_fields(points, rules)
-        rules.tolerances.overridden(request.tolerances, self._model.joint_names)
+        tolerances = rules.tolerances.overridden(request.tolerances, self._model.joint_names)
         earliest = situation.s + lead
         start = earliest
         if request.start is not None:
@@ -125,7 +126,7 @@ class Planner:
         begin = max(start, earliest)
         ahead = _ahead(points, start, begin, situation)
         old = situation.trajectory
-        astray = np.abs(situation.error) > rules.tolerances.path_position
+        astray = np.abs(situation.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
             old = situation.measured(points.joints, astray, self._velocity_limit)
         if start >= situation.s - JUST_PASSED and points.has[POSITION, 0]:
@@ -200,7 +201,7 @@ class Planner:
     ) -> Trajectory:
         """The old trajectory, and from `begin` on that through the waypoints ahead."""
         model = self._model
-        smooth = rules.upsample_positions and not ahead.has[VELOCITY : ACCELERATION + 1].any()
+        smooth = rules.upsample_positions and ahead.has_only_positions
 
         def finish(points: Waypoints) -> Waypoints:
             check_position_limits(points[1:], start, model)
@@ -235,9 +236,9 @@ class Planner:
         )
 
     def _excess(self, peak: EffortPeak, start: float) -> str:
-        joint = self._model.joint_names[peak.joint]
+        joint, unit = self._model.joint_names[peak.joint], units(self._model, peak.joint).effort
         return (
-            f"{peak.time - start:.3g} s into it, joint {joint!r} needs {peak.torque:.4g} Nm or N; "
+            f"{peak.time - start:.3g} s into it, joint {joint!r} needs {peak.torque:.4g} {unit}; "
             f"its effort limit is {peak.limit:.4g}. "
             + (
                 f"Make the trajectory {peak.stretch:.3g} times slower"

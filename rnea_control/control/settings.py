@@ -135,9 +135,11 @@ class ControllerSettings:
                 )
             for name, value in zip(joint_names, values, strict=True):
                 sign = -1.0 if field.name == "i_clamp_min" else 1.0
-                if not math.isfinite(value) or sign * value < 0.0:
+                clamp = field.name.startswith("i_clamp")
+                if math.isnan(value) or (math.isinf(value) and not clamp) or sign * value < 0.0:
                     raise ControllerError(
-                        f"gains.{name}.{field.name} is {value}; it must be finite and "
+                        f"gains.{name}.{field.name} is {value}; it must be "
+                        f"{'' if clamp else 'finite and '}"
                         f"{'not positive' if sign < 0.0 else 'not negative'}"
                     )
         if self.control_law not in tuple(ControlLaw):

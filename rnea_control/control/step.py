@@ -67,5 +67,5 @@ def step(
             outcome = SATURATED
     found = UNDER_WAY
     if state[layout.CHECKED, 0] != 0.0:
-        found = check(tolerances, state, s - state[layout.END_TIME, 0])
+        found = check(tolerances, state, s)
     return outcome + FOUND * found

@@ -22,8 +22,9 @@ from rnea_control.kernels.kernel import inlined
 UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)
 
 # Rows of a tolerance array; of the last one, entry 0 is that of the arm.
-PATH_POSITION, PATH_VELOCITY, GOAL_POSITION, GOAL_VELOCITY, GOAL_TIME = range(5)
-ROWS = 5
+PATH_POSITION, PATH_VELOCITY, GOAL_POSITION, GOAL_VELOCITY = range(4)
+WAITING_POSITION, WAITING_VELOCITY, GOAL_TIME = range(4, 7)
+ROWS = 7
 
 # Values of a JointTolerance that stand for something else.
 DEFAULT, NO_TOLERANCE = 0.0, -1.0
@@ -50,12 +51,19 @@ class Tolerances:
         """No tolerance for any of `nv` joints."""
         return cls(*np.full((4, nv), math.inf))
 
-    def rows(self, joints: BoolArray) -> FloatArray:
-        """The array that `check` takes; `joints`: those that must reach the goal, shape (nv,)."""
+    def rows(self, joints: BoolArray, waiting: Tolerances) -> FloatArray:
+        """The array that `check` takes.
+
+        Args:
+            joints: those that must reach the goal, shape (nv,).
+            waiting: whose path tolerances are in force until the trajectory starts.
+        """
         rows = np.full((ROWS, len(joints)), math.inf)
         rows[PATH_POSITION], rows[PATH_VELOCITY] = self.path_position, self.path_velocity
         rows[GOAL_POSITION, joints] = self.goal_position[joints]
         rows[GOAL_VELOCITY, joints] = self.goal_velocity[joints]
+        rows[WAITING_POSITION] = waiting.path_position
+        rows[WAITING_VELOCITY] = waiting.path_velocity
         rows[GOAL_TIME] = self.goal_time
         return rows
 
@@ -122,16 +130,18 @@ def _resolved(what: str, value: float, default: float) -> float:
 
 
 @inlined
-def check(tolerances: FloatArray, state: FloatArray, late: float) -> int:
+def check(tolerances: FloatArray, state: FloatArray, s: float) -> int:
     """Checks the errors in `state`, and writes there which joint violates its tolerance most.
 
     Args:
         tolerances: see `Tolerances.rows`.
         state: of the controller.
-        late: time since the end of the trajectory, negative on the way, [s].
+        s: the trajectory time, [s].
     """
+    late = s - state[layout.END_TIME, 0]
     if late < 0.0:
-        if _violated(tolerances, state, PATH_POSITION):
+        started = s >= state[layout.START_TIME, 0]
+        if _violated(tolerances, state, PATH_POSITION if started else WAITING_POSITION):
             return PATH_VIOLATED
         return UNDER_WAY
     if not _violated(tolerances, state, GOAL_POSITION):

@@ -9,6 +9,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.extremes import SCRATCH, bernstein_bounds, extremes
 from rnea_control.control.trajectory import POSITION_COEFFICIENTS, Trajectory
+from rnea_control.control.units import units
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
@@ -50,21 +51,22 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
         return
     if kind == _NOT_FINITE:
         raise TrajectoryError("its numbers are too large; are they in rad and s?")
-    segment, j = place
+    segment, j = int(place[0]), int(place[1])
     time, value = found[0] - start, found[1]
-    joint = model.joint_names[j]
+    joint, unit = model.joint_names[j], units(model, j)
     where = (
         f"at {time:.3g} s, between the points at {max(starts[first + segment] - start, 0.0):g} s "
         f"and {starts[first + segment + 1] - start:g} s,"
     )
     if kind == _TOO_FAST:
         raise TrajectoryError(
-            f"{where} joint {joint!r} would move at {abs(value):.3g} rad/s or m/s; its limit is "
+            f"{where} joint {joint!r} would move at {abs(value):.3g} {unit.velocity}; its limit is "
             f"{speed[j]:g}. Make the trajectory {abs(value) / speed[j]:.3g} times slower"
         )
     raise TrajectoryError(
-        f"{where} joint {joint!r} would be at {value:.4g}, outside its limits {model.lower[j]:g} "
-        f"to {model.upper[j]:g}. Add a point there, or lower the velocities at its neighbours"
+        f"{where} joint {joint!r} would be at {value:.4g} {unit.position}, outside its limits "
+        f"{model.lower[j]:g} to {model.upper[j]:g}. Add a point there, or lower the "
+        "velocities at its neighbours"
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.settings import TrajectorySettings
+from rnea_control.control.units import units
 from rnea_control.control.waypoints import POSITION, Waypoints
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.model import RobotModel
@@ -72,7 +73,7 @@ def check_first_point(waypoints: Waypoints, position: FloatArray, model: RobotMo
     if away.max() > START_DISTANCE:
         j = int(np.argmax(away))
         raise TrajectoryError(
-            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} rad or m "
-            f"away from it at the start, {START_DISTANCE:g} allowed. Start where the arm is, or "
-            "give the point the time to get there"
+            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} "
+            f"{units(model, j).position} away from it at the start, {START_DISTANCE:g} allowed. "
+            "Start where the arm is, or give the point the time to get there"
         )

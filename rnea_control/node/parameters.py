@@ -59,6 +59,7 @@ PARAMETERS = (
         "computed_torque: rad/s^2, else Nm",
         at_least=0.0,
         live=True,
+        infinite=True,
     ),
     Parameter(
         "gains.<joint>.i_clamp_min",
@@ -68,6 +69,7 @@ PARAMETERS = (
         "computed_torque: rad/s^2, else Nm",
         at_most=0.0,
         live=True,
+        infinite=True,
     ),
     Parameter(
         "effort_limit_scale",

@@ -144,7 +144,7 @@ class TrajectoryAction:
                     "it empty"
                 )
             motion = self._input.follow(
-                goal.trajectory, _tolerances(goal), on_end=self._ended.trigger
+                goal.trajectory, _tolerances(goal), on_end=lambda _: self._ended.trigger()
             )
         except TrajectoryError as error:
             self._logger.error(f"goal aborted, the controller goes on as before: {error}")

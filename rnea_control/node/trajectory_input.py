@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnea_control.control import GoalTolerances, Motion, MotionRequest, Waypoints
+from rnea_control.control import (
+    Ending,
+    EndKind,
+    GoalTolerances,
+    Motion,
+    MotionRequest,
+    Waypoints,
+)
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
 from rnea_control.node.control_loop import ControlLoop
@@ -59,7 +66,7 @@ class TrajectoryInput:
     def receive(self, trajectory: bytes) -> None:
         """Has a serialised JointTrajectory of the topic followed, or logs why not."""
         try:
-            self.follow(trajectory, is_stream=True)
+            self.follow(trajectory, is_stream=True, on_end=self._note_ending)
         except TrajectoryError as error:
             self._logger.error(f"trajectory refused, the controller goes on as before: {error}")
 
@@ -68,7 +75,7 @@ class TrajectoryInput:
         trajectory: bytes,
         tolerances: GoalTolerances | None = None,
         is_stream: bool = False,
-        on_end: Callable[[], None] = lambda: None,
+        on_end: Callable[[Ending], None] = lambda ending: None,
     ) -> Motion:
         """Has a serialised JointTrajectory followed.
 
@@ -103,6 +110,11 @@ class TrajectoryInput:
             "it was not planned in time, as another trajectory took over or the computer is too "
             "busy; send it again"
         )
+
+    def _note_ending(self, ending: Ending) -> None:
+        """Tells the user, whom no result of a goal tells; called in a tick."""
+        if ending.kind in (EndKind.PATH_TOLERANCE_VIOLATED, EndKind.GOAL_TOLERANCE_VIOLATED):
+            self._loop.log.say("error", "tolerance", f"trajectory stopped: {ending.text}")
 
     def _report(self, motion: Motion, points: int, ahead: float, is_stream: bool) -> None:
         last, self._last = self._last, time.monotonic()

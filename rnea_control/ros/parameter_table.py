@@ -33,6 +33,7 @@ class Parameter:
         special: a value that is allowed although it is not within the bounds, and what it stands
             for: `(-1.0, "the value of the URDF")`.
         live: whether it may change while the node runs.
+        infinite: whether a number may be infinite.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Parameter:
     length: int = 0
     special: tuple[Any, str] | None = None
     live: bool = False
+    infinite: bool = False
 
     @property
     def allowed(self) -> str:
@@ -66,6 +68,8 @@ class Parameter:
         if bounds:
             each = "each " if typing.get_origin(self.type) is list else ""
             words += f", {each}{' and '.join(bounds)}"
+        if self.infinite:
+            words += ", may be infinite"
         if self.special is not None:
             value, meaning = self.special
             words += f", or {_yaml(value)} for {meaning}"
@@ -92,6 +96,8 @@ class Parameter:
                 f"parameter {name!r} is not set; it must be {self.requirement}: {self.meaning}"
             )
         converted = _CONVERSIONS[self.type](value)
+        if self.infinite and isinstance(value, float) and math.isinf(value):
+            converted = value
         if converted is None or not self._within(converted):
             raise ParameterError(f"parameter {name!r} is {value!r}; it must be {self.requirement}")
         return converted

@@ -74,7 +74,7 @@ REFUSED = {
     "a point outside": ([Waypoint(1.0, np.array([0.0, 3.1]))], "the point at 1 s: joint 'elbow'"),
     "far from the arm at time 0": (
         [Waypoint(0.0, 0.2 * ONE), Waypoint(1.0, ZERO)],
-        r"point 0 is at time 0, but joint 'shoulder' is 0\.2 rad or m away",
+        r"point 0 is at time 0, but joint 'shoulder' is 0\.2 rad away",
     ),
 }
 
@@ -293,7 +293,7 @@ def test_effort_of_the_points_counts_as_torque() -> None:
     c = following(UP, WEAK, excessive_effort=ExcessiveEffort.refuse)
     point = to(1.0, *UP)
     c.follow(0.0, [replace(point, effort=19.0 * ONE)], 0.0)
-    with pytest.raises(TrajectoryError, match=r"needs 21 Nm or N; its effort limit is 20"):
+    with pytest.raises(TrajectoryError, match=r"needs 21 Nm; its effort limit is 20"):
         c.follow(0.0, [replace(point, effort=21.0 * ONE)], 0.0)
 
 

@@ -109,7 +109,7 @@ WRONG = {
     "far first point at time 0": (
         {"points": [(0.0, START + 1.0), (1.0, TARGET)]},
         Result.INVALID_GOAL,
-        r"point 0 is at time 0, but joint '\w+' is [\d.]+ rad or m away from it at the start, 0.1 "
+        r"point 0 is at time 0, but joint '\w+' is [\d.]+ rad away from it at the start, 0.1 "
         "allowed. Start where the arm is, or give the point the time to get there",
     ),
     "outside the limits between the points": (
@@ -122,7 +122,7 @@ WRONG = {
         {"points": [(0.1, [2.5, 0.0])]},
         Result.INVALID_GOAL,
         r"at [\d.]+ s, between the points at 0 s and 0.1 s, joint 'shoulder' would move at [\d.]+ "
-        r"rad/s or m/s; its limit is 10. Make the trajectory [\d.]+ times slower",
+        r"rad/s; its limit is 10. Make the trajectory [\d.]+ times slower",
     ),
 }
 

@@ -166,7 +166,7 @@ def test_excessive_effort_is_told_in_the_result(bench: TrajectoryBench) -> None:
     status, code, text = bench.end(bench.follow(FAST))
     assert (status, code) == SUCCEEDED
     words = (
-        r"the goal is reached; ([\d.]+) s into it, joint 'shoulder' needs (-?[\d.]+) Nm or N; its "
+        r"the goal is reached; ([\d.]+) s into it, joint 'shoulder' needs (-?[\d.]+) Nm; its "
         r"effort limit is 20. Make the trajectory ([\d.]+) times slower"
     )
     match = re.fullmatch(words, text)
@@ -181,7 +181,7 @@ def test_excessive_effort_is_refused_if_asked_to(bench: TrajectoryBench) -> None
     bench.set(effort_limit_scale=0.2, constraints__excessive_effort="refuse")
     status, code, text = bench.refused(bench.goal(FAST))
     assert (status, code) == aborted(Result.INVALID_GOAL)
-    assert re.search(r"joint 'shoulder' needs -?[\d.]+ Nm or N; its effort limit is 20\.", text)
+    assert re.search(r"joint 'shoulder' needs -?[\d.]+ Nm; its effort limit is 20\.", text)
 
 
 def test_excessive_effort_slows_the_trajectory_down_if_asked_to(bench: TrajectoryBench) -> None:
