@@ -33,7 +33,7 @@ from rnea_control.exceptions import TrajectoryError
 from rnea_control.model import RobotModel
 
 CASES = int(os.environ.get("PROPERTY_CASES", "250"))
-BLOCKS = 20
+BLOCKS = 50
 
 LIMIT = '<limit lower="-3" upper="3" effort="{}" velocity="10"/>'
 WHEEL = '<limit effort="100" velocity="10"/>'
