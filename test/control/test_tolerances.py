@@ -219,3 +219,19 @@ def test_each_end_is_told_once() -> None:
     c.hold(0.2, np.zeros(2))
     assert told == [0, 1, 2, 3, 4]
     assert motion.ending.kind == EndKind.PATH_TOLERANCE_VIOLATED
+
+
+def test_until_its_start_a_trajectory_is_judged_by_the_default_tolerances() -> None:
+    own = GoalTolerances(path=(JointTolerance("shoulder", 0.01),))
+    c = following(tolerances={"path_position": np.array([0.1, math.inf])})
+    motion = ask(c, 0.0, GOAL, start=0.5, tolerances=own)
+    run(c, 0.0, 0.49, away=(0.09, 0.0))
+    assert motion.ending is None
+    step(c, 0.501, away=(0.09, 0.0))
+    assert motion.ending.text.startswith("shoulder was 0.09 rad off its path, 0.01 allowed")
+    c = following(tolerances={"path_position": 0.1})
+    motion = ask(c, 0.0, GOAL, start=0.5, tolerances=own)
+    step(c, 0.2, away=(0.11, 0.0))
+    assert motion.ending.text == (
+        "shoulder was 0.11 rad off its path, 0.1 allowed, 0.300 s before it"
+    )

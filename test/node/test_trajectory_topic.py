@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ DOMAIN = 97
 SWING = np.array([0.4, -0.3])
 TARGET = START + SWING
 LEAD = 0.005
+PUSH = [-30.0, 0.0]
 # A policy's positions: points a second, points a chunk, and how many of them are executed before
 # the next chunk comes.
 FREQUENCY, CHUNK, USED = 50.0, 10, 5
@@ -174,3 +177,26 @@ def test_points_with_velocities_are_not_upsampled(bench: TrajectoryBench) -> Non
 def test_jumbled_joint_order_in_a_message(bench: TrajectoryBench) -> None:
     bench.publish([(0.2, TARGET[::-1], STILL)], joints=JOINTS[::-1])
     np.testing.assert_allclose(bench.recorded(0.24)[-1, 0], TARGET, atol=1e-9)
+
+
+def test_violated_path_tolerance_stops_the_arm_and_is_logged(bench: TrajectoryBench) -> None:
+    bench.set(constraints__shoulder__trajectory=0.05)
+    bench.publish([(1.0, TARGET, STILL, STILL)])
+    bench.run(0.2)
+    line = bench.said_after("trajectory stopped", lambda: pushed(bench))
+    assert re.search(r"shoulder was 0\.05\d* rad off its path, 0\.05 allowed, 0\.\d+ s into", line)
+    np.testing.assert_allclose(bench.recorded(0.2)[-1, 1], 0.0, atol=1e-9)
+
+
+def pushed(bench: TrajectoryBench) -> None:
+    bench.push(PUSH)
+    bench.run(0.2)
+    bench.push(STILL)
+
+
+def test_missed_goal_is_logged_when_its_time_is_over(bench: TrajectoryBench) -> None:
+    bench.set(constraints__shoulder__goal=1e-6, constraints__goal_time=0.1)
+    bench.push(PUSH)
+    bench.publish([(0.2, TARGET, STILL, STILL)])
+    line = bench.said_after("trajectory stopped", lambda: bench.run(0.4))
+    assert re.search(r"shoulder was \S+ rad off its goal, 1e-06 allowed, 0\.30\d s into", line)
