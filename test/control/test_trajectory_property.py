@@ -32,7 +32,7 @@ from rnea_control.control import (
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.model import RobotModel
 
-CASES = int(os.environ.get("PROPERTY_CASES", "250"))
+CASES = int(os.environ.get("PROPERTY_CASES", "200"))
 BLOCKS = 50
 
 LIMIT = '<limit lower="-3" upper="3" effort="{}" velocity="10"/>'
