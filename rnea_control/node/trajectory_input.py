@@ -114,7 +114,7 @@ class TrajectoryInput:
     def _note_ending(self, ending: Ending) -> None:
         """Tells the user, whom no result of a goal tells; called in a tick."""
         if ending.kind in (EndKind.PATH_TOLERANCE_VIOLATED, EndKind.GOAL_TOLERANCE_VIOLATED):
-            self._loop.log.say("error", "tolerance", f"trajectory stopped: {ending.text}")
+            self._loop.log.say("error", ending.kind.name, f"trajectory stopped: {ending.text}")
 
     def _report(self, motion: Motion, points: int, ahead: float, is_stream: bool) -> None:
         last, self._last = self._last, time.monotonic()
