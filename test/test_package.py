@@ -112,8 +112,8 @@ def test_moveit_sends_the_panda_s_trajectories_to_the_action() -> None:
     entry = manager[name]
     assert (entry["type"], entry["default"]) == ("FollowJointTrajectory", True)
     assert entry["joints"] == parameters["ros__parameters"]["joints"]
-    served = (PACKAGE / "node" / "trajectory_action.py").read_text()
-    assert f'"~/{entry["action_ns"]}"' in served
+    served = (PACKAGE / "node" / "action_process.py").read_text()
+    assert f'f"{{name}}/{entry["action_ns"]}"' in served
 
 
 def config(name: str) -> dict:
