@@ -115,8 +115,9 @@ WRONG = {
     "outside the limits between the points": (
         {"points": [(0.5, [2.9, 0.0], [3.0, 0.0]), (1.0, [2.9, 0.0], STILL)]},
         Result.INVALID_GOAL,
-        r"at [\d.]+ s, between the points at 0.5 s and 1 s, joint 'shoulder' would be at 3.\d+ rad, "
-        "outside its limits -3 to 3. Add a point there, or lower the velocities at its neighbours",
+        r"at [\d.]+ s, between the points at 0.5 s and 1 s, joint 'shoulder' would be at 3.\d+ "
+        "rad, outside its limits -3 to 3. Add a point there, or lower the velocities at its "
+        "neighbours",
     ),
     "too fast": (
         {"points": [(0.1, [2.5, 0.0])]},
