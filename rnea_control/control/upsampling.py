@@ -15,7 +15,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.waypoints import ACCELERATION, VELOCITY, Waypoints
-from rnea_control.kernels.kernel import kernel_on_demand
+from rnea_control.kernels.kernel import kernel
 
 
 def upsampled(points: Waypoints, at_rest: bool) -> Waypoints:
@@ -31,7 +31,7 @@ def upsampled(points: Waypoints, at_rest: bool) -> Waypoints:
     return replace(points, fields=fields, has=has)
 
 
-@kernel_on_demand("void(f8[::1], f8[:,:,::1], b1, f8[::1])", nogil=True)
+@kernel("void(f8[::1], f8[:,:,::1], b1, f8[::1])", nogil=True)
 def _solve(times: FloatArray, fields: FloatArray, at_rest: bool, ratio: FloatArray) -> None:
     """Fills velocities and accelerations from row 1 on, by the Thomas algorithm.
 

@@ -1,4 +1,8 @@
-"""DynamicJointState messages of control_msgs with the terms of each torque, to bytes."""
+"""JointState messages with the terms of each torque, to bytes.
+
+Every term of every joint is a name, `joint1/gravity`, with an effort: so tools that label efforts
+by their names, such as PlotJuggler, label the terms.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +13,23 @@ from rnea_control.messages.cdr_writer import CdrWriter, write_time
 
 
 class TorqueTermsEncoder:
-    """A serialised message, of which only the stamp and the values are left to fill in.
+    """A serialised message, of which only the stamp and the efforts are left to fill in.
 
     Args:
         joint_names: of the controlled joints.
-        terms: their names, which are the interface_names of every joint.
+        terms: their names.
     """
 
     def __init__(self, joint_names: Sequence[str], terms: Sequence[str]) -> None:
         writer = CdrWriter()
         self._stamp = writer.time()
         writer.string("")  # frame_id
-        writer.strings(joint_names)
-        writer.integer(len(joint_names))
-        for _ in joint_names:
-            writer.strings(terms)
-            writer.numbers(len(terms))
+        writer.strings([f"{joint}/{term}" for joint in joint_names for term in terms])
+        writer.numbers(0)  # position
+        writer.numbers(0)  # velocity
+        writer.numbers(len(joint_names) * len(terms))
         self._message = writer.message()
-        self._values = writer.views()
+        self._efforts = writer.views()[-1].reshape(len(joint_names), len(terms))
 
     def encode(self, stamp: int, values: FloatArray) -> bytes:
         """The message.
@@ -36,6 +39,5 @@ class TorqueTermsEncoder:
             values: the terms of each joint, shape (len(terms), nv), [Nm] or [N].
         """
         write_time(self._message, self._stamp, stamp)
-        for interface_values, of_joint in zip(self._values, values.T, strict=True):
-            interface_values[:] = of_joint
+        self._efforts[:] = values.T
         return bytes(self._message)

@@ -294,6 +294,7 @@ class ControllerNode(LifecycleNode):
         self._diagnostics_publisher.publish(self.diagnostics(self._since_last()))
         if self.loop is not None:
             self.loop.housekeeping()
+            self.trajectories.housekeeping()
             self.real_time.collect_garbage()
 
     def _since_last(self) -> LoopStatistics:

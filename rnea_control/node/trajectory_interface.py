@@ -38,6 +38,7 @@ class TrajectoryInterface:
         self._node = node
         self._parameters = parameters
         self._action: TrajectoryAction | None = None
+        self._topics: StateTopics | None = None
         self._undo = ExitStack()
         self.input: TrajectoryInput | None = None
 
@@ -76,11 +77,20 @@ class TrajectoryInterface:
                 once=True,
             )
             return
-        topics = StateTopics(node, loop, parameters["state_publish_rate"])
-        undo.callback(topics.destroy)
+        self._topics = StateTopics(node, loop, parameters["state_publish_rate"])
+        undo.callback(self._close_topics)
         if self._action is not None:
             self._action.connect(self.input, loop, parameters["action_monitor_rate"])
             undo.callback(self._action.disconnect)
+
+    def housekeeping(self) -> None:
+        """Work that is to be done once a second."""
+        if self._topics is not None:
+            self._topics.look_for_listeners()
+
+    def _close_topics(self) -> None:
+        self._topics.destroy()
+        self._topics = None
 
     def disconnect(self) -> None:
         """Takes all down but the action, which rejects goals from now on."""

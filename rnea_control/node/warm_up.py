@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from contextlib import suppress
 
+import numpy as np
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from rnea_control.control import Controller
+from rnea_control.control import Controller, EndKind, Waypoint
+from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
 
@@ -36,3 +39,15 @@ def warm_up(loop: ControlLoop) -> None:
     for i in range(TICKS):
         state.header.stamp.nanosec = 1 + i
         idle.tick(serialize_message(state), i)
+        if i == TICKS // 2:
+            _plan(idle)
+
+
+def _plan(loop: ControlLoop) -> None:
+    """Plans a motion, which touches all code of it, and has it stopped."""
+    controller = loop.controller
+    position = np.clip(0.0, controller.model.lower, controller.model.upper)
+    point = Waypoint(100.0, position, *np.zeros((2, controller.model.nv)))
+    with suppress(TrajectoryError):  # none is followed under gravity_compensation
+        controller.follow(loop.now, [point], loop.now)
+    controller.stop(EndKind.CANCELLED, "")

@@ -27,8 +27,6 @@ if find_spec("control_msgs") is None and missing_tools():
 
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import (
-    DynamicJointState,
-    InterfaceValue,
     JointComponentTolerance,
     JointTolerance,
     JointTrajectoryControllerState,
@@ -43,8 +41,6 @@ PATIENCE = 60.0
 # What the definitions of control_msgs 5.8.0 hash to. The hash of an action or a service covers all
 # its messages.
 HASHES = {
-    "msg/DynamicJointState": "18024c98a62697680f581108eeed40b28fb4542fa0ac5a8e36f56c62b6813d26",
-    "msg/InterfaceValue": "74a12144ef6b7af67533195cb30f7f607d3301b66950208a72d280695f3e190c",
     "msg/JointComponentTolerance": (
         "739ea7566931944d33830fa10f1bf5e7a7fbdc3172bce7a7eaac642bd6e3ffa4"
     ),
@@ -101,13 +97,10 @@ POINT = JointTrajectoryPoint(positions=[0.5, -1.0], time_from_start=Duration(sec
 TRAJECTORY = JointTrajectory(joint_names=["a", "b"], points=[POINT])
 TOLERANCE = JointTolerance(name="a", position=0.1, velocity=0.2, acceleration=0.3)
 COMPONENT = JointComponentTolerance(joint_name="b", component=JointComponentTolerance.ROTATION)
-VALUES = InterfaceValue(interface_names=["position", "effort"], values=[0.5, 2.0])
 MESSAGES = [
     TOLERANCE,
     COMPONENT,
-    VALUES,
     SpeedScalingFactor(factor=0.5),
-    DynamicJointState(header=HEADER, joint_names=["a"], interface_values=[VALUES]),
     JointTrajectoryControllerState(
         header=HEADER, joint_names=["a", "b"], reference=POINT, speed_scaling_factor=0.5
     ),

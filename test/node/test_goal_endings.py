@@ -12,6 +12,7 @@ pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
 from action_msgs.msg import GoalStatus, GoalStatusArray
 from lifecycle_msgs.msg import Transition
 from rclpy.qos import QoSProfile
+from rclpy.time import Time
 from trajectory_bench import (
     CANCELED,
     RATE,
@@ -284,3 +285,20 @@ def test_stamps_that_jump_end_a_goal(bench: TrajectoryBench) -> None:
         "the stamps of joint_states jumped by -0.196 s",
     )
     np.testing.assert_allclose(bench.observed().reference.velocities, 0.0)
+
+
+def test_trajectory_stands_while_the_stamps_do(bench: TrajectoryBench) -> None:
+    sent = bench.follow(POINTS)
+    bench.run(0.2)
+    references = []
+    for repetitions in (1, 20):  # of the next state
+        for _ in range(repetitions):
+            received = bench.arm.node.commands_received
+            bench.arm.node.publish_state()
+            bench.wait(lambda received=received: bench.arm.node.commands_received > received)
+        bench.state = type(bench.state)()
+        bench.wait(lambda: Time.from_msg(bench.state.header.stamp).nanoseconds > 1e9 * bench.now)
+        references.append(bench.state.reference)
+    assert references[0] == references[1]
+    assert np.abs(references[0].velocities).max() > 1.0
+    assert bench.end(sent)[:2] == SUCCEEDED

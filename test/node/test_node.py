@@ -552,6 +552,10 @@ WRONG_PARAMETERS = {
         {"control_law": "magic"},
         "'control_law' is 'magic'; it must be one of computed_torque, feedforward_pd",
     ),
+    "interpolation": (
+        {"interpolation_method": "none"},
+        "'interpolation_method' is 'none'; it must be one of splines",
+    ),
     "scale too large": ({"effort_limit_scale": 1.5}, "'effort_limit_scale' is 1.5; .* at most 1"),
     "scale zero": ({"effort_limit_scale": 0.0}, "'effort_limit_scale' is 0.0; .* above 0"),
     "gravity of two": ({"gravity": [0.0, 1.0]}, "'gravity' .* double array of length 3"),

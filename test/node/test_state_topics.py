@@ -10,11 +10,12 @@ import pytest
 
 pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
 
-from control_msgs.msg import DynamicJointState, JointTrajectoryControllerState
+from control_msgs.msg import JointTrajectoryControllerState
 from lifecycle_msgs.msg import Transition
 from planar_arm import coriolis_torque, gravity_torque, mass_matrix
 from rclpy.duration import Duration
 from rclpy.time import Time
+from sensor_msgs.msg import JointState
 from trajectory_bench import JOINTS, START, STILL, TrajectoryBench
 
 DOMAIN = 96
@@ -144,21 +145,20 @@ def test_controller_state_comes_at_state_publish_rate(bench: TrajectoryBench) ->
 @pytest.fixture
 def terms(bench: TrajectoryBench):
     """Gives the terms of the last step, by joint and name."""
-    messages: list[DynamicJointState] = []
+    messages: list[JointState] = []
     topic = "rnea_controller/torque_terms"
-    subscription = bench.node.create_subscription(DynamicJointState, topic, messages.append, 1)
+    subscription = bench.node.create_subscription(JointState, topic, messages.append, 1)
 
     def get() -> dict[str, dict[str, float]]:
         stamp = round(bench.now * 1e9)
         bench.wait(
             lambda: messages and Time.from_msg(messages[-1].header.stamp).nanoseconds == stamp
         )
-        return {
-            joint: dict(zip(values.interface_names, values.values, strict=True))
-            for joint, values in zip(
-                messages[-1].joint_names, messages[-1].interface_values, strict=True
-            )
-        }
+        found: dict[str, dict[str, float]] = {}
+        for name, effort in zip(messages[-1].name, messages[-1].effort, strict=True):
+            joint, term = name.split("/")
+            found.setdefault(joint, {})[term] = effort
+        return found
 
     yield get
     bench.node.destroy_subscription(subscription)
