@@ -54,8 +54,8 @@ class Controller:
         self.model = model
         self.workspace = Workspace(model)
         self._state = np.zeros((layout.STATE_ROWS, model.nv))
-        for row in (layout.TARGET_SCALING, layout.LEADING_SCALING, layout.SCALING):
-            self._state[row] = 1.0
+        self._state[layout.TARGET_SCALING] = 1.0
+        settle(self._state)
         self._planner = Planner(model)
         self._trajectory: Trajectory | None = None
         self._motion: Motion | None = None
@@ -88,7 +88,6 @@ class Controller:
         rows[layout.LAW] = settings.control_law
         rows[layout.HARDWARE_ADDS_GRAVITY] = settings.hardware_compensates_gravity
         self._rules = settings.trajectories or TrajectorySettings.default(self.model.nv)
-        self._max_deceleration = self._rules.max_deceleration
         self._settings_array = rows  # all at once, whatever thread steps meanwhile
         self._settings = settings
         self._update_tolerances()
@@ -173,16 +172,16 @@ class Controller:
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
         self.drop(reason)
         state = self._state
-        integral, target = state[layout.INTEGRAL].copy(), state[layout.TARGET_SCALING, 0]
+        integral = state[layout.INTEGRAL].copy()
         self._follow(Trajectory.hold(t, q))
-        state[:] = 0.0
+        state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
+        state[layout.TARGET_SCALING + 1 :] = 0.0
         state[layout.DESIRED_POSITION] = q
         if keep_integral:
             state[layout.INTEGRAL] = integral
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
         state[layout.UNSCALED_UNTIL] = -math.inf
-        for row in (layout.TARGET_SCALING, layout.LEADING_SCALING, layout.SCALING):
-            state[row] = target
+        settle(state)
 
     def drop(self, reason: str) -> None:
         """Ends the motion, if there is one, but not the trajectory."""
@@ -320,8 +319,7 @@ class Controller:
             tau[:] = 0.0
             return tau
         gravity(self.model, self.workspace, q, tau)
-        limit = self._settings_array[layout.EFFORT_LIMIT]
-        np.clip(tau, -limit, limit, out=tau)
+        np.clip(tau, -self.effort_limit, self.effort_limit, out=tau)
         if not np.isfinite(tau).all():
             raise ControllerError(f"the gravity torque at q = {q} is not finite: {tau}")
         return tau
@@ -370,8 +368,8 @@ class Controller:
             self.model.bodies,
             self.workspace.memory,
             self._settings_array[layout.FRICTION : layout.FRICTION + 3],
-            self._settings_array[layout.EFFORT_LIMIT],
-            self._max_deceleration,
+            self.effort_limit,
+            self._rules.max_deceleration,
             shift,
             trajectory.starts,
             trajectory.coefficients,

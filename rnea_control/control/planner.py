@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -203,21 +204,20 @@ class Planner:
         model = self._model
         smooth = rules.upsample_positions and ahead.has_only_positions
 
-        def finish(points: Waypoints) -> Waypoints:
-            check_position_limits(points[1:], start, model)
-            check_end(points, rules, model.joint_names)
-            return _settling(upsampled(points, at_rest) if smooth else points, rules)
+        def joined(at_rest: bool) -> Trajectory:
+            def finish(points: Waypoints) -> Waypoints:
+                check_position_limits(points[1:], start, model)
+                check_end(points, rules, model.joint_names)
+                return _settling(upsampled(points, at_rest) if smooth else points, rules)
 
-        for at_rest in (not request.is_stream, True):
-            joined = continued(old, situation.s, begin, ahead, model.continuous, finish)
-            try:
-                check_limits(joined, begin, start, model)
-            except TrajectoryError:
-                if at_rest or not smooth:
-                    raise
-                continue  # it may do within the limits if it comes to rest at its end
-            break
-        return joined
+            trajectory = continued(old, situation.s, begin, ahead, model.continuous, finish)
+            check_limits(trajectory, begin, start, model)
+            return trajectory
+
+        if smooth and request.is_stream:
+            with suppress(TrajectoryError):  # within the limits it may be if it ends at rest
+                return joined(at_rest=False)
+        return joined(at_rest=True)
 
     def _peak(
         self, trajectory: Trajectory, begin: float, settings: ControllerSettings

@@ -14,8 +14,9 @@ from rnea_control.ros.rclpy_internals import RCLError
 
 # How long a signal waits until the main loop sees it, [s].
 LONGEST_WAIT = 0.25
-# How long the controller waits for a moving arm to come to rest before it ends, [s].
-LONGEST_HALT = 1.0
+# How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
+# stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
+LONGEST_HALT = 3.0
 
 
 def main() -> int:

@@ -34,7 +34,7 @@ class MessagePipe:
         self._connection = connection
         self._handlers = handlers
         self._on_close = on_close
-        self._received: deque[tuple[Any, ...] | None] = deque()
+        self._received: deque[tuple[Any, ...]] = deque()  # an empty one is the last
         # In a group of its own: a callback may wait for a message.
         self._guard = node.create_guard_condition(self._handle, ReentrantCallbackGroup())
         self._thread = threading.Thread(target=self._receive, name="message pipe", daemon=True)
@@ -54,21 +54,22 @@ class MessagePipe:
         self._node.destroy_guard_condition(self._guard)
 
     def _receive(self) -> None:
-        message: tuple[Any, ...] | None = ("",)
-        while message:
+        while True:
             try:
                 message = self._connection.recv()
             except (EOFError, OSError):
-                message = None
-            self._received.append(message or None)
+                message = ()
+            self._received.append(message)
             self._guard.trigger()
+            if not message:
+                break
         self._connection.close()
 
     def _handle(self) -> None:
         while self._received:
             message = self._received.popleft()
-            if message is None:
+            if not message:
                 self._on_close()
-                continue
+                return
             word, *rest = message
             self._handlers[word](*rest)

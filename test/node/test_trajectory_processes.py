@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import pytest
 pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
 
 from trajectory_bench import (
+    JOINTS,
+    RATE,
     START,
     STILL,
     SUCCEEDED,
@@ -39,6 +42,25 @@ def test_interrupt_ends_a_goal_whose_result_reaches_the_client() -> None:
         assert "Traceback" not in bench.process.output
         assert np.abs(bench.arm.node.v).max() < 0.05
         assert math.dist(bench.arm.node.q, TARGET) > 0.05
+
+
+def test_interrupt_waits_for_the_gentlest_stop_in_a_slow_simulation() -> None:
+    """At half the speed it takes longer than a second."""
+    constraints = {
+        "decelerate_on_cancel": True,
+        **{joint: {"max_deceleration_on_cancel": 0.1} for joint in JOINTS},
+    }
+    with trajectory_bench(DOMAIN, constraints=constraints) as bench:
+        bench.follow([(1.0, TARGET, STILL, STILL)])
+        bench.run(0.3)
+        begin = bench.now
+        bench.process.process.send_signal(signal.SIGINT)
+        while bench.arm.answers():
+            time.sleep(2.0 / RATE)
+        assert bench.process.stop() == 0, bench.process.output
+        assert bench.now - begin > 0.6
+        assert np.abs(bench.arm.node.v).max() < 0.01
+        assert "was still moving" not in bench.process.output
 
 
 def test_interrupt_ends_a_goal_that_waits() -> None:
