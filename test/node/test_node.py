@@ -448,6 +448,7 @@ def test_states_without_a_stamp_are_timed_by_the_node(bench: Bench) -> None:
 def test_diagnostics_say_what_is_wrong(bench: Bench, monkeypatch) -> None:
     assert bench.node.diagnostics(LoopStatistics()).status[0].message == "waiting for joint_states"
     bench.answer()
+    wait_for(lambda: bench.node.loop.statistics.ticks)  # counted after the command was sent
     status = bench.node.diagnostics(LoopStatistics()).status[0]
     assert status.message == "in control"
     values = {value.key: value.value for value in status.values}
