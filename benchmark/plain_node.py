@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from rnea_control.node.real_time import RealTime, RealTimeSettings
+from rnea_control.ros.real_time import RealTime, RealTimeSettings
 
 # The defaults of rnea_controller.
 REAL_TIME = RealTimeSettings(50, lock_memory=True, freeze_garbage_collector=True)

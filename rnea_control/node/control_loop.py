@@ -24,9 +24,9 @@ from rnea_control.control import (
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
-from rnea_control.node.deferred_log import DeferredLog, Logger
-from rnea_control.node.effort_command import Command
 from rnea_control.node.statistics import LoopStatistics
+from rnea_control.ros.deferred_log import DeferredLog, Logger
+from rnea_control.ros.effort_command import Command
 
 # An arm slower than this is at rest, [rad/s] or [m/s].
 STILL = 0.05

@@ -15,9 +15,7 @@ from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import NodeReport, diagnostics
-from rnea_control.node.effort_command import EffortCommand
 from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
-from rnea_control.node.real_time import RealTime
 from rnea_control.node.settings import (
     controller_settings,
     load_model,
@@ -30,7 +28,9 @@ from rnea_control.node.trajectory_interface import TrajectoryInterface
 from rnea_control.node.trajectory_parameters import meaningless
 from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
+from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.real_time import RealTime
 
 DESCRIPTION = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL

@@ -19,9 +19,9 @@ from rnea_control.control import (
 )
 from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel, RobotModelWarning
-from rnea_control.node.real_time import RealTimeSettings
 from rnea_control.node.trajectory_input import InputSettings
 from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.real_time import RealTimeSettings
 
 
 def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> ControllerSettings:

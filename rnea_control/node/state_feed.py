@@ -11,9 +11,9 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.real_time import RealTime
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rclpy_internals import WaitSetUnavailable
+from rnea_control.ros.real_time import RealTime
 
 # Only the newest state counts: with a queue the loop would answer old ones first.
 STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)

@@ -19,7 +19,7 @@ from rnea_control.control import (
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.deferred_log import Logger
+from rnea_control.ros.deferred_log import Logger
 
 # A trajectory that starts later than this was stamped by another clock, [s].
 FARTHEST_START = 3600.0

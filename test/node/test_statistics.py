@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnea_control.node.real_time import CPU_LATENCY, RealTime, RealTimeSettings
 from rnea_control.node.statistics import LoopStatistics
+from rnea_control.ros.real_time import CPU_LATENCY, RealTime, RealTimeSettings
 
 
 def test_quantiles_are_within_a_bin() -> None:
@@ -108,7 +108,7 @@ def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch, tmp_path: 
 
     monkeypatch.setattr("os.sched_setscheduler", denied)
     real_time = RealTime(RealTimeSettings(50, (4095,), False, True, 0))
-    monkeypatch.setattr("rnea_control.node.real_time.CPU_LATENCY", tmp_path / "none" / "here")
+    monkeypatch.setattr("rnea_control.ros.real_time.CPU_LATENCY", tmp_path / "none" / "here")
     interval = sys.getswitchinterval()
     real_time.enter_process()
     real_time.enter_thread()
