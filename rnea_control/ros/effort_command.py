@@ -19,7 +19,7 @@ class Command(Protocol):
 
     torque: FloatArray
 
-    def publish(self) -> None:
+    def publish(self) -> object:
         """Sends `torque` as it is now."""
 
 
@@ -57,9 +57,11 @@ class EffortCommand:
         """How many subscriptions there are to the topic."""
         return self._publisher.get_subscription_count()
 
-    def publish(self) -> None:
-        """Publishes `torque` as it is now."""
-        self._publisher.publish(self._message.encode())
+    def publish(self) -> bytes:
+        """Publishes `torque` as it is now; returns the serialised message."""
+        message = self._message.encode()
+        self._publisher.publish(message)
+        return message
 
     def destroy(self) -> None:
         """Takes the publisher down."""
