@@ -22,7 +22,14 @@ from sensor_msgs.msg import JointState
 
 import rnea_control.dynamics
 from rnea_control.analysis import parameter_names, regressor
-from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.control import (
+    ControlLaw,
+    Controller,
+    ControllerSettings,
+    Gains,
+    SupervisionSettings,
+    Waypoint,
+)
 from rnea_control.dynamics import (
     Workspace,
     aba,
@@ -202,7 +209,9 @@ def test_tick_from_bytes_to_bytes_allocates_nothing(panda) -> None:
 def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
     """With lock, clocks, checks and statistics: a count and a stamp, which are Python's numbers."""
     controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
-    loop = ControlLoop(controller, Unsent(7), 1e9, get_logger("test"), ROSClock())
+    loop = ControlLoop(
+        controller, Unsent(7), SupervisionSettings(1e9, 1e9), True, get_logger("test"), ROSClock()
+    )
     state = JointState(name=list(PANDA_JOINTS), position=array("d", [0.1] * 7))
     state.velocity = array("d", [0.0] * 7)
     state.header.stamp.sec = 1000
