@@ -22,7 +22,7 @@ class Command(Protocol):
 
     torque: FloatArray
 
-    def publish(self) -> None:
+    def publish(self) -> object:
         """Sends `torque` as it is now."""
 
 
@@ -80,9 +80,11 @@ class EffortCommand:
         found = self._node.get_publishers_info_by_topic(self.topic)
         return [f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found]
 
-    def publish(self) -> None:
-        """Publishes `torque` as it is now."""
-        self._publisher.publish(self._message.encode())
+    def publish(self) -> bytes:
+        """Publishes `torque` as it is now; returns the serialised message."""
+        message = self._message.encode()
+        self._publisher.publish(message)
+        return message
 
     def destroy(self) -> None:
         """Takes the publisher down."""
