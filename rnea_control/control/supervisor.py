@@ -37,6 +37,8 @@ _REFUSALS = {
 # Modes in which nothing is commanded.
 _SILENT = (Mode.INACTIVE, Mode.GUARDED)
 
+# An arm slower than this is held at once where it is, [rad/s] or [m/s].
+STILL = 0.01
 # How often the reason for not starting is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
 
@@ -260,7 +262,10 @@ class Supervisor:
             self._gave_way = self.controller.gave_way
             if self._observer is not None:
                 self._observer.reset()
-        if self.listening:
+        if self.listening and np.abs(v).max() > STILL and self._rest is Mode.HOLDING:
+            self.controller.catch(t, q, v, "the controller starts")
+            self._modes.change(self._latched or Mode.BRAKING, "to rest, from where the arm was")
+        elif self.listening:
             self._modes.change(self._latched or self._rest, "at the measured position")
         elif not self._streaming:
             self._streaming = True

@@ -110,9 +110,11 @@ SAFETY_PARAMETERS = (
         "activation.max_velocity",
         float,
         0.2,
-        "the controller does not start while a joint is faster",
+        "the controller does not start while a joint is faster; infinite to catch an arm that "
+        "falls, as in a simulation without brakes",
         "rad/s or m/s",
         above=0.0,
+        infinite=True,
     ),
     Parameter(
         "activation.position_tolerance",
