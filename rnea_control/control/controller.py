@@ -111,6 +111,11 @@ class Controller:
         self._update_tolerances()
 
     @property
+    def has_trajectory(self) -> bool:
+        """Whether it has been told to hold or to follow anything yet."""
+        return self._trajectory is not None
+
+    @property
     def trajectory(self) -> Trajectory:
         """The present trajectory; holding a position is one too."""
         if self._trajectory is None:
