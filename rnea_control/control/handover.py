@@ -91,6 +91,7 @@ class HandoverTimes:
             13.0 * timeout,
             (timeout - lease) / 3.0,
             arming=0.5,
+            yielding=3.5 * timeout,
             revokes=True,
             accept=0.0,
         )
