@@ -132,6 +132,11 @@ class Handover:
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
 
+    @property
+    def guarded(self) -> bool:
+        """Whether the other might take the arm."""
+        return self._guarded
+
     # What was heard.
 
     def hear_state(self, now: float, stamp: float, count: int | None = None) -> None:

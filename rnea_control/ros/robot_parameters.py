@@ -126,7 +126,7 @@ ROBOT_PARAMETERS = (
         "effort_limit_scale",
         float,
         1.0,
-        "torques are clamped to the URDF's effort limits times this factor",
+        "torques are clamped to the effort limits times this factor",
         above=0.0,
         at_most=1.0,
         live=True,
