@@ -123,8 +123,8 @@ class Bench:
         torque = gravity(self.model, self._workspace, q, np.zeros(2))
         return [*(torque + 20.0 * (np.array(list(START.values())) - q) - 4.0 * v)]
 
-    def call(self, service: str) -> Trigger.Response:
-        client = self.node.create_client(Trigger, f"rnea_sentinel/{service}")
+    def call(self, service: str, node: str = "rnea_sentinel") -> Trigger.Response:
+        client = self.node.create_client(Trigger, f"{node}/{service}")
         self.wait(client.service_is_ready)
         answer = client.call_async(Trigger.Request())
         self.wait(answer.done)
@@ -159,7 +159,7 @@ def bench() -> Iterator[Bench]:
             yield bench
         finally:
             bench.node.destroy_node()
-        assert sentinel.stop() == 0
+        assert sentinel.stop() in (0, -signal.SIGKILL)
         assert "Traceback" not in sentinel.output, sentinel.output
 
 
@@ -307,7 +307,6 @@ def test_its_last_command_is_the_gravity_torque(bench: Bench) -> None:
     assert "a frozen torque does so only for moments" in bench.sentinel.output
 
 
-@pytest.mark.xfail(strict=True, reason="the controller has no lease yet")
 def test_controller_that_was_stopped_sends_one_command_at_most(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
         bench.guarded()
@@ -316,4 +315,46 @@ def test_controller_that_was_stopped_sends_one_command_at_most(bench: Bench) -> 
         bench.rests()
         process.process.send_signal(signal.SIGCONT)
         bench.run(round(2.0 * RATE))
-        assert bench.modes == ["idle", "guarding", "commanding"]
+        # A second one would have been revoked.
+        assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
+        process.said("guarded: the sentinel commands the arm")
+
+
+def test_controller_takes_the_arm_of_a_sentinel_that_died(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        process.process.send_signal(signal.SIGSTOP)
+        bench.commanded()
+        bench.rests()
+        process.process.send_signal(signal.SIGCONT)
+        process.said("guarded: the sentinel commands the arm")
+        bench.sentinel.process.kill()
+        bench.sentinel.process.wait()
+        process.said("the sentinel commands no more")
+        bench.rests()
+
+
+def test_controller_that_starts_again_leaves_the_arm_to_the_sentinel(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        process.process.kill()
+        bench.commanded()
+    with controller(PARAMETERS) as process:
+        process.said("guarded: the sentinel commands the arm")
+        bench.run(round(2.0 * RATE))
+        assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
+
+
+def test_resume_gives_the_arm_back(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        process.process.send_signal(signal.SIGSTOP)
+        bench.commanded()
+        bench.rests()
+        process.process.send_signal(signal.SIGCONT)
+        process.said("guarded: the sentinel commands the arm")
+        answer = bench.call("resume", "rnea_controller")
+        assert answer.success, answer.message
+        bench.run(round(2.0 * RATE))
+        assert bench.modes == ["idle", "guarding", "commanding", "guarding"], bench.sentinel.output
+        bench.rests()
