@@ -137,7 +137,7 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
     values["mode"] = supervisor.mode.value
     values["reason"] = supervisor.reason
     values["sentinel"] = report.sentinel or "none"
-    if loop.now is not None:
+    if loop.now is not None and controller.has_trajectory:
         end = controller.trajectory.end_time
         values["motion"] = f"following until {end:.3f} s" if controller.is_moving else "holding"
         values["speed scaling"] = f"{controller.speed_scaling:.3g}"
