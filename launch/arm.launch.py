@@ -1,4 +1,4 @@
-"""The controller beside a robot that ros2_control already runs, real or in Gazebo.
+"""The controller and its sentinel beside a robot that ros2_control already runs, real or in Gazebo.
 
     ros2 launch rnea_control arm.launch.py parameters:=my_arm.yaml
 
@@ -28,23 +28,32 @@ def generate_launch_description() -> LaunchDescription:
             default_value="",
             description="true for a robot in Gazebo; if empty, what the YAML says",
         ),
+        DeclareLaunchArgument(
+            "sentinel",
+            default_value="true",
+            description="whether rnea_sentinel guards the arm (docs/safety.md)",
+        ),
     ]
-    return LaunchDescription([*arguments, OpaqueFunction(function=_controller)])
+    return LaunchDescription([*arguments, OpaqueFunction(function=_nodes)])
 
 
-def _controller(context: LaunchContext) -> list[Node]:
+def _nodes(context: LaunchContext) -> list[Node]:
     given = context.launch_configurations
     overrides = {}
     if given["robot_description"]:
         overrides["robot_description"] = given["robot_description"]
     if given["use_sim_time"]:
         overrides["use_sim_time"] = given["use_sim_time"].lower() == "true"
+    executables = ["rnea_controller"]
+    if given["sentinel"].lower() == "true":
+        executables.append("rnea_sentinel")
     return [
         Node(
             package="rnea_control",
-            executable="rnea_controller",
+            executable=executable,
             namespace=given["namespace"],
             output="screen",
             parameters=[given["parameters"], overrides],
         )
+        for executable in executables
     ]

@@ -1,10 +1,11 @@
-"""A simulated arm and its controller, in one go.
+"""A simulated arm, its controller and the sentinel, in one go.
 
 ros2 launch rnea_control simulation.launch.py
 ros2 launch rnea_control simulation.launch.py urdf:=my_arm.urdf parameters:=my_arm.yaml
 """
 
 from launch.actions import DeclareLaunchArgument
+from launch.conditions import IfCondition
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
@@ -27,13 +28,18 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(
             "parameters",
             default_value=default_parameters,
-            description="YAML file with the parameters of both nodes",
+            description="YAML file with the parameters of all nodes",
         ),
-        DeclareLaunchArgument("namespace", default_value="", description="namespace of both nodes"),
+        DeclareLaunchArgument("namespace", default_value="", description="namespace of all nodes"),
         DeclareLaunchArgument(
             "use_sim_time",
             default_value="false",
             description="whether the arm publishes /clock and the controller goes by it",
+        ),
+        DeclareLaunchArgument(
+            "sentinel",
+            default_value="true",
+            description="whether rnea_sentinel guards the arm (docs/safety.md)",
         ),
     ]
     arm = Node(
@@ -56,4 +62,12 @@ def generate_launch_description() -> LaunchDescription:
         output="screen",
         parameters=[parameters, {"use_sim_time": use_sim_time}],
     )
-    return LaunchDescription([*arguments, arm, controller])
+    sentinel = Node(
+        package="rnea_control",
+        executable="rnea_sentinel",
+        namespace=namespace,
+        output="screen",
+        parameters=[parameters, {"use_sim_time": use_sim_time}],
+        condition=IfCondition(LaunchConfiguration("sentinel")),
+    )
+    return LaunchDescription([*arguments, arm, controller, sentinel])

@@ -17,15 +17,12 @@ from rnea_control.control.handover import Handover, HandoverTimes, Phase
 
 RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
 # Steps: short, so that there are few worlds; in the proportions of the real ones.
-CONTROLLER = HandoverTimes(
-    lease=1.0, timeout=6.0, recovery=9.0, grace=11.0, fresh=0.5, states=4, accept=2.0
-)
+CONTROLLER = HandoverTimes(lease=1.0, timeout=6.0, recovery=9.0, grace=11.0, states=4, accept=2.0)
 SENTINEL = HandoverTimes(
     lease=2.0,
     timeout=4.0,
     recovery=10.0,
     grace=16.0,
-    fresh=0.5,
     arming=3.0,
     yielding=8.0,
     states=4,
@@ -54,6 +51,7 @@ class Side:
         late: what comes with the next step.
         withheld: whether it was stopped between `may_command` and publishing.
         lost: how many of its last commands were lost.
+        missed: stamp of the state that it finds first when it goes on; None for the newest.
     """
 
     handover: Handover
@@ -64,6 +62,7 @@ class Side:
     late: tuple[str, ...] = ()
     withheld: bool = False
     lost: int = 0
+    missed: float | None = None
 
 
 @dataclass
@@ -72,7 +71,7 @@ class World:
 
     Attributes:
         controller, sentinel: the two processes.
-        now, stamp, count: the clocks, and how many states were published.
+        now, stamp: the clocks.
         paused: whether no states come.
         pause: for how many steps.
         request: when the controller asked for the arm and got it; None if it did not.
@@ -87,7 +86,6 @@ class World:
     sentinel: Side
     now: float = 0.0
     stamp: float = 0.0
-    count: int = 0
     paused: bool = False
     pause: int = 0
     request: float | None = None
@@ -152,6 +150,7 @@ def events(world: World) -> Iterator[str]:
             yield f"kill {name}"
         elif side.state == STOPPED:
             yield f"continue {name}"
+            yield f"continue {name} with old states"
             yield f"kill {name}"
         elif side.since >= RESTART:
             yield f"restart {name}"
@@ -184,7 +183,10 @@ def apply(world: World, event: str) -> str:
     elif rest.endswith("before publishing"):
         return name
     elif word:
-        _change_state(world, word, world.sides[name], name)
+        side = world.sides[name]
+        if rest.endswith("with old states"):
+            side.missed = side.handover._stamp + 1.0
+        _change_state(world, word, side, name)
     return ""
 
 
@@ -247,7 +249,6 @@ def _step(
     world.pause = min(world.pause + 1, LONGEST_PAUSE) if world.paused else 0
     if not world.paused:
         world.stamp += 1.0
-        world.count += 1
     left = list(fates)
     published: list[str] = []
     names = [first, "sentinel" if first == "controller" else "controller"]
@@ -286,7 +287,9 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
             handover.hear_command(now)
         side.commands = 0
     if not world.paused:
-        handover.hear_state(now, world.stamp, world.count)
+        # A process that wakes up may find the oldest state that it missed.
+        handover.hear_state(world.stamp if side.missed is None else side.missed)
+        side.missed = None
     else:
         handover.hear_nothing(now)
     if handover.look(now) and world.pause >= LONGEST_PAUSE:
@@ -350,8 +353,7 @@ def _of_side(world: World, side: Side) -> tuple:
     def age(then: float, present: float) -> float:
         return max(min(present - then, oldest), -oldest) if math.isfinite(then) else -1.0
 
-    values: tuple = (h.phase, h._guarded, age(h._stamp, stamp), age(h._stamp_at, now))
-    values += (min(world.count - (h._count or 0), 2),)
+    values: tuple = (h.phase, h._guarded, age(h._stamp, stamp), age(h._looked_at, now))
     if h.phase in (Phase.guarding, Phase.revoking):
         values += (h._wait, age(h._since, now), age(h._since_stamp, stamp))
         values += (min(h._states, times.states), age(max(h._armed_at, now), now))
@@ -360,9 +362,9 @@ def _of_side(world: World, side: Side) -> tuple:
         values += (age(h._revoked_at, now), age(h._revoked_stamp, stamp))
     if h.phase is Phase.commanding:
         values += (min(h.strays, 2), h._has_commanded)
-        values += (age(h._awake_at, now), age(h._commanded_stamp, stamp))
-        values += (min(world.count - (h._commanded_count or 0), 2),)
-    channel = (side.commands, side.modes, side.late, side.withheld, side.lost)
+        values += (age(h._awake_at, now),)
+    missed = None if side.missed is None else age(side.missed, stamp)
+    channel = (side.commands, side.modes, side.late, side.withheld, side.lost, missed)
     return side.state, side.since, channel, values
 
 

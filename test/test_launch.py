@@ -41,7 +41,7 @@ def executables() -> Iterator[None]:
     folder = Path(get_package_prefix("rnea_control")) / "lib" / "rnea_control"
     links = []
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("rnea_controller", "rnea_simulated_arm"):
+    for name in ("rnea_controller", "rnea_sentinel", "rnea_simulated_arm"):
         link = folder / name
         if not link.exists():
             link.symlink_to(Path(sys.prefix) / "bin" / name)
@@ -83,16 +83,16 @@ def launched(tmp_path: Path, launch_file: str, arguments: list[str], name: str, 
     return log.read_text()
 
 
-@pytest.mark.parametrize("use_sim_time", ["false", "true"])
-def test_simulation(tmp_path: Path, use_sim_time: str) -> None:
+@pytest.mark.parametrize(("use_sim_time", "sentinel"), [("false", "true"), ("true", "false")])
+def test_simulation(tmp_path: Path, use_sim_time: str, sentinel: str) -> None:
     output = launched(
         tmp_path,
         "simulation.launch.py",
-        ["namespace:=arm1", f"use_sim_time:={use_sim_time}"],
+        ["namespace:=arm1", f"use_sim_time:={use_sim_time}", f"sentinel:={sentinel}"],
         "arm1/rnea_controller: control loop",
         "in control",
     )
-    assert output.count("process has finished cleanly") == 2, output
+    assert output.count("process has finished cleanly") == (3 if sentinel == "true" else 2), output
     assert "Traceback" not in output
 
 
@@ -107,4 +107,4 @@ def test_arm_without_a_robot_waits(tmp_path: Path) -> None:
         "rnea_controller: control loop",
         "waiting for joint_states",
     )
-    assert output.count("process has finished cleanly") == 1, output
+    assert output.count("process has finished cleanly") == 2, output

@@ -47,7 +47,7 @@ HOUSE = [
 FLOOR = {name: floor for floor, names in enumerate(HOUSE) for name in names}
 ROS_FREE = {name for names in HOUSE[3:] for name in names}
 # Their files touch no private attribute of another object.
-WITHOUT_PRIVATE_ACCESS = ["demo", "messages", "node", "ros", "simulation"]
+WITHOUT_PRIVATE_ACCESS = ["demo", "messages", "node", "ros", "sentinel", "simulation"]
 ROS_MODULES = re.compile(r"^(rclpy|rcl_interfaces|ament_index_python|\w+_msgs|std_srvs)(\.|$)")
 
 
@@ -65,7 +65,9 @@ def test_share_directory_holds_everything() -> None:
         assert (SHARE / name).is_file(), name
 
 
-@pytest.mark.parametrize("name", ["rnea_controller", "rnea_simulated_arm", "rnea_demo"])
+@pytest.mark.parametrize(
+    "name", ["rnea_controller", "rnea_sentinel", "rnea_simulated_arm", "rnea_demo"]
+)
 def test_executables_are_installed(name: str) -> None:
     (entry,) = metadata.entry_points(group="console_scripts", name=name)
     assert callable(entry.load())
@@ -214,6 +216,7 @@ def test_tests_named_in_the_list_of_joint_trajectory_controller_exist() -> None:
 
 def test_parameter_documentation_is_that_of_the_code() -> None:
     assert (REPOSITORY / "docs" / "parameters.md").read_text() == printed_by("node")
+    assert (REPOSITORY / "docs" / "sentinel_parameters.md").read_text() == printed_by("sentinel")
     assert printed_by("simulation") in (REPOSITORY / "docs" / "simulated_arm.md").read_text()
 
 

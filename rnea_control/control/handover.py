@@ -2,14 +2,15 @@
 
 A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`:
 
-1. Ownership is a lease. The owner may publish only if its last command is younger than `lease`;
-   it asks `may_command` right before. A process that was stopped, by a signal, a debugger or a
-   starved CPU, finds its lease over when it wakes, and yields. Late states end no lease: it goes on
-   while the owner is awake and finds none, and if no more than one came by their publisher's count.
+1. Ownership is a lease. The owner may publish only if it was not away for `lease` since its last
+   command; it asks `may_command` right before. A process that was stopped, by a signal, a debugger
+   or a starved CPU, finds its lease over when it wakes, and yields, whatever states it then finds:
+   they may have waited for as long as it was away. While states are late, or a simulation is
+   paused, it proves that it is awake by `hear_nothing`.
 2. The other one listens. It takes the arm when it has heard no command for `timeout`, which is
-   longer than the lease of the owner, while at least `states` new states came. Silence and lease
-   are over only once the steady clock and the stamps of the states have both advanced by that
-   much: nothing happens while a simulation is paused.
+   longer than the lease of the owner, while at least `states` new states came. Silence counts only
+   while it is awake, and only once the steady clock and the stamps of the states have both advanced
+   by that much: nothing happens while a simulation is paused.
 3. Who has just yielded waits longer, until it has heard the other: for `recovery` if its lease
    ran out, for `grace` if it gave the arm away, was asked to yield, or has just begun to listen.
    All waits of the two differ by more than a message takes, so that they never end together.
@@ -57,7 +58,6 @@ class HandoverTimes:
         lease: how long its own last command entitles it to the next one.
         timeout: how long the other must have been silent.
         recovery, grace: how long it waits in place of `timeout` after it has yielded.
-        fresh: how old its newest state may be when the stamps decide whether the lease is over.
         arming: how long after it has begun to guard it takes nothing.
         yielding: how long the other may go on after it has been asked to yield.
         states: how many new states must come before silence counts.
@@ -69,7 +69,6 @@ class HandoverTimes:
     timeout: float
     recovery: float
     grace: float
-    fresh: float
     arming: float = 0.0
     yielding: float = 0.05
     states: int = 4
@@ -79,7 +78,7 @@ class HandoverTimes:
     @classmethod
     def of_controller(cls, lease: float = 0.010, timeout: float = 0.015) -> HandoverTimes:
         """Those of the controller; both arguments are the parameters that the two nodes share."""
-        return cls(lease, 2.0 * timeout, 4.0 * timeout, 6.0 * timeout, (timeout - lease) / 3.0)
+        return cls(lease, 2.0 * timeout, 4.0 * timeout, 6.0 * timeout)
 
     @classmethod
     def of_sentinel(cls, lease: float = 0.010, timeout: float = 0.015) -> HandoverTimes:
@@ -89,8 +88,8 @@ class HandoverTimes:
             timeout,
             3.0 * timeout,
             13.0 * timeout,
-            (timeout - lease) / 3.0,
             arming=0.5,
+            yielding=3.5 * timeout,
             revokes=True,
             accept=0.0,
         )
@@ -117,17 +116,14 @@ class Handover:
         self.contested = False
         self.strays = 0
         self._guarded = times.revokes  # whether the other might take the arm
-        self._stamp = math.nan  # of the newest state, and when it came
-        self._stamp_at = -math.inf
-        self._count: int | None = None  # its publisher's count of it
+        self._stamp = math.nan  # of the newest state
         self._wait = 0.0  # how long silence must last, and since when it does
         self._since = self._since_stamp = 0.0
         self._states = 0
         self._armed_at = -math.inf
         self._has_commanded = False
         self._awake_at = 0.0  # since its last command it was never away for a lease until then
-        self._commanded_stamp = 0.0  # of its last command
-        self._commanded_count: int | None = None
+        self._looked_at = -math.inf
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
 
@@ -138,17 +134,13 @@ class Handover:
 
     # What was heard.
 
-    def hear_state(self, now: float, stamp: float, count: int | None = None) -> None:
-        """A state was taken; to be told before anything is decided from it.
-
-        Args:
-            count: its publisher's count of it, where the middleware has one.
-        """
+    def hear_state(self, stamp: float) -> None:
+        """A state was taken; to be told before anything is decided from it."""
         if stamp > self._stamp:
             self._states += 1
         elif not stamp >= self._stamp:  # the first one, or the clock was set back
             self._since_stamp = self._revoked_stamp = stamp
-        self._stamp, self._stamp_at, self._count = stamp, now, count
+        self._stamp = stamp
 
     def hear_nothing(self, now: float) -> None:
         """No usable state has come since the last one; to be told more often than once a lease,
@@ -182,27 +174,26 @@ class Handover:
     def may_command(self, now: float) -> bool:
         """Whether a command may be published now, at once after this call.
 
-        It ends the ownership if the lease is over. While the newest state is too old to tell, no
-        command may be published either.
+        It ends the ownership if the lease is over.
         """
         if self.phase is not Phase.commanding:
             return False
         if self._guarded and self._has_commanded and now - self._awake_at > self.times.lease:
-            if now - self._stamp_at > self.times.fresh:
-                return False
-            in_time = 0.0 <= self._stamp - self._commanded_stamp <= self.times.lease
-            if not in_time and not self._is_next_state():
-                self._yield(now, self.times.recovery, "it sent no command for too long")
-                return False
+            self._yield(now, self.times.recovery, "it was away for too long")
+            return False
         self._has_commanded = True
-        self._mark(now)
+        self._awake_at = now
         return True
 
     def look(self, now: float) -> bool:
         """Whether it takes the arm now; to be called after all that came has been told.
 
-        The owner is asked to `catch` the arm when this is true, and commands from now on.
+        It must be asked more often than once a lease. When this is true, the caller catches the arm
+        and commands from now on.
         """
+        if now - self._looked_at > self.times.lease:  # it was away: what it missed is no silence
+            self._listen(now, self._wait)
+        self._looked_at = now
         if self.phase is Phase.guarding:
             if now >= self._armed_at and self._is_silent(now):
                 self._take(now, "no commands came")
@@ -267,16 +258,6 @@ class Handover:
         self._revoked_at, self._revoked_stamp = now, self._stamp
         self._change(Phase.revoking, reason)
 
-    def _mark(self, now: float) -> None:
-        self._awake_at, self._commanded_stamp = now, self._stamp
-        self._commanded_count = self._count
-
-    def _is_next_state(self) -> bool:
-        """Whether no state was published between the newest one and that of the last command."""
-        if self._count is None or self._commanded_count is None:
-            return False
-        return 0 <= self._count - self._commanded_count <= 1
-
     def _is_silent(self, now: float) -> bool:
         return self._states >= self.times.states and self._over(
             now, self._since, self._since_stamp, self._wait
@@ -296,7 +277,7 @@ class Handover:
     def _take(self, now: float, reason: str) -> None:
         self._own()
         self._has_commanded = True  # the lease begins here
-        self._mark(now)
+        self._awake_at = now
         self.contested = False
         self._change(Phase.commanding, reason)
 

@@ -49,8 +49,8 @@ from rnea_control.ros.effort_command import Command
 STILL = 0.05
 # States that seem to be older than this were stamped by another clock, [s].
 LONGEST_AGE = 1.0
-# A state is missing after this part of the lease, where the sentinel guards.
-GUARDED_GAP = 0.7
+# How often the loop looks, as a part of the lease, whether a state has come.
+LOOKS = 0.3
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
 # How often a torque is commanded while no state comes, [s].
 PREDICTION_PERIOD = 0.002
@@ -315,14 +315,21 @@ class ControlLoop:
                 self.refused = str(error)
                 self.log.say("error", "state", f"{error}; the state is ignored")
 
+    def hear_nothing(self) -> None:
+        """No state waits; to be told every `longest_wait` while that is so."""
+        with self._lock:
+            self.handover.hear_nothing(time.monotonic())
+
+    @property
+    def longest_wait(self) -> float:
+        """For how long to wait for a state, [s]."""
+        return min(0.5 * self.settings.state_gap, LOOKS * self.handover.times.lease)
+
     def watch(self) -> bool:
         """Commands a torque if no state has come for long; whether that is so."""
         now = time.monotonic()
         missing = now - self._received_at
-        gap = self.settings.state_gap
-        if self.handover.guarded:  # before the lease is over
-            gap = min(gap, GUARDED_GAP * self.handover.times.lease)
-        if missing <= gap or not self._system_time or self.now is None:
+        if missing <= self.settings.state_gap or not self._system_time or self.now is None:
             return False
         if now - self._predicted_at < PREDICTION_PERIOD:
             return True
@@ -382,7 +389,7 @@ class ControlLoop:
             self._received_at = taken_at
         self.now = now
         supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
-        handover.hear_state(taken_at, now, self._count)
+        handover.hear_state(now)
         if handover.phase is not Phase.commanding:
             if not handover.look(taken_at):
                 return

@@ -75,7 +75,7 @@ class ThreadFeed:
 
     def _run(self, ready: threading.Event) -> None:
         take, tick, watch = self._subscription.take, self._loop.tick, self._loop.watch
-        usual = min(LONGEST_WAIT, 0.5 * self._loop.settings.state_gap)
+        usual = min(LONGEST_WAIT, self._loop.longest_wait)
         wait = usual
         try:
             try:
@@ -88,6 +88,8 @@ class ThreadFeed:
                     tick(*taken)
                 elif not self._node.context.ok():
                     break
+                else:
+                    self._loop.hear_nothing()
                 wait = PREDICTION_PERIOD if watch() else usual
         except Exception:  # a bug: the motors must not keep the torque of a moving arm
             self._loop.fail(f"the control loop has failed:\n{traceback.format_exc()}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from contextlib import ExitStack
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -72,6 +73,7 @@ class SentinelNode(Node):
         self.guard: Guard | None = None
         self.fault = "waiting for the topic robot_description"
         self._undo = ExitStack()
+        self._publishing = threading.Lock()  # the guard's thread publishes changes at once
         self._take_parameters_of_controller()
         self.parameters = NodeParameters(
             self,
@@ -103,16 +105,17 @@ class SentinelNode(Node):
         return self.fault or self.guard.handover.reason
 
     def publish_mode(self, before: str = "") -> None:
-        """Publishes the mode; `before` is the one before, if it has changed."""
-        label = self.label
-        self._mode.publish(
-            TransitionEvent(
-                timestamp=self.get_clock().now().nanoseconds,
-                transition=Transition(label=self.reason),
-                start_state=State(label=before or label),
-                goal_state=State(label=label),
+        """Publishes the present mode; `before` is the one before, if it has changed."""
+        with self._publishing:
+            label = self.label
+            self._mode.publish(
+                TransitionEvent(
+                    timestamp=self.get_clock().now().nanoseconds,
+                    transition=Transition(label=self.reason),
+                    start_state=State(label=before or label),
+                    goal_state=State(label=label),
+                )
             )
-        )
 
     def destroy_node(self) -> None:
         """Takes the node down; a guard that commands leaves the gravity torque."""
@@ -146,6 +149,7 @@ class SentinelNode(Node):
             self.get_logger().error(f"the sentinel does not guard the arm: {error}")
             return
         self.fault = ""
+        self.guard.start(self.real_time)
         self.publish_mode()
 
     def _built(self, description: str, undo: ExitStack) -> Guard:
@@ -191,7 +195,6 @@ class SentinelNode(Node):
         )
         warm_up(controller)
         undo.callback(guard.stop)
-        guard.start(self.real_time)
         self.get_logger().info(
             f"guards {model.name!r}, {model.nv} joints, commands on {command.topic}: armed by the "
             f"first of them; real time: {self.real_time}"

@@ -46,6 +46,19 @@ class Impatient(Handover):
         return self._over(now, self._since, self._since_stamp, self._wait)
 
 
+class Trusting(Handover):
+    """Believes that a state which it finds is the newest."""
+
+    answered = -1.0
+
+    def may_command(self, now: float) -> bool:
+        if self._stamp - self.answered <= self.times.lease:
+            self._awake_at = now
+        may = super().may_command(now)
+        self.answered = self._stamp if may else self.answered
+        return may
+
+
 class Hasty(Handover):
     """Commands as soon as it has revoked."""
 
@@ -68,6 +81,7 @@ ALTERNATE = "they alternate"
         (beginning(sentinel=replace(SENTINEL, states=99)), NOBODY),
         (guarded(sentinel=replace(SENTINEL, grace=2.0)), ALTERNATE),
         (beginning(machine=WithoutLease), BOTH),
+        (beginning(machine=Trusting), BOTH),
         (beginning(machine=Hasty), BOTH),
         (beginning(machine=Impatient), BOTH),
     ],
@@ -78,6 +92,7 @@ ALTERNATE = "they alternate"
         "silence that never counts",
         "grace that ends before the request does",
         "no lease",
+        "old states taken for new",
         "no wait for silence",
         "steady clock alone",
     ],

@@ -1,0 +1,360 @@
+"""The sentinel over DDS, with a simulated arm in real time, a controller or a commander of ours.
+
+Every process is real. Times are long, for busy machines; what is counted are states and commands.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from array import array
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import rclpy
+from dds import Process, controller, ros, trajectory, wait_for
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import TransitionEvent
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from robots import two_link_arm
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from rnea_control.dynamics import Workspace, gravity
+from rnea_control.model import RobotModel
+
+DOMAIN = 100
+RATE = 250.0
+JOINTS = ["shoulder", "elbow"]
+START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
+LEASE, TIMEOUT = 0.3, 0.4
+PARAMETERS = {
+    "joints": JOINTS,
+    "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
+    "command_lease": LEASE,
+    "command_timeout": TIMEOUT,
+    "thread_priority": 0,
+    "lock_memory": False,
+}
+LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class Bench:
+    """An arm and a sentinel, each a process, and what they publish.
+
+    Attributes:
+        modes: labels of the modes that the sentinel has been in, each once.
+        reasons: why.
+        states: positions and velocities.
+        commands: of anybody.
+        commander: gives a torque for a state, or None; published for every state.
+    """
+
+    def __init__(self, arm: Process, sentinel: Process) -> None:
+        self.arm, self.sentinel = arm, sentinel
+        self.model = RobotModel.from_urdf_string(two_link_arm())
+        self._workspace = Workspace(self.model)
+        self.modes: list[str] = []
+        self.reasons: list[str] = []
+        self.states: list[np.ndarray] = []
+        self.commands: list[np.ndarray] = []
+        self.finding = ""
+        self.commander: Callable[[np.ndarray], list[float] | None] = lambda q: None
+        self.node = rclpy.create_node("bench")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self.node)
+        self._publisher = self.node.create_publisher(
+            Float64MultiArray, "effort_controller/commands", 1
+        )
+        self.trajectories = self.node.create_publisher(
+            JointTrajectory, "rnea_controller/joint_trajectory", 1
+        )
+        subscribe = self.node.create_subscription
+        subscribe(JointState, "joint_states", self._state, 10)
+        subscribe(Float64MultiArray, "effort_controller/commands", self._command, 10)
+        subscribe(TransitionEvent, "rnea_sentinel/mode", self._mode, LATCHED)
+        subscribe(DiagnosticArray, "/diagnostics", self._diagnose, 10)
+
+    def _state(self, message: JointState) -> None:
+        self.states.append(np.array([message.position, message.velocity]))
+        torque = self.commander(self.states[-1][0])
+        if torque is not None:
+            self._publisher.publish(Float64MultiArray(data=array("d", torque)))
+
+    def _command(self, message: Float64MultiArray) -> None:
+        self.commands.append(np.array(message.data))
+
+    def _mode(self, message: TransitionEvent) -> None:
+        if self.modes[-1:] != [message.goal_state.label]:
+            self.modes.append(message.goal_state.label)
+            self.reasons.append(message.transition.label)
+
+    def _diagnose(self, message: DiagnosticArray) -> None:
+        if message.status[0].name == "rnea_sentinel: guard":
+            self.finding = message.status[0].message
+
+    def spin(self) -> None:
+        self._executor.spin_once(timeout_sec=0.02)
+
+    def wait(self, condition: Callable[[], object]) -> None:
+        wait_for(condition, self.spin)
+
+    def run(self, states: int) -> None:
+        """Until so many states have come."""
+        end = len(self.states) + states
+        self.wait(lambda: len(self.states) >= end)
+
+    def guarded(self) -> None:
+        """Until the sentinel may take the arm."""
+        self.wait(lambda: self.modes[-1:] == ["guarding"])
+        self.run(round(0.7 * RATE))
+        assert self.modes[-1] == "guarding", self.sentinel.output
+
+    def commanded(self) -> None:
+        self.wait(lambda: self.modes[-1] == "commanding")
+
+    def hold(self, q: np.ndarray) -> list[float]:
+        """A commander that holds the arm."""
+        _, v = self.states[-1]
+        torque = gravity(self.model, self._workspace, q, np.zeros(2))
+        return [*(torque + 20.0 * (np.array(list(START.values())) - q) - 4.0 * v)]
+
+    def call(self, service: str, node: str = "rnea_sentinel") -> Trigger.Response:
+        client = self.node.create_client(Trigger, f"{node}/{service}")
+        self.wait(client.service_is_ready)
+        answer = client.call_async(Trigger.Request())
+        self.wait(answer.done)
+        return answer.result()
+
+    @property
+    def speed(self) -> float:
+        return float(np.abs(self.states[-1][1]).max())
+
+    def rests(self) -> None:
+        """The arm comes to rest and stays there, within its limits."""
+        self.run(round(2.0 * RATE))
+        assert self.speed < 0.02, self.sentinel.output
+        before = self.states[-1][0]
+        self.run(round(0.5 * RATE))
+        np.testing.assert_allclose(self.states[-1][0], before, atol=1e-3)
+        positions = np.array(self.states)[:, 0]
+        assert (positions > self.model.lower).all() and (positions < self.model.upper).all()
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    simulated = {"robot_description": two_link_arm(), "rate": RATE, **START}
+    with (
+        ros(DOMAIN),
+        Process("rnea_control.simulation.executable", simulated) as arm,
+        Process("rnea_control.sentinel.executable", PARAMETERS) as sentinel,
+    ):
+        bench = Bench(arm, sentinel)
+        bench.wait(lambda: bench.states and bench.modes)
+        try:
+            yield bench
+        finally:
+            bench.node.destroy_node()
+        assert sentinel.stop() in (0, -signal.SIGKILL)
+        assert "Traceback" not in sentinel.output, sentinel.output
+
+
+def test_without_a_command_it_guards_nothing(bench: Bench) -> None:
+    bench.run(round(RATE))
+    assert bench.modes == ["idle"]
+    assert not bench.commands
+    bench.wait(lambda: bench.finding == "not armed: no command has come")
+
+
+def test_killed_controller_in_motion(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        bench.wait(lambda: bench.trajectories.get_subscription_count() > 0)
+        bench.trajectories.publish(trajectory(JOINTS, [(1.0, [1.2, -1.2], [0.0, 0.0])]))
+        bench.wait(lambda: bench.speed > 0.8)
+        process.process.send_signal(signal.SIGKILL)
+        before = len(bench.states)
+        bench.commanded()
+        silent = len(bench.states) - before
+    assert silent < 3 * TIMEOUT * RATE
+    assert bench.reasons[-1] == "no commands came"
+    bench.rests()
+    assert bench.modes == ["idle", "guarding", "commanding"]
+    bench.wait(lambda: bench.finding.startswith("the sentinel holds the arm: no commands came"))
+
+
+def test_controller_that_ends_in_order_is_followed_by_the_sentinel(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        assert process.stop() == 0
+    bench.commanded()
+    bench.rests()
+
+
+def test_pause_is_no_fault(bench: Bench) -> None:
+    bench.commander = bench.hold
+    bench.guarded()
+    bench.arm.process.send_signal(signal.SIGSTOP)
+    end = time.monotonic() + 10 * TIMEOUT
+    bench.wait(lambda: time.monotonic() > end)
+    bench.arm.process.send_signal(signal.SIGCONT)
+    bench.run(round(RATE))
+    assert bench.modes == ["idle", "guarding"]
+
+
+@pytest.mark.parametrize(
+    ("absurd", "words"),
+    [
+        ([1e6, 0.0], "a command has 1e+06 for shoulder, whose effort limit is"),
+        ([np.nan, 0.0], "number 0 is nan; it must be finite"),
+        ([0.0], "a command has 1 numbers; it must have 2"),
+    ],
+)
+def test_absurd_commands_are_revoked(bench: Bench, absurd: list[float], words: str) -> None:
+    bench.commander = bench.hold
+    bench.guarded()
+    # Once, and it obeys.
+    sent = []
+
+    def once(q: np.ndarray) -> list[float] | None:
+        if sent:
+            return None
+        sent.append(q)
+        return absurd
+
+    bench.commander = once
+    bench.commanded()
+    assert bench.modes == ["idle", "guarding", "revoking", "commanding"]
+    assert words in bench.reasons[-2]
+
+
+def test_frozen_commands_are_revoked(bench: Bench) -> None:
+    bench.commander = bench.hold
+    bench.guarded()
+    frozen = [0.5 * x for x in bench.hold(bench.states[-1][0])]
+    bench.commander = lambda q: None if bench.modes[-1] != "guarding" else frozen
+    bench.commanded()
+    assert "commands have been the same for" in bench.reasons[-2]
+    bench.rests()
+
+
+def test_commander_that_does_not_yield_is_reported_and_never_alternated_with(bench: Bench) -> None:
+    bench.commander = bench.hold
+    bench.guarded()
+    bench.commander = lambda q: [1e6, 0.0]
+    bench.wait(lambda: bench.modes[-2:] == ["revoking", "guarding"])
+    bench.wait(lambda: bench.finding.startswith("wrong commands do not stop"))
+    assert "commanding" not in bench.modes
+    assert all(command[0] == 1e6 for command in bench.commands[-50:])
+
+
+def test_arm_goes_back_on_request_only(bench: Bench) -> None:
+    bench.commander = bench.hold
+    bench.guarded()
+    assert not bench.call("release").success
+    bench.commander = lambda q: None
+    bench.commanded()
+    bench.rests()
+    assert bench.call("release").success
+    bench.commander = bench.hold
+    bench.run(round(2.0 * RATE))
+    assert bench.modes == ["idle", "guarding", "commanding", "guarding"], bench.sentinel.output
+
+
+def test_arm_that_nobody_receives_is_taken_again(bench: Bench) -> None:
+    bench.commander = bench.hold
+    bench.guarded()
+    bench.commander = lambda q: None
+    bench.commanded()
+    bench.rests()
+    assert bench.call("release").success
+    bench.wait(lambda: bench.modes[-2:] == ["guarding", "commanding"])
+
+
+def test_stood_down_it_commands_nothing_until_a_command_comes(bench: Bench) -> None:
+    bench.commander = bench.hold
+    bench.guarded()
+    bench.commander = lambda q: None
+    bench.commanded()
+    bench.rests()
+    answer = bench.call("stand_down")
+    assert answer.success and "frozen" in answer.message
+    bench.wait(lambda: bench.modes[-1] == "idle")
+    bench.run(round(0.2 * RATE))
+    count = len(bench.commands)
+    bench.run(round(RATE))
+    assert len(bench.commands) == count
+    bench.commander = bench.hold
+    bench.wait(lambda: bench.modes[-1] == "guarding")
+
+
+def test_its_last_command_is_the_gravity_torque(bench: Bench) -> None:
+    bench.commander = bench.hold
+    bench.guarded()
+    bench.commander = lambda q: None
+    bench.commanded()
+    bench.rests()
+    bench.sentinel.process.send_signal(signal.SIGINT)
+    bench.sentinel.process.wait(20.0)
+    bench.run(20)
+    q = bench.states[-20][0]
+    expected = gravity(bench.model, Workspace(bench.model), q, np.zeros(2))
+    np.testing.assert_allclose(bench.commands[-1], expected, rtol=0.01)
+    assert "a frozen torque does so only for moments" in bench.sentinel.output
+
+
+def test_controller_that_was_stopped_sends_one_command_at_most(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        process.process.send_signal(signal.SIGSTOP)
+        bench.commanded()
+        bench.rests()
+        process.process.send_signal(signal.SIGCONT)
+        bench.run(round(2.0 * RATE))
+        # A second one would have been revoked.
+        assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
+        process.said("guarded: the sentinel commands the arm")
+
+
+def test_controller_takes_the_arm_of_a_sentinel_that_died(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        process.process.send_signal(signal.SIGSTOP)
+        bench.commanded()
+        bench.rests()
+        process.process.send_signal(signal.SIGCONT)
+        process.said("guarded: the sentinel commands the arm")
+        bench.sentinel.process.kill()
+        bench.sentinel.process.wait()
+        process.said("the sentinel commands no more")
+        bench.rests()
+
+
+def test_controller_that_starts_again_leaves_the_arm_to_the_sentinel(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        process.process.kill()
+        bench.commanded()
+    with controller(PARAMETERS) as process:
+        process.said("guarded: the sentinel commands the arm")
+        bench.run(round(2.0 * RATE))
+        assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
+
+
+def test_resume_gives_the_arm_back(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        process.process.send_signal(signal.SIGSTOP)
+        bench.commanded()
+        bench.rests()
+        process.process.send_signal(signal.SIGCONT)
+        process.said("guarded: the sentinel commands the arm")
+        answer = bench.call("resume", "rnea_controller")
+        assert answer.success, answer.message
+        bench.run(round(2.0 * RATE))
+        assert bench.modes == ["idle", "guarding", "commanding", "guarding"], bench.sentinel.output
+        bench.rests()
