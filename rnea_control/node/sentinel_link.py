@@ -16,6 +16,7 @@ from std_srvs.srv import Trigger
 from rnea_control.control import Mode
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.ros.rclpy_internals import SubscriptionWaitSet, WaitSetUnavailable
 
 SENTINEL = "rnea_sentinel"
 MODES = QoSProfile(
@@ -47,6 +48,7 @@ class SentinelLink:
         self._label = ""
         self._heard_at = -LONGEST_SILENCE
         self._commands: Subscription | None = None
+        self._commands_node = node
         modes = node.create_subscription(TransitionEvent, f"{SENTINEL}/mode", self._hear, MODES)
         undo.callback(node.destroy_subscription, modes)
         # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
@@ -106,14 +108,24 @@ class SentinelLink:
             self._listen(self.loop.supervisor.mode is Mode.GUARDED)
 
     def _listen(self, wanted: bool) -> None:
-        """Hears the commands of the sentinel while that has the arm."""
-        if wanted and self._commands is None:
-            self._commands = self._node.create_subscription(
-                Float64MultiArray, self._topic, self._hear_command, COMMANDS, raw=True
-            )
-        elif not wanted and self._commands is not None:
-            self._node.destroy_subscription(self._commands)
+        """Has the loop hear the commands of the sentinel while that has the arm."""
+        if wanted == (self._commands is not None) or self.loop is None:
+            return
+        if not wanted:
+            self.loop.listen(None)
+            self._commands_node.destroy_subscription(self._commands)
             self._commands = None
+            return
+        # The loop takes them itself, in time: the executor may be busy for long.
+        arguments = Float64MultiArray, self._topic, self._hear_command, COMMANDS
+        self._commands_node = self._asking
+        self._commands = self._asking.create_subscription(*arguments, raw=True)
+        try:
+            self.loop.listen(SubscriptionWaitSet(self._node.context, self._commands).poll)
+        except WaitSetUnavailable:
+            self._asking.destroy_subscription(self._commands)
+            self._commands_node = self._node
+            self._commands = self._node.create_subscription(*arguments, raw=True)
 
     def _hear_command(self, message: bytes) -> None:
         if self.loop is not None:
