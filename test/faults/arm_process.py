@@ -19,6 +19,8 @@ import rclpy
 from faulty_arm import FaultyArm
 from recording import FAULTY, PATIENT
 
+# Below that of the controller, and above whatever else the machine does, where the system allows it.
+PRIORITY = 40
 # How long a period may last until its state is answered, [s].
 LONGEST_PERIOD = 0.05
 
@@ -59,7 +61,7 @@ class ArmProcess:
             commands = arm.commands_received - before
             arm.advance()
             flags = FAULTY * (not arm.clean) + PATIENT * expected
-            recording.add_period((begin, stamp, commands, flags, q, v, arm.torque))
+            recording.add_period((begin, stamp, commands, flags, q, v, arm.command, arm.torque))
             while time.monotonic() < self._paused_until:
                 time.sleep(0.001)
                 due = time.monotonic()
@@ -91,6 +93,8 @@ class ArmProcess:
 
 def main() -> int:
     rclpy.init()
+    with contextlib.suppress(PermissionError):  # slower, but as right
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
     process = ArmProcess(Path(sys.argv[1]))
     print("ready", flush=True)
     try:

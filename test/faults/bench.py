@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import rclpy
@@ -268,11 +270,12 @@ class FaultBench:
 
     @contextmanager
     def disturber(self, kind: str) -> Iterator[subprocess.Popen]:
-        """A process of disturber.py, which publishes when the arm goes on."""
+        """A process of disturber.py, which publishes from a line on its stdin on."""
         script = Path(__file__).with_name("disturber.py")
         with (self._folder / f"{kind}.log").open("w") as log:
             process = subprocess.Popen(
                 [sys.executable, "-W", "ignore", str(script), kind],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
@@ -283,8 +286,14 @@ class FaultBench:
             ).read_text()
             yield process
         finally:
-            process.kill()
-            process.wait()
+            # Fast DDS may stand for a second where a process dies while it publishes.
+            process.terminate()
+            try:
+                process.wait(timeout=10.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            process.stdin.close()
             process.stdout.close()
 
     # What was recorded.
@@ -318,7 +327,6 @@ def controller_parameters(**changes: object) -> dict:
         **robot.parameters,
         "joints": list(robot.model.joint_names),
         "gains": {joint: dict(gains) for joint in robot.model.joint_names},
-        "thread_priority": 0,
         "lock_memory": False,
         **changes,
     }
@@ -327,6 +335,9 @@ def controller_parameters(**changes: object) -> dict:
 @contextmanager
 def fault_bench(domain: int = DOMAIN, **options: object) -> Iterator[FaultBench]:
     """A bench in a domain of its own, that holds the arm at the start posture."""
+    profile = str(Path(__file__).with_name("fastdds.xml"))
+    profiles = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
     with ExitStack() as stack:
+        stack.enter_context(mock.patch.dict(os.environ, dict.fromkeys(profiles, profile)))
         stack.enter_context(ros(domain))
         yield FaultBench(stack, **options)

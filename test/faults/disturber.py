@@ -1,4 +1,4 @@
-"""Publishes what nobody should: `python disturber.py KIND`, until it is ended.
+"""Publishes what nobody should: `python disturber.py KIND`, from a line on stdin on.
 
 zeros        a second commander, with zeros at 1 kHz
 duplicate    a second publisher of joint_states, with an arm that rests at the start posture
@@ -146,8 +146,10 @@ KINDS = {"zeros": commander, "duplicate": duplicate, "garbage": garbage}
 def main() -> int:
     rclpy.init()
     node = rclpy.create_node(f"disturber_{sys.argv[1]}")
-    period, publish = KINDS[sys.argv[1]](node)
     print("ready", flush=True)
+    if not sys.stdin.readline():
+        return 0
+    period, publish = KINDS[sys.argv[1]](node)
     due = time.monotonic()
     while rclpy.ok():
         publish()

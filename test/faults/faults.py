@@ -144,10 +144,13 @@ def disturbed(kind: str, periods: int) -> Callable:
 
     def run(bench: FaultBench) -> Window:
         bench.arm.ask("patience", on=False)
-        begin = bench.send(there_and_back(), lead=1500)
-        with bench.disturber(kind):
+        with bench.disturber(kind) as process:
+            bench.run(300)
+            bench.move(FULL_SPEED)
+            process.stdin.write("go\n")
+            process.stdin.flush()
             fault = bench.arm.ticks
-            bench.run(begin + FULL_SPEED + periods - fault)
+            bench.run(periods)
         return _window(bench, fault, bench.arm.ticks + AFTER)
 
     return run
@@ -259,8 +262,8 @@ def to_the_limit(bench: FaultBench) -> Window:
     lower limit of one."""
     model = panda().model
     goal = bench.robot.start.copy()
-    for joint, bound in ((1, model.lower), (3, model.upper), (5, model.lower)):
-        goal[joint] = bound[joint] + 1e-3 * np.sign(-bound[joint])
+    goal[1], goal[5] = model.lower[1] + 1e-3, model.lower[5] + 1e-3
+    goal[3] = model.upper[3] - 1e-3
     motion = _to(goal, 2.0)
     begin = bench.send(motion)
     bench.arm.wait(begin + 3000)
@@ -422,7 +425,8 @@ _COMMANDS = (
         "second_commander",
         "a second commander publishes zeros, 1 s",
         disturbed("zeros", 1000),
-        Bound(rate=math.inf),
+        # Every other torque is the other's.
+        Bound(rate=math.inf, speed=math.inf, beyond=math.inf),
         says="disturber_zeros",
     ),
     _row(
@@ -480,23 +484,25 @@ _MODEL = (
             f"{key}_gravity_compensation",
             f"{what}, gravity_compensation, at rest",
             run,
-            Bound(rest=AFTER),
+            bound,
             **_payload_and_law("gravity_compensation", mass),
         )
-        for key, what, run, mass in (
-            (
-                "push",
-                "5 Nm at the elbow for 0.2 s",
-                guided("push", joint=ELBOW, torque=5.0, periods=200),
-                0.0,
-            ),
-            ("dropped", "2 kg dropped", guided("load", loaded=False), 2.0),
+        for key, what, run, bound, mass in (
+            ("push", "5 Nm at the elbow for 0.2 s", guided("push", **_PUSH), Bound(rest=1000), 0.0),
+            # The model's payload lifts the arm, as fast as the damping allows.
+            ("dropped", "2 kg dropped", guided("load", loaded=False), Bound(), 2.0),
         )
     ),
 )
 
 _INPUTS = (
-    _row("refused", "a trajectory beyond the limits", refused, Bound(astray=0.001), says="limit"),
+    _row(
+        "refused",
+        "a trajectory beyond the limits",
+        refused,
+        Bound(astray=0.001),
+        says="outside its limits",
+    ),
     _row(
         "to_the_limit", "a trajectory to 1 mrad before the limits", to_the_limit, Bound(astray=0.2)
     ),

@@ -231,6 +231,11 @@ class FaultyArm(SimulatedArm):
     def clean(self) -> bool:
         return not self._state_faults and not self._ignoring
 
+    @property
+    def command(self) -> np.ndarray:
+        """The command in force, shape (nv,), [Nm]."""
+        return self.effort_controller._command
+
     def stamp(self) -> int:
         return super().stamp() + self._offset
 

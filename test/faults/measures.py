@@ -21,7 +21,7 @@ class Measures:
 
     Attributes:
         torque: largest commanded torque, as a share of the effort limit.
-        rate: largest change of the torque at the joints within `WINDOW` periods, as a share of the
+        rate: largest change of the command in force within `WINDOW` periods, as a share of the
             effort limit per second.
         rate_nm: the largest such change, [Nm/s].
         speed: largest velocity, as a share of the velocity limit.
@@ -68,9 +68,9 @@ def measure(
     sent = commands[(commands["tick"] >= fault) & (commands["tick"] < end)]
     finite = bool(np.isfinite(sent["torque"]).all() and (sent["values"] == model.nv).all())
     torque = np.abs(sent["torque"]) / model.effort_limit
-    applied = periods["torque"][max(fault - WINDOW, 0) : end]
+    commanded = periods["command"][max(fault - WINDOW, 0) : end]
     period = 1e-3 if len(rows) < 2 else _period(rows)
-    change = np.abs(applied[WINDOW:] - applied[:-WINDOW]) / (WINDOW * period)
+    change = np.abs(commanded[WINDOW:] - commanded[:-WINDOW]) / (WINDOW * period)
     q, v = rows["q"], rows["v"]
     ticks = np.concatenate([[fault], sent["tick"], [end]])
     moving = np.flatnonzero((np.abs(v) > STILL).any(axis=1))

@@ -15,7 +15,7 @@ FAULTY, PATIENT = 1, 2
 
 
 def _periods(nv: int) -> np.dtype:
-    joints = ("q", "v", "torque")
+    joints = ("q", "v", "command", "torque")
     return np.dtype(
         [("wall", "f8"), ("stamp", "i8"), ("commands", "i4"), ("flags", "i4")]
         + [(name, "f8", nv) for name in joints]
@@ -40,7 +40,7 @@ class Recording:
         counts: of periods and of commands so far, shape (2,).
         periods: a period of the arm each: when it began by the steady clock [s], the stamp of the
             state that was published (0 for none), how many commands came, its flags, q and v at its
-            begin, and the torque at the joints during it.
+            begin, the command in force during it, and the torque at the joints.
         commands: those received: in which period, when, the publisher's count, how many numbers,
             and the numbers.
     """
