@@ -19,7 +19,7 @@ import rclpy
 from faulty_arm import FaultyArm
 from recording import FAULTY, PATIENT
 
-# Below that of the controller, and above whatever else the machine does, where the system allows it.
+# Below that of the controller, and above all else on the machine, where the system allows it.
 PRIORITY = 40
 # How long a period may last until its state is answered, [s].
 LONGEST_PERIOD = 0.05

@@ -96,6 +96,8 @@ class ArmClient:
         self.process.wait()
 
     def end(self) -> None:
+        if self.process.stdout.closed:
+            return
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
         try:
@@ -296,6 +298,14 @@ class FaultBench:
             process.stdin.close()
             process.stdout.close()
 
+    def end(self) -> None:
+        """Asks all processes to end, at the same time."""
+        for process in (self.controller.process, self.sentinel and self.sentinel.process):
+            if process and process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.send_signal(signal.SIGINT)
+        self.arm.end()
+
     # What was recorded.
 
     @property
@@ -340,4 +350,8 @@ def fault_bench(domain: int = DOMAIN, **options: object) -> Iterator[FaultBench]
     with ExitStack() as stack:
         stack.enter_context(mock.patch.dict(os.environ, dict.fromkeys(profiles, profile)))
         stack.enter_context(ros(domain))
-        yield FaultBench(stack, **options)
+        bench = FaultBench(stack, **options)
+        try:
+            yield bench
+        finally:
+            bench.end()

@@ -3,6 +3,7 @@ velocity limits."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cache
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from rnea_control.control import Waypoint
 from rnea_control.demo.robots import DemoRobot, load_robot, motion
+from rnea_control.model import RobotModelWarning
 
 # How far each joint goes from the demo's start posture [rad], and how long that takes [s]. The
 # speeds are 1.7 times the largest of `rnea_demo`.
@@ -39,7 +41,9 @@ class Path:
 @cache
 def panda() -> DemoRobot:
     """The Panda of `rnea_demo`."""
-    return load_robot("panda")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return load_robot("panda")
 
 
 @cache

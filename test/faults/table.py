@@ -24,6 +24,11 @@ from rows import Bound, Outcome, Row, run_row  # noqa: E402
 
 PAGE = TESTS.parent / "docs" / "safety.md"
 BEGIN, END = "<!-- fault table: begin -->", "<!-- fault table: end -->"
+ORIGIN = (
+    "Written by `python test/faults/table.py`; all rows keep torques finite and within the effort "
+    "limit, the torque rate within that of the default `rate limit`, velocities within the "
+    "velocity limits and positions within theirs, unless their bound says otherwise."
+)
 HEAD = (
     "| what is broken | torque / limit | torque rate, Nm/s | velocity / limit | "
     "to the position limit, rad | off the path, rad | at rest after, ms | silent for, ms | bound |",
@@ -87,8 +92,8 @@ def main() -> int:
     unknown = set(options.keys) - {row.key for row in ROWS}
     if unknown:
         parser.error(f"no such rows: {', '.join(sorted(unknown))}")
-    lines, failed = list(HEAD), 0
-    print("\n".join(HEAD), flush=True)
+    lines, failed = [ORIGIN, "", *HEAD], 0
+    print("\n".join(lines), flush=True)
     for row in ROWS:
         if options.keys and row.key not in options.keys:
             continue

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("mujoco")
-pytest.importorskip("example_robot_data")
 sys.path.insert(0, str(Path(__file__).parent))
 
 from bench import DOMAIN, sentinel_installed
