@@ -46,6 +46,7 @@ setup(
         "console_scripts": [
             "rnea_controller = rnea_control.node.executable:main",
             "rnea_simulated_arm = rnea_control.simulation.executable:main",
+            "rnea_sentinel = rnea_control.sentinel.executable:main",
             "rnea_demo = rnea_control.demo.executable:main",
         ],
     },

@@ -15,7 +15,13 @@ from sensor_msgs.msg import JointState
 from table import Table
 from timing import medians
 
-from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.control import (
+    Controller,
+    ControllerSettings,
+    Gains,
+    SupervisionSettings,
+    Waypoint,
+)
 from rnea_control.dynamics import Workspace, gravity, rnea
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
@@ -42,7 +48,14 @@ def tables() -> list[Table]:
     model = load("panda", PANDA_JOINTS)
     controller = Controller(model, ControllerSettings(Gains.uniform(7, 400.0, 40.0)))
     command = UnsentCommand(7)
-    loop = ControlLoop(controller, command, 1e9, get_logger("benchmark"), Clock())
+    loop = ControlLoop(
+        controller,
+        command,
+        SupervisionSettings(1e9, 1e9),
+        True,
+        get_logger("benchmark"),
+        Clock(),
+    )
     zeros = array("d", bytes(56))
     state = JointState(name=PANDA_JOINTS, position=array("d", START), velocity=zeros)
     state.header.frame_id = "base_link"

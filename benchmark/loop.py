@@ -121,6 +121,7 @@ def controller(name: str) -> Iterator[subprocess.Popen]:
         "robot_description": urdf_path("panda").read_text(),
         "gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS},
         "joint_state_timeout": 10.0,
+        "joint_state_gap": 10.0,
         "state_publish_rate": 100.0,
         "positions_upsampling.enable": True,
     }

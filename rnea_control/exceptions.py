@@ -54,6 +54,10 @@ class ControllerError(RneaControlError, ValueError):
     """Settings or a state that the controller cannot work with."""
 
 
+class TorqueError(ControllerError):
+    """A control law that gives no finite torque for a state."""
+
+
 class ParameterError(RneaControlError, ValueError):
     """A parameter whose value is not allowed."""
 

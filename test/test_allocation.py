@@ -22,7 +22,14 @@ from sensor_msgs.msg import JointState
 
 import rnea_control.dynamics
 from rnea_control.analysis import parameter_names, regressor
-from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.control import (
+    ControlLaw,
+    Controller,
+    ControllerSettings,
+    Gains,
+    SupervisionSettings,
+    Waypoint,
+)
 from rnea_control.dynamics import (
     Workspace,
     aba,
@@ -33,6 +40,7 @@ from rnea_control.dynamics import (
     forward_dynamics,
     forward_kinematics,
     friction,
+    generalized_momentum,
     gravity,
     integrate,
     inverse_dynamics,
@@ -104,6 +112,7 @@ def calls(model: RobotModel) -> dict[str, Callable[[], object]]:
         "forward_dynamics": lambda: forward_dynamics(model, ws, q, v, a, tau, forces),
         "coriolis_matrix": lambda: coriolis_matrix(model, ws, q, v, matrix),
         "passivity_torque": lambda: passivity_torque(model, ws, q, v, v, a, tau),
+        "generalized_momentum": lambda: generalized_momentum(model, ws, q, v, a, tau),
         "joint_wrenches": lambda: joint_wrenches(model, ws, q, v, a, wrenches, forces),
         "forward_kinematics": lambda: forward_kinematics(model, ws, q, poses),
         "jacobian": lambda: jacobian(model, ws, q, link, J),
@@ -202,7 +211,9 @@ def test_tick_from_bytes_to_bytes_allocates_nothing(panda) -> None:
 def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
     """With lock, clocks, checks and statistics: a count and a stamp, which are Python's numbers."""
     controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
-    loop = ControlLoop(controller, Unsent(7), 1e9, get_logger("test"), ROSClock())
+    loop = ControlLoop(
+        controller, Unsent(7), SupervisionSettings(1e9, 1e9), True, get_logger("test"), ROSClock()
+    )
     state = JointState(name=list(PANDA_JOINTS), position=array("d", [0.1] * 7))
     state.velocity = array("d", [0.0] * 7)
     state.header.stamp.sec = 1000

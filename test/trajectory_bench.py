@@ -21,7 +21,7 @@ from control_msgs.msg import (
     SpeedScalingFactor,
 )
 from control_msgs.srv import QueryTrajectoryState
-from dds import LockstepArm, Process, controller, ros, trajectory, wait_for
+from dds import PATIENCE, LockstepArm, Process, controller, ros, trajectory, wait_for
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import GetParameters, SetParameters
@@ -42,6 +42,10 @@ PARAMETERS = {
     "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
     # In lockstep the arm waits for as long as the machine needs.
     "joint_state_timeout": 1000.0,
+    "joint_state_gap": 1000.0,
+    # Tests push the arm far, and set it back.
+    "max_position_errors": {joint: 0.0 for joint in JOINTS},
+    "saturation_timeout": 0.0,
     "thread_priority": 0,
     "lock_memory": False,
     "action_monitor_rate": 200.0,
@@ -188,7 +192,20 @@ class TrajectoryBench:
         return answer.result()
 
     def transition(self, number: int) -> None:
-        assert self.call(ChangeState, transition=Transition(id=number)).success
+        """Has the controller change its lifecycle state, and steps while it brakes for that."""
+        client = self._services[ChangeState]
+        self.wait(client.service_is_ready)
+        answer = client.call_async(ChangeState.Request(transition=Transition(id=number)))
+        node, deadline = self.arm.node, time.monotonic() + PATIENCE
+        while not answer.done():
+            assert time.monotonic() < deadline, "the controller does not change its state"
+            received = node.commands_received
+            if number != Transition.TRANSITION_ACTIVATE:
+                node.publish_state()
+            self._spin_for(RETRY, lambda: answer.done() or node.commands_received > received)  # noqa: B023
+            if node.commands_received > received:
+                node.advance()
+        assert answer.result().success
 
     def first_steps(self) -> None:
         """Has a controller that was just activated hold the arm; its topics may be new."""

@@ -3,8 +3,10 @@
 from rnea_control.control.controller import Controller
 from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.law import ControlLaw
+from rnea_control.control.mode import Mode
 from rnea_control.control.motion import Ending, EndKind, Motion, MotionRequest
 from rnea_control.control.planner import Plan
+from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.settings import (
     ControllerSettings,
     ExcessiveEffort,
@@ -12,6 +14,7 @@ from rnea_control.control.settings import (
     TrajectorySettings,
 )
 from rnea_control.control.situation import Situation
+from rnea_control.control.supervisor import SupervisionSettings, Supervisor
 from rnea_control.control.tolerances import GoalTolerances, JointTolerance, Tolerances
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
@@ -27,10 +30,14 @@ __all__ = [
     "Gains",
     "GoalTolerances",
     "JointTolerance",
+    "Mode",
     "Motion",
     "MotionRequest",
     "Plan",
+    "SafetySettings",
     "Situation",
+    "SupervisionSettings",
+    "Supervisor",
     "Tolerances",
     "Trajectory",
     "TrajectorySettings",

@@ -10,16 +10,18 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.controller_state import ControllerState
+from rnea_control.control.findings import refusal, violation
+from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
 from rnea_control.control.planner import Plan, Planner
+from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.settings import ControllerSettings, TrajectorySettings
 from rnea_control.control.situation import Situation
-from rnea_control.control.step import BAD_SIZE, BAD_STATE, BAD_TORQUE, FOUND, SATURATED, step
+from rnea_control.control.step import BAD_STATE, FOUND, SATURATED, step
 from rnea_control.control.stopping import SCRATCH_ROWS, STOP_SEGMENTS, stop_along_path
 from rnea_control.control.time_scaling import settle
-from rnea_control.control.tolerances import GOAL_VIOLATED, REACHED
+from rnea_control.control.tolerances import GOAL_VIOLATED, PATH_VIOLATED, REACHED
 from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
-from rnea_control.control.units import units
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError
@@ -35,6 +37,11 @@ class Controller:
     Args:
         model: the robot; its joint order is the controller's.
         settings: gains, control law and limits.
+
+    Attributes:
+        saturated: whether a torque of the last step is at its limit.
+        gave_way, gave_way_reason: how often the desired position was taken from the arm because it
+            was too far off, or torque was at its limit for too long, and why the last time.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -64,9 +71,16 @@ class Controller:
             Trajectory(np.zeros(STOP_SEGMENTS), np.zeros((STOP_SEGMENTS, model.nv, COEFFICIENTS)))
             for _ in range(2)
         )
+        # Straight on from where the arm is: what `catch` brakes along.
+        self._line = Trajectory(np.zeros(1), np.zeros((1, model.nv, COEFFICIENTS)))
         self._no_shift = np.zeros(model.nv)
         self._scratch = np.zeros((SCRATCH_ROWS, model.nv))
         self.saturated = False
+        self.gave_way = 0
+        self.gave_way_reason = ""
+        self._state[layout.COMMAND] = self._state[layout.LAST_MEASURED] = math.nan
+        rows = self._state[layout.PREDICTED_POSITION], self._state[layout.PREDICTED_VELOCITY]
+        self._predicted = rows
         self.settings = settings
 
     @property
@@ -81,12 +95,16 @@ class Controller:
         rows, gains = np.zeros((layout.SETTINGS_ROWS, self.model.nv)), settings.gains
         rows[layout.P_GAIN], rows[layout.I_GAIN], rows[layout.D_GAIN] = gains.p, gains.i, gains.d
         rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
-        rows[layout.EFFORT_LIMIT] = settings.effort_limit_scale * self.model.effort_limit
+        rows[layout.EFFORT_LIMIT] = settings.effort_limit(self.model)
+        (settings.safety or SafetySettings.none(self.model.nv)).fill(rows, self.model)
         rows[layout.CONTINUOUS] = self.model.continuous
         if settings.friction_compensation:
             rows[layout.FRICTION : layout.FRICTION + 3] = self.model.friction_parameters
         rows[layout.LAW] = settings.control_law
         rows[layout.HARDWARE_ADDS_GRAVITY] = settings.hardware_compensates_gravity
+        self._hand_law = settings.control_law == ControlLaw.gravity_compensation
+        if self._hand_law:
+            self._state[layout.GUIDED] = 1.0
         self._rules = settings.trajectories or TrajectorySettings.default(self.model.nv)
         self._settings_array = rows  # all at once, whatever thread steps meanwhile
         self._settings = settings
@@ -140,6 +158,27 @@ class Controller:
         return float(self._state[layout.LAST_TRAJECTORY_TIME, 0])
 
     @property
+    def time(self) -> float:
+        """Time of the last step, [s]."""
+        return float(self._state[layout.LAST_TIME, 0])
+
+    @property
+    def measured(self) -> tuple[FloatArray, FloatArray]:
+        """Position and velocity of the last step, shape (nv,) each; views."""
+        return self._state[layout.LAST_POSITION], self._state[layout.LAST_VELOCITY]
+
+    @property
+    def guided(self) -> bool:
+        """Whether a hand guides the arm."""
+        return bool(self._state[layout.GUIDED, 0])
+
+    @property
+    def at_work(self) -> FloatArray:
+        """For how long each stage limited each joint, shape (4, nv), [s]: soft position limits,
+        velocity limit, effort limit, rate limit; a view."""
+        return self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1]
+
+    @property
     def motion(self) -> Motion | None:
         """What the trajectory is followed for; None if it has ended."""
         return self._motion
@@ -175,13 +214,56 @@ class Controller:
         integral = state[layout.INTEGRAL].copy()
         self._follow(Trajectory.hold(t, q))
         state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
-        state[layout.TARGET_SCALING + 1 :] = 0.0
+        state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
+        state[layout.GUIDED] = self._hand_law
         state[layout.DESIRED_POSITION] = q
         if keep_integral:
             state[layout.INTEGRAL] = integral
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
         state[layout.UNSCALED_UNTIL] = -math.inf
+        state[layout.LAST_MEASURED] = math.nan
         settle(state)
+
+    def start(self, t: float, q: FloatArray) -> None:
+        """Holds position `q`, shape (nv,), from `t` on, as if no torque had been commanded before:
+        the first one is the gravity torque, and the feedback fades in.
+
+        Raises:
+            ArgumentError: `q` is not nv finite numbers.
+        """
+        self.hold(t, q, reason="the controller starts anew")
+        self._state[layout.COMMAND] = math.nan
+        self._state[layout.BLEND_START] = t
+
+    def catch(
+        self, t: float, q: FloatArray, v: FloatArray, reason: str, kind: EndKind = EndKind.DROPPED
+    ) -> None:
+        """Ends the motion, takes the desired position and velocity from the arm, and brakes as hard
+        as the settings and the effort limits allow. Performs no allocation but for the ending.
+
+        Args:
+            t: the time now, [s].
+            q, v: the measured state, shape (nv,), finite.
+            reason, kind: why, for those who wait for the end of the motion.
+        """
+        state, line = self._state, self._line
+        s = t - state[layout.BEHIND, 0]
+        line.starts[0] = line.end_time = s
+        line.coefficients[0, :, 0], line.coefficients[0, :, 1] = q, v
+        state[layout.LAST_TIME], state[layout.LAST_TRAJECTORY_TIME] = t, s
+        state[layout.SCALING], state[layout.SCALING_RATE] = 1.0, 0.0
+        state[layout.GUIDED] = self._hand_law
+        state[layout.SATURATED_SINCE] = 0.0
+        state[layout.LAST_MEASURED] = math.nan
+        self._trajectory = line
+        self._brake(self._no_shift)
+        self._finish(kind, reason)
+
+    def guide(self) -> None:
+        """Lets a hand guide the arm, until `catch`, `hold` or `start`: the desired position follows
+        the measured one."""
+        self.drop("a hand guides the arm")
+        self._state[layout.GUIDED] = 1.0
 
     def drop(self, reason: str) -> None:
         """Ends the motion, if there is one, but not the trajectory."""
@@ -277,35 +359,85 @@ class Controller:
                 within the limits.
 
         Raises:
-            ControllerError: the state is not finite, or there is no trajectory; `tau` is untouched.
+            ControllerError: the state is not finite or jumps, or there is no trajectory; `tau` is
+                untouched.
+            TorqueError: the control law gives no finite torque; `tau` holds the gravity torque, or
+                what is nearest to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
+        outcome = self._step(t, q, v, tau, False)
+        if outcome > SATURATED:
+            if outcome >= BAD_STATE:
+                raise refusal(self.model, self._state, outcome, t, q, v, tau)
+            self._end(outcome // FOUND, t, q, v)
+        self.saturated = outcome % FOUND == SATURATED
+        return tau
+
+    def predict(self, t: float, tau: FloatArray) -> FloatArray:
+        """The torques at time `t` if no state has come: from one that the model predicts, while the
+        motion slows down. Performs no allocation.
+
+        Args:
+            t: the time now, [s].
+            tau: output, shape (nv,), [Nm] or [N]; overwritten and returned. Always finite and
+                within the limits.
+
+        Raises:
+            ControllerError: there is no trajectory; `tau` is untouched. TorqueError: as `step`.
+            ArgumentError: `tau` is not C-contiguous float64 of shape (nv,).
+        """
+        q, v = self._predicted
+        outcome = self._step(t, q, v, tau, True)
+        if outcome >= BAD_STATE:
+            raise refusal(self.model, self._state, outcome, t, q, v, tau)
+        return tau
+
+    def _step(
+        self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
+    ) -> int:
         trajectory = self._trajectory or self.trajectory
         try:
-            outcome = step(
-                self.model.bodies,
-                self.workspace.memory,
-                trajectory.starts,
-                trajectory.coefficients,
-                self._settings_array,
-                self._tolerances,
-                self._state,
-                t,
-                q,
-                v,
-                tau,
+            return int(
+                step(
+                    self.model.bodies,
+                    self.workspace.memory,
+                    trajectory.starts,
+                    trajectory.coefficients,
+                    self._settings_array,
+                    self._tolerances,
+                    self._state,
+                    t,
+                    q,
+                    v,
+                    tau,
+                    predicted,
+                )
             )
         except TypeError as error:
             raise ArgumentError(
                 "q, v and tau must each be a C-contiguous float64 array of shape "
                 f"({self.model.nv},)"
             ) from error
-        if outcome > SATURATED:
-            if outcome >= BAD_STATE:
-                raise self._refusal(outcome, t, q, v, tau)
-            self._end(outcome // FOUND)
-        self.saturated = outcome % FOUND == SATURATED
-        return tau
+
+    def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
+        """Fills `tau` with what comes after the last torque on the way to `target`, by the rate
+        limit; returns whether that is `target`.
+
+        Args:
+            target: shape (nv,), [Nm] or [N].
+            dt: time since the last torque, [s].
+            tau: output, shape (nv,).
+        """
+        last = self._state[layout.COMMAND]
+        change = dt * self._settings_array[layout.TORQUE_RATE_LIMIT]
+        known = np.isfinite(last)
+        low, high = (
+            np.where(known, last - change, -math.inf),
+            np.where(known, last + change, math.inf),
+        )
+        np.clip(target, low, high, out=tau)
+        last[:] = tau
+        return bool((tau == target).all())
 
     def holding_torque(self, q: FloatArray, tau: FloatArray) -> FloatArray:
         """Fills and returns `tau` with the gravity torques at `q`, within the limits; with 0 if the
@@ -336,28 +468,20 @@ class Controller:
         if motion is not None:
             motion.finish(kind, text)
 
-    def _end(self, found: int) -> None:
-        """Ends the motion for what a step found in its tolerances; if it has violated one, the arm
-        brakes from where it is, so that it does not press on."""
+    def _end(self, found: int, t: float, q: FloatArray, v: FloatArray) -> None:
+        """Ends the motion for what a step found; if a bound was violated, the arm brakes from where
+        it is, so that it does not press on."""
         if found == REACHED:
             self._finish(EndKind.REACHED, "the goal is reached")
             return
-        state, motion = self._state, self._motion
-        rows = (layout.VIOLATION, layout.VIOLATED_TOLERANCE, layout.VIOLATING_QUANTITY)
-        error, tolerance, quantity = (state[row, 0] for row in rows)
-        j = int(state[layout.VIOLATING_JOINT, 0])
-        unit = units(self.model, j)[int(quantity)]
-        time = self.trajectory_time - (motion.start if motion else 0.0)
-        when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
-        kind, place = EndKind.PATH_TOLERANCE_VIOLATED, "path"
-        if found == GOAL_VIOLATED:
-            kind, place = EndKind.GOAL_TOLERANCE_VIOLATED, "goal"
-        self._brake(-state[layout.POSITION_ERROR])
-        self._finish(
-            kind,
-            f"{self.model.joint_names[j]} was {error:.3g} {unit} off its {place}, {tolerance:.3g} "
-            f"allowed, {when}",
-        )
+        kind, text = violation(self.model, self._state, found, self._motion, self.trajectory_time)
+        if found in (PATH_VIOLATED, GOAL_VIOLATED):
+            self._brake(-self._state[layout.POSITION_ERROR])
+            self._finish(kind, text)
+            return
+        self.gave_way += 1
+        self.gave_way_reason = text
+        self.catch(t, q, v, text, kind)
 
     def _brake(self, shift: FloatArray) -> None:
         """Changes to a stop along the path, with `shift` added to its positions."""
@@ -393,24 +517,3 @@ class Controller:
             joints = motion.joints
             tolerances = tolerances.overridden(motion.tolerances, self.model.joint_names)
         self._tolerances = tolerances.rows(joints, self._rules.tolerances)
-
-    def _refusal(
-        self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
-    ) -> Exception:
-        if outcome == BAD_SIZE:
-            return ArgumentError(
-                f"q, v and tau must each have {self.model.nv} numbers, one for each joint; they "
-                f"have shapes {q.shape}, {v.shape} and {tau.shape}"
-            )
-        names = self.model.joint_names
-        if outcome == BAD_TORQUE:
-            return ControllerError(
-                f"the torque for the state measured at t = {t} s is not finite; are its positions "
-                "and velocities in rad and rad/s, and the gains in their units?"
-            )
-        bad = [name for name, x, y in zip(names, q, v, strict=True) if not math.isfinite(x + y)]
-        return ControllerError(
-            f"the measured state at t = {t} s is not finite"
-            + (f" (joint {', '.join(bad)})" if bad else "")
-            + "; no torque is computed from it"
-        )

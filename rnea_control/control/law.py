@@ -13,7 +13,14 @@ pd                    tau = u                        no model, as joint_trajecto
 [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10] With friction_compensation, the first two add
 the friction (dynamics/friction.py) at the desired velocity, as the measured one would feed back its
 noise; gravity_compensation, which has no desired velocity, adds that at the measured one. All laws
-with a desired motion add the effort of its waypoints.
+with a desired motion add the effort of its waypoints. What limits ask for (output_stage.py) is an
+acceleration, which is added to that of the model; under pd the model serves for this alone.
+
+While a hand guides the arm, the desired position is the measured one, and the feedback a part of
+the velocity gain. While no state comes, the law is computed_torque on a predicted state: position
+and velocity keep the errors of the last measured ones, and the velocity error decays,
+
+    tau = RNEA(q, v, a_d + k de),   de' = -k de
 """
 
 from __future__ import annotations
@@ -23,6 +30,8 @@ from enum import IntEnum
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.layout import (
+    BLEND_START,
+    BLEND_TIME,
     CONTINUOUS,
     D_GAIN,
     DESIRED_ACCELERATION,
@@ -32,12 +41,15 @@ from rnea_control.control.layout import (
     FEEDBACK,
     FRICTION,
     GRAVITY_TORQUE,
+    GUIDED,
+    GUIDING_DAMPING,
     HARDWARE_ADDS_GRAVITY,
     I_CLAMP_MAX,
     I_CLAMP_MIN,
     I_GAIN,
     INTEGRAL,
     LAW,
+    LIMIT_ACCELERATION,
     MODEL_ACCELERATION,
     MODEL_POSITION,
     MODEL_VELOCITY,
@@ -66,13 +78,40 @@ _FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
 _GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
 _PD = int(ControlLaw.pd)
 
+# Of the velocity error while no state comes, [1/s].
+PREDICTED_DECAY = 10.0
+
+
+@inlined
+def blend(settings: FloatArray, state: FloatArray, t: float) -> float:
+    """The part of the feedback that is felt at time `t`: it fades in after a start."""
+    duration = settings[BLEND_TIME, 0]
+    x = t - state[BLEND_START, 0]
+    if not x < duration:
+        return 1.0
+    x = max(x, 0.0) / duration
+    return x * x * (3.0 - 2.0 * x)
+
 
 @inlined
 def update_feedback(
-    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
+    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float, part: float
 ) -> None:
-    """Errors, clamped integral and feedback u; `dt` is the time since the last tick, [s]."""
+    """Errors, clamped integral and feedback u.
+
+    Args:
+        settings, state: see layout.py.
+        q, v: the measured state, shape (nv,).
+        dt: time since the last tick, [s].
+        part: of the feedback that is felt.
+    """
+    guided = state[GUIDED, 0] != 0.0
     for j in range(q.shape[0]):
+        if guided:
+            state[DESIRED_POSITION, j] = q[j]
+            state[DESIRED_VELOCITY, j] = 0.0
+            state[DESIRED_ACCELERATION, j] = 0.0
+            state[DESIRED_EFFORT, j] = 0.0
         e = state[DESIRED_POSITION, j] - q[j]
         if settings[CONTINUOUS, j] != 0.0:
             e -= 2.0 * math.pi * math.floor(e / (2.0 * math.pi) + 0.5)
@@ -81,10 +120,47 @@ def update_feedback(
         if settings[I_GAIN, j] == 0.0:
             integral -= dt * integral  # switched off while running: fades within seconds
         integral = min(max(integral, settings[I_CLAMP_MIN, j]), settings[I_CLAMP_MAX, j])
+        damping = settings[D_GAIN, j]
+        if guided:
+            damping *= settings[GUIDING_DAMPING, 0]
         state[POSITION_ERROR, j] = e
         state[VELOCITY_ERROR, j] = de
         state[INTEGRAL, j] = integral
-        state[FEEDBACK, j] = settings[P_GAIN, j] * e + settings[D_GAIN, j] * de + integral
+        state[FEEDBACK, j] = part * (settings[P_GAIN, j] * e + damping * de + integral)
+
+
+@inlined
+def predict_state(
+    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
+) -> None:
+    """Brings the errors of the last state `dt` further, and fills `q`, `v` and the feedback with
+    what they then make."""
+    decay = math.exp(-PREDICTED_DECAY * dt)
+    computed_torque = settings[LAW, 0] == _COMPUTED_TORQUE
+    for j in range(q.shape[0]):
+        de = state[VELOCITY_ERROR, j]
+        state[POSITION_ERROR, j] += de * (1.0 - decay) / PREDICTED_DECAY
+        state[VELOCITY_ERROR, j] = de * decay
+        q[j] = state[DESIRED_POSITION, j] - state[POSITION_ERROR, j]
+        v[j] = state[DESIRED_VELOCITY, j] - state[VELOCITY_ERROR, j]
+        state[FEEDBACK, j] = PREDICTED_DECAY * state[VELOCITY_ERROR, j]
+        if computed_torque:
+            state[FEEDBACK, j] += state[INTEGRAL, j]
+
+
+@inlined
+def gravity_torque(
+    bodies: FloatArray, memory: FloatArray, settings: FloatArray, state: FloatArray, q: FloatArray
+) -> None:
+    """Fills row GRAVITY_TORQUE with the commands that hold the arm: zeros where the hardware adds
+    the gravity torque, or the law does without a model."""
+    holding = state[GRAVITY_TORQUE]
+    if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 or int(settings[LAW, 0]) == _PD:
+        for j in range(q.shape[0]):
+            holding[j] = 0.0
+        return
+    gravity_outward_pass(bodies, memory, q)
+    inward_pass(bodies, memory, holding)
 
 
 @inlined
@@ -95,14 +171,24 @@ def control_torque(
     state: FloatArray,
     q: FloatArray,
     v: FloatArray,
+    predicted: bool,
+    limited: bool,
 ) -> None:
     """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
     `state`.
 
     The laws differ in where the model's torque is taken, and whether the feedback is an
     acceleration or a torque.
+
+    Args:
+        bodies, memory: of the model and of a workspace made for it.
+        settings, state: see layout.py.
+        q, v: the measured or predicted state, shape (nv,).
+        predicted: whether it is predicted.
+        limited: whether a joint is beyond a limit.
     """
-    law = int(settings[LAW, 0])
+    own_law = int(settings[LAW, 0])
+    law = _COMPUTED_TORQUE if predicted else own_law
     torque = state[TORQUE]
     for j in range(q.shape[0]):
         if law == _FEEDFORWARD_PD:
@@ -117,7 +203,8 @@ def control_torque(
             state[MODEL_POSITION, j] = q[j]
             state[MODEL_VELOCITY, j] = 0.0
             state[MODEL_ACCELERATION, j] = 0.0
-    if law == _PD:
+        state[MODEL_ACCELERATION, j] += state[LIMIT_ACCELERATION, j]
+    if law == _PD and not limited:
         torque[:] = 0.0
     else:
         outward_pass(
@@ -135,7 +222,9 @@ def control_torque(
             torque[j] += friction_torque(friction, state[DESIRED_VELOCITY], j)
         elif law == _GRAVITY_COMPENSATION:
             torque[j] += friction_torque(friction, v, j) - settings[D_GAIN, j] * v[j]
-    if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD:
+        if predicted and own_law in (_FEEDFORWARD_PD, _PD):
+            torque[j] += state[INTEGRAL, j]
+    if (law == _PD and limited) or (settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD):
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state[GRAVITY_TORQUE])
         for j in range(q.shape[0]):

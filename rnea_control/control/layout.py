@@ -3,8 +3,13 @@
 # Rows of the settings array, one column a joint; of the last two, entry 0 is that of the arm.
 P_GAIN, I_GAIN, D_GAIN, I_CLAMP_MAX, I_CLAMP_MIN, EFFORT_LIMIT, CONTINUOUS = range(7)
 FRICTION = 7  # three rows: what `friction_torque` takes
-LAW, HARDWARE_ADDS_GRAVITY = range(10, 12)
-SETTINGS_ROWS = 12
+# Of output_stage.py and state_check.py; a velocity limit of infinity is none.
+TORQUE_RATE_LIMIT, SOFT_LOWER, SOFT_UPPER, MARGIN = range(10, 14)
+VELOCITY_LIMIT, MAX_POSITION_ERROR, STATE_VELOCITY_LIMIT = range(14, 17)
+# From here on entry 0 is that of the arm.
+LAW, HARDWARE_ADDS_GRAVITY, LIMIT_STIFFNESS, SATURATION_TIMEOUT = range(17, 21)
+BLEND_TIME, GUIDING_DAMPING, CHECK_JUMPS = range(21, 24)
+SETTINGS_ROWS = 24
 
 # Rows of the state array, one column a joint; from LAST_TIME on, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range(4)
@@ -16,4 +21,15 @@ BEHIND, TARGET_SCALING, LEADING_SCALING, SCALING, SCALING_RATE, UNSCALED_UNTIL =
 # Of tolerances.py: whether a trajectory is checked, when it starts and ends, and what was found.
 CHECKED, START_TIME, END_TIME = range(22, 25)
 VIOLATING_JOINT, VIOLATING_QUANTITY, VIOLATION, VIOLATED_TOLERANCE = range(25, 29)
-STATE_ROWS = 29
+# Whether a hand guides the arm, and the desired position follows it.
+GUIDED = 29
+# The state that is predicted while none comes, one column a joint.
+PREDICTED_POSITION, PREDICTED_VELOCITY = range(30, 32)
+# Of state_check.py: the last measured state, one column a joint, its time, and which joint jumped.
+LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT = range(32, 36)
+# Of output_stage.py, one column a joint but for BLEND_START: when the feedback begins to fade in,
+# the acceleration that limits ask for, the last torque that left (NaN for none), for how long it
+# has been at its limit, and for how long in all each stage was at work.
+BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(36, 40)
+POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(40, 44)
+STATE_ROWS = 44

@@ -230,7 +230,7 @@ class Planner:
             trajectory,
             begin,
             trajectory.end_time,
-            settings.effort_limit_scale * model.effort_limit,
+            settings.effort_limit(model),
             friction,
             settings.hardware_compensates_gravity,
         )

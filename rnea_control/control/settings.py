@@ -10,8 +10,10 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.law import ControlLaw
+from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.tolerances import Tolerances
 from rnea_control.exceptions import ControllerError
+from rnea_control.model import RobotModel
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class ControllerSettings:
             firmware of UR and Franka arms does; then the commands leave it out.
         friction_compensation: whether the model's friction and offset are added to the torque.
         trajectories: see `TrajectorySettings`; without them, the default ones.
+        safety: see `SafetySettings`; without them, only the model's effort limits are in force.
     """
 
     gains: Gains
@@ -117,6 +120,7 @@ class ControllerSettings:
     hardware_compensates_gravity: bool = False
     friction_compensation: bool = False
     trajectories: TrajectorySettings | None = None
+    safety: SafetySettings | None = None
 
     def check(self, joint_names: tuple[str, ...]) -> None:
         """Refuses settings that do not fit these joints.
@@ -152,3 +156,10 @@ class ControllerSettings:
             )
         if self.trajectories is not None:
             self.trajectories.check(joint_names)
+        if self.safety is not None:
+            self.safety.check(joint_names)
+
+    def effort_limit(self, model: RobotModel) -> FloatArray:
+        """What torques are clamped to, shape (nv,), [Nm] or [N]."""
+        safety = self.safety or SafetySettings.none(model.nv)
+        return safety.effort_limits(model, self.effort_limit_scale)

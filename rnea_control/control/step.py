@@ -1,4 +1,4 @@
-"""One control step as one compiled call: sample, feedback, law, checks, limits."""
+"""One control step as one compiled call: sample, feedback, law, output stage, checks."""
 
 from __future__ import annotations
 
@@ -6,25 +6,50 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.control.law import control_torque, update_feedback
+from rnea_control.control.law import (
+    blend,
+    control_torque,
+    gravity_torque,
+    predict_state,
+    update_feedback,
+)
+from rnea_control.control.output_stage import limit_acceleration, output_stage
+from rnea_control.control.state_check import is_finite, jumping_joint, remember
 from rnea_control.control.time_scaling import advance, scale
 from rnea_control.control.tolerances import UNDER_WAY, check
 from rnea_control.control.trajectory import sample
 from rnea_control.dynamics.body import velocity_count
-from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.kernel import inlined, kernel
 
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1
 
-# What a step reports: whether a torque was clamped, plus FOUND times what tolerances.py found; or
-# why it left the torques as they were.
+# What a step reports: whether a torque was clamped, plus FOUND times what tolerances.py found, or
+# one of these; or, from BAD_STATE on, what was wrong.
 SATURATED, FOUND = 1, 2
-BAD_STATE, BAD_TORQUE, BAD_SIZE = range(8, 11)
+TORN_AWAY, PRESSED = 4, 5
+BAD_STATE, BAD_JUMP, BAD_SIZE, BAD_TORQUE = range(16, 20)
+
+
+@inlined
+def _torn_away(settings: FloatArray, state: FloatArray) -> bool:
+    """Whether a joint is further from where it should be than allowed; which, in `state`."""
+    worst = 1.0
+    for j in range(settings.shape[1]):
+        bound = settings[layout.MAX_POSITION_ERROR, j]
+        error = abs(state[layout.POSITION_ERROR, j])
+        if error > worst * bound:
+            worst = error / bound
+            state[layout.VIOLATING_JOINT, 0] = j
+            state[layout.VIOLATING_QUANTITY, 0] = 0.0
+            state[layout.VIOLATION, 0] = error
+            state[layout.VIOLATED_TOLERANCE, 0] = bound
+    return worst > 1.0
 
 
 @kernel(
     "i8(f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], "
-    "f8[::1], f8[::1])"
+    "f8[::1], f8[::1], b1)"
 )
 def step(
     bodies: FloatArray,
@@ -38,34 +63,50 @@ def step(
     q: FloatArray,
     v: FloatArray,
     tau: FloatArray,
+    predicted: bool,
 ) -> int:
+    """Fills `tau`, but for a bad state or size. A predicted state is filled into `q` and `v`."""
     nv = velocity_count(bodies)
     if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv or coefficients.shape[1] != nv:
         return BAD_SIZE
-    for j in range(nv):
-        if not (math.isfinite(q[j]) and math.isfinite(v[j]) and math.isfinite(t)):
+    if not predicted:
+        if not is_finite(t, q, v):
             return BAD_STATE
+        jumping = jumping_joint(settings, state, t, q, v)
+        if jumping >= 0:
+            state[layout.JUMPING_JOINT, 0] = jumping
+            return BAD_JUMP
+        remember(state, t, q, v)
     dt = max(t - state[layout.LAST_TIME, 0], 0.0)
-    advance(state, dt)
-    s = t - state[layout.BEHIND, 0]
+    advance(state, dt, predicted)
+    # After a prediction the states' stamps may be a little behind: trajectory time waits for them.
+    s = max(t - state[layout.BEHIND, 0], state[layout.LAST_TRAJECTORY_TIME, 0])
     state[layout.LAST_TIME, 0] = t
     state[layout.LAST_TRAJECTORY_TIME, 0] = s
     segment = int(state[layout.SEGMENT, 0])
     state[layout.SEGMENT, 0] = sample(starts, coefficients, segment, s, state)
     scale(state)
-    update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
-    control_torque(bodies, memory, settings, state, q, v)
+    part = blend(settings, state, t)
+    if predicted:
+        predict_state(settings, state, q, v, dt)
+    else:
+        update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP), part)
+    limited = limit_acceleration(settings, state, q, v, dt)
+    control_torque(bodies, memory, settings, state, q, v, predicted, limited)
+    needs_gravity = limited
     for j in range(nv):
-        if not math.isfinite(state[layout.TORQUE, j]):
-            return BAD_TORQUE
-    outcome = 0
-    for j in range(nv):
-        limit = settings[layout.EFFORT_LIMIT, j]
-        torque = state[layout.TORQUE, j]
-        tau[j] = min(max(torque, -limit), limit)
-        if tau[j] != torque:
-            outcome = SATURATED
+        needs_gravity = needs_gravity or not math.isfinite(state[layout.TORQUE, j])
+    if needs_gravity:
+        gravity_torque(bodies, memory, settings, state, q)
+    finite, saturated, pressed = output_stage(settings, state, v, dt, tau)
+    if not finite:
+        return BAD_TORQUE
     found = UNDER_WAY
-    if state[layout.CHECKED, 0] != 0.0:
-        found = check(tolerances, state, s)
-    return outcome + FOUND * found
+    if not predicted:
+        if state[layout.CHECKED, 0] != 0.0:
+            found = check(tolerances, state, s)
+        if found == UNDER_WAY and _torn_away(settings, state):
+            found = TORN_AWAY
+        elif found == UNDER_WAY and pressed:
+            found = PRESSED
+    return int(saturated) + FOUND * found

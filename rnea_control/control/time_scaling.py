@@ -21,9 +21,12 @@ _SETTLED = 1e-9
 
 
 @inlined
-def advance(state: FloatArray, dt: float) -> None:
-    """Brings the scaling `dt` further, and `BEHIND`, by which trajectory time is behind."""
-    target = state[layout.TARGET_SCALING, 0]
+def advance(state: FloatArray, dt: float, slows: bool) -> None:
+    """Brings the scaling `dt` further, and `BEHIND`, by which trajectory time is behind.
+
+    `slows`: whether its target is 0 for now.
+    """
+    target = 0.0 if slows else state[layout.TARGET_SCALING, 0]
     if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.UNSCALED_UNTIL, 0]:
         target = 1.0
     first = state[layout.LEADING_SCALING, 0] - target

@@ -163,6 +163,7 @@ def _controller(robot: DemoRobot, law: ControlLaw) -> Iterator[subprocess.Popen]
         "control_law": law.name,
         # A desktop computer pauses now and then.
         "joint_state_timeout": 0.5,
+        "joint_state_gap": 0.5,
     }
     if law == ControlLaw.pd:
         M = np.zeros((robot.model.nv, robot.model.nv))

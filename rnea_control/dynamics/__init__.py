@@ -21,6 +21,7 @@ from rnea_control.dynamics.gravity import gravity
 from rnea_control.dynamics.jacobian import jacobian
 from rnea_control.dynamics.joint_wrenches import joint_wrenches
 from rnea_control.dynamics.link_acceleration import link_acceleration
+from rnea_control.dynamics.momentum import generalized_momentum
 from rnea_control.dynamics.rnea import rnea
 from rnea_control.dynamics.torques import inverse_dynamics, nonlinear_effects, static_torque
 from rnea_control.dynamics.workspace import Workspace
@@ -35,6 +36,7 @@ __all__ = [
     "forward_dynamics",
     "forward_kinematics",
     "friction",
+    "generalized_momentum",
     "gravity",
     "integrate",
     "inverse_dynamics",

@@ -28,7 +28,7 @@ from rnea_control.model import RobotModel
 # The shape of each array argument by its name, the same in all algorithms.
 SHAPES: dict[str, tuple[int | str, ...]] = {
     **dict.fromkeys(("q", "q0", "q1", "result"), ("nq",)),
-    **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step"), ("nv",)),
+    **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step", "p", "rate"), ("nv",)),
     **dict.fromkeys(("M", "C"), ("nv", "nv")),
     **dict.fromkeys(("acceleration", "world_force", "link_force"), (6,)),
     "com": (3,),

@@ -182,6 +182,16 @@ def add_acceleration(
 
 
 @inlined
+def axis_change(bodies: FloatArray, i: int, velocity: Spatial) -> Spatial:
+    """velocity x S: the rate at which S changes as it moves with the body of row i."""
+    linear, w = velocity
+    S_angular, S_linear = s_angular(bodies, i), s_linear(bodies, i)
+    x = w[1] * S_linear + linear[1] * S_angular
+    y = -w[0] * S_linear - linear[0] * S_angular
+    return (x, y, 0.0), (w[1] * S_angular, -w[0] * S_angular, 0.0)
+
+
+@inlined
 def velocity_product(bodies: FloatArray, v: FloatArray, i: int, velocity: Spatial) -> Spatial:
     """c = velocity x S dq, the acceleration due to the axis moving with the body [equation (2) of
     aba.py]."""

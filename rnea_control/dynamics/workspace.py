@@ -27,6 +27,7 @@ REFERENCE_ACCELERATION = 61  # six
 VELOCITY_PRODUCT = 67  # six; c = v x S dq
 ARTICULATED_INERTIA = 73  # 21; I^A, see dynamics/articulated_inertia.py
 BIAS_FORCE = 94  # six; p^A
+MOMENTUM = BIAS_FORCE  # six; of B and all bodies beyond it; no recursion needs both
 U_OVER_D = 100  # six
 u_OVER_D = 106
 COLUMNS = 107

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rnea_control.array_types import ByteArray, IntArray, WordArray
+from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.exceptions import RneaControlError, listed
 from rnea_control.kernels.kernel import inlined, kernel
 from rnea_control.messages.cdr import (
@@ -128,6 +128,29 @@ class JointStateDecoder:
         raise AssertionError(f"reason {reason}, but nothing is wrong with the message")
 
 
+def measured_efforts(data: bytes, joints: Sequence[str]) -> FloatArray:
+    """The efforts of `joints` in a serialised message, shape (nv,), [Nm] or [N] if the hardware
+    keeps to ROS's units.
+
+    NaN for joints that the message does not name, where its efforts are empty or not one for each
+    name, and where they are not finite. It reads every name, and allocates: not for the tick.
+
+    Raises:
+        CdrError: bytes that are not a JointState.
+    """
+    message = _Fields(data)
+    start, count = message.efforts
+    found = np.full(len(joints), np.nan)
+    if count != len(message.names):
+        return found
+    order = ">f8" if data[1] == BIG_ENDIAN else "<f8"
+    for j, joint in enumerate(joints):
+        if joint in message.names:
+            found[j] = np.frombuffer(data, order, 1, start + 8 * message.names.index(joint))[0]
+    found[~np.isfinite(found)] = np.nan
+    return found
+
+
 class _Fields:
     """Where the fields of one message stand."""
 
@@ -140,7 +163,7 @@ class _Fields:
         self.end_of_names = reader.position
         self.positions = reader.skip_numbers("position")
         self.velocities = reader.skip_numbers("velocity")
-        reader.skip_numbers("effort")
+        self.efforts = reader.skip_numbers("effort")
         self.spans = reader.spans
 
 

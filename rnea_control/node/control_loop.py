@@ -1,7 +1,8 @@
 """`ControlLoop`: answers every joint state with an effort command, and logs those it refuses.
 
 All time is that of the states' stamps, counted from the first one: the code is the same for
-simulated and real time. Only the watchdog for missing states goes by the steady clock.
+simulated and real time. On hardware the steady clock tells when states are missing; in simulated
+time a pause or a slow simulator is no fault, and the stamps alone decide.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from rclpy.clock import Clock
@@ -16,12 +20,14 @@ from rclpy.clock import Clock
 from rnea_control.control import (
     Controller,
     ControllerState,
-    EndKind,
+    Mode,
     Motion,
     Plan,
     Situation,
+    SupervisionSettings,
+    Supervisor,
 )
-from rnea_control.exceptions import ControllerError, TrajectoryError
+from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
 from rnea_control.node.statistics import LoopStatistics
@@ -32,6 +38,16 @@ from rnea_control.ros.effort_command import Command
 STILL = 0.05
 # States that seem to be older than this were stamped by another clock, [s].
 LONGEST_AGE = 1.0
+# How often a torque is commanded while no state comes, [s].
+PREDICTION_PERIOD = 0.002
+# The last torques come at this period, until the very last one and for this long at most, [s].
+APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
+# Changes of the mode that wait to be told; older ones are forgotten.
+MOST_CHANGES = 100
+# Modes that are an error in diagnostics.
+_ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED)
+
+T = TypeVar("T")
 
 
 class ControlLoop:
@@ -42,112 +58,128 @@ class ControlLoop:
     Args:
         controller: computes the torques.
         command: publishes them.
-        timeout: how long states may be missing, [s].
+        settings: when to start, and when to do without states.
+        ends_with_gravity: whether the last command is the gravity torque; else it is zero.
         logger, clock: of the node.
 
     Attributes:
         running: whether states are answered.
         now: stamp of the last state since that of the first, [s]; None before there is one.
-        fault: what is wrong now; empty if nothing is.
+        failure: the bug that ended the loop; empty without one.
+        refused: why the last state was refused; empty if it was not.
         statistics: of the ticks since activation.
         publishers: how many publishers of states there are; with more than one, missed states are
             not counted.
         log: what the ticks say.
+        changes: of the mode, oldest first: old and new one, and the reason.
     """
 
     def __init__(
         self,
         controller: Controller,
         command: Command,
-        timeout: float,
+        settings: SupervisionSettings,
+        ends_with_gravity: bool,
         logger: Logger,
         clock: Clock,
     ) -> None:
         self.controller = controller
+        self.supervisor = Supervisor(controller, settings, self._note_change)
         self.command = command
-        self.timeout = timeout
+        self.settings = settings
         self.statistics = LoopStatistics()
         self.publishers = 1
         self.running = False
         self.now: float | None = None
-        self.fault = ""
+        self.failure = self.refused = ""
         self.log = DeferredLog(logger)
+        self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
+        self._ends_with_gravity = ends_with_gravity
         self._logger = logger
         self._clock = clock
         self._system_time = True
         # Held through every tick; elsewhere only to read, or to swap one object for another.
         self._lock = threading.Lock()
         self._decoder = JointStateDecoder(controller.model.joint_names)
-        self._origin = 0  # stamp of the first state, [ns]
-        self._stamp = 0  # of the last one, [ns]
+        self._origin = 0  # stamp that the controller's time is counted from, [ns]
+        self._stamp = 0  # of the last state, [ns]
         self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
         self._count: int | None = None  # its publisher's count of it
         self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
-        self._stale = False
-        self._halting = False
+        self._predicted_at = 0.0  # when the last torque without a state was commanded
 
     def like(self, controller: Controller, command: Command) -> ControlLoop:
         """A new loop with this controller and command."""
-        return ControlLoop(controller, command, self.timeout, self._logger, self._clock)
-
-    def start(self) -> None:
-        """Answers states from now on; holds the position of the first one."""
-        self.now = self._count = None
-        self.fault = ""
-        self._stale = self._halting = False
-        self.statistics = LoopStatistics()
-        self.housekeeping()
-        self.running = True
-
-    def stop(self) -> None:
-        """Ends with the gravity torque: the hardware applies the last command for ever."""
-        with self._lock:
-            was_holding = self.running and self.now is not None
-            self.running = False
-            self.now = None
-            self.fault = ""
-            self.controller.drop("the controller was deactivated")
-            if was_holding:
-                self._publish_gravity_torque()
-        self.log.flush()
-        if not was_holding:
-            return
-        self._logger.info("stopped: the last command holds the arm against gravity")
-        speed = float(np.abs(self._decoder.v).max())
-        if speed > STILL:
-            self._logger.warning(
-                f"the arm was still moving, at up to {speed:.2g} rad/s or m/s, and nothing brakes "
-                "it now; bring it to rest before you deactivate the controller"
-            )
-        self._logger.info(f"since activation: {self.statistics}")
-
-    def fail(self, reason: str) -> None:
-        """Ends for good after a bug in this program, with the gravity torque."""
-        with self._lock:
-            self.running = False
-            self.fault = reason
-            self.controller.drop("the controller has failed")
-            if self.now is not None:
-                self._publish_gravity_torque()
-        self.log.say(
-            "fatal", "failure", f"{reason}\nthe last command holds the arm against gravity"
+        return ControlLoop(
+            controller, command, self.settings, self._ends_with_gravity, self._logger, self._clock
         )
 
-    def halt(self) -> bool:
+    @property
+    def fault(self) -> str:
+        """What is wrong now; empty if nothing is."""
+        if self.failure:
+            return self.failure
+        return self.supervisor.reason if self.supervisor.mode in _ERRORS else self.refused
+
+    def start(self) -> None:
+        """Answers states from now on; holds the position of the first one that allows it."""
+        self.now = self._count = None
+        self.failure = self.refused = ""
+        self.statistics = LoopStatistics()
+        self._system_time = not self._clock.ros_time_is_active
+        self.supervisor.activate()
+        self.running = True
+
+    def stop(self, reason: str = "the controller was deactivated") -> bool:
+        """Ends with a defined torque, which the hardware applies for ever; whether it was sent."""
+        with self._lock:
+            if not self.running:
+                return False
+            commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
+            self.running = False
+            self.now = None
+            self.supervisor.deactivate(reason)
+            if commanded:
+                self._publish_last_command()
+        self.log.flush()
+        if commanded:
+            speed = float(np.abs(self._decoder.v).max())
+            if speed > STILL:
+                self._logger.warning(
+                    f"the arm was still moving, at up to {speed:.2g} rad/s or m/s, and nothing "
+                    "brakes it now; bring it to rest before you deactivate the controller"
+                )
+            self._logger.info(f"since activation: {self.statistics}")
+        return commanded
+
+    def fail(self, reason: str) -> None:
+        """Ends for good after a bug in this program: brakes by the model, then as `stop`."""
+        with self._lock:
+            self.running = False
+            self.failure = reason
+            commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
+            if commanded and self.now is not None:
+                try:
+                    self._brake_blindly(reason)
+                finally:
+                    self._publish_last_command()
+            self.supervisor.deactivate("the controller has failed")
+        self.log.say("fatal", "failure", reason)
+
+    def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""
         with self._lock:
-            if not self.running or self.now is None:
-                return False
-            if not self._halting:
-                self._halting = self.controller.is_moving
-                self.controller.stop(EndKind.DROPPED, "the controller is about to end")
-            return self.controller.is_moving
+            return self.running and self.now is not None and self.supervisor.end(reason)
+
+    def call(self, request: Callable[[Supervisor], T]) -> T:
+        """What an operator asks of the supervisor, between two ticks."""
+        with self._lock:
+            return request(self.supervisor)
 
     def cancel(self, motion: Motion) -> None:
         """Brings the arm to rest if it still follows this motion."""
         with self._lock:
-            if motion is self.controller.motion:
-                self.controller.stop(EndKind.CANCELLED, "cancelled by the client")
+            self.supervisor.cancel(motion)
 
     def situation(self) -> Situation:
         """What a new trajectory starts from.
@@ -160,18 +192,12 @@ class ControlLoop:
                 raise TrajectoryError(
                     "the controller is not active or has no joint_states yet; send it again later"
                 )
-            if self._halting:
-                raise TrajectoryError("the controller is bringing the arm to rest, to stop")
-            if self._stale:
-                raise TrajectoryError("joint_states are missing; send it again when they are back")
-            return self.controller.situation(self.now)
+            return self.supervisor.situation(self.now)
 
     def adopt(self, plan: Plan) -> bool:
         """Changes to a plan, unless it is too late for it."""
         with self._lock:
-            if self.now is None or self._stale or self._halting:
-                return False
-            return self.controller.adopt(plan)
+            return self.now is not None and self.supervisor.adopt(plan)
 
     def time_of(self, stamp: int) -> float:
         """The controller's time of a stamp [ns], [s]."""
@@ -204,31 +230,45 @@ class ControlLoop:
                 self._answer(self._decoder.decode(state), taken_at)
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are ignored")
-            except (CdrError, JointStateError, ControllerError) as error:
-                self.fault = str(error)
-                self.log.say("error", "state", f"{error}; the last command stays in force")
+            except (CdrError, JointStateError) as error:
+                self._refuse(str(error))
+            except TorqueError as error:
+                self.command.publish()
+                self.log.say("error", "torque", str(error))
+            except ControllerError as error:
+                self.refused = str(error)
+                self.log.say("error", "state", f"{error}; the state is ignored")
 
-    def watch(self) -> None:
-        """Without states there is no feedback: commands the gravity torque, once."""
-        if self.now is None or self._stale or self.state_age() <= self.timeout:
-            return
+    def watch(self) -> bool:
+        """Commands a torque if no state has come for long; whether that is so."""
+        now = time.monotonic()
+        missing = now - self._received_at
+        if missing <= self.settings.state_gap or not self._system_time or self.now is None:
+            return False
+        if now - self._predicted_at < PREDICTION_PERIOD:
+            return True
         with self._lock:
-            if not self.running:
-                return
-            self._stale = True
-            self.fault = f"no joint_states with a new stamp for {self.state_age():.3g} s"
-            self.controller.drop(self.fault)
-            self._publish_gravity_torque()
-        self.log.say(
-            "error",
-            "stale",
-            f"{self.fault}: trajectory dropped; the last command holds the arm against gravity and "
-            "stays in force",
-        )
+            if not self.running or self.now is None:
+                return False
+            self._predicted_at = now
+            try:
+                torque = self.command.torque
+                if not self.supervisor.answer_gap(self.now + missing, missing, torque):
+                    return True
+            except TorqueError as error:
+                self.log.say("error", "torque", str(error))
+            self.command.publish()
+        return True
 
     def state_age(self) -> float:
         """Time since the last usable state with a new stamp, by the steady clock, [s]."""
         return time.monotonic() - self._received_at
+
+    def _note_change(self, old: Mode, new: Mode, reason: str) -> None:
+        self.changes.append((old, new, reason))
+        severity = "error" if new in (*_ERRORS, Mode.EMERGENCY_STOP) else "info"
+        self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
+        self.log.wake()
 
     def _count_missed(self, count: int | None) -> None:
         if count is None or self.publishers > 1:  # each counts its own
@@ -238,37 +278,54 @@ class ControlLoop:
             self.statistics.missed += count - self._count - 1
         self._count = count
 
+    def _refuse(self, text: str) -> None:
+        self.refused = text
+        self.supervisor.refuse_state(text)
+        self.log.say("error", "state", f"{text}; the state is ignored")
+
     def _answer(self, stamp: int, taken_at: float) -> None:
         """Publishes the command for the state just decoded."""
         clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
         age = (clock - stamp) * 1e-9
         if stamp == 0:  # some hardware does not set it
             stamp, age = clock, math.nan
-        q, controller = self._decoder.q, self.controller
         if self.now is None:
             self._origin = self._stamp = stamp
             self.now, self._taken_at, self._received_at = 0.0, math.nan, taken_at
-            controller.hold(0.0, q)
-            self.log.say("info", "holding", "holding the measured position")
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
-        if gap < 0.0 or gap > self.timeout or self._stale:
-            self._stale = False
-            self.statistics.dropped += 1
-            controller.hold(now, q, True, f"the stamps of joint_states jumped by {gap:+.3f} s")
-            self.log.say(
-                "error",
-                "gap",
-                f"joint_states are back, with a stamp {gap:+.3f} s after the last: trajectory "
-                "dropped, holding the measured position",
-            )
+        if gap < 0.0 or gap > self.settings.state_timeout:
+            now = self._bridge(stamp, gap)
+            if now < self.now:
+                return
         if gap != 0.0:
             self._received_at = taken_at
         self.now = now
-        controller.step(now, q, self._decoder.v, self.command.torque)
-        self.fault = ""
+        supervisor, decoder = self.supervisor, self._decoder
+        if not supervisor.answer(now, decoder.q, decoder.v, self.command.torque):
+            self._stamp = stamp
+            return
+        self.refused = ""
         self.command.publish()
         self._record(stamp, taken_at, age)
+
+    def _bridge(self, stamp: int, gap: float) -> float:
+        """The controller's time of a state whose stamp is not soon after the last one; before the
+        last one's if the state is refused."""
+        jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
+        blind = self.supervisor.mode is Mode.BLIND
+        if gap < 0.0 and not blind:
+            self._refuse(jump)
+            if self.supervisor.mode is not Mode.BLIND:
+                return -math.inf
+        elif not blind:
+            self.supervisor.lose(jump)
+        self.statistics.dropped += 1
+        self._stamp = stamp
+        # The controller's time goes on from where it is, whatever the clock of the stamps does.
+        time = max(self.now or 0.0, self.controller.time)
+        self._origin = stamp - round(time * 1e9)
+        return time
 
     def _record(self, stamp: int, taken_at: float, age: float) -> None:
         statistics, period = self.statistics, (stamp - self._stamp) * 1e-9
@@ -282,10 +339,32 @@ class ControlLoop:
             age = math.nan  # the stamps are of another clock
         statistics.record(duration, age + duration, abs(interval - period))
 
-    def _publish_gravity_torque(self) -> None:
+    def _brake_blindly(self, reason: str) -> None:
+        """Brings the arm to rest by the model, while no state is answered any more."""
+        supervisor, start = self.supervisor, self.now or 0.0
+        begin = time.monotonic()
+        supervisor.lose(reason)
+        while True:
+            elapsed = time.monotonic() - begin
+            missing = max(elapsed, self.settings.state_gap) + APPROACH_PERIOD
+            if not supervisor.answer_gap(start + elapsed, missing, self.command.torque):
+                return
+            self.command.publish()
+            if not self.controller.is_moving or elapsed > LONGEST_AGE:
+                return
+            time.sleep(PREDICTION_PERIOD)
+
+    def _publish_last_command(self) -> None:
+        target = np.zeros(self.controller.model.nv)
         try:
-            self.controller.holding_torque(self._decoder.q, self.command.torque)
+            if self._ends_with_gravity:
+                self.controller.holding_torque(self._decoder.q, target)
         except ControllerError as error:
             self.log.say("error", "holding torque", f"{error}; the last command stays in force")
             return
-        self.command.publish()
+        for _ in range(round(LONGEST_APPROACH / APPROACH_PERIOD)):
+            there = self.controller.approach(target, APPROACH_PERIOD, self.command.torque)
+            self.command.publish()
+            if there:
+                return
+            time.sleep(APPROACH_PERIOD)

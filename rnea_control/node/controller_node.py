@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -15,11 +16,13 @@ from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import NodeReport, diagnostics
+from rnea_control.node.operation import Operation
 from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
 from rnea_control.node.settings import (
     controller_settings,
     load_model,
     real_time_settings,
+    supervision_settings,
     update_model,
 )
 from rnea_control.node.state_feed import state_feed
@@ -40,6 +43,20 @@ STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # How often the node logs what it waits for, and publishes diagnostics, [s].
 REMINDER_PERIOD = 5.0
 DIAGNOSTICS_PERIOD = 1.0
+# The node that guards the controller, and listens to its commands too.
+SENTINEL = "rnea_sentinel"
+# How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
+# stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
+LONGEST_HALT = 3.0
+# Between looks at whether it has, [s].
+HALT_POLL = 0.005
+
+LAST_WORDS = {
+    "gravity": "stopped. The last command, the gravity torque, stays in force and balances the arm "
+    "like a pencil on its tip: without brakes or friction it drifts away within seconds. Engage "
+    "the brakes, or deactivate the effort controller",
+    "zero": "stopped. The last command is zero torque: without brakes the arm falls",
+}
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
@@ -137,6 +154,7 @@ class ControllerNode(LifecycleNode):
     @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self.loop.publishers = self.publishers()
+        self._look_for_listeners()
         self.loop.start()
         self._recent = LoopStatistics()
         self._feed.start()
@@ -152,8 +170,7 @@ class ControllerNode(LifecycleNode):
 
     @logged
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self._feed.stop()
-        self.loop.stop()
+        self._deactivate("the controller was deactivated")
         return SUCCESS
 
     @logged
@@ -179,7 +196,7 @@ class ControllerNode(LifecycleNode):
         parameters.add_joints(joints)
         model = self._load_model(joints)
         parameters.check()
-        settings = controller_settings(parameters, joints)
+        settings = controller_settings(parameters, model)
         with ExitStack() as undo:
             loop = self._build_loop(model, settings, undo)
             self._undo = undo.pop_all()
@@ -197,28 +214,35 @@ class ControllerNode(LifecycleNode):
         controller = Controller(model, settings)
         update_model(parameters, model)
         command = EffortCommand(
-            self, parameters["command_topic"], parameters["command_reliability"], model.nv
+            self,
+            parameters["command_topic"],
+            parameters["command_reliability"],
+            model.nv,
+            self._look_for_listeners,
         )
         undo.callback(command.destroy)
         self._command = command
         loop = ControlLoop(
             controller,
             command,
-            parameters["joint_state_timeout"],
+            supervision_settings(parameters),
+            parameters["last_command"] == "gravity",
             self.get_logger(),
             self.get_clock(),
         )
         self.real_time = RealTime(real_time_settings(parameters))
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
-        undo.callback(loop.stop)
         undo.callback(self.trajectories.disconnect)
         self.trajectories.connect(loop)
-        log_guard = self.create_guard_condition(loop.housekeeping)
+        self._operation = Operation(self, loop, undo)
+        undo.callback(self._operation.publish_changes)
+        log_guard = self.create_guard_condition(self._tell)
         undo.callback(self.destroy_guard_condition, log_guard)
         loop.log.wake = log_guard.trigger
         self._feed = state_feed(self, loop, self.real_time)
         undo.callback(self._feed.destroy)
+        undo.callback(self._deactivate, "the controller was cleaned up or shut down")
         warm_up(loop)
         return loop
 
@@ -237,6 +261,17 @@ class ControllerNode(LifecycleNode):
         for warning in model.warnings:
             self.get_logger().warning(warning)
         return model
+
+    def _deactivate(self, reason: str) -> None:
+        """Brings a moving arm to rest, ends with the last command, and says what that does."""
+        loop, deadline = self.loop, time.monotonic() + LONGEST_HALT
+        if loop is None or not loop.running:
+            return
+        while loop.halt(reason) and time.monotonic() < deadline:
+            self._feed.idle(HALT_POLL)
+        self._feed.stop()
+        if loop.stop(reason):
+            self.get_logger().info(LAST_WORDS[self.parameters["last_command"]])
 
     def _release(self) -> None:
         if self.loop is None:
@@ -268,9 +303,8 @@ class ControllerNode(LifecycleNode):
             return
         controller = self.loop.controller
         try:
-            joints = controller.model.joint_names
             update_model(self.parameters, controller.model)
-            controller.settings = controller_settings(self.parameters, joints)
+            controller.settings = controller_settings(self.parameters, controller.model)
             self.trajectories.update()
         except RneaControlError as error:
             self.get_logger().error(f"the controller keeps its settings: {error}")
@@ -287,13 +321,34 @@ class ControllerNode(LifecycleNode):
                 f"{self._command.topic} has no subscription; is the effort controller active?"
             )
 
+    def _look_for_listeners(self) -> None:
+        """Begins anew when somebody begins to take the commands."""
+        if self.loop is None:
+            return
+        listening = self._command.listeners(without=SENTINEL) > 0
+        if listening == self.loop.supervisor.listening:
+            return
+        topic = self._command.topic
+        if listening:
+            words = f"for joint_states, as {topic} has a subscription now"
+            self.loop.call(lambda supervisor: supervisor.start_anew(words))
+        else:
+            words = f"for a subscription to {topic}"
+            self.loop.call(lambda supervisor: supervisor.wait_for_listener(words))
+
+    def _tell(self) -> None:
+        """Logs and publishes what the loop has to tell."""
+        self.loop.housekeeping()
+        self._operation.publish_changes()
+
     def publish_diagnostics(self) -> None:
         """Publishes the report of the last second, and does the loop's work beside the ticks."""
         if self.loop is not None:
             self.loop.publishers = self.publishers()
+            self._look_for_listeners()
         self._diagnostics_publisher.publish(self.diagnostics(self._since_last()))
         if self.loop is not None:
-            self.loop.housekeeping()
+            self._tell()
             self.trajectories.housekeeping()
             self.real_time.collect_garbage()
 

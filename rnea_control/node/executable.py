@@ -7,16 +7,13 @@ import time
 
 from rclpy.executors import Executor, SingleThreadedExecutor
 
-from rnea_control.node.controller_node import ControllerNode
+from rnea_control.node.controller_node import LONGEST_HALT, ControllerNode
 from rnea_control.ros.output import unblocked_output
 from rnea_control.ros.process import build, ros_process
 from rnea_control.ros.rclpy_internals import RCLError
 
 # How long a signal waits until the main loop sees it, [s].
 LONGEST_WAIT = 0.25
-# How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
-# stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
-LONGEST_HALT = 3.0
 
 
 def main() -> int:
@@ -32,7 +29,7 @@ def main() -> int:
                 _spin_once(executor, node)
             deadline = time.monotonic() + LONGEST_HALT
             while node.active and time.monotonic() < deadline:
-                if not (node.loop.halt() or node.trajectories.has_goals):
+                if not (node.loop.halt("the controller ends") or node.trajectories.has_goals):
                     break
                 _spin_once(executor, node)
         finally:  # whatever happened: the hardware applies the last command for ever

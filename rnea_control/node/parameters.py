@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from rnea_control.control import ControlLaw
+from rnea_control.node.safety_parameters import SAFETY_PARAMETERS
 from rnea_control.node.trajectory_parameters import TRAJECTORY_PARAMETERS
 from rnea_control.ros.parameter_table import Parameter, markdown
 
@@ -75,7 +76,7 @@ PARAMETERS = (
         "effort_limit_scale",
         float,
         1.0,
-        "torques are clamped to the URDF's effort limits times this factor",
+        "torques are clamped to the effort limits times this factor",
         above=0.0,
         at_most=1.0,
         live=True,
@@ -191,15 +192,7 @@ PARAMETERS = (
         "QoS of the commands",
         choices=("reliable", "best_effort"),
     ),
-    Parameter(
-        "joint_state_timeout",
-        float,
-        0.1,
-        "after a longer gap in joint_states the controller drops the trajectory and commands the "
-        "gravity torque, until they are back",
-        "s",
-        above=0.0,
-    ),
+    *SAFETY_PARAMETERS,
     *TRAJECTORY_PARAMETERS,
     Parameter(
         "robot_description",

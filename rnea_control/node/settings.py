@@ -14,6 +14,8 @@ from rnea_control.control import (
     ControllerSettings,
     ExcessiveEffort,
     Gains,
+    SafetySettings,
+    SupervisionSettings,
     Tolerances,
     TrajectorySettings,
 )
@@ -23,13 +25,17 @@ from rnea_control.node.trajectory_input import InputSettings
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.real_time import RealTimeSettings
 
+# The default torque rate limit is the effort limit in this time, [s].
+DEFAULT_TORQUE_RISE = 0.02
 
-def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> ControllerSettings:
+
+def controller_settings(parameters: NodeParameters, model: RobotModel) -> ControllerSettings:
     """The controller's settings from the node's parameters.
 
     Raises:
         ParameterError: a value that is not allowed, or missing.
     """
+    joints = model.joint_names
     gains = {
         name: np.array([parameters[f"gains.{joint}.{name}"] for joint in joints])
         for name in ("p", "i", "d", "i_clamp_max", "i_clamp_min")
@@ -41,6 +47,53 @@ def controller_settings(parameters: NodeParameters, joints: Sequence[str]) -> Co
         parameters["hardware_compensates_gravity"],
         parameters["friction_compensation"],
         _trajectory_settings(parameters, joints),
+        _safety_settings(parameters, model),
+    )
+
+
+def _safety_settings(parameters: NodeParameters, model: RobotModel) -> SafetySettings:
+    def of_joints(name: str) -> FloatArray:
+        return np.array([parameters[name.replace("<joint>", joint)] for joint in model.joint_names])
+
+    def bounds(values: FloatArray) -> FloatArray:
+        return np.where(values > 0.0, values, math.inf)
+
+    effort_limit = of_joints("effort_limits.<joint>")
+    effort_limit = np.where(effort_limit > 0.0, effort_limit, model.effort_limit)
+    rate = of_joints("torque_rate_limits.<joint>")
+    rate = np.where(rate > 0.0, rate, effort_limit / DEFAULT_TORQUE_RISE)
+    return SafetySettings(
+        effort_limit,
+        bounds(rate),
+        of_joints("soft_limits.<joint>.margin"),
+        bounds(of_joints("max_position_errors.<joint>")),
+        parameters["soft_limits.stiffness"],
+        parameters["velocity_limit_scale"],
+        parameters["saturation_timeout"] or math.inf,
+        parameters["activation.blend_time"],
+        parameters["gravity_compensation.damping"],
+        check_jumps=True,
+    )
+
+
+def supervision_settings(parameters: NodeParameters) -> SupervisionSettings:
+    """When the controller starts, and when it does without states.
+
+    Raises:
+        ParameterError: a value that is not allowed.
+    """
+    gap, timeout = parameters["joint_state_gap"], parameters["joint_state_timeout"]
+    if gap > timeout:
+        raise ParameterError(
+            f"parameter 'joint_state_gap' is {gap} s; it must be at most joint_state_timeout, "
+            f"{timeout} s"
+        )
+    return SupervisionSettings(
+        gap,
+        timeout,
+        parameters["max_bad_states"],
+        parameters["activation.max_velocity"],
+        parameters["activation.position_tolerance"],
     )
 
 

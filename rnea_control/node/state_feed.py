@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import traceback
 
 from rclpy.clock import Clock, ClockType
@@ -10,14 +11,15 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
-from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.control_loop import PREDICTION_PERIOD, ControlLoop
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rclpy_internals import WaitSetUnavailable
 from rnea_control.ros.real_time import RealTime
 
 # Only the newest state counts: with a queue the loop would answer old ones first.
 STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# How long the thread waits for a state before it calls the watchdog, [s].
+# How long the thread waits for a state before it calls the watchdog, [s]; it is shorter while none
+# comes.
 LONGEST_WAIT = 0.05
 
 
@@ -52,6 +54,10 @@ class ThreadFeed:
             self._thread.join()
             self._thread = None
 
+    def idle(self, seconds: float) -> None:
+        """Lets the loop run on for so long while the caller waits."""
+        time.sleep(seconds)
+
     def publishers(self) -> int:
         """How many publishers of states there are."""
         return self._subscription.publishers()
@@ -63,7 +69,8 @@ class ThreadFeed:
 
     def _run(self, ready: threading.Event) -> None:
         take, tick, watch = self._subscription.take, self._loop.tick, self._loop.watch
-        wait = min(LONGEST_WAIT, 0.5 * self._loop.timeout)
+        usual = min(LONGEST_WAIT, 0.5 * self._loop.settings.state_gap)
+        wait = usual
         try:
             try:
                 self._real_time.enter_thread()
@@ -75,7 +82,7 @@ class ThreadFeed:
                     tick(*taken)
                 elif not self._node.context.ok():
                     break
-                watch()
+                wait = PREDICTION_PERIOD if watch() else usual
         except Exception:  # a bug: the motors must not keep the torque of a moving arm
             self._loop.fail(f"the control loop has failed:\n{traceback.format_exc()}")
 
@@ -85,12 +92,15 @@ class ExecutorFeed:
 
     def __init__(self, node: Node, loop: ControlLoop, real_time: RealTime) -> None:
         self._node = node
+        self._loop = loop
         self._real_time = real_time
         self._subscription = node.create_subscription(
             JointState, "joint_states", loop.tick, STATES, raw=True
         )
         self._watchdog = node.create_timer(
-            0.5 * loop.timeout, loop.watch, clock=Clock(clock_type=ClockType.STEADY_TIME)
+            0.5 * loop.settings.state_gap,
+            loop.watch,
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
         )
 
     def start(self) -> None:
@@ -99,6 +109,12 @@ class ExecutorFeed:
 
     def stop(self) -> None:
         """Nothing to do."""
+
+    def idle(self, seconds: float) -> None:
+        """Lets the loop run on for so long while the caller, the executor's thread, waits: without
+        states, which only the executor takes."""
+        time.sleep(seconds)
+        self._loop.watch()
 
     def publishers(self) -> int:
         """How many publishers of states there are."""

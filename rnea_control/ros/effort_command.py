@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from typing import Protocol
 
+from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -19,7 +22,7 @@ class Command(Protocol):
 
     torque: FloatArray
 
-    def publish(self) -> None:
+    def publish(self) -> object:
         """Sends `torque` as it is now."""
 
 
@@ -31,15 +34,27 @@ class EffortCommand:
         topic: of a ForwardCommandController, `~/commands`.
         reliability: "reliable" or "best_effort".
         joints: how many.
+        on_match: called in the executor when a subscription has come or gone, where this rclpy can
+            tell (from ROS 2 Iron on).
 
     Raises:
         ParameterError: `topic` is not a topic name.
     """
 
-    def __init__(self, node: Node, topic: str, reliability: str, joints: int) -> None:
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        reliability: str,
+        joints: int,
+        on_match: Callable[[], None] = lambda: None,
+    ) -> None:
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy[reliability.upper()])
+        options = {}
+        if "matched" in signature(PublisherEventCallbacks).parameters:
+            options["event_callbacks"] = PublisherEventCallbacks(matched=lambda info: on_match())
         try:
-            self._publisher = node.create_publisher(Float64MultiArray, topic, qos)
+            self._publisher = node.create_publisher(Float64MultiArray, topic, qos, **options)
         except InvalidTopicNameException as error:
             raise ParameterError(
                 f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
@@ -53,13 +68,23 @@ class EffortCommand:
         """The full name of the topic."""
         return self._publisher.topic_name
 
-    def listeners(self) -> int:
-        """How many subscriptions there are to the topic."""
-        return self._publisher.get_subscription_count()
+    def listeners(self, without: str = "") -> int:
+        """How many subscriptions there are to the topic, but for those of nodes of one name."""
+        if not without:
+            return self._publisher.get_subscription_count()
+        found = self._node.get_subscriptions_info_by_topic(self.topic)
+        return sum(info.node_name != without for info in found)
 
-    def publish(self) -> None:
-        """Publishes `torque` as it is now."""
-        self._publisher.publish(self._message.encode())
+    def publishers(self) -> list[str]:
+        """The full names of the nodes that publish on the topic."""
+        found = self._node.get_publishers_info_by_topic(self.topic)
+        return [f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found]
+
+    def publish(self) -> bytes:
+        """Publishes `torque` as it is now; returns the serialised message."""
+        message = self._message.encode()
+        self._publisher.publish(message)
+        return message
 
     def destroy(self) -> None:
         """Takes the publisher down."""

@@ -62,6 +62,15 @@ class RawSubscription:
                 raise
             return None
 
+    def poll(self) -> tuple[bytes, int | None] | None:
+        """As `take`, without a wait."""
+        try:
+            return self._wait_set.poll()
+        except RCLError:
+            if self._context.ok():
+                raise
+            return None
+
     def publishers(self) -> int:
         """How many publishers it is matched with."""
         return self._subscription.get_publisher_count()

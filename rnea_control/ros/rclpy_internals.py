@@ -60,7 +60,11 @@ class SubscriptionWaitSet:
         wait_set.clear_entities()
         wait_set.add_subscription(handle)
         wait_set.wait(int(1e9 * timeout))
-        taken = handle.take_message(self._type, True)
+        return self.poll()
+
+    def poll(self) -> tuple[bytes, int | None] | None:
+        """As `take`, without a wait, at a fraction of its cost."""
+        taken = self._handle.take_message(self._type, True)
         if taken is None:
             return None
         message, info = taken

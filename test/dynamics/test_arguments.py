@@ -75,7 +75,7 @@ def test_output_is_returned() -> None:
 
 
 SHAPES = {
-    **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step"), (2,)),
+    **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step", "p", "rate"), (2,)),
     **dict.fromkeys(("q", "q0", "q1", "result"), (2,)),
     **dict.fromkeys(("M", "C"), (2, 2)),
     **dict.fromkeys(("world_force", "link_force", "acceleration"), (6,)),

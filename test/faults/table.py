@@ -77,7 +77,9 @@ def line(row: Row, outcome: Outcome) -> str:
 
 def write(lines: list[str]) -> None:
     """Puts the table between the two markers of the page."""
-    text = PAGE.read_text() if PAGE.exists() else f"# Safety\n\n{BEGIN}\n{END}\n"
+    text = PAGE.read_text()
+    if BEGIN not in text:
+        text += f"\n## What was broken\n\n{BEGIN}\n{END}\n"
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     PAGE.write_text("\n".join([before + BEGIN, *lines, END]) + after)

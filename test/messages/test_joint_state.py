@@ -21,6 +21,7 @@ from rnea_control.messages.joint_state import (
     JointStateDecoder,
     JointStateError,
     OtherJoints,
+    measured_efforts,
 )
 
 NAMES = ["a", "bb", "ccc", "dddd", "a_long_name_of_a_joint"]
@@ -226,3 +227,45 @@ def test_truncated_effort_is_refused_in_a_known_layout_too() -> None:
     for cut in range(1, 9):
         with pytest.raises(CdrError, match="effort"):
             decoder.decode(data[:-cut])
+
+
+@settings(deadline=None)
+@given(states(), st.data())
+def test_efforts_are_read_by_name(state, data) -> None:
+    names, position, velocity, _, stamp, frame = state
+    values = data.draw(st.lists(numbers, min_size=len(names), max_size=len(names)))
+    for order in "<>":
+        message = serialised(names, position, velocity, values, stamp, frame, order)
+        found = measured_efforts(message, NAMES)
+        assert found.tolist() == [values[names.index(name)] for name in NAMES]
+    # Positions and velocities may be missing.
+    found = measured_efforts(serialised(names, [], [], values, stamp, frame), NAMES)
+    assert found.tolist() == [values[names.index(name)] for name in NAMES]
+
+
+@pytest.mark.parametrize("effort", [[], [1.0], [1.0, 2.0, 3.0]])
+def test_efforts_that_are_not_one_for_each_name(effort) -> None:
+    data = serialised(["a", "b"], [0.0, 0.0], [0.0, 0.0], effort)
+    found = measured_efforts(data, ["b", "a"])
+    assert found.shape == (2,) and np.isnan(found).all()
+
+
+def test_efforts_of_unknown_joints_and_those_that_are_not_finite() -> None:
+    efforts = [math.nan, 2.0, math.inf, -math.inf]
+    data = serialised(["a", "b", "c", "d"], [0.0] * 4, [0.0] * 4, efforts)
+    found = measured_efforts(data, ["d", "other", "b", "a", "c"])
+    np.testing.assert_array_equal(found, [np.nan, np.nan, 2.0, np.nan, np.nan])
+    assert measured_efforts(serialised([], [], [], []), ["a"]).tolist() != [0.0]
+
+
+@given(st.integers(0, 200), st.binary(max_size=40))
+def test_efforts_of_garbage_are_refused_in_words(cut: int, tail: bytes) -> None:
+    whole = serialised(["a", "b"], [0.0] * 2, [0.0] * 2, [1.0, 2.0])
+    for data in (whole[: min(cut, len(whole) - 1)], tail):
+        try:
+            found = measured_efforts(data, ["a", "b"])
+        except CdrError:
+            continue
+        assert found.shape == (2,)  # as short as the tail of a whole message may be
+    with pytest.raises(CdrError):
+        measured_efforts(whole[:-1], ["a", "b"])

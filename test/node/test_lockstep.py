@@ -16,7 +16,12 @@ START = np.array([0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8])
 GAINS = {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS}
 # In lockstep the arm waits for as long as the machine needs: no watchdog may answer for the
 # controller.
-PARAMETERS = {"joints": list(PANDA_JOINTS), "gains": GAINS, "joint_state_timeout": 1000.0}
+PARAMETERS = {
+    "joints": list(PANDA_JOINTS),
+    "gains": GAINS,
+    "joint_state_timeout": 1000.0,
+    "joint_state_gap": 1000.0,
+}
 FIRST_TICKS = 50
 LEAD = 0.2  # from the message to the start of the trajectory, [s]
 

@@ -18,6 +18,7 @@ PARAMETERS = {
     "joints": JOINTS,
     "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
     "joint_state_timeout": 1000.0,
+    "joint_state_gap": 1000.0,
 }
 
 

@@ -24,6 +24,7 @@ PARAMETERS = {
     "joints": JOINTS,
     "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
     "joint_state_timeout": 1000.0,
+    "joint_state_gap": 1000.0,
 }
 SAID = "the executor takes the joint states, which costs more CPU time"
 

@@ -1,0 +1,279 @@
+"""`Handover`: which of two processes commands the arm, the controller or the sentinel.
+
+A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`:
+
+1. Ownership is a lease. The owner may publish only if its last command is younger than `lease`;
+   it asks `may_command` right before. A process that was stopped, by a signal, a debugger or a
+   starved CPU, finds its lease over when it wakes, and yields.
+2. The other one listens. It takes the arm when it has heard no command for `timeout`, which is
+   longer than the lease of the owner, while at least `states` new states came. Silence and lease
+   are over only once the steady clock and the stamps of the states have both advanced by that
+   much: nothing happens while a simulation is paused.
+3. Who has just yielded waits longer, until it has heard the other: for `recovery` if its lease
+   ran out, for `grace` if it gave the arm away, was asked to yield, or has just begun to listen.
+   All waits of the two differ by more than a message takes, so that they never end together.
+4. The sentinel revokes when commands come that are wrong. It says so and commands nothing; the
+   controller yields when it hears that; the sentinel takes the arm when it has heard nothing for
+   its timeout. If commands still come after `yielding`, it gives up: two never alternate.
+5. An owner may hear one command of the other, sent by a process that was stopped between
+   `may_command` and publishing. At the second one the controller yields, and the sentinel revokes.
+6. The arm goes back only on request: the sentinel gives it, then the controller receives it. If
+   that does not command within `grace`, the sentinel takes the arm again.
+7. The sentinel is idle until it has heard a command, and takes nothing in the first `arming` after
+   that: by then the controller knows that its lease counts. Without a sentinel, or with an idle
+   one, the controller's does not.
+
+What this needs: messages arrive within a third of the difference between timeout and lease, and
+the lease is longer than two periods of the states. test/control/test_handover_exploration.py
+explores all interleavings of two such machines.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Phase(Enum):
+    """What one of the two does; the values are the labels that the sentinel publishes."""
+
+    idle = "idle"
+    guarding = "guarding"
+    revoking = "revoking"
+    commanding = "commanding"
+
+
+# How long after a revocation in vain there is no other, [s].
+REVOCATION_PAUSE = 1.0
+
+
+@dataclass(frozen=True)
+class HandoverTimes:
+    """The times of one side, [s]; see the file.
+
+    Attributes:
+        lease: how long its own last command entitles it to the next one.
+        timeout: how long the other must have been silent.
+        recovery, grace: how long it waits in place of `timeout` after it has yielded.
+        fresh: how old its newest state may be when the stamps decide whether the lease is over.
+        arming: how long after it has begun to guard it takes nothing.
+        yielding: how long the other may go on after it has been asked to yield.
+        states: how many new states must come before silence counts.
+        revokes: whether it asks the other to yield; else it yields itself.
+        accept: how old a request to be given the arm may be when it is received.
+    """
+
+    lease: float
+    timeout: float
+    recovery: float
+    grace: float
+    fresh: float
+    arming: float = 0.0
+    yielding: float = 0.05
+    states: int = 3
+    revokes: bool = False
+    accept: float = 0.1
+
+    @classmethod
+    def of_controller(cls, lease: float = 0.010, timeout: float = 0.015) -> HandoverTimes:
+        """Those of the controller; both arguments are the parameters that the two nodes share."""
+        return cls(lease, 2.0 * timeout, 4.0 * timeout, 6.0 * timeout, (timeout - lease) / 3.0)
+
+    @classmethod
+    def of_sentinel(cls, lease: float = 0.010, timeout: float = 0.015) -> HandoverTimes:
+        """Those of the sentinel; its lease is longer, since the controller waits longer."""
+        return cls(
+            2.0 * lease,
+            timeout,
+            3.0 * timeout,
+            13.0 * timeout,
+            (timeout - lease) / 3.0,
+            arming=0.5,
+            revokes=True,
+            accept=0.0,
+        )
+
+
+class Handover:
+    """One side. Performs no allocation but for the numbers that Python makes; holds no lock.
+
+    Times `now` are of the steady clock, [s]; stamps are those of the states, [s] on any clock.
+
+    Attributes:
+        phase: what it does now.
+        reason: why, in words.
+        changes: how often `phase` has changed.
+        contested: whether the other went on commanding after it was asked to yield.
+        strays: commands of the other that came while this one owned the arm.
+    """
+
+    def __init__(self, times: HandoverTimes) -> None:
+        self.times = times
+        self.phase = Phase.idle
+        self.reason = "not started"
+        self.changes = 0
+        self.contested = False
+        self.strays = 0
+        self._guarded = times.revokes  # whether the other might take the arm
+        self._stamp = math.nan  # of the newest state, and when it came
+        self._stamp_at = -math.inf
+        self._wait = 0.0  # how long silence must last, and since when it does
+        self._since = self._since_stamp = 0.0
+        self._states = 0
+        self._armed_at = -math.inf
+        self._has_commanded = False
+        self._commanded_at = self._commanded_stamp = 0.0  # of its own last command
+        self._revoked_at = self._revoked_stamp = 0.0
+        self._no_revocation_until = -math.inf
+
+    # What was heard.
+
+    def hear_state(self, now: float, stamp: float) -> None:
+        """A state was taken; to be told before anything is decided from it."""
+        if stamp > self._stamp:
+            self._states += 1
+        elif not stamp >= self._stamp:  # the first one, or the clock was set back
+            self._since_stamp = self._revoked_stamp = stamp
+        self._stamp, self._stamp_at = stamp, now
+
+    def hear_command(self, now: float) -> None:
+        """A command of the other came."""
+        if self.phase is Phase.commanding:
+            self.strays += 1
+            if self.strays > 1:
+                self._listen(now, self.times.timeout)
+                if self.times.revokes:
+                    self._revoke(now, "another node commands too")
+                else:
+                    self._change(Phase.guarding, "the sentinel commands")
+        elif self.phase is not Phase.idle:
+            self._listen(now, self.times.timeout)
+
+    def hear_mode(self, now: float, label: str) -> None:
+        """The sentinel has published its mode; "" when it is known to have gone."""
+        if self.times.revokes:
+            return
+        self._guarded = label in ("guarding", "revoking", "commanding")
+        if label == "revoking" and self.phase is Phase.commanding:
+            self._yield(now, self.times.grace, "the sentinel has revoked it")
+
+    # What is asked of it.
+
+    def may_command(self, now: float) -> bool:
+        """Whether a command may be published now, at once after this call.
+
+        It ends the ownership if the lease is over. While the newest state is too old to tell, no
+        command may be published either.
+        """
+        if self.phase is not Phase.commanding:
+            return False
+        if self._guarded and self._has_commanded and now - self._commanded_at > self.times.lease:
+            if now - self._stamp_at > self.times.fresh:
+                return False
+            if not 0.0 <= self._stamp - self._commanded_stamp <= self.times.lease:
+                self._yield(now, self.times.recovery, "it sent no command for too long")
+                return False
+        self._has_commanded = True
+        self._commanded_at, self._commanded_stamp = now, self._stamp
+        return True
+
+    def look(self, now: float) -> bool:
+        """Whether it takes the arm now; to be called after all that came has been told.
+
+        The owner is asked to `catch` the arm when this is true, and commands from now on.
+        """
+        if self.phase is Phase.guarding:
+            if now >= self._armed_at and self._is_silent(now):
+                self._take(now, "no commands came")
+                return True
+        elif self.phase is Phase.revoking:
+            if self._is_silent(now):
+                self._take(now, self.reason)
+                return True
+            if self._over(now, self._revoked_at, self._revoked_stamp, self.times.yielding):
+                self.contested = True
+                self._no_revocation_until = now + REVOCATION_PAUSE
+                self._change(Phase.guarding, "another node goes on commanding")
+        return False
+
+    def start(self, now: float, alone: bool) -> None:
+        """The controller begins: as the owner if nobody else can command, else it listens first."""
+        self.contested = False
+        if alone:
+            self._own()
+            self._change(Phase.commanding, "nobody else commands")
+        else:
+            self._listen(now, self.times.grace)
+            self._change(Phase.guarding, "listens whether the sentinel commands")
+
+    def guard(self, now: float) -> None:
+        """The sentinel begins to guard: it has heard a command, or was stopped for a while."""
+        self.contested = False
+        self._armed_at = now + self.times.arming
+        self._listen(now, self.times.timeout)
+        self._change(Phase.guarding, "commands come")
+
+    def stop(self, reason: str) -> None:
+        """Commands nothing and takes nothing any more."""
+        self._change(Phase.idle, reason)
+
+    def give(self, now: float) -> bool:
+        """Stops commanding for the other's sake; returns whether it commanded."""
+        if self.phase is not Phase.commanding:
+            return False
+        self._yield(now, self.times.grace, "it gave the arm to the controller")
+        return True
+
+    def receive(self, now: float, requested_at: float) -> bool:
+        """Takes the arm that the other has given; returns whether it owns the arm.
+
+        Args:
+            requested_at: when the other was asked for it: later than `accept` after that, it may
+                have taken the arm again.
+        """
+        if self.phase is Phase.guarding and now - requested_at <= self.times.accept:
+            self._take(now, "the sentinel gave it the arm")
+        return self.phase is Phase.commanding
+
+    def revoke(self, now: float, reason: str) -> bool:
+        """Asks the owner to yield, for commands that are wrong; returns whether it does so now."""
+        if self.phase is not Phase.guarding or now < max(self._no_revocation_until, self._armed_at):
+            return False
+        self._revoke(now, reason)
+        return True
+
+    def _revoke(self, now: float, reason: str) -> None:
+        self._revoked_at, self._revoked_stamp = now, self._stamp
+        self._change(Phase.revoking, reason)
+
+    def _is_silent(self, now: float) -> bool:
+        return self._states >= self.times.states and self._over(
+            now, self._since, self._since_stamp, self._wait
+        )
+
+    def _over(self, now: float, since: float, since_stamp: float, duration: float) -> bool:
+        """Whether the steady clock and the stamps have both advanced by more than this."""
+        return now - since > duration and self._stamp - since_stamp > duration
+
+    def _listen(self, now: float, wait: float) -> None:
+        self._wait, self._since, self._since_stamp, self._states = wait, now, self._stamp, 0
+
+    def _own(self) -> None:
+        self.strays = 0
+        self._has_commanded = False
+
+    def _take(self, now: float, reason: str) -> None:
+        self._own()
+        self._has_commanded = True  # the lease begins here
+        self._commanded_at, self._commanded_stamp = now, self._stamp
+        self.contested = False
+        self._change(Phase.commanding, reason)
+
+    def _yield(self, now: float, wait: float, reason: str) -> None:
+        self._listen(now, wait)
+        self._change(Phase.guarding, reason)
+
+    def _change(self, phase: Phase, reason: str) -> None:
+        self.changes += self.phase is not phase
+        self.phase, self.reason = phase, reason

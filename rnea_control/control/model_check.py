@@ -1,0 +1,293 @@
+r"""Whether the model's gravity torques are those that hold the robot at rest, and if not, why.
+
+At rest all of the torque that a joint gets holds it against gravity: it should be g(q). What it is
+tell two witnesses: the measured effort, and the controller's own feedback, which makes up for what
+the model lacks. Causes are told apart by the torques that they would make, all joints together:
+
+==================  ======================================================================
+torque              cause
+==================  ======================================================================
+0                   firmware that compensates gravity, or an effort that is not measured
+2 g                 gravity compensated twice, or not at all where the firmware should
+-g, or :math:`G a`  another direction of gravity; G has g(q) for a unit vector along each axis
+k g                 the unit of the effort, such as ampere; masses
+:math:`g + J^T F`   a point mass fixed to the last link, or one that the model has too many
+==================  ======================================================================
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control.law import ControlLaw
+from rnea_control.control.units import units
+from rnea_control.dynamics import Workspace, crba, forward_kinematics, gravity, jacobian
+from rnea_control.exceptions import ControllerError
+from rnea_control.model import RobotModel
+
+# A cause explains the torques if what is left of their differences from the model is within the
+# bounds, and at most this part of them, all joints together.
+UNEXPLAINED = 0.25
+# Gravity of another strength than the model's, as a part, is no mere direction.
+OTHER_STRENGTH = 0.05
+# A load further than this from the last link's frame is none that an arm carries, [m].
+LONGEST_LOAD = 0.5
+
+
+class Witness(Enum):
+    """Where the holding torque is known from."""
+
+    effort = "measured"
+    feedback = "held with"
+
+
+class Cause(Enum):
+    """What most likely makes model and robot differ."""
+
+    none = "none"
+    no_torque = "no torque"
+    twice = "twice"
+    opposite = "opposite"
+    direction = "direction"
+    ratio = "ratio"
+    payload = "payload"
+    unknown = "unknown"
+
+
+@dataclass(frozen=True)
+class ModelCheck:
+    """What a check has found.
+
+    Attributes:
+        difference: holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
+        joints: those whose difference is beyond the bound.
+        cause: the likely one.
+        explanation: the same in words, with what to set; empty if nothing differs.
+        sentences: one for each of `joints`.
+    """
+
+    difference: FloatArray
+    joints: tuple[int, ...]
+    cause: Cause
+    explanation: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Guess:
+    """A cause, the torques that it would make, and how many numbers were fitted to say so."""
+
+    cause: Cause
+    torque: FloatArray
+    fitted: int
+    explanation: str
+
+
+def holding_torque_of_feedback(
+    model: RobotModel,
+    ws: Workspace,
+    law: ControlLaw,
+    q: FloatArray,
+    feedback: FloatArray,
+    hardware_compensates_gravity: bool = False,
+) -> FloatArray:
+    """What holds an arm at rest that a controller holds, if its model were right but for that.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        law: in force.
+        q: measured positions, shape (nq,), [rad] or [m].
+        feedback: of the law, P and I together (or I alone, where the error is 0), shape (nv,):
+            an acceleration under computed_torque, else a torque.
+        hardware_compensates_gravity: whether the controller believes so.
+
+    Returns:
+        Shape (nv,), [Nm] or [N].
+
+    Raises:
+        ControllerError: gravity_compensation has no feedback.
+    """
+    if law == ControlLaw.gravity_compensation:
+        raise ControllerError("gravity_compensation has no feedback that tells of the model")
+    torque = gravity(model, ws, q, np.zeros(model.nv))
+    if law == ControlLaw.pd and not hardware_compensates_gravity:
+        torque[:] = 0.0
+    if law == ControlLaw.computed_torque:
+        return torque + crba(model, ws, q, np.zeros((model.nv, model.nv))) @ feedback
+    return torque + feedback
+
+
+def check_model(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    torque: FloatArray,
+    bound: FloatArray,
+    witness: Witness,
+    hardware_compensates_gravity: bool = False,
+    link: str | None = None,
+) -> ModelCheck:
+    """Compares the torques that hold the robot at rest with the model's. Allocates; it compiles at
+    its first call.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: where it rests, shape (nq,), [rad] or [m].
+        torque: what holds it there, shape (nv,), [Nm] or [N]; NaN for joints where that is not
+            known.
+        bound: differences that are allowed, such as static friction, shape (nv,), [Nm] or [N].
+        witness: where `torque` is from.
+        hardware_compensates_gravity: whether the controller believes so.
+        link: that a payload would be fixed to; by default the one that the last joint moves.
+    """
+    g = gravity(model, ws, q, np.zeros(model.nv))
+    difference = np.asarray(torque, dtype=np.float64) - g
+    known = np.isfinite(difference)
+    joints = tuple(int(j) for j in np.flatnonzero(known & (np.abs(difference) > bound)))
+    if not joints:
+        return ModelCheck(difference, (), Cause.none, "", ())
+    weight = np.where(known, 1.0 / np.asarray(bound, dtype=np.float64), 0.0)
+    missing = np.where(known, difference, 0.0)
+    judge = _Judge(model, ws, q, g, missing, weight, link or model.child_links[-1])
+    believes = hardware_compensates_gravity
+    guess = judge.likely([*judge.plain(witness, believes), *judge.fitted(witness)])
+    cause, explanation = Cause.unknown, "payload, gravity vector, or firmware that compensates?"
+    if guess is not None:
+        cause, explanation = guess.cause, guess.explanation
+    sentences = tuple(
+        f"{model.joint_names[j]}: model {g[j]:.1f} {units(model, j).effort}, {witness.value} "
+        f"{torque[j]:.1f} {units(model, j).effort}: {explanation}"
+        for j in joints
+    )
+    return ModelCheck(difference, joints, cause, explanation, sentences)
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """The torques of one posture, and the causes that could make them.
+
+    Attributes:
+        missing: holding torque minus g; 0 where it is not known.
+        weight: one over the bound; 0 where the torque is not known.
+    """
+
+    model: RobotModel
+    ws: Workspace
+    q: FloatArray
+    g: FloatArray
+    missing: FloatArray
+    weight: FloatArray
+    link: str
+
+    def likely(self, guesses: list[_Guess]) -> _Guess | None:
+        """The guess that explains the torques with the fewest numbers fitted, and best."""
+        size = np.linalg.norm(self.weight * self.missing)
+        found: list[tuple[int, float, _Guess]] = []
+        for k, guess in enumerate(guesses):
+            rest = self.weight * (self.g + self.missing - guess.torque)
+            part = float(np.linalg.norm(rest) / size)
+            # With as many numbers as joints that tell, anything could be explained.
+            telling = np.count_nonzero(self.weight * np.abs(guess.torque - self.g) > UNEXPLAINED)
+            within = np.abs(rest).max() <= 1.0
+            if within and part <= UNEXPLAINED and telling > guess.fitted:
+                found.append((guess.fitted, part + 1e-9 * k, guess))
+        return min(found, key=lambda each: each[:2])[2] if found else None
+
+    def plain(self, witness: Witness, believes: bool) -> list[_Guess]:
+        """Causes without a number."""
+        effort = witness == Witness.effort
+        x, y, z = self.model.gravity
+        vector = f"gravity is [{x:g}, {y:g}, {z:g}] in the frame of {self.model.root_link!r}"
+        flag = "hardware_compensates_gravity"
+        if effort:
+            none = f"does firmware compensate gravity ({flag}), or is the effort not measured?"
+            twice = f"does firmware compensate gravity too ({flag}), or is its unit another?"
+            if believes:
+                none = "the effort leaves out the gravity that firmware compensates"
+        else:
+            none = f"the feedback takes it all away: does firmware compensate gravity ({flag})?"
+            twice = "the feedback adds as much again: are the masses twice the model's?"
+            if believes:
+                twice = f"{flag} is true, but does the hardware do it?"
+        sign = ", or the sign of the efforts" if effort else ""
+        return [
+            _Guess(Cause.no_torque, 0.0 * self.g, 0, none),
+            _Guess(Cause.twice, 2.0 * self.g, 0, twice),
+            _Guess(Cause.opposite, -self.g, 0, f"opposite: is that right, {vector}{sign}?"),
+        ]
+
+    def fitted(self, witness: Witness) -> list[_Guess]:
+        """Causes with numbers fitted to the torques."""
+        guesses = [self._one_factor(witness), self._load(False), self._load(True)]
+        if self.model.gravity.any():
+            guesses.append(self._direction())
+        return [guess for guess in guesses if guess is not None]
+
+    def _fit(self, columns: FloatArray) -> tuple[FloatArray, int]:
+        """The smallest numbers x with columns x closest to the missing torque, and their rank."""
+        x, _, rank, _ = np.linalg.lstsq(
+            self.weight[:, None] * columns, self.weight * self.missing, rcond=1e-6
+        )
+        return x.astype(np.float64), int(rank)
+
+    def _one_factor(self, witness: Witness) -> _Guess | None:
+        (part,), rank = self._fit(self.g[:, None])
+        words = f"one factor of {1.0 + part:.3g} for all joints: "
+        if witness == Witness.effort:
+            words += "is the effort a motor current in ampere, or in another unit?"
+        else:
+            words += "are all masses so much off?"
+        return _Guess(Cause.ratio, (1.0 + part) * self.g, 1, words) if rank else None
+
+    def _direction(self) -> _Guess | None:
+        """Gravity of the same strength in another direction."""
+        gravity_now, turned = self.model.gravity, copy.copy(self.model)
+        turned.bodies = self.model.bodies.copy()  # all that `gravity` reads
+        columns = np.zeros((len(self.g), 3))
+        for k, axis in enumerate(np.eye(3)):
+            turned.gravity = axis
+            columns[:, k] = gravity(turned, self.ws, self.q, np.zeros(len(self.g)))
+        change, rank = self._fit(columns)
+        vector, strength = gravity_now + change, np.linalg.norm(gravity_now)
+        if abs(np.linalg.norm(vector) / strength - 1.0) > OTHER_STRENGTH:
+            return None
+        x, y, z = vector
+        words = (
+            f"gravity along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of {self.model.root_link!r} "
+            "would do this: parameter gravity?"
+        )
+        # Its strength, which was not fitted to, agrees.
+        return _Guess(Cause.direction, self.g + columns @ change, rank - 1, words)
+
+    def _load(self, off_the_origin: bool) -> _Guess | None:
+        """A point mass on the last link, at its frame's origin or anywhere near."""
+        J = jacobian(self.model, self.ws, self.q, self.link, np.zeros((6, len(self.g))))
+        # m g at the origin, and (m R c) x g about it: the columns are for m and m R c.
+        columns = -J[:3].T @ self.model.gravity[:, None]
+        if off_the_origin:
+            moments = np.cross(np.eye(3), self.model.gravity)
+            columns = np.hstack([columns, -J[3:].T @ moments.T])
+        x, rank = self._fit(columns)
+        mass, moment = x[0], x[1:]
+        if rank == 0 or mass == 0.0:
+            return None
+        center = np.zeros(3)
+        if off_the_origin:
+            poses = np.zeros((len(self.model.link_names), 4, 4))
+            forward_kinematics(self.model, self.ws, self.q, poses)
+            rotation = poses[self.model.link_names.index(self.link), :3, :3]
+            center = rotation.T @ moment / mass
+            if np.linalg.norm(center) > LONGEST_LOAD:
+                return None
+        where = f"at [{', '.join(f'{c:.2f}' for c in center)}] m of {self.link!r}"
+        words = f"a payload of {mass:.2f} kg {where} would do this: payload.mass?"
+        if mass < 0.0:
+            words = f"{-mass:.2f} kg less {where} would do this: is the payload dropped?"
+        return _Guess(Cause.payload, self.g + columns @ x, rank, words)

@@ -1,0 +1,234 @@
+r"""External joint torques without a force sensor, by the generalised momentum of the arm.
+
+With the momentum p = M v, its rate of change without external torques is
+:math:`\beta = \tau + C^T v - g` [dynamics/momentum.py]. The residual
+
+.. math::
+
+    r = K_O \left( p - p(0) - \int (\beta + r) \, dt \right), \quad
+    \dot r = K_O (\tau_{ext} - r)
+
+follows the external torque as a first-order filter, joint by joint, without accelerations and
+without an inverse of M [De Luca, Mattone 2005; De Luca et al. 2006]. A residual beyond its joint's
+threshold hints at a collision, or at what the model does not know: other masses, friction, a
+payload.
+
+Discretised so that a constant external torque gives the exact filter, whatever the step h:
+
+.. math::
+
+    r_{k+1} = e^{-K_O h} r_k
+        + \frac{1 - e^{-K_O h}}{h} \left( p_{k+1} - p_k - h \bar\beta \right)
+
+with :math:`\bar\beta` the mean of both ends but for the torque, which is constant between. It is
+stable for every gain and step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.dynamics import Workspace
+from rnea_control.dynamics.arguments import fit
+from rnea_control.dynamics.friction import friction_torque
+from rnea_control.dynamics.momentum import momentum_passes
+from rnea_control.exceptions import ArgumentError, ControllerError
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.model import RobotModel
+
+# Rows of the state array, one column a joint; the last two have their numbers in entry 0.
+_RESIDUAL, _MOMENTUM, _RATE, _NEXT_MOMENTUM, _NEXT_RATE, _TIME, _STARTED = range(7)
+_STATE_ROWS = 7
+# Rows of the settings array; from GAIN on, entry 0 is that of the arm.
+_THRESHOLD, _GAIN, _LONGEST_GAP, _GRAVITY_SHARE, _HAS_FRICTION = range(5)
+_SETTINGS_ROWS = 5
+
+# Default thresholds as a part of the effort limits: the torques of an arm whose masses are all 10 %
+# off are, within its effort limits, never further off than that.
+THRESHOLD_SHARE = 0.1
+
+# What the kernel reports in place of a joint.
+NONE, _BAD_SIZE = -1, -2
+
+
+def default_thresholds(effort_limit: FloatArray) -> FloatArray:
+    """Thresholds from effort limits, shape (nv,), [Nm] or [N]; infinite where there is no limit,
+    which is a limit of 0 or infinity."""
+    return np.where(effort_limit > 0.0, THRESHOLD_SHARE * effort_limit, math.inf)
+
+
+class MomentumObserver:
+    """Finds joints at which an external torque acts.
+
+    It reads the model as it is: with another payload or gravity, `reset` it.
+
+    Args:
+        model: the robot.
+        gain: K_O, the bandwidth of the residual, [1/s].
+        thresholds: of each joint's residual, shape (nv,), [Nm] or [N]; infinite for none.
+        friction: whether the model's friction is taken off the torques. A joint at rest may hold
+            any torque within its Coulomb friction: thresholds must exceed it.
+        hardware_compensates_gravity: whether the hardware adds the gravity torque to the commands.
+        longest_gap: the observer starts anew after a longer one between states, [s].
+
+    Raises:
+        ControllerError: a gain, threshold or gap that is not above 0, thresholds of a wrong size, a
+            model without joints.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        gain: float,
+        thresholds: Sequence[float] | FloatArray,
+        friction: bool = False,
+        hardware_compensates_gravity: bool = False,
+        longest_gap: float = 0.1,
+    ) -> None:
+        if model.nv == 0:
+            raise ControllerError(f"{model.name!r} has no joint that moves; nothing to observe")
+        if np.shape(thresholds) != (model.nv,):
+            raise ControllerError(
+                f"thresholds have shape {np.shape(thresholds)}; they need one number for each of "
+                f"the {model.nv} velocities"
+            )
+        for what, value, most in (
+            ("gain", gain, np.finfo(float).max),
+            ("longest_gap", longest_gap, np.finfo(float).max),
+            *((f"threshold[{j}]", value, math.inf) for j, value in enumerate(thresholds)),
+        ):
+            if not 0.0 < value <= most:
+                raise ControllerError(f"{what} is {value}; it must be above 0")
+        self.model = model
+        self._workspace = Workspace(model)
+        self._state = np.zeros((_STATE_ROWS, model.nv))
+        self._settings = np.zeros((_SETTINGS_ROWS, model.nv))
+        self._settings[_THRESHOLD] = thresholds
+        self._settings[_GAIN], self._settings[_LONGEST_GAP] = gain, longest_gap
+        self._settings[_GRAVITY_SHARE] = 0.0 if hardware_compensates_gravity else 1.0
+        self._settings[_HAS_FRICTION] = friction
+        zeros = np.zeros(model.nv)
+        self.update(0.0, model.neutral(), zeros, zeros)  # compiles
+        self.reset()
+
+    @property
+    def residual(self) -> FloatArray:
+        """The external torques that the last update saw, shape (nv,), [Nm] or [N]; a view."""
+        return self._state[_RESIDUAL]
+
+    @property
+    def thresholds(self) -> FloatArray:
+        """Those of the residual, shape (nv,), [Nm] or [N]; a view, and may be changed."""
+        return self._settings[_THRESHOLD]
+
+    def reset(self) -> None:
+        """Forgets all states: the next one starts with a residual of 0."""
+        self._state[:] = 0.0
+
+    def update(self, t: float, q: FloatArray, v: FloatArray, tau_applied: FloatArray) -> int:
+        """Takes a state. Performs no allocation.
+
+        A repeated stamp changes nothing. After a stamp that runs backward or jumps, or a state that
+        is not finite, the observer starts anew.
+
+        Args:
+            t: time of the measurement, [s].
+            q: measured positions, shape (nq,), [rad] or [m].
+            v: measured velocities, shape (nv,), [rad/s] or [m/s].
+            tau_applied: torques that were commanded from the state before to this one, shape (nv,),
+                [Nm] or [N]. Where the hardware applies a command later, the residual is off by how
+                much the torque changes meanwhile.
+
+        Returns:
+            The velocity index of the joint whose residual is furthest beyond its threshold, or -1.
+
+        Raises:
+            ArgumentError: an array that is not C-contiguous float64 of the size given above.
+        """
+        model = self.model
+        try:
+            joint = _observe(
+                model.bodies,
+                self._workspace.memory,
+                model.friction_parameters,
+                self._settings,
+                self._state,
+                t,
+                q,
+                v,
+                tau_applied,
+            )
+        except TypeError as error:
+            raise self._wrong_arrays() from error
+        if joint == _BAD_SIZE:
+            raise self._wrong_arrays()
+        return joint
+
+    def _wrong_arrays(self) -> ArgumentError:
+        return ArgumentError(
+            f"q, v and tau_applied must each be a C-contiguous float64 array, q of shape "
+            f"({self.model.nq},), the others of shape ({self.model.nv},)"
+        )
+
+
+@inlined
+def _furthest_beyond(settings: FloatArray, state: FloatArray) -> int:
+    """The joint whose residual is the largest part of its threshold, if that is above 1."""
+    joint, largest = NONE, 1.0
+    for j in range(state.shape[1]):
+        part = abs(state[_RESIDUAL, j]) / settings[_THRESHOLD, j]
+        if part > largest:
+            joint, largest = j, part
+    return joint
+
+
+@kernel_on_demand(
+    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1])"
+)
+def _observe(
+    bodies: FloatArray,
+    memory: FloatArray,
+    friction_parameters: FloatArray,
+    settings: FloatArray,
+    state: FloatArray,
+    t: float,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+) -> int:
+    nv = state.shape[1]
+    if not fit(bodies, memory, q, v, tau, tau) or v.shape[0] != nv:
+        return _BAD_SIZE
+    h = t - state[_TIME, 0]
+    started = state[_STARTED, 0] != 0.0
+    if started and h == 0.0:
+        return _furthest_beyond(settings, state)
+    momentum_passes(
+        bodies, memory, q, v, settings[_GRAVITY_SHARE, 0], state[_NEXT_MOMENTUM], state[_NEXT_RATE]
+    )
+    if settings[_HAS_FRICTION, 0] != 0.0:
+        for j in range(nv):
+            state[_NEXT_RATE, j] -= friction_torque(friction_parameters, v, j)
+    starts = not (started and 0.0 < h <= settings[_LONGEST_GAP, 0])
+    decay = -math.expm1(-settings[_GAIN, 0] * h) if not starts else 0.0
+    finite = math.isfinite(t)
+    for j in range(nv):
+        if starts:
+            state[_RESIDUAL, j] = 0.0
+        else:
+            rate = tau[j] + 0.5 * (state[_RATE, j] + state[_NEXT_RATE, j])
+            seen = (state[_NEXT_MOMENTUM, j] - state[_MOMENTUM, j]) / h - rate
+            state[_RESIDUAL, j] += decay * (seen - state[_RESIDUAL, j])
+        state[_MOMENTUM, j], state[_RATE, j] = state[_NEXT_MOMENTUM, j], state[_NEXT_RATE, j]
+        sound = state[_MOMENTUM, j] + state[_RATE, j] + state[_RESIDUAL, j]
+        finite = finite and math.isfinite(sound)
+    state[_TIME, 0], state[_STARTED, 0] = t, 1.0
+    if not finite:
+        for row in range(state.shape[0]):
+            for j in range(nv):
+                state[row, j] = 0.0
+    return _furthest_beyond(settings, state)

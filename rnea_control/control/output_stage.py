@@ -1,0 +1,130 @@
+r"""The output stage: every torque passes it on its way to the motors.
+
+In this order, each joint by itself:
+
+1. **Soft position limits** ask for an acceleration back inside, and never outward, of
+   :math:`\omega^2 x + 2 \omega \dot x`, once the joint is x further out than the margin before its
+   limit, and than it is desired to be. A trajectory inside the margin is followed without a push.
+2. The **velocity limit** asks for a deceleration beyond it, and lets no torque but gravity's drive
+   the joint on in its direction from 1.1 times the limit on.
+3. A torque that is **not finite** gives way to the gravity torque, or else to the last one.
+4. **Saturation**: the effort limit.
+5. The **rate limit**: the torque that left last, plus or minus the rate times the time since.
+
+The accelerations of 1 and 2 enter the control law, so that the model turns them into torques.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control import layout
+from rnea_control.kernels.kernel import inlined
+
+# Of the deceleration beyond the velocity limit, [1/s].
+BRAKING_RATE = 50.0
+# Part of the velocity limit over which the driving torque fades out beyond it.
+FADE_OUT = 0.1
+# Part of the margin over which the damper of a soft limit fades in.
+DAMPER_FADE_IN = 0.25
+# The torque changes by at most this long times the rate, however long no state came, [s].
+LONGEST_RATE_STEP = 0.02
+
+
+@inlined
+def _push(x: float, speed: float, margin: float, stiffness: float) -> float:
+    """The acceleration back inside of a joint that is `x` too far out and moves out at `speed`."""
+    damper = 2.0 * math.sqrt(stiffness) * min(x / (DAMPER_FADE_IN * margin), 1.0)
+    return max(stiffness * x + damper * speed, 0.0)
+
+
+@inlined
+def limit_acceleration(
+    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
+) -> bool:
+    """Fills row LIMIT_ACCELERATION, stages 1 and 2; returns whether a joint is beyond a limit."""
+    found = False
+    stiffness = settings[layout.LIMIT_STIFFNESS, 0]
+    guided = state[layout.GUIDED, 0] != 0.0
+    for j in range(q.shape[0]):
+        acceleration = 0.0
+        upper, lower = settings[layout.SOFT_UPPER, j], settings[layout.SOFT_LOWER, j]
+        outward, inward = v[j], v[j]
+        if not guided:
+            desired, rate = state[layout.DESIRED_POSITION, j], state[layout.DESIRED_VELOCITY, j]
+            if desired > upper:
+                upper, outward = desired, v[j] - max(rate, 0.0)
+            if desired < lower:
+                lower, inward = desired, v[j] - min(rate, 0.0)
+        margin = settings[layout.MARGIN, j]
+        if margin > 0.0:
+            if q[j] > upper:
+                acceleration -= _push(q[j] - upper, outward, margin, stiffness)
+            if q[j] < lower:
+                acceleration += _push(lower - q[j], -inward, margin, stiffness)
+            if acceleration != 0.0:
+                state[layout.POSITION_LIMITED, j] += dt
+        excess = abs(v[j]) - settings[layout.VELOCITY_LIMIT, j]
+        if excess > 0.0:
+            acceleration -= math.copysign(BRAKING_RATE * excess, v[j])
+            state[layout.VELOCITY_LIMITED, j] += dt
+        state[layout.LIMIT_ACCELERATION, j] = acceleration
+        found = found or acceleration != 0.0
+    return found
+
+
+@inlined
+def output_stage(
+    settings: FloatArray,
+    state: FloatArray,
+    v: FloatArray,
+    dt: float,
+    tau: FloatArray,
+) -> tuple[bool, bool, bool]:
+    """Fills `tau` from row TORQUE, stages 2 to 5; needs row GRAVITY_TORQUE where a joint is too
+    fast, or a torque is not finite.
+
+    Returns:
+        Whether all torques were finite; whether one is at its limit, and whether one has been for
+        the saturation timeout.
+    """
+    finite, saturated, too_long = True, False, False
+    dt_rate = min(dt, LONGEST_RATE_STEP)
+    for j in range(tau.shape[0]):
+        torque, holding = state[layout.TORQUE, j], state[layout.GRAVITY_TORQUE, j]
+        last = state[layout.COMMAND, j]
+        if not math.isfinite(torque):
+            finite = False
+            torque = holding if math.isfinite(holding) else last
+            if not math.isfinite(torque):
+                torque = 0.0
+        limit = settings[layout.VELOCITY_LIMIT, j]
+        if abs(v[j]) > limit:
+            driving = (torque - holding) * math.copysign(1.0, v[j])
+            if driving > 0.0:
+                part_left = max(1.0 - (abs(v[j]) - limit) / (FADE_OUT * limit), 0.0)
+                torque = holding + (torque - holding) * part_left
+        limit = settings[layout.EFFORT_LIMIT, j]
+        limited = min(max(torque, -limit), limit)
+        if limited != torque:
+            saturated = True
+            state[layout.SATURATED, j] += dt
+            state[layout.SATURATED_SINCE, j] += dt
+            if state[layout.SATURATED_SINCE, j] > settings[layout.SATURATION_TIMEOUT, 0]:
+                too_long = True
+        else:
+            state[layout.SATURATED_SINCE, j] = 0.0
+        if math.isfinite(last):
+            change = settings[layout.TORQUE_RATE_LIMIT, j] * dt_rate
+            # Not last + min(...): the torque itself must come through where nothing limits it.
+            torque = limited
+            if limited > last + change:
+                limited = last + change
+            elif limited < last - change:
+                limited = last - change
+            if limited != torque:
+                state[layout.RATE_LIMITED, j] += dt
+        tau[j] = limited
+        state[layout.COMMAND, j] = limited
+    return finite, saturated, too_long

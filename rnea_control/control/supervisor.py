@@ -1,0 +1,419 @@
+"""`Supervisor`: what a controller does with good states, with bad ones and without any.
+
+It alone decides the mode (mode.py). It knows no clock, no topic and no lock: who calls it says what
+time it is, and calls it from one thread at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control.controller import Controller
+from rnea_control.control.law import ControlLaw
+from rnea_control.control.mode import Mode, Modes
+from rnea_control.control.motion import EndKind, Motion
+from rnea_control.control.planner import Plan
+from rnea_control.control.situation import Situation
+from rnea_control.control.units import units
+from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+
+# Modes in which trajectories are taken; why not in the others.
+_TAKES_TRAJECTORIES = (Mode.HOLDING, Mode.MOVING, Mode.BRAKING)
+_REFUSALS = {
+    Mode.INACTIVE: "the controller is not active; activate it first",
+    Mode.WAITING: "the controller waits, {reason}; send it again later",
+    Mode.GRAVITY_COMPENSATION: "a hand guides the arm; call ~/resume first",
+    Mode.EMERGENCY_STOP: "emergency stop; release it and call ~/resume first",
+    Mode.FAULT: "{reason}; call ~/reset_fault first",
+    Mode.BLIND: "{reason}; send it again when states are back",
+    Mode.GUARDED: "the sentinel commands the arm; call ~/resume first",
+}
+# Modes in which nothing is commanded.
+_SILENT = (Mode.INACTIVE, Mode.GUARDED)
+
+# How often the reason for not starting is brought up to date, [s].
+COMPLAINT_PERIOD = 1.0
+
+
+@dataclass(frozen=True)
+class SupervisionSettings:
+    """When a controller starts, and when it does without states.
+
+    Attributes:
+        state_gap: from when on a missing state is predicted, and the motion slows down, [s].
+        state_timeout: from when on the motion ends, [s].
+        max_bad_states: how many in a row are ignored; after that it is as if none came.
+        start_velocity: no start while a joint is faster, [rad/s] or [m/s].
+        start_tolerance: no start while a joint is further beyond a limit, [rad] or [m].
+    """
+
+    state_gap: float = 0.02
+    state_timeout: float = 0.1
+    max_bad_states: int = 10
+    start_velocity: float = 0.2
+    start_tolerance: float = 0.02
+
+
+class Supervisor:
+    """Runs a controller in all its modes.
+
+    Args:
+        controller: that computes the torques.
+        settings: see `SupervisionSettings`.
+        on_change: called at every change of the mode or its reason; see `Modes`.
+
+    Attributes:
+        bad_states: how many were ignored since activation.
+        gaps: how often states were missing for so long that they were predicted.
+        listening: whether somebody takes the commands. Until then the hold position follows the
+            arm.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        settings: SupervisionSettings,
+        on_change: Callable[[Mode, Mode, str], None] = lambda old, new, reason: None,
+    ) -> None:
+        self.controller = controller
+        self.settings = settings
+        self.listening = True
+        self.bad_states = self.gaps = 0
+        self._modes = Modes(on_change)
+        self._bad_in_row = 0
+        self._fault = ""
+        self._emergency = False
+        self._ending = False
+        self._streaming = False
+        self._predicting = False
+        self._gave_way = 0
+        self._complained = math.nan
+
+    @property
+    def mode(self) -> Mode:
+        return self._modes.mode
+
+    @property
+    def reason(self) -> str:
+        """Why it is in this mode."""
+        return self._modes.reason
+
+    # Start and end.
+
+    def activate(self) -> None:
+        """Starts with the next state that allows it."""
+        self.bad_states = self.gaps = self._bad_in_row = 0
+        self._fault = ""
+        self._ending = self._streaming = False
+        self._complained = math.nan
+        self._modes.change(Mode.WAITING, "for joint_states")
+
+    def deactivate(self, reason: str) -> None:
+        """Commands nothing from now on."""
+        self.controller.drop(reason)
+        if self.mode is not Mode.INACTIVE:
+            self._modes.change(Mode.INACTIVE, reason)
+
+    def end(self, reason: str) -> bool:
+        """Begins to bring the arm to rest, to deactivate the controller then; whether it moves."""
+        if self.mode in (*_SILENT, Mode.WAITING):
+            return False
+        if not self._ending:
+            self._ending = True
+            self._stop(EndKind.DROPPED, reason)
+        return self.controller.is_moving
+
+    def wait_for_listener(self, reason: str) -> None:
+        """Nobody takes the commands any more: the motion ends."""
+        self.listening = False
+        if self.mode not in (*_SILENT, Mode.WAITING):
+            self._wait(reason)
+
+    def start_anew(self, reason: str) -> None:
+        """Somebody takes the commands now: starts as after an activation."""
+        self.listening = True
+        if self.mode not in _SILENT:
+            self._wait(reason)
+
+    def _wait(self, reason: str) -> None:
+        self.controller.drop(reason)
+        self._streaming = False
+        self._modes.change(Mode.WAITING, reason)
+
+    def guarded(self, reason: str) -> None:
+        """The sentinel has taken the arm."""
+        if self.mode not in _SILENT:
+            self.controller.drop(reason)
+            self._modes.change(Mode.GUARDED, reason)
+
+    def take_back(self) -> None:
+        """The sentinel has given the arm back."""
+        if self.mode is Mode.GUARDED:
+            self._wait("for joint_states, to take the arm back from the sentinel")
+
+    # States.
+
+    def answer(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
+        """Fills `tau` with the answer to a measured state; whether it is to be commanded.
+
+        Args:
+            t: time of the measurement, [s]; not before that of the last one.
+            q, v: measured, shape (nv,).
+            tau: output, shape (nv,), [Nm] or [N].
+
+        Raises:
+            ControllerError: the state cannot be true, or no torque can be computed from it. With
+                TorqueError, `tau` is to be commanded.
+        """
+        mode = self._modes.mode
+        if mode in _SILENT:
+            return False
+        if mode is Mode.WAITING and not self._start(t, q, v):
+            return False
+        if mode is Mode.BLIND:
+            self._see_again(t, q, v)
+        self._predicting = False
+        try:
+            self.controller.step(t, q, v, tau)
+        except TorqueError as error:
+            self.fail(str(error), t, q, v)
+            raise
+        except ControllerError as error:
+            self.refuse_state(str(error))
+            raise
+        self._bad_in_row = 0
+        if self._modes.mode is not Mode.HOLDING or self._gave_way != self.controller.gave_way:
+            self._follow_up()
+        return True
+
+    def refuse_state(self, text: str) -> None:
+        """Counts a state that cannot be used; too many in a row are as none."""
+        self.bad_states += 1
+        self._bad_in_row += 1
+        if self._bad_in_row > self.settings.max_bad_states:
+            self.lose(text)
+
+    def answer_gap(self, t: float, missing: float, tau: FloatArray) -> bool:
+        """Fills `tau` with torques for when no state comes; whether they are to be commanded.
+
+        Args:
+            t: the time now, [s].
+            missing: for how long no state has come, [s].
+            tau: output, shape (nv,), [Nm] or [N].
+
+        Raises:
+            TorqueError: as of `Controller.predict`.
+        """
+        mode = self._modes.mode
+        if mode in _SILENT or mode is Mode.WAITING or missing <= self.settings.state_gap:
+            return False
+        if missing > self.settings.state_timeout and mode is not Mode.BLIND:
+            self.lose(f"no joint_states with a new stamp for {missing:.3g} s")
+        elif mode is Mode.GRAVITY_COMPENSATION:
+            return False  # a hand moves the arm: nothing can be predicted
+        if not self._predicting:
+            self._predicting = True
+            self.gaps += 1
+        self.controller.predict(t, tau)
+        return True
+
+    def lose(self, reason: str) -> None:
+        """Goes on without states: the motion ends, and the arm brakes by the model."""
+        if self._modes.mode in (*_SILENT, Mode.WAITING, Mode.BLIND):
+            return
+        self._stop(EndKind.DROPPED, reason)
+        self._modes.change(Mode.BLIND, reason)
+
+    def _see_again(self, t: float, q: FloatArray, v: FloatArray) -> None:
+        self.controller.catch(t, q, v, "joint_states are back")
+        self._bad_in_row = 0
+        self._modes.change(self._latched or Mode.BRAKING, "joint_states are back")
+
+    def _start(self, t: float, q: FloatArray, v: FloatArray) -> bool:
+        """Starts from a state if it allows that; whether a torque is to be commanded."""
+        obstacle = self._obstacle(q, v)
+        if obstacle:
+            self._streaming = False
+            if not abs(t - self._complained) < COMPLAINT_PERIOD:
+                self._complained = t
+                self._modes.change(Mode.WAITING, obstacle)
+            return False
+        if not self._streaming or self.listening:
+            self.controller.start(t, q)
+            self._gave_way = self.controller.gave_way
+        if self.listening:
+            self._modes.change(self._latched or self._rest, "holding the measured position")
+        elif not self._streaming:
+            self._streaming = True
+            self.controller.guide()
+            self._modes.change(Mode.WAITING, "for a subscription to the commands")
+        return True
+
+    def _obstacle(self, q: FloatArray, v: FloatArray) -> str:
+        """Why the controller may not start from this state; empty if it may."""
+        model, settings = self.controller.model, self.settings
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            return "for joint_states that are finite"
+        beyond = np.maximum(model.lower - q, q - model.upper)
+        j = int(np.argmax(beyond))
+        if beyond[j] > settings.start_tolerance:
+            return (
+                f"as {model.joint_names[j]} is at {q[j]:.4g} {units(model, j).position}, outside "
+                f"its limits {model.lower[j]:g} to {model.upper[j]:g}: bring it back by hand"
+            )
+        j = int(np.argmax(np.abs(v)))
+        if abs(v[j]) > settings.start_velocity:
+            speed = f"{v[j]:.2g} {units(model, j).velocity}"
+            return f"as {model.joint_names[j]} moves at {speed}: the arm must be at rest"
+        return ""
+
+    # Trajectories.
+
+    def situation(self, t: float) -> Situation:
+        """What a new trajectory starts from.
+
+        Raises:
+            TrajectoryError: none may be followed now.
+        """
+        if self.mode not in _TAKES_TRAJECTORIES:
+            raise TrajectoryError(_REFUSALS[self.mode].format(reason=self.reason))
+        if self._ending:
+            raise TrajectoryError("the controller is bringing the arm to rest, to stop")
+        return self.controller.situation(t)
+
+    def adopt(self, plan: Plan) -> bool:
+        """Changes to a plan, unless it is too late for it or the mode has changed."""
+        if self.mode not in _TAKES_TRAJECTORIES or self._ending:
+            return False
+        if not self.controller.adopt(plan):
+            return False
+        self._modes.change(Mode.MOVING, "following a trajectory")
+        return True
+
+    def cancel(self, motion: Motion) -> None:
+        """Brings the arm to rest if it still follows this motion."""
+        if motion is self.controller.motion:
+            self._stop(EndKind.CANCELLED, "cancelled by the client")
+            self._modes.change(Mode.BRAKING, "cancelled by the client")
+
+    # What an operator asks for.
+
+    def hold(self) -> str:
+        """Brings the arm to rest and holds it; says what comes.
+
+        Raises:
+            ControllerError: not in this mode.
+        """
+        self._demand((*_TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION), "hold")
+        if self._rest is Mode.GRAVITY_COMPENSATION:
+            raise ControllerError("control_law is gravity_compensation, which holds no position")
+        self._stop(EndKind.CANCELLED, "told to hold")
+        self._modes.change(Mode.BRAKING, "told to hold")
+        return "braking, then holding"
+
+    def guide(self) -> str:
+        """Lets a hand guide the arm; says what comes.
+
+        Raises:
+            ControllerError: not in this mode.
+        """
+        self._demand((Mode.HOLDING, Mode.GRAVITY_COMPENSATION), "begin gravity compensation")
+        if self.mode is Mode.HOLDING:
+            self.controller.guide()
+            self._modes.change(Mode.GRAVITY_COMPENSATION, "told so")
+        return "the arm follows the hand; ~/resume has it hold again"
+
+    def resume(self) -> str:
+        """Ends hand guiding or an emergency stop; says what comes.
+
+        Raises:
+            ControllerError: not in this mode, or the emergency stop is still on.
+        """
+        self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
+        if self._emergency:
+            raise ControllerError("the emergency stop is still on: publish false first")
+        if self.mode is Mode.GRAVITY_COMPENSATION:
+            self._stop(EndKind.CANCELLED, "told to resume")
+        self._modes.change(self._latched or Mode.BRAKING, "told to resume")
+        return self.reason if self.mode is Mode.FAULT else "holding"
+
+    def reset_fault(self) -> str:
+        """Ends a fault; says what comes.
+
+        Raises:
+            ControllerError: there is none.
+        """
+        if not self._fault:
+            raise ControllerError("there is no fault to reset")
+        self._fault = ""
+        if self.mode is Mode.FAULT:
+            self._modes.change(self._latched or Mode.BRAKING, "fault reset")
+        return "holding" if self.mode is Mode.BRAKING else self.mode.value
+
+    def emergency_stop(self, pressed: bool) -> None:
+        """Brakes and holds; takes no trajectory before it is released and resumed."""
+        if pressed == self._emergency:
+            return
+        self._emergency = pressed
+        if pressed and self.mode not in (*_SILENT, Mode.WAITING):
+            self._stop(EndKind.CANCELLED, "emergency stop")
+            if self.mode is not Mode.BLIND:
+                self._modes.change(Mode.EMERGENCY_STOP, "emergency stop")
+
+    def fail(self, reason: str, t: float, q: FloatArray, v: FloatArray) -> None:
+        """Brakes, holds, and takes no trajectory before the fault is reset."""
+        self._fault = reason
+        if self.mode in (*_SILENT, Mode.WAITING):
+            return
+        self.controller.catch(t, q, v, reason)
+        if self.mode not in (Mode.EMERGENCY_STOP, Mode.BLIND):
+            self._modes.change(Mode.FAULT, reason)
+
+    @property
+    def _rest(self) -> Mode:
+        """What an arm at rest is in without any fault."""
+        hand = self.controller.settings.control_law == ControlLaw.gravity_compensation
+        return Mode.GRAVITY_COMPENSATION if hand else Mode.HOLDING
+
+    @property
+    def _latched(self) -> Mode | None:
+        """The mode that an emergency stop or a fault asks for."""
+        if self._emergency:
+            return Mode.EMERGENCY_STOP
+        return Mode.FAULT if self._fault else None
+
+    def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
+        if self.mode not in modes:
+            raise ControllerError(
+                f"cannot {what} in mode {self.mode.value} ({self.reason}), only in "
+                f"{', '.join(mode.value for mode in modes)}"
+            )
+
+    def _stop(self, kind: EndKind, reason: str) -> None:
+        """Brakes along the path, or straight on where a hand guides the arm."""
+        controller = self.controller
+        if controller.guided:
+            q, v = controller.measured
+            controller.catch(controller.time, q, v, reason, kind)
+        else:
+            controller.stop(kind, reason)
+
+    def _follow_up(self) -> None:
+        """Changes the mode for what the last step did."""
+        controller, mode = self.controller, self._modes.mode
+        if self._gave_way != controller.gave_way:
+            self._gave_way = controller.gave_way
+            if mode in _TAKES_TRAJECTORIES:
+                self._modes.change(Mode.BRAKING, controller.gave_way_reason)
+        elif mode is Mode.MOVING and controller.motion is None:
+            if controller.is_moving:
+                self._modes.change(Mode.BRAKING, "the motion has ended")
+            else:
+                self._modes.change(Mode.HOLDING, "the motion has ended")
+        elif mode is Mode.BRAKING and not controller.is_moving:
+            self._modes.change(self._rest, "at rest")

@@ -1,0 +1,76 @@
+"""What an operator sees of the mode and asks of it: `~/mode`, services, the emergency stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from lifecycle_msgs.msg import TransitionEvent
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from rnea_control.control import Mode, Supervisor
+from rnea_control.exceptions import ControllerError
+from rnea_control.node.control_loop import ControlLoop
+
+LATCHED = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+MODE_NUMBERS = {mode: number for number, mode in enumerate(Mode)}
+
+
+class Operation:
+    """Topics and services of the mode, while there is a loop.
+
+    Args:
+        node: that offers them.
+        loop: whose mode it is.
+        undo: takes them down again.
+    """
+
+    def __init__(self, node: Node, loop: ControlLoop, undo: ExitStack) -> None:
+        self._node = node
+        self._loop = loop
+        self._publisher = node.create_publisher(TransitionEvent, "~/mode", LATCHED)
+        undo.callback(node.destroy_publisher, self._publisher)
+        for name, request in (
+            ("hold", Supervisor.hold),
+            ("gravity_compensation", Supervisor.guide),
+            ("resume", Supervisor.resume),
+            ("reset_fault", Supervisor.reset_fault),
+        ):
+            service = node.create_service(Trigger, f"~/{name}", self._answer(name, request))
+            undo.callback(node.destroy_service, service)
+        stop = node.create_subscription(Bool, "~/emergency_stop", self._stop, LATCHED)
+        undo.callback(node.destroy_subscription, stop)
+
+    def publish_changes(self) -> None:
+        """Publishes the changes of the mode that were not told yet."""
+        changes = self._loop.changes
+        while changes:
+            old, new, reason = changes.popleft()
+            event = TransitionEvent(timestamp=self._node.get_clock().now().nanoseconds)
+            event.transition.label = reason
+            event.start_state.id, event.start_state.label = MODE_NUMBERS[old], old.value
+            event.goal_state.id, event.goal_state.label = MODE_NUMBERS[new], new.value
+            self._publisher.publish(event)
+
+    def _answer(
+        self, name: str, request: Callable[[Supervisor], str]
+    ) -> Callable[[Trigger.Request, Trigger.Response], Trigger.Response]:
+        def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            try:
+                response.message = self._loop.call(request)
+                response.success = True
+            except ControllerError as error:
+                response.message = str(error)
+                self._node.get_logger().warning(f"~/{name} refused: {error}")
+            return response
+
+        return answer
+
+    def _stop(self, message: Bool) -> None:
+        pressed = bool(message.data)
+        self._loop.call(lambda supervisor: supervisor.emergency_stop(pressed))

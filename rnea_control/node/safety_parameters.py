@@ -1,0 +1,151 @@
+"""The parameters of what keeps the arm safe: limits, missing states, start and end."""
+
+from __future__ import annotations
+
+from rnea_control.ros.parameter_table import Parameter
+
+SAFETY_PARAMETERS = (
+    Parameter(
+        "effort_limits.<joint>",
+        float,
+        -1.0,
+        "effort limit in place of the URDF's; `effort_limit_scale` applies to it too",
+        "Nm or N",
+        above=0.0,
+        special=(-1.0, "the `effort` of the URDF's `limit` tag"),
+        live=True,
+    ),
+    Parameter(
+        "torque_rate_limits.<joint>",
+        float,
+        -1.0,
+        "commands change no faster than this",
+        "Nm/s or N/s",
+        above=0.0,
+        special=(-1.0, "fifty times the effort limit in a second: from 0 to the limit in 20 ms"),
+        live=True,
+    ),
+    Parameter(
+        "soft_limits.<joint>.margin",
+        float,
+        0.05,
+        "this far before a position limit the joint is pushed back, unless it is desired there; at "
+        "most a tenth of its range; 0 for no soft limit",
+        "rad or m",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "soft_limits.stiffness",
+        float,
+        900.0,
+        "stiffness of the soft limits per inertia, critically damped",
+        "1/s^2",
+        above=0.0,
+        live=True,
+    ),
+    Parameter(
+        "velocity_limit_scale",
+        float,
+        1.0,
+        "joints are braked beyond the URDF's velocity limit times this factor",
+        above=0.0,
+        live=True,
+    ),
+    Parameter(
+        "max_position_errors.<joint>",
+        float,
+        0.3,
+        "if the joint is further from its desired position, the motion ends and the arm brakes and "
+        "holds where it is; 0 for no bound",
+        "rad or m",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "saturation_timeout",
+        float,
+        0.5,
+        "the same after a torque was at its limit for this long; 0 for no bound",
+        "s",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "joint_state_gap",
+        float,
+        0.02,
+        "after a longer gap in joint_states the motion slows down, and torques are computed from a "
+        "predicted state",
+        "s",
+        above=0.0,
+    ),
+    Parameter(
+        "joint_state_timeout",
+        float,
+        0.1,
+        "after a longer gap the motion ends, and the arm brakes and holds by the model, until they "
+        "are back",
+        "s",
+        above=0.0,
+    ),
+    Parameter(
+        "max_bad_states",
+        int,
+        10,
+        "so many unusable states in a row are ignored (not finite, lacking a joint, a jump, a "
+        "stamp that goes back); then it is as if none came",
+        at_least=0,
+    ),
+    Parameter(
+        "activation.blend_time",
+        float,
+        0.5,
+        "the first torque is the gravity torque; the feedback fades in over this time",
+        "s",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "activation.max_velocity",
+        float,
+        0.2,
+        "the controller does not start while a joint is faster",
+        "rad/s or m/s",
+        above=0.0,
+    ),
+    Parameter(
+        "activation.position_tolerance",
+        float,
+        0.02,
+        "the controller does not start while a joint is further beyond a position limit",
+        "rad or m",
+        at_least=0.0,
+    ),
+    Parameter(
+        "gravity_compensation.damping",
+        float,
+        0.05,
+        "part of the velocity gains that is felt in hand guiding by ~/gravity_compensation",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "last_command",
+        str,
+        "gravity",
+        "what is commanded last when the controller stops, and what the hardware then applies for "
+        "ever: the gravity torque, or zero for hardware whose brakes engage",
+        choices=("gravity", "zero"),
+    ),
+    Parameter(
+        "hold_on_shutdown",
+        float,
+        0.0,
+        "how long the controller goes on holding the arm after SIGINT or SIGTERM, unless nobody "
+        "subscribes to the commands any more; a second signal ends it",
+        "s",
+        at_least=0.0,
+        special=(-1.0, "until nobody subscribes to the commands"),
+    ),
+)

@@ -1,0 +1,318 @@
+"""Parameters that several nodes have: of the robot, of the commands, and of real time; and what
+they are turned into.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import ParameterError
+from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.parameter_table import Parameter
+from rnea_control.ros.real_time import RealTimeSettings
+
+ROBOT_PARAMETERS = (
+    Parameter(
+        "joints",
+        list[str],
+        None,
+        "joints to control, in the order of the effort controller's `joints`; all others are "
+        "locked",
+    ),
+    Parameter(
+        "gravity",
+        list[float],
+        [0.0, 0.0, -9.81],
+        "acceleration of gravity in the root link's frame; other values for walls and ceilings",
+        "m/s^2",
+        at_least=-1000.0,
+        at_most=1000.0,
+        length=3,
+        live=True,
+    ),
+    Parameter(
+        "hardware_compensates_gravity",
+        bool,
+        False,
+        "true if the hardware adds the gravity torque itself, as UR and Franka firmware does; "
+        "commands then leave it out",
+    ),
+    Parameter(
+        "friction_compensation",
+        bool,
+        False,
+        "add the friction torque of the joints to commands; overestimated friction makes a joint "
+        "move by itself",
+        live=True,
+    ),
+    Parameter(
+        "friction.<joint>.damping",
+        float,
+        -1.0,
+        "viscous friction",
+        "Nm s/rad or N s/m",
+        at_least=0.0,
+        special=(-1.0, "the `damping` of the URDF's `dynamics` tag"),
+        live=True,
+    ),
+    Parameter(
+        "friction.<joint>.coulomb",
+        float,
+        -1.0,
+        "Coulomb friction",
+        "Nm or N",
+        at_least=0.0,
+        special=(-1.0, "the `friction` of the URDF's `dynamics` tag"),
+        live=True,
+    ),
+    Parameter(
+        "friction.<joint>.offset",
+        float,
+        0.0,
+        "constant torque offset of the actuator",
+        "Nm or N",
+        live=True,
+    ),
+    Parameter(
+        "armature.<joint>",
+        float,
+        0.0,
+        "rotor inertia of the actuator times the gear ratio squared",
+        "kg m^2 or kg",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "payload.link",
+        str,
+        "",
+        "link that the payload is fixed to",
+        special=("", "the link that the last of `joints` moves"),
+    ),
+    Parameter(
+        "payload.mass",
+        float,
+        0.0,
+        "mass of the payload; set it together with its centre of mass, while the arm is at rest",
+        "kg",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "payload.center_of_mass",
+        list[float],
+        [0.0, 0.0, 0.0],
+        "centre of mass of the payload, in the link's frame",
+        "m",
+        length=3,
+        live=True,
+    ),
+    Parameter(
+        "payload.inertia",
+        list[float],
+        [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        "inertia of the payload about its centre of mass: xx, xy, xz, yy, yz, zz, in axes parallel "
+        "to the link's",
+        "kg m^2",
+        length=6,
+        live=True,
+    ),
+    Parameter(
+        "effort_limit_scale",
+        float,
+        1.0,
+        "torques are clamped to the URDF's effort limits times this factor",
+        above=0.0,
+        at_most=1.0,
+        live=True,
+    ),
+    Parameter(
+        "robot_description",
+        str,
+        "",
+        "URDF of the robot as text",
+        special=("", "the topic robot_description"),
+    ),
+)
+
+COMMAND_PARAMETERS = (
+    Parameter(
+        "command_topic",
+        str,
+        "effort_controller/commands",
+        "topic of the commands: that of a ForwardCommandController on effort interfaces",
+    ),
+    Parameter(
+        "command_reliability",
+        str,
+        "reliable",
+        "QoS of the commands",
+        choices=("reliable", "best_effort"),
+    ),
+)
+
+REAL_TIME_PARAMETERS = (
+    Parameter(
+        "thread_priority",
+        int,
+        50,
+        "SCHED_FIFO priority of the thread that commands; the process's other threads get one less",
+        at_least=1,
+        at_most=98,
+        special=(0, "no change of the scheduling"),
+    ),
+    Parameter(
+        "cpu_affinity",
+        list[int],
+        [-1],
+        "CPUs that the thread that commands may use",
+        at_least=0,
+        at_most=65535,
+        special=([-1], "all CPUs"),
+    ),
+    Parameter("lock_memory", bool, True, "keep all memory of the process in RAM (mlockall)"),
+    Parameter(
+        "freeze_garbage_collector",
+        bool,
+        True,
+        "keep Python's garbage collector out of the ticks; it then runs once a second between them",
+    ),
+    Parameter(
+        "freeze_garbage_collector",
+        bool,
+        True,
+        "keep Python's garbage collector out of the ticks; it then runs once a second between them",
+    ),
+    Parameter(
+        "cpu_dma_latency",
+        int,
+        -1,
+        "longest time that any CPU may take to wake up (/dev/cpu_dma_latency); with 0 the CPUs "
+        "never sleep, which gives the lowest latency and draws the most power",
+        "us",
+        at_least=0,
+        at_most=2_000_000_000,
+        special=(-1, "no change of the CPUs' sleep"),
+    ),
+)
+
+# Both sides of the hand-over must have the same.
+HANDOVER_PARAMETERS = (
+    Parameter(
+        "command_lease",
+        float,
+        0.01,
+        "for how long its last command entitles the controller to the next one, once a sentinel "
+        "guards it; longer than two periods of the states (docs/safety.md)",
+        "s",
+        above=0.0,
+    ),
+    Parameter(
+        "command_timeout",
+        float,
+        0.015,
+        "how long commands may be missing before the sentinel takes the arm; longer than "
+        "`command_lease` by more than a period of the states",
+        "s",
+        above=0.0,
+    ),
+)
+
+LOCKED_POSITION = Parameter(
+    "locked_positions.<joint>",
+    float,
+    0.0,
+    "position of a joint that is not in `joints`, such as a gripper's",
+    "rad or m",
+)
+
+
+def load_model(
+    parameters: NodeParameters, joints: list[str], locked: Sequence[str], description: str
+) -> RobotModel:
+    """The robot of the parameter `robot_description`, or of the topic's `description`.
+
+    Its warnings are in `RobotModel.warnings`; none is issued.
+
+    Args:
+        parameters: of the node.
+        joints: to control.
+        locked: joints with a parameter `locked_positions.<joint>`.
+        description: URDF text from the topic, empty without any.
+
+    Raises:
+        ParameterError: there is no description, or a value that is not allowed.
+        RobotModelError: the description is not that of a robot with these joints.
+    """
+    description = parameters["robot_description"] or description
+    if not description:
+        raise ParameterError(
+            "there is no robot description yet: set the parameter 'robot_description', or start "
+            "robot_state_publisher, which publishes the topic robot_description"
+        )
+    positions = {name: parameters[f"locked_positions.{name}"] for name in locked}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return RobotModel.from_urdf_string(description, joints, positions, parameters["gravity"])
+
+
+def update_model(parameters: NodeParameters, model: RobotModel) -> None:
+    """Sets gravity, payload, friction and armature of the model from the node's parameters.
+
+    Raises:
+        ParameterError: a value that is not allowed.
+        RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
+    """
+    xx, xy, xz, yy, yz, zz = parameters["payload.inertia"]
+    model.set_payload(
+        parameters["payload.link"] or model.child_links[-1],
+        parameters["payload.mass"],
+        parameters["payload.center_of_mass"],
+        np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
+    )
+    model.gravity = parameters["gravity"]
+    names = model.joint_names
+    model.armature = [parameters[f"armature.{name}"] for name in names]
+    model.torque_offset = [parameters[f"friction.{name}.offset"] for name in names]
+    for attribute, key in (("damping", "damping"), ("friction", "coulomb")):
+        values = [parameters[f"friction.{name}.{key}"] for name in names]
+        setattr(model, attribute, _or_of_urdf(values, getattr(model, f"urdf_{attribute}")))
+
+
+def _or_of_urdf(values: list[float], of_urdf: FloatArray) -> list[float]:
+    return [own if own >= 0.0 else given for own, given in zip(values, of_urdf, strict=True)]
+
+
+def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:
+    """The real-time set-up from the node's parameters.
+
+    Raises:
+        ParameterError: a value that is not allowed.
+    """
+    return RealTimeSettings(
+        parameters["thread_priority"],
+        tuple(cpu for cpu in parameters["cpu_affinity"] if cpu >= 0),
+        parameters["lock_memory"],
+        parameters["freeze_garbage_collector"],
+        parameters["cpu_dma_latency"],
+    )
+
+
+def handover_times(parameters: NodeParameters) -> tuple[float, float]:
+    """`command_lease` and `command_timeout`, [s].
+
+    Raises:
+        ParameterError: a value that is not allowed, or a lease that is not the shorter one.
+    """
+    lease, timeout = parameters["command_lease"], parameters["command_timeout"]
+    if lease >= timeout:
+        raise ParameterError(
+            f"parameter 'command_lease' is {lease} s; it must be shorter than command_timeout, "
+            f"{timeout} s: else two nodes could command the arm at once"
+        )
+    return lease, timeout

@@ -1,0 +1,83 @@
+"""`CommandWatch`: tells the sentinel's own commands from others', and judges those."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.messages.cdr import HEADER, CdrError
+from rnea_control.messages.float64_multi_array import (
+    Float64MultiArrayDecoder,
+    Float64MultiArrayError,
+)
+
+# Commands may exceed the effort limit by this factor, for rounding.
+EFFORT_TOLERANCE = 1.01
+# A command at the effort limit, but for this factor, may repeat itself.
+SATURATED = 0.999
+# An arm slower than this is at rest, [rad/s] or [m/s].
+STILL = 0.05
+# So many of its own commands may be on their way.
+REMEMBERED = 32
+
+
+class CommandWatch:
+    """Judges every command on the topic.
+
+    Args:
+        joint_names: in the order of the commands.
+        effort_limit: of each joint, shape (nv,), [Nm] or [N].
+        timeout: how long a moving arm may get the same torques, [s]; infinite for ever.
+    """
+
+    def __init__(
+        self, joint_names: tuple[str, ...], effort_limit: FloatArray, timeout: float
+    ) -> None:
+        self._names = joint_names
+        self._limit = effort_limit
+        self._timeout = timeout
+        self._decoder = Float64MultiArrayDecoder(len(joint_names), "a command")
+        self._own: deque[bytes] = deque(maxlen=REMEMBERED)
+        self._last = b""
+        self._since = self._since_stamp = 0.0
+
+    def sent(self, message: bytes) -> None:
+        """The sentinel has published this."""
+        self._own.append(message[HEADER:])
+
+    def is_own(self, message: bytes) -> bool:
+        """Whether the sentinel has published this of late."""
+        return message[HEADER:] in self._own
+
+    def fault(self, message: bytes, now: float, stamp: float, speed: float) -> str:
+        """What is wrong with another's command; empty if nothing is.
+
+        Args:
+            message: the command, serialised.
+            now: the steady clock, [s].
+            stamp: of the newest state, [s].
+            speed: of the fastest joint, [rad/s] or [m/s].
+        """
+        same, self._last = message == self._last, message
+        if not same or speed <= STILL:
+            self._since, self._since_stamp = now, stamp
+        try:
+            self._decoder.decode(message)
+        except (CdrError, Float64MultiArrayError) as error:
+            return str(error)
+        torque = np.abs(self._decoder.values)
+        if (torque > EFFORT_TOLERANCE * self._limit).any():
+            j = int(np.argmax(torque - self._limit))
+            return (
+                f"a command has {self._decoder.values[j]:.4g} for {self._names[j]}, whose effort "
+                f"limit is {self._limit[j]:.4g}"
+            )
+        frozen = min(now - self._since, stamp - self._since_stamp) >= self._timeout
+        if frozen and not (torque >= SATURATED * self._limit).all():
+            return (
+                f"commands have been the same for {now - self._since:.3f} s while the arm moves "
+                f"at {speed:.2g} rad/s or m/s"
+            )
+        return ""

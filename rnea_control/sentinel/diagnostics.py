@@ -1,0 +1,56 @@
+"""The sentinel's report for `/diagnostics`."""
+
+from __future__ import annotations
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from rnea_control.control.handover import Phase
+from rnea_control.sentinel.guard import Guard
+
+
+def diagnostics(name: str, guard: Guard | None, fault: str) -> DiagnosticArray:
+    """The report as one diagnostic status.
+
+    Args:
+        name: full name of the node.
+        guard: what guards the arm, if it could be made.
+        fault: why it could not.
+    """
+    level, message = _finding(guard, fault)
+    values = {} if guard is None else _values(guard)
+    status = DiagnosticStatus(
+        name=f"{name.lstrip('/')}: guard",
+        hardware_id=name.rpartition("/")[2],
+        level=level,
+        message=message,
+        values=[KeyValue(key=key, value=value) for key, value in values.items()],
+    )
+    return DiagnosticArray(status=[status])
+
+
+def _finding(guard: Guard | None, fault: str) -> tuple[bytes, str]:
+    if guard is None:
+        return DiagnosticStatus.ERROR, fault
+    if guard.failure:
+        return DiagnosticStatus.ERROR, guard.failure
+    handover = guard.handover
+    if handover.contested:
+        return DiagnosticStatus.ERROR, f"wrong commands do not stop: {handover.reason}"
+    if handover.phase is Phase.commanding:
+        return DiagnosticStatus.ERROR, f"the sentinel holds the arm: {handover.reason}"
+    if handover.phase is Phase.revoking:
+        return DiagnosticStatus.ERROR, f"taking the arm: {handover.reason}"
+    if handover.phase is Phase.idle:
+        return DiagnosticStatus.OK, "not armed: no command has come"
+    return DiagnosticStatus.OK, "guarding"
+
+
+def _values(guard: Guard) -> dict[str, str]:
+    return {
+        "mode": guard.handover.phase.value,
+        "reason": guard.handover.reason,
+        "takeovers": str(guard.takeovers),
+        "commands sent": str(guard.commands_sent),
+        "states refused": str(guard.refused_states),
+        "fastest joint": f"{guard.speed:.3g}",
+    }

@@ -1,0 +1,75 @@
+"""The sentinel's subscriptions: of its own thread, or through the node's executor."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Protocol
+
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rclpy_internals import WaitSetUnavailable
+
+
+class Feed(Protocol):
+    """Serialised messages of a topic."""
+
+    def take(self, timeout: float) -> tuple[bytes, int | None] | None:
+        """The next message and its publisher's count of it; None after `timeout`, [s]."""
+
+    def poll(self) -> tuple[bytes, int | None] | None:
+        """As `take`, without a wait."""
+
+    def publishers(self) -> int:
+        """How many publishers it is matched with."""
+
+    def destroy(self) -> None:
+        """Takes the subscription down."""
+
+
+class ExecutorFeed:
+    """Messages that the node's executor takes; they wait here for another thread."""
+
+    def __init__(self, node: Node, message_type: type, topic: str, qos: QoSProfile) -> None:
+        self._node = node
+        self._waiting: deque[bytes] = deque(maxlen=qos.depth)
+        self._came = threading.Event()
+        self._subscription = node.create_subscription(
+            message_type, topic, self._receive, qos, raw=True
+        )
+
+    def _receive(self, message: bytes) -> None:
+        self._waiting.append(message)
+        self._came.set()
+
+    def take(self, timeout: float) -> tuple[bytes, int | None] | None:
+        """See `Feed`."""
+        self._came.clear()
+        if not self._waiting:
+            self._came.wait(timeout)
+        return self.poll()
+
+    def poll(self) -> tuple[bytes, int | None] | None:
+        """See `Feed`."""
+        return (self._waiting.popleft(), None) if self._waiting else None
+
+    def publishers(self) -> int:
+        """See `Feed`."""
+        return self._subscription.get_publisher_count()
+
+    def destroy(self) -> None:
+        """See `Feed`."""
+        self._node.destroy_subscription(self._subscription)
+
+
+def feed(node: Node, message_type: type, topic: str, qos: QoSProfile) -> Feed:
+    """A subscription that the guard's thread waits on, or the executor where rclpy allows none."""
+    try:
+        return RawSubscription(node, message_type, topic, qos)
+    except WaitSetUnavailable as error:
+        node.get_logger().warning(
+            f"the executor takes states and commands, which costs more CPU time: {error}", once=True
+        )
+        return ExecutorFeed(node, message_type, topic, qos)

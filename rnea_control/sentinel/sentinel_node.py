@@ -1,0 +1,258 @@
+"""`SentinelNode`: the node around a `Guard`: parameters, services, its mode, and diagnostics."""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import ExitStack
+
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import State, Transition, TransitionEvent
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+
+from rnea_control.control import Controller, ControllerSettings, Gains
+from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.ros.deferred_log import DeferredLog
+from rnea_control.ros.effort_command import EffortCommand
+from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.parameter_table import expand
+from rnea_control.ros.real_time import RealTime
+from rnea_control.ros.robot_parameters import (
+    LOCKED_POSITION,
+    handover_times,
+    load_model,
+    real_time_settings,
+    update_model,
+)
+from rnea_control.sentinel.command_watch import CommandWatch
+from rnea_control.sentinel.controller_section import section_of
+from rnea_control.sentinel.diagnostics import diagnostics
+from rnea_control.sentinel.feed import feed
+from rnea_control.sentinel.guard import Guard, GuardSettings
+from rnea_control.sentinel.parameters import PARAMETERS
+from rnea_control.sentinel.warm_up import warm_up
+
+LATCHED = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# As many as come between two looks; none may be overlooked.
+COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+# Between two messages on `~/mode` while nothing changes, [s].
+HEARTBEAT, COMMANDING_HEARTBEAT = 0.1, 0.02
+DIAGNOSTICS_PERIOD = 1.0
+# The node whose parameters the sentinel takes where it has none of its own.
+CONTROLLER = "rnea_controller"
+
+
+class SentinelNode(Node):
+    """The node `rnea_sentinel`; its parameters are in `sentinel/parameters.py`.
+
+    Attributes:
+        guard: what guards the arm, once there is a robot description.
+        fault: why there is none.
+    """
+
+    def __init__(self, **node_arguments: object) -> None:
+        super().__init__(
+            "rnea_sentinel",
+            automatically_declare_parameters_from_overrides=True,
+            **node_arguments,
+        )
+        self.guard: Guard | None = None
+        self.fault = "waiting for the topic robot_description"
+        self._undo = ExitStack()
+        self._take_parameters_of_controller()
+        self.parameters = NodeParameters(
+            self,
+            PARAMETERS,
+            is_fixed=lambda: self.guard is not None,
+            remedy="start the sentinel again with it",
+            on_change=self._update,
+        )
+        self._mode = self.create_publisher(TransitionEvent, "~/mode", LATCHED)
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.create_service(Trigger, "~/release", self._release)
+        self.create_service(Trigger, "~/stand_down", self._stand_down)
+        self.create_subscription(String, "robot_description", self._receive_description, LATCHED)
+        self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
+        self._fast = self.create_timer(COMMANDING_HEARTBEAT, self._fast_heartbeat, clock=STEADY)
+        self._fast.cancel()
+        self.create_timer(DIAGNOSTICS_PERIOD, self._once_a_second, clock=STEADY)
+        if self.parameters["robot_description"]:
+            self._build("")
+
+    @property
+    def label(self) -> str:
+        """The name of the mode."""
+        return Phase.idle.value if self.guard is None else self.guard.handover.phase.value
+
+    @property
+    def reason(self) -> str:
+        """Why it is in this mode."""
+        return self.fault or self.guard.handover.reason
+
+    def publish_mode(self, before: str = "") -> None:
+        """Publishes the mode; `before` is the one before, if it has changed."""
+        label = self.label
+        self._mode.publish(
+            TransitionEvent(
+                timestamp=self.get_clock().now().nanoseconds,
+                transition=Transition(label=self.reason),
+                start_state=State(label=before or label),
+                goal_state=State(label=label),
+            )
+        )
+
+    def destroy_node(self) -> None:
+        """Takes the node down; a guard that commands leaves the gravity torque."""
+        self._undo.close()
+        self.guard = None
+        super().destroy_node()
+
+    def _take_parameters_of_controller(self) -> None:
+        """Declares what the controller's section of the same YAML file says, unless the sentinel's
+        own does."""
+        name = f"{self.get_namespace().rstrip('/')}/{CONTROLLER}"
+        section = section_of(name, sys.argv)
+        joints = section.get("joints", [])
+        known = expand(PARAMETERS, joints if isinstance(joints, list) else [])
+        for key, value in section.items():
+            wanted = key in known or key.startswith("locked_positions.")
+            if wanted and not self.has_parameter(key):
+                self.declare_parameter(key, value, ParameterDescriptor(dynamic_typing=True))
+
+    def _receive_description(self, message: String) -> None:
+        if self.guard is None and not self.parameters["robot_description"]:
+            self._build(message.data)
+
+    def _build(self, description: str) -> None:
+        try:
+            with ExitStack() as undo:
+                self.guard = self._built(description, undo)
+                self._undo = undo.pop_all()
+        except RneaControlError as error:
+            self.fault = str(error)
+            self.get_logger().error(f"the sentinel does not guard the arm: {error}")
+            return
+        self.fault = ""
+        self.publish_mode()
+
+    def _built(self, description: str, undo: ExitStack) -> Guard:
+        parameters = self.parameters
+        joints = parameters["joints"]
+        parameters.add_joints(joints)
+        locked = parameters.add_group("locked_positions", LOCKED_POSITION)
+        model = load_model(parameters, joints, locked, description)
+        parameters.check()
+        lease, timeout = handover_times(parameters)
+        controller = Controller(model, self._controller_settings(model.nv))
+        update_model(parameters, model)
+        topic = parameters["command_topic"]
+        command = EffortCommand(self, topic, parameters["command_reliability"], model.nv)
+        undo.callback(command.destroy)
+        states = feed(self, JointState, "joint_states", STATES)
+        undo.callback(states.destroy)
+        commands = feed(self, Float64MultiArray, topic, COMMANDS)
+        undo.callback(commands.destroy)
+        self.real_time = RealTime(real_time_settings(parameters))
+        undo.callback(self.real_time.leave)
+        self.real_time.enter_process()
+        log = DeferredLog(self.get_logger())
+        wake = self.create_guard_condition(log.flush)
+        undo.callback(self.destroy_guard_condition, wake)
+        log.wake = wake.trigger
+        self._log = log
+        guard = Guard(
+            controller,
+            command,
+            states,
+            commands,
+            Handover(HandoverTimes.of_sentinel(lease, timeout)),
+            CommandWatch(
+                model.joint_names,
+                model.effort_limit,
+                timeout if parameters["revoke_frozen_commands"] else math.inf,
+            ),
+            GuardSettings(parameters["velocity_limit_factor"], parameters["prediction_gap"]),
+            self.get_clock(),
+            log,
+            self._changed,
+        )
+        warm_up(controller)
+        undo.callback(guard.stop)
+        guard.start(self.real_time)
+        self.get_logger().info(
+            f"guards {model.name!r}, {model.nv} joints, commands on {command.topic}: armed by the "
+            f"first of them; real time: {self.real_time}"
+        )
+        return guard
+
+    def _controller_settings(self, joints: int) -> ControllerSettings:
+        parameters = self.parameters
+        return ControllerSettings(
+            Gains.uniform(joints, parameters["stiffness"], parameters["damping"]),
+            effort_limit_scale=parameters["effort_limit_scale"],
+            hardware_compensates_gravity=parameters["hardware_compensates_gravity"],
+            friction_compensation=parameters["friction_compensation"],
+        )
+
+    def _update(self, names: set[str]) -> None:
+        if self.guard is None:
+            return
+
+        def change(controller: Controller) -> None:
+            update_model(self.parameters, controller.model)
+            controller.settings = self._controller_settings(controller.model.nv)
+
+        try:
+            self.guard.update(change)
+        except (RneaControlError, ParameterError) as error:
+            self.get_logger().error(f"the sentinel keeps its settings: {error}")
+
+    def _changed(self, before: str) -> None:
+        """The guard's mode has changed; called in its thread."""
+        self.publish_mode(before)
+        text = f"{before} -> {self.label}: {self.reason}"
+        calm = self.label in ("idle", "guarding") and not self.guard.handover.contested
+        self._log.say("info" if calm else "error", self.label, text)
+        if self.label == "commanding":
+            self._fast.reset()
+
+    def _fast_heartbeat(self) -> None:
+        if self.label == "commanding":
+            self.publish_mode()
+        else:
+            self._fast.cancel()
+
+    def _release(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        refusal = self.fault or self.guard.release()
+        response.success = not refusal
+        response.message = refusal or "the sentinel commands nothing; the controller may begin"
+        return response
+
+    def _stand_down(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        refusal = self.fault or self.guard.stand_down()
+        response.success = not refusal
+        response.message = refusal or (
+            "the sentinel is idle until it hears a command. A controller that stands by now takes "
+            "the arm. Without one the torque stays frozen, which holds an arm only for moments: "
+            "support it, or engage its brakes"
+        )
+        return response
+
+    def _once_a_second(self) -> None:
+        message = diagnostics(self.get_fully_qualified_name(), self.guard, self.fault)
+        message.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(message)
+        if self.guard is not None:
+            self._log.flush()
+            self.real_time.collect_garbage()

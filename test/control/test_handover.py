@@ -1,0 +1,161 @@
+"""The hand-over between controller and sentinel, rule by rule, at 1 kHz."""
+
+from __future__ import annotations
+
+import pytest
+
+from rnea_control.control.handover import Handover, HandoverTimes, Phase
+
+PERIOD = 0.001
+
+
+class Clocks:
+    """Steady clock and stamps; both sides take every state."""
+
+    def __init__(self, *sides: Handover) -> None:
+        self.sides = sides
+        self.now, self.stamp = 100.0, 5.0
+
+    def run(self, seconds: float, rate: float = 1.0, command: bool = False) -> int:
+        """Lets time pass, stamps at a rate; how many states it took the last side to take the arm,
+        or -1."""
+        for i in range(round(seconds / PERIOD)):
+            self.now += PERIOD
+            self.stamp += rate * PERIOD
+            for side in self.sides:
+                side.hear_state(self.now, self.stamp)
+            if command:
+                self.sides[-1].hear_command(self.now)
+            if self.sides[-1].look(self.now):
+                return i + 1
+        return -1
+
+
+@pytest.fixture
+def sentinel() -> Handover:
+    return Handover(HandoverTimes.of_sentinel())
+
+
+@pytest.fixture
+def controller() -> Handover:
+    owner = Handover(HandoverTimes.of_controller())
+    owner.start(0.0, alone=True)
+    owner.hear_mode(0.0, "guarding")
+    return owner
+
+
+@pytest.fixture
+def clocks(sentinel: Handover) -> Clocks:
+    """A sentinel that has heard commands for a second."""
+    clocks = Clocks(sentinel)
+    clocks.run(0.01)
+    sentinel.guard(clocks.now)
+    assert clocks.run(1.0, command=True) == -1
+    return clocks
+
+
+def test_silence_of_the_timeout_is_what_it_takes(clocks: Clocks, sentinel: Handover) -> None:
+    assert clocks.run(1.0) == pytest.approx(16, abs=1)
+    assert sentinel.phase is Phase.commanding
+
+
+def test_no_commands_while_the_stamps_stand_are_no_silence(clocks: Clocks) -> None:
+    assert clocks.run(1.0, rate=0.0) == -1
+    assert clocks.run(0.1, rate=0.1) == -1
+    assert clocks.run(1.0) > 0
+
+
+def test_first_moments_are_not_guarded() -> None:
+    sentinel = Handover(HandoverTimes.of_sentinel())
+    clocks = Clocks(sentinel)
+    sentinel.guard(clocks.now)
+    assert clocks.run(1.0) == pytest.approx(501, abs=1)
+
+
+def test_owner_that_was_stopped_yields(controller: Handover) -> None:
+    clocks = Clocks(controller)
+    for _ in range(5):
+        clocks.run(PERIOD)
+        assert controller.may_command(clocks.now)
+    clocks.now += 1.0  # stopped between state and command: only a new state can tell
+    assert not controller.may_command(clocks.now)
+    assert controller.phase is Phase.commanding
+    clocks.stamp += 1.0
+    controller.hear_state(clocks.now, clocks.stamp)
+    assert not controller.may_command(clocks.now)
+    assert controller.phase is Phase.guarding
+
+
+@pytest.mark.parametrize("label", ["", "idle"])
+def test_without_a_guard_the_lease_does_not_count(controller: Handover, label: str) -> None:
+    controller.hear_mode(0.0, label)
+    clocks = Clocks(controller)
+    for _ in range(5):
+        clocks.run(PERIOD, rate=1000.0)
+        clocks.now += 1.0
+        assert controller.may_command(clocks.now)
+
+
+def test_slow_simulation_does_not_end_the_lease(controller: Handover) -> None:
+    clocks = Clocks(controller)
+    for _ in range(5):
+        clocks.now += 0.5
+        clocks.run(PERIOD)
+        assert controller.may_command(clocks.now)
+
+
+def test_clock_set_back_over_the_lease_ends_it(controller: Handover) -> None:
+    clocks = Clocks(controller)
+    clocks.run(PERIOD)
+    assert controller.may_command(clocks.now)
+    clocks.now, clocks.stamp = clocks.now + 1.0, 0.0
+    clocks.run(PERIOD)
+    assert not controller.may_command(clocks.now)
+
+
+def test_one_stray_command_is_borne_and_the_second_revokes(
+    clocks: Clocks, sentinel: Handover
+) -> None:
+    clocks.run(1.0)
+    sentinel.hear_command(clocks.now)
+    assert sentinel.may_command(clocks.now)
+    sentinel.hear_command(clocks.now)
+    assert sentinel.phase is Phase.revoking
+    assert not sentinel.may_command(clocks.now)
+
+
+def test_revocation_in_vain_is_given_up(clocks: Clocks, sentinel: Handover) -> None:
+    assert sentinel.revoke(clocks.now, "absurd")
+    assert clocks.run(0.04, command=True) == -1
+    assert sentinel.phase is Phase.revoking
+    assert clocks.run(0.02, command=True) == -1
+    assert sentinel.phase is Phase.guarding
+    assert sentinel.contested
+    assert not sentinel.revoke(clocks.now, "absurd")
+    clocks.run(1.1, command=True)
+    assert sentinel.revoke(clocks.now, "absurd")
+    assert 0 < clocks.run(1.0) <= 16
+    assert not sentinel.contested
+
+
+def test_hand_back(clocks: Clocks, sentinel: Handover, controller: Handover) -> None:
+    clocks.run(1.0)
+    clocks.sides = (controller, sentinel)
+    clocks.run(PERIOD)
+    controller.hear_mode(clocks.now, "revoking")
+    assert sentinel.give(clocks.now) and not sentinel.may_command(clocks.now)
+    assert not sentinel.give(clocks.now)
+    assert not controller.receive(clocks.now, clocks.now - 0.11)
+    assert controller.receive(clocks.now, clocks.now - 0.09)
+    assert controller.may_command(clocks.now)
+    assert clocks.run(1.0) == pytest.approx(196, abs=1)  # nothing was heard of the controller
+
+
+def test_controller_that_begins_beside_a_sentinel_listens() -> None:
+    controller = Handover(HandoverTimes.of_controller())
+    clocks = Clocks(controller)
+    clocks.run(0.01)
+    controller.start(clocks.now, alone=False)
+    assert not controller.may_command(clocks.now)
+    assert clocks.run(0.05, command=True) == -1
+    assert clocks.run(1.0) == pytest.approx(31, abs=1)

@@ -1,0 +1,88 @@
+"""All interleavings of a controller and a sentinel: one of them commands, never both.
+
+See test/handover_world.py. EVENTS=3 makes the exploration go one event deeper, which takes
+minutes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from handover_world import CONTROLLER, SENTINEL, World, beginning, explore, guarded
+
+from rnea_control.control.handover import Handover
+
+EVENTS = int(os.environ.get("EVENTS", "2"))
+
+
+@pytest.mark.parametrize("start", [beginning, guarded])
+def test_one_commands_and_never_both(
+    start: Callable[[], World], report: Callable[[str], None]
+) -> None:
+    found = explore(start(), EVENTS)
+    report(f"hand-over, {start.__name__}: {found.worlds} worlds after up to {EVENTS} events")
+    assert not found.fault, "\n".join([found.fault, *map(str, found.way)])
+    assert found.worlds > 10_000
+
+
+class WithoutLease(Handover):
+    """An owner that wakes up goes on commanding."""
+
+    def may_command(self, now: float) -> bool:
+        self._guarded = False
+        return super().may_command(now)
+
+
+class Impatient(Handover):
+    """Goes by the steady clock alone."""
+
+    def _over(self, now: float, since: float, since_stamp: float, duration: float) -> bool:
+        return now - since > duration
+
+    def _is_silent(self, now: float) -> bool:
+        return self._over(now, self._since, self._since_stamp, self._wait)
+
+
+class Hasty(Handover):
+    """Commands as soon as it has revoked."""
+
+    def look(self, now: float) -> bool:
+        self._states, self._since = 9, self._since - 99.0 * (self.phase.value == "revoking")
+        self._since_stamp -= 99.0 * (self.phase.value == "revoking")
+        return super().look(now)
+
+
+BOTH, NOBODY = "both publish in one period", "nobody publishes"
+ALTERNATE = "they alternate"
+
+
+@pytest.mark.parametrize(
+    ("start", "fault"),
+    [
+        (beginning(replace(CONTROLLER, lease=5.0)), BOTH),
+        (guarded(sentinel=replace(SENTINEL, lease=8.0)), ALTERNATE),
+        (beginning(sentinel=replace(SENTINEL, timeout=1.0)), BOTH),
+        (beginning(sentinel=replace(SENTINEL, states=99)), NOBODY),
+        (guarded(sentinel=replace(SENTINEL, grace=2.0)), ALTERNATE),
+        (beginning(machine=WithoutLease), BOTH),
+        (beginning(machine=Hasty), BOTH),
+        (beginning(machine=Impatient), "taken although no states come"),
+    ],
+    ids=[
+        "lease longer than timeout",
+        "lease of the sentinel longer than the controller's timeout",
+        "timeout shorter than a gap",
+        "silence that never counts",
+        "grace that ends before the request does",
+        "no lease",
+        "no wait for silence",
+        "steady clock alone",
+    ],
+)
+def test_broken_rule_is_found(start: World, fault: str) -> None:
+    found = explore(start, 1) if fault == NOBODY else explore(start, 2)
+    assert found.fault == fault
+    assert found.way

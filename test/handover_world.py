@@ -1,0 +1,393 @@
+"""Two `Handover` machines, a channel that delays and loses, and everything that may befall them.
+
+Time runs in steps of one period of the states. A world branches at every step: into each event,
+each order of the two processes, and each fate of the commands that they publish. Worlds that
+differ only in when they began are the same, so that the number of worlds is finite.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rnea_control.control.handover import Handover, HandoverTimes, Phase
+
+RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
+# Steps: short, so that there are few worlds; in the proportions of the real ones.
+CONTROLLER = HandoverTimes(
+    lease=1.0, timeout=6.0, recovery=9.0, grace=11.0, fresh=0.5, states=2, accept=2.0
+)
+SENTINEL = HandoverTimes(
+    lease=2.0,
+    timeout=4.0,
+    recovery=10.0,
+    grace=16.0,
+    fresh=0.5,
+    arming=3.0,
+    yielding=8.0,
+    states=2,
+    revokes=True,
+    accept=0.0,
+)
+# For how long the arm may be without a command while a process that may take it runs.
+LONGEST_SILENCE = 20
+# An owner that comes back sooner than this after it lost the arm alternates with the other.
+SHORTEST_TURN = 3
+# In a pause longer than this nobody takes the arm.
+LONGEST_PAUSE = 3
+# How long a process needs to start again.
+RESTART = 4
+
+
+@dataclass
+class Side:
+    """One process.
+
+    Attributes:
+        handover: its machine.
+        state: running, stopped or dead.
+        since: how long it has been so.
+        commands, modes: what has come and is not yet taken; of commands only the newest is kept.
+        late: what comes with the next step.
+        withheld: whether it was stopped between `may_command` and publishing.
+        lost: how many of its last commands were lost.
+    """
+
+    handover: Handover
+    state: str = RUNNING
+    since: int = 0
+    commands: int = 0
+    modes: tuple[str, ...] = ()
+    late: tuple[str, ...] = ()
+    withheld: bool = False
+    lost: int = 0
+
+
+@dataclass
+class World:
+    """All of it at one moment; a step mutates it.
+
+    Attributes:
+        controller, sentinel: the two processes.
+        now, stamp: the clocks.
+        paused: whether no states come.
+        pause: for how many steps.
+        request: when the controller asked for the arm and got it; None if it did not.
+        quiet: steps in which nobody published although somebody could.
+        turn: steps since the arm changed hands.
+        owner: who published last, not counting strays.
+        fault: what must not happen, and did.
+        events: how many there were.
+    """
+
+    controller: Side
+    sentinel: Side
+    now: float = 0.0
+    stamp: float = 0.0
+    paused: bool = False
+    pause: int = 0
+    request: float | None = None
+    quiet: int = 0
+    turn: int = 99
+    owner: str = ""
+    fault: str = ""
+    events: int = 0
+
+    @property
+    def sides(self) -> dict[str, Side]:
+        return {"controller": self.controller, "sentinel": self.sentinel}
+
+
+def beginning(
+    controller: HandoverTimes = CONTROLLER,
+    sentinel: HandoverTimes = SENTINEL,
+    machine: type[Handover] = Handover,
+) -> World:
+    """A controller that has just begun and a sentinel that has not heard it."""
+    world = World(Side(machine(controller)), Side(machine(sentinel)))
+    world.controller.handover.start(0.0, alone=True)
+    return world
+
+
+def guarded(
+    controller: HandoverTimes = CONTROLLER,
+    sentinel: HandoverTimes = SENTINEL,
+    machine: type[Handover] = Handover,
+) -> World:
+    """The controller was stopped and goes on; the sentinel has taken the arm meanwhile."""
+    world = beginning(controller, sentinel, machine)
+    quiet = [""] * 12
+    for event in (*quiet, "stop controller", *quiet, "continue controller", *quiet):
+        ways = successors(world, 0)
+        world = next(new for (what, *fates), new in ways if what == event and "late" not in fates)
+    assert world.owner == "sentinel" and world.controller.handover.phase is Phase.guarding
+    return world
+
+
+def duplicate(world: World) -> World:
+    new = copy.copy(world)
+    for name, side in world.sides.items():
+        twin = copy.copy(side)
+        twin.handover = copy.copy(side.handover)
+        setattr(new, name, twin)
+    return new
+
+
+def events(world: World) -> Iterator[str]:
+    """What may happen next."""
+    yield ""
+    yield "continue states" if world.paused else "pause states"
+    for name, side in world.sides.items():
+        if side.state == RUNNING:
+            yield f"stop {name}"
+            yield f"stop {name} before publishing"
+            yield f"kill {name}"
+        elif side.state == STOPPED:
+            yield f"continue {name}"
+            yield f"kill {name}"
+        elif side.since >= RESTART:
+            yield f"restart {name}"
+    if world.controller.state == world.sentinel.state == RUNNING:
+        phases = world.controller.handover.phase, world.sentinel.handover.phase
+        if phases == (Phase.guarding, Phase.commanding) and world.request is None:
+            yield "ask for the arm"
+        if phases[1] is Phase.guarding:
+            yield "revoke"
+    if world.request is not None and world.controller.state == RUNNING:
+        yield "receive the arm"
+
+
+def apply(world: World, event: str) -> str:
+    """Lets an event happen; returns who is stopped right before publishing."""
+    word, _, rest = event.partition(" ")
+    name = rest.partition(" ")[0]
+    if rest == "states":
+        world.paused = word == "pause"
+    elif event == "ask for the arm":
+        world.request = world.now
+        world.sentinel.handover.give(world.now)
+    elif event == "receive the arm":
+        world.controller.handover.receive(world.now, world.request)
+        world.request = None
+    elif event == "revoke":
+        world.sentinel.handover.revoke(world.now, "absurd")
+    elif rest.endswith("before publishing"):
+        return name
+    elif word:
+        _change_state(world, word, world.sides[name], name)
+    return ""
+
+
+def _change_state(world: World, word: str, side: Side, name: str) -> None:
+    now, times = world.now, side.handover.times
+    guard = world.sentinel
+    if word == "restart":
+        side.handover = type(side.handover)(times)
+        side.commands, side.modes, side.late, side.withheld, side.lost = 0, (), (), False, 0
+        if name == "controller":
+            world.request = None
+            known = guard.state == RUNNING and guard.handover.phase is not Phase.idle
+            side.handover.start(now, alone=not known)
+            if known:
+                side.modes = (guard.handover.phase.value,)
+    if word == "continue" and name == "sentinel":
+        if side.since >= times.arming and side.handover.phase is Phase.guarding:
+            side.handover.guard(now)
+        world.controller.late += (side.handover.phase.value,)
+    if word == "kill" and name == "controller":
+        world.request = None
+    side.state = {"stop": STOPPED, "kill": DEAD}.get(word, RUNNING)
+    side.since = 0
+
+
+# What becomes of a command: it arrives at once or with the next step, or is lost.
+FATES = ("now", "late", "lost")
+
+
+def successors(world: World, losses: int = 1) -> Iterator[tuple[tuple, World]]:
+    """All worlds one step later, with what led there.
+
+    Args:
+        losses: how many commands in a row may be lost.
+    """
+    for event in events(world):
+        for first in ("controller", "sentinel"):
+            pending = [((event, first), [])]
+            while pending:
+                label, fates = pending.pop()
+                new = duplicate(world)
+                asked = _step(new, event, first, fates, losses)
+                if asked is None:
+                    yield (*label, *fates), new
+                else:
+                    pending += [(label, [*fates, fate]) for fate in asked]
+
+
+def _step(
+    world: World, event: str, first: str, fates: list[str], losses: int
+) -> tuple[str, ...] | None:
+    """One step; or the fates of the next command, if `fates` has too few."""
+    world.now += 1.0
+    for side in world.sides.values():
+        side.commands = 1 if "command" in side.late else side.commands
+        side.modes += tuple(word for word in side.late if word != "command")
+        side.late = ()
+        side.since = min(side.since + 1, RESTART)
+    halted = apply(world, event)
+    world.pause = min(world.pause + 1, LONGEST_PAUSE) if world.paused else 0
+    if not world.paused:
+        world.stamp += 1.0
+    left = list(fates)
+    published: list[str] = []
+    names = [first, "sentinel" if first == "controller" else "controller"]
+    for name in names:
+        side = world.sides[name]
+        if side.state != RUNNING:
+            continue
+        sent = _run(world, side, name)
+        if name == halted:
+            side.withheld, side.state, side.since = sent[1], STOPPED, 0
+            sent = (sent[0], False)
+        for is_command in (sent[0], sent[1]):
+            if not is_command:
+                continue
+            if not left:
+                return FATES if side.lost < losses else FATES[:2]
+            _send(world, name, "command", left.pop(0))
+        if sent[1]:
+            published.append(name)
+    _judge(world, event, published)
+    return None
+
+
+def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
+    """One round of a process; whether it publishes what it withheld, and a command of its own."""
+    handover, now = side.handover, world.now
+    stray, side.withheld = side.withheld, False
+    before = handover.changes
+    for mode in side.modes:
+        handover.hear_mode(now, mode)
+    side.modes = ()
+    if side.commands:
+        if handover.phase is Phase.idle:
+            handover.guard(now)
+        else:
+            handover.hear_command(now)
+        side.commands = 0
+    if not world.paused:
+        handover.hear_state(now, world.stamp)
+    if handover.look(now) and world.pause >= LONGEST_PAUSE:
+        world.fault = "taken although no states come"
+    if name == "sentinel" and handover.changes != before:
+        _send(world, name, handover.phase.value, "late")
+    return stray, not world.paused and handover.may_command(now)
+
+
+def _send(world: World, name: str, what: str, fate: str) -> None:
+    sender = world.sides[name]
+    receiver = world.sides["sentinel" if name == "controller" else "controller"]
+    if what == "command":
+        sender.lost = sender.lost + 1 if fate == "lost" else 0
+    if receiver.state == DEAD or fate == "lost":
+        return
+    if fate == "late" or what != "command":
+        receiver.late += (what,)
+    else:
+        receiver.commands = 1
+
+
+def _judge(world: World, event: str, published: list[str]) -> None:
+    world.turn = min(world.turn + 1, 99)
+    if len(published) > 1:
+        world.fault = "both publish in one period"
+    for name in published:
+        if world.owner not in ("", name):
+            if world.turn < SHORTEST_TURN and world.sides[world.owner].state == RUNNING:
+                world.fault = "they alternate"
+            world.turn = 0
+        world.owner = name
+    able = world.controller.state == RUNNING or (
+        world.sentinel.state == RUNNING and world.sentinel.handover.phase is not Phase.idle
+    )
+    world.quiet = 0 if event or published or world.paused or not able else world.quiet + 1
+    if world.quiet > LONGEST_SILENCE:
+        world.fault = "nobody publishes"
+
+
+def signature(world: World) -> tuple:
+    """Equal for worlds that go on alike."""
+    return (
+        world.paused,
+        world.pause,
+        None if world.request is None else min(world.now - world.request, 9.0),
+        world.quiet,
+        min(world.turn, SHORTEST_TURN),
+        world.owner,
+        *(_of_side(world, side) for side in world.sides.values()),
+    )
+
+
+def _of_side(world: World, side: Side) -> tuple:
+    if side.state == DEAD:
+        return DEAD, side.since
+    h, now, stamp, times = side.handover, world.now, world.stamp, side.handover.times
+    # Beyond this, an age makes no difference.
+    oldest = max(times.grace, times.recovery, times.yielding) + 1.0
+
+    def age(then: float, present: float) -> float:
+        return max(min(present - then, oldest), -oldest) if math.isfinite(then) else -1.0
+
+    values: tuple = (h.phase, h._guarded, age(h._stamp, stamp), age(h._stamp_at, now))
+    if h.phase in (Phase.guarding, Phase.revoking):
+        values += (h._wait, age(h._since, now), age(h._since_stamp, stamp))
+        values += (min(h._states, times.states), age(max(h._armed_at, now), now))
+        values += (age(max(h._no_revocation_until, now), now),)
+    if h.phase is Phase.revoking:
+        values += (age(h._revoked_at, now), age(h._revoked_stamp, stamp))
+    if h.phase is Phase.commanding:
+        values += (min(h.strays, 2), h._has_commanded)
+        values += (age(h._commanded_at, now), age(h._commanded_stamp, stamp))
+    channel = (side.commands, side.modes, side.late, side.withheld, side.lost)
+    return side.state, side.since, channel, values
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """How many worlds were seen, and the first way to a fault."""
+
+    worlds: int
+    fault: str
+    way: tuple
+
+
+def explore(start: World, most_events: int, losses: int = 1) -> Exploration:
+    """Breadth first through all worlds that so many events lead to, at any moment each."""
+    seen = {(0, signature(start))}
+    parents: dict = {(0, signature(start)): None}
+    queue = deque([start])
+    while queue:
+        world = queue.popleft()
+        key = (world.events, signature(world))
+        for label, new in successors(world, losses):
+            new.events += bool(label[0])
+            if new.events > most_events:
+                continue
+            new_key = (new.events, signature(new))
+            if new.fault:
+                return Exploration(len(seen), new.fault, (*_way(parents, key), label))
+            if new_key not in seen:
+                seen.add(new_key)
+                parents[new_key] = (key, label)
+                queue.append(new)
+    return Exploration(len(seen), "", ())
+
+
+def _way(parents: dict, key: tuple) -> tuple:
+    way = []
+    while parents[key] is not None:
+        key, label = parents[key]
+        way.append(label)
+    return tuple(reversed(way))
