@@ -18,7 +18,7 @@ from rnea_control.control.handover import Handover, HandoverTimes, Phase
 RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
 # Steps: short, so that there are few worlds; in the proportions of the real ones.
 CONTROLLER = HandoverTimes(
-    lease=1.0, timeout=6.0, recovery=9.0, grace=11.0, fresh=0.5, states=2, accept=2.0
+    lease=1.0, timeout=6.0, recovery=9.0, grace=11.0, fresh=0.5, states=4, accept=2.0
 )
 SENTINEL = HandoverTimes(
     lease=2.0,
@@ -28,7 +28,7 @@ SENTINEL = HandoverTimes(
     fresh=0.5,
     arming=3.0,
     yielding=8.0,
-    states=2,
+    states=4,
     revokes=True,
     accept=0.0,
 )
@@ -37,7 +37,7 @@ LONGEST_SILENCE = 20
 # An owner that comes back sooner than this after it lost the arm alternates with the other.
 SHORTEST_TURN = 3
 # In a pause longer than this nobody takes the arm.
-LONGEST_PAUSE = 3
+LONGEST_PAUSE = 5
 # How long a process needs to start again.
 RESTART = 4
 
@@ -72,7 +72,7 @@ class World:
 
     Attributes:
         controller, sentinel: the two processes.
-        now, stamp: the clocks.
+        now, stamp, count: the clocks, and how many states were published.
         paused: whether no states come.
         pause: for how many steps.
         request: when the controller asked for the arm and got it; None if it did not.
@@ -87,6 +87,7 @@ class World:
     sentinel: Side
     now: float = 0.0
     stamp: float = 0.0
+    count: int = 0
     paused: bool = False
     pause: int = 0
     request: float | None = None
@@ -139,7 +140,11 @@ def duplicate(world: World) -> World:
 def events(world: World) -> Iterator[str]:
     """What may happen next."""
     yield ""
-    yield "continue states" if world.paused else "pause states"
+    if world.paused:
+        yield "continue states"
+        yield "continue states late"  # they were late, and their stamps say so
+    else:
+        yield "pause states"
     for name, side in world.sides.items():
         if side.state == RUNNING:
             yield f"stop {name}"
@@ -164,7 +169,9 @@ def apply(world: World, event: str) -> str:
     """Lets an event happen; returns who is stopped right before publishing."""
     word, _, rest = event.partition(" ")
     name = rest.partition(" ")[0]
-    if rest == "states":
+    if name == "states":
+        if rest == "states late":
+            world.stamp += world.pause
         world.paused = word == "pause"
     elif event == "ask for the arm":
         world.request = world.now
@@ -240,6 +247,7 @@ def _step(
     world.pause = min(world.pause + 1, LONGEST_PAUSE) if world.paused else 0
     if not world.paused:
         world.stamp += 1.0
+        world.count += 1
     left = list(fates)
     published: list[str] = []
     names = [first, "sentinel" if first == "controller" else "controller"]
@@ -278,7 +286,7 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
             handover.hear_command(now)
         side.commands = 0
     if not world.paused:
-        handover.hear_state(now, world.stamp)
+        handover.hear_state(now, world.stamp, world.count)
     if handover.look(now) and world.pause >= LONGEST_PAUSE:
         world.fault = "taken although no states come"
     if name == "sentinel" and handover.changes != before:
@@ -341,6 +349,7 @@ def _of_side(world: World, side: Side) -> tuple:
         return max(min(present - then, oldest), -oldest) if math.isfinite(then) else -1.0
 
     values: tuple = (h.phase, h._guarded, age(h._stamp, stamp), age(h._stamp_at, now))
+    values += (min(world.count - (h._count or 0), 2),)
     if h.phase in (Phase.guarding, Phase.revoking):
         values += (h._wait, age(h._since, now), age(h._since_stamp, stamp))
         values += (min(h._states, times.states), age(max(h._armed_at, now), now))
@@ -350,6 +359,7 @@ def _of_side(world: World, side: Side) -> tuple:
     if h.phase is Phase.commanding:
         values += (min(h.strays, 2), h._has_commanded)
         values += (age(h._commanded_at, now), age(h._commanded_stamp, stamp))
+        values += (min(world.count - (h._commanded_count or 0), 2),)
     channel = (side.commands, side.modes, side.late, side.withheld, side.lost)
     return side.state, side.since, channel, values
 

@@ -4,7 +4,8 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
 
 1. Ownership is a lease. The owner may publish only if its last command is younger than `lease`;
    it asks `may_command` right before. A process that was stopped, by a signal, a debugger or a
-   starved CPU, finds its lease over when it wakes, and yields.
+   starved CPU, finds its lease over when it wakes, and yields. It keeps its lease if no more than
+   one state came meanwhile, by their publisher's count: then the states were late, not the owner.
 2. The other one listens. It takes the arm when it has heard no command for `timeout`, which is
    longer than the lease of the owner, while at least `states` new states came. Silence and lease
    are over only once the steady clock and the stamps of the states have both advanced by that
@@ -71,7 +72,7 @@ class HandoverTimes:
     fresh: float
     arming: float = 0.0
     yielding: float = 0.05
-    states: int = 3
+    states: int = 4
     revokes: bool = False
     accept: float = 0.1
 
@@ -118,24 +119,30 @@ class Handover:
         self._guarded = times.revokes  # whether the other might take the arm
         self._stamp = math.nan  # of the newest state, and when it came
         self._stamp_at = -math.inf
+        self._count: int | None = None  # its publisher's count of it
         self._wait = 0.0  # how long silence must last, and since when it does
         self._since = self._since_stamp = 0.0
         self._states = 0
         self._armed_at = -math.inf
         self._has_commanded = False
         self._commanded_at = self._commanded_stamp = 0.0  # of its own last command
+        self._commanded_count: int | None = None
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
 
     # What was heard.
 
-    def hear_state(self, now: float, stamp: float) -> None:
-        """A state was taken; to be told before anything is decided from it."""
+    def hear_state(self, now: float, stamp: float, count: int | None = None) -> None:
+        """A state was taken; to be told before anything is decided from it.
+
+        Args:
+            count: its publisher's count of it, where the middleware has one.
+        """
         if stamp > self._stamp:
             self._states += 1
         elif not stamp >= self._stamp:  # the first one, or the clock was set back
             self._since_stamp = self._revoked_stamp = stamp
-        self._stamp, self._stamp_at = stamp, now
+        self._stamp, self._stamp_at, self._count = stamp, now, count
 
     def hear_command(self, now: float) -> None:
         """A command of the other came."""
@@ -171,11 +178,12 @@ class Handover:
         if self._guarded and self._has_commanded and now - self._commanded_at > self.times.lease:
             if now - self._stamp_at > self.times.fresh:
                 return False
-            if not 0.0 <= self._stamp - self._commanded_stamp <= self.times.lease:
+            in_time = 0.0 <= self._stamp - self._commanded_stamp <= self.times.lease
+            if not in_time and not self._is_next_state():
                 self._yield(now, self.times.recovery, "it sent no command for too long")
                 return False
         self._has_commanded = True
-        self._commanded_at, self._commanded_stamp = now, self._stamp
+        self._mark(now)
         return True
 
     def look(self, now: float) -> bool:
@@ -247,6 +255,16 @@ class Handover:
         self._revoked_at, self._revoked_stamp = now, self._stamp
         self._change(Phase.revoking, reason)
 
+    def _mark(self, now: float) -> None:
+        self._commanded_at, self._commanded_stamp = now, self._stamp
+        self._commanded_count = self._count
+
+    def _is_next_state(self) -> bool:
+        """Whether no state was published between the newest one and that of the last command."""
+        if self._count is None or self._commanded_count is None:
+            return False
+        return 0 <= self._count - self._commanded_count <= 1
+
     def _is_silent(self, now: float) -> bool:
         return self._states >= self.times.states and self._over(
             now, self._since, self._since_stamp, self._wait
@@ -266,7 +284,7 @@ class Handover:
     def _take(self, now: float, reason: str) -> None:
         self._own()
         self._has_commanded = True  # the lease begins here
-        self._commanded_at, self._commanded_stamp = now, self._stamp
+        self._mark(now)
         self.contested = False
         self._change(Phase.commanding, reason)
 

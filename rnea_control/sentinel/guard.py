@@ -189,7 +189,7 @@ class Guard:
             self._last_round = now
             while (message := self._commands.poll()) is not None:
                 self._hear_command(now, message[0])
-            fresh = taken is not None and self._hear_state(now, taken[0])
+            fresh = taken is not None and self._hear_state(now, *taken)
             if handover.look(now):
                 self._catch()
             if handover.phase is Phase.commanding:
@@ -211,7 +211,7 @@ class Guard:
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
             self._log.say("error", "revoking", f"commands are wrong: {fault}")
 
-    def _hear_state(self, now: float, message: bytes) -> bool:
+    def _hear_state(self, now: float, message: bytes, count: int | None) -> bool:
         """Decodes a state; whether it is of use."""
         decoder = self._decoder
         try:
@@ -225,7 +225,7 @@ class Guard:
         if self._origin is None:
             self._origin = stamp
         self._time, self._state_at = (stamp - self._origin) * 1e-9, now
-        self.handover.hear_state(now, self._time)
+        self.handover.hear_state(now, self._time, count)
         self.speed = float(np.abs(decoder.v).max())
         if self.handover.phase is Phase.guarding:
             excess = np.abs(decoder.v) - self._fastest

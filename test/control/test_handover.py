@@ -159,3 +159,11 @@ def test_controller_that_begins_beside_a_sentinel_listens() -> None:
     assert not controller.may_command(clocks.now)
     assert clocks.run(0.05, command=True) == -1
     assert clocks.run(1.0) == pytest.approx(31, abs=1)
+
+
+@pytest.mark.parametrize(("missed", "owns"), [(0, True), (1, False)])
+def test_state_that_came_late_is_answered(controller: Handover, missed: int, owns: bool) -> None:
+    controller.hear_state(0.0, 0.0, 7)
+    assert controller.may_command(0.0)
+    controller.hear_state(0.1, 0.1, 8 + missed)
+    assert controller.may_command(0.1) is owns

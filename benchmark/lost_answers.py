@@ -1,0 +1,277 @@
+"""Who loses answers while other processes join and leave: a count on both sides.
+
+This process plays the hardware: it sends a state each millisecond and waits for its command, for
+`LONGEST_WAIT`. A floor in a process of its own answers each with its count of the state that it
+took and of the commands that it sent before. So a state without an answer in time was never taken,
+or its command was sent and never received, or it came late. Beside them three processes let
+participants join and leave the domain, some four a second.
+
+    python lost_answers.py [seconds of each case]
+
+Each case gives Fast DDS another profile. All keep to the loopback interface. What is varied is
+`healthy_check_timeout_ms` of the shared-memory transport: who writes to another participant's port
+for the first time may wait a third of it, and its `publish` too.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from array import array
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from floor_node import STATES as FLOOR_STATES
+from plain_node import enter_real_time
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from rnea_control.ros.raw_subscription import RawSubscription
+
+# Between states, and until a state counts as not answered, or as answered late, [s].
+PERIOD, LONGEST_WAIT, LATE = 0.001, 0.2, 0.02
+# How long the floor waits for a state before it looks again, [s].
+TAKE = 0.05
+# States answered in a row after which the count begins, and how long that may take, [s].
+START_UP, LONGEST_START = 200, 60.0
+JOINING_PROCESSES = 3
+# Fast DDS 3 reads one of them, and 2 the other.
+PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+SHARED_MEMORY = """<transport_descriptor><transport_id>shm</transport_id><type>SHM</type>
+<healthy_check_timeout_ms>{timeout}</healthy_check_timeout_ms></transport_descriptor>"""
+PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
+<dds xmlns="http://www.eprosima.com"><profiles><transport_descriptors>
+<transport_descriptor><transport_id>udp</transport_id><type>UDPv4</type>
+<interfaceWhiteList><address>127.0.0.1</address></interfaceWhiteList>
+<maxInitialPeersRange>40</maxInitialPeersRange></transport_descriptor>
+{shared_memory}</transport_descriptors>
+<participant profile_name="loopback" is_default_profile="true"><rtps>
+{transports}</userTransports><useBuiltinTransports>false</useBuiltinTransports>
+<builtin><initialPeersList><locator><udpv4><address>127.0.0.1</address></udpv4></locator>
+</initialPeersList></builtin></rtps></participant></profiles></dds>
+"""
+COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+STATES = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# The counts in a command.
+NUMBERS = "=5d"
+STATE, COMMAND, OVERSLEPT, LONGEST_PUBLISH, OLDEST = range(5)
+JOINER = """
+import random, time
+import rclpy
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray
+while True:
+    context = Context()
+    context.init()
+    node = Node("joiner", context=context)
+    publisher = node.create_publisher(Float64MultiArray, "noise", 1)
+    node.create_subscription(Float64MultiArray, "noise", lambda message: None, 1)
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    print(end="+", flush=True)
+    end = time.monotonic() + random.uniform(0.3, 1.0)
+    while time.monotonic() < end:
+        publisher.publish(Float64MultiArray(data=[0.0] * 200))
+        executor.spin_once(timeout_sec=0.05)
+    executor.shutdown()
+    node.destroy_node()
+    context.try_shutdown()
+"""
+
+
+def floor() -> None:
+    """Answers states with counts."""
+    rclpy.init()
+    node = rclpy.create_node("rnea_controller")
+    publisher = node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
+    states = RawSubscription(node, JointState, "joint_states", FLOOR_STATES)
+    message = bytearray(serialize_message(Float64MultiArray(data=[0.0] * 5)))
+    start = len(message) - struct.calcsize(NUMBERS)
+    enter_real_time()
+    sent = overslept = in_a_row = 0
+    longest = oldest = 0.0
+    while True:
+        before = time.monotonic()
+        taken = states.take(TAKE)
+        now = time.monotonic()
+        if taken is None:
+            in_a_row = 0
+            continue
+        seconds, nanoseconds = struct.unpack_from("=iI", taken[0], 4)
+        age = now - seconds - 1e-9 * nanoseconds
+        in_a_row += 1
+        if in_a_row > START_UP:
+            oldest = max(oldest, age)
+        overslept += now - before > 0.98 * TAKE and age > 0.5 * TAKE
+        answer = (float(taken[1] or -1), float(sent), float(overslept), longest, oldest)
+        struct.pack_into(NUMBERS, message, start, *answer)
+        publisher.publish(bytes(message))
+        sent += 1
+        if in_a_row > START_UP:
+            longest = max(longest, time.monotonic() - now)
+
+
+class Joiners:
+    """Processes at normal priority in which participants come and go."""
+
+    def __init__(self, folder: Path) -> None:
+        environment = with_profile(os.environ["JOINERS_PROFILE"])
+        arguments = ["chrt", "-o", "0", sys.executable, "-c", JOINER]
+        self._log = folder / "joined"
+        with self._log.open("w") as log:
+            self._running = [
+                subprocess.Popen(arguments, env=environment, stdout=log, stderr=subprocess.DEVNULL)
+                for _ in range(JOINING_PROCESSES)
+            ]
+
+    @property
+    def joined(self) -> int:
+        """How many participants have joined so far."""
+        return len(self._log.read_text())
+
+    def end(self) -> None:
+        for each in self._running:
+            each.terminate()
+        for each in self._running:
+            each.wait()
+
+
+@dataclass
+class Tally:
+    """What the hardware counts."""
+
+    states: int = 0
+    answered: int = 0
+    late: int = 0
+    never_taken: int = 0
+    never_received: int = 0
+    longest_publish: float = 0.0
+    trips: list[float] = field(default_factory=list)
+    answer: tuple[float, ...] = (0.0, -1.0, 0.0, 0.0, 0.0)
+
+    def follow(self, answer: tuple[float, ...]) -> None:
+        """Takes the counts of the next command that came."""
+        commands = int(answer[COMMAND] - self.answer[COMMAND]) - 1
+        self.never_received += commands
+        self.never_taken += int(answer[STATE] - self.answer[STATE]) - 1 - commands
+        self.answer = answer
+
+    def show(self, joined: int) -> None:
+        unanswered = self.states - self.answered
+        print(
+            f"  {self.states} states beside {joined} participants that joined: {unanswered} not "
+            f"answered within {1e3 * LONGEST_WAIT:.0f} ms, {self.late} after more than "
+            f"{1e3 * LATE:.0f} ms; median round trip {1e6 * np.median(self.trips):.0f} us\n"
+            f"  {self.never_taken} states never taken, {self.never_received} commands sent but "
+            f"never received\n"
+            f"  longest publish: of a state {1e3 * self.longest_publish:.0f} ms, of a command "
+            f"{1e3 * self.answer[LONGEST_PUBLISH]:.0f} ms\n"
+            f"  oldest state when taken {1e3 * self.answer[OLDEST]:.0f} ms; states that were there "
+            f"and found by a timeout only: {self.answer[OVERSLEPT]:.0f}\n"
+            f"  load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs",
+            flush=True,
+        )
+
+
+def count(seconds: float) -> None:
+    """Plays the hardware for so long, and prints what it counted."""
+    rclpy.init()
+    node = rclpy.create_node("hardware")
+    publisher = node.create_publisher(JointState, "joint_states", STATES)
+    commands = RawSubscription(node, Float64MultiArray, "effort_controller/commands", COMMANDS)
+    names, zeros = [f"joint{i}" for i in range(7)], array("d", bytes(56))
+    state = bytearray(serialize_message(JointState(name=names, position=zeros, velocity=zeros)))
+    peer = subprocess.Popen([sys.executable, __file__, "floor"])
+    joiners = Joiners(Path(os.environ["FOLDER"]))
+    enter_real_time()
+    sent = in_a_row = 0
+    tally = Tally()
+    started, end = False, time.monotonic() + LONGEST_START
+    while time.monotonic() < end:
+        begun = time.perf_counter()
+        struct.pack_into("=iI", state, 4, *divmod(time.monotonic_ns(), 10**9))
+        publisher.publish(bytes(state))
+        sent += 1
+        published = time.perf_counter()
+        found = False
+        while not found and (left := published + LONGEST_WAIT - time.perf_counter()) > 0.0:
+            if (taken := commands.take(left)) is not None:
+                data = taken[0]
+                answer = struct.unpack_from(NUMBERS, data, len(data) - struct.calcsize(NUMBERS))
+                tally.follow(answer)
+                found = answer[STATE] == sent
+        in_a_row = in_a_row + 1 if found else 0
+        if not started and in_a_row == START_UP:
+            started, end = True, time.monotonic() + seconds
+            tally = Tally(answer=tally.answer)
+        elif started:
+            tally.states += 1
+            tally.answered += found
+            tally.trips.append(time.perf_counter() - begun)
+            tally.late += found and tally.trips[-1] > LATE
+            tally.longest_publish = max(tally.longest_publish, published - begun)
+            time.sleep(max(begun + PERIOD - time.perf_counter(), 0.0))
+    peer.kill()
+    peer.wait()
+    joiners.end()
+    if not started:
+        raise TimeoutError("the floor does not answer")
+    tally.show(joiners.joined)
+
+
+def with_profile(path: str) -> dict[str, str]:
+    """The environment for a process with this profile."""
+    return {**os.environ, **dict.fromkeys(PROFILE_VARIABLES, path)}
+
+
+def profile(folder: Path, name: str, shared_memory: str) -> str:
+    """Writes a profile; returns its path."""
+    path = folder / name
+    transport = "<userTransports><transport_id>udp</transport_id>"
+    if shared_memory:
+        transport += "<transport_id>shm</transport_id>"
+    path.write_text(PROFILE.format(shared_memory=shared_memory, transports=transport))
+    return str(path)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["floor"]:
+        return floor()
+    if sys.argv[1:2] == ["count"]:
+        return count(float(sys.argv[2]))
+    seconds = sys.argv[1] if len(sys.argv) > 1 else "60"
+    # With LOCALHOST, rmw_fastrtps adds transports of its own to those of the profile.
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["FOLDER"] = name
+        default, short = (
+            profile(folder, f"{timeout}.xml", SHARED_MEMORY.format(timeout=timeout))
+            for timeout in (1000, 30)
+        )
+        udp = profile(folder, "udp.xml", "")
+        for title, ours, others in (
+            ("1000 ms, the default, for all", default, default),
+            ("30 ms for hardware and floor", short, default),
+            ("30 ms for those who join", default, short),
+            ("30 ms for all", short, short),
+            ("UDP alone for hardware and floor", udp, default),
+        ):
+            print(f"{title}:", flush=True)
+            os.environ["JOINERS_PROFILE"] = others
+            arguments = [sys.executable, __file__, "count", seconds]
+            subprocess.run(arguments, env=with_profile(ours), check=True)
+
+
+if __name__ == "__main__":
+    main()
