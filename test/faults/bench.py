@@ -39,6 +39,10 @@ LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 NAME = "rnea_controller"
 # From a request for a motion to its start, so that it is there in time, in periods.
 LEAD = 150
+# From start to the first command, [s]; the kernels are compiled.
+LONGEST_START = 40.0
+# In which a start fades in, in periods.
+BLEND = 600
 # A machine that has let the arm wait for longer has let the others wait too, [s].
 LONGEST_DELAY = 0.005
 
@@ -190,26 +194,31 @@ class FaultBench:
 
     def run(self, periods: int) -> None:
         """Lets so many periods pass."""
-        end = self.arm.ticks + periods
+        self.until(self.arm.ticks + periods)
+
+    def until(self, end: int) -> None:
+        """Waits for a period."""
         deadline = time.monotonic() + PATIENCE
         while self.arm.ticks < end:
             assert self.arm.process.poll() is None, self.arm.log.read_text()
             assert time.monotonic() < deadline, "the arm stands"
             self.spin(0.005)
 
+    @property
+    def _guarded(self) -> bool:
+        """Whether the sentinel, if there is one, guards the arm; it needs the CPUs until then."""
+        return self.sentinel is None or "idle -> guarding" in self.sentinel.output
+
     def until_held(self) -> None:
-        """Waits until the controller commands the arm."""
+        """Waits until the controller commands the arm, and the sentinel guards it."""
         commands = self.arm.recording.counts
-        wait_for(self._checked(lambda: commands[1] > 50), self.spin)
-        self.run(100)
-
-    def _checked(self, condition: Callable[[], object]) -> Callable[[], object]:
-        def checked() -> object:
-            assert self.controller.process.poll() is None, self.controller.output
+        deadline = time.monotonic() + LONGEST_START
+        while commands[1] < 50 or not self._guarded:
+            assert self.controller.process.poll() is None, self.output
             assert self.arm.process.poll() is None, self.arm.log.read_text()
-            return condition()
-
-        return checked
+            assert time.monotonic() < deadline, f"no commands: {self.output}"
+            self.spin()
+        self.run(BLEND)
 
     # What the controller is asked for.
 

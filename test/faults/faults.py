@@ -34,7 +34,7 @@ ELBOW, WRIST = 3, 6
 
 
 def _window(bench: FaultBench, fault: int, end: int) -> Window:
-    bench.arm.wait(end)
+    bench.until(end)
     return Window(fault, end, there_and_back().positions)
 
 
@@ -51,7 +51,7 @@ def stop_controller(bench: FaultBench) -> Window:
     bench.move(FULL_SPEED)
     bench.arm.ask("patience", on=False)
     fault = bench.signal(bench.controller, signal.SIGSTOP)
-    bench.arm.wait(fault + 600)
+    bench.until(fault + 600)
     bench.signal(bench.controller, signal.SIGCONT)
     return _window(bench, fault, fault + 600 + AFTER)
 
@@ -65,7 +65,7 @@ def kill_sentinel(bench: FaultBench) -> Window:
 def stop_sentinel(bench: FaultBench) -> Window:
     begin = bench.move(FULL_SPEED)
     fault = bench.signal(bench.sentinel, signal.SIGSTOP)
-    bench.arm.wait(fault + 600)
+    bench.until(fault + 600)
     bench.signal(bench.sentinel, signal.SIGCONT)
     return _window(bench, fault, begin + SETTLED + 500)
 
@@ -236,7 +236,7 @@ def guided(do: str, **how: object) -> Callable:
             bench.arm.ask("load", loaded=True)
             bench.run(300)
         fault = bench.arm.ask(do, **how)
-        bench.arm.wait(fault + AFTER)
+        bench.until(fault + AFTER)
         return Window(fault, fault + AFTER, np.array([bench.robot.start]))
 
     return run
@@ -266,7 +266,7 @@ def to_the_limit(bench: FaultBench) -> Window:
     goal[3] = model.upper[3] - 1e-3
     motion = _to(goal, 2.0)
     begin = bench.send(motion)
-    bench.arm.wait(begin + 3000)
+    bench.until(begin + 3000)
     return Window(begin, begin + 3000, motion.positions)
 
 
@@ -331,6 +331,8 @@ def _payload_and_law(law: str, mass: float = 2.0) -> dict:
 
 _LAWS = ("computed_torque", "feedforward_pd", "pd", "gravity_compensation")
 _PUSH = {"joint": ELBOW, "torque": 5.0, "periods": 200}
+# What little friction every arm has, [Nm] at each joint.
+_FRICTION = {"arm": {"joint_friction": 0.5}}
 _GOES_ON = Bound(astray=0.05, goal=0.01)
 _STOPS = Bound(rest=STOP)
 _WITHIN = Bound()
@@ -381,8 +383,16 @@ _PROCESSES = (
 
 _STATES = (
     _row("silent_short", "no states for 50 ms", states("silent", 50, True), _GOES_ON),
-    _row("silent", "no states for 0.6 s", states("silent", 600), _STOPS, "quick"),
-    _row("frozen", "the same state again and again, 1 s", states("frozen_stamp", 1000), _STOPS),
+    # Longer, an arm without any friction falls from its unstable equilibrium.
+    _row("silent", "no states for 0.3 s, no friction", states("silent", 300), _STOPS, "quick"),
+    _row("silent_long", "no states for 1 s", states("silent", 1000), _STOPS, **_FRICTION),
+    _row(
+        "frozen",
+        "the same state again and again, 1 s",
+        states("frozen_stamp", 1000),
+        _STOPS,
+        **_FRICTION,
+    ),
     _row(
         "frozen_values", "values frozen, stamps go on, 1 s", states("frozen_values", 1000), _STOPS
     ),
@@ -399,6 +409,7 @@ _STATES = (
         "NaN in one joint, 1 s",
         states("not_finite", 1000, joint=ELBOW, value=math.nan),
         _STOPS,
+        **_FRICTION,
     ),
     _row(
         "jumping_short",
@@ -407,7 +418,13 @@ _STATES = (
         _GOES_ON,
         "quick",
     ),
-    _row("missing", "a joint is missing, 1 s", states("missing", 1000, joint=ELBOW), _STOPS),
+    _row(
+        "missing",
+        "a joint is missing, 1 s",
+        states("missing", 1000, joint=ELBOW),
+        _STOPS,
+        **_FRICTION,
+    ),
     _row("shuffled", "joints in another order each time", throughout("shuffled"), _GOES_ON),
     _row(
         "duplicate",
@@ -432,8 +449,8 @@ _COMMANDS = (
         "away",
         "effort controller deactivated for 0.3 s, keeps the torque",
         effort_controller_away(300, brakes=False),
-        # The arm falls without control meanwhile.
-        Bound(speed=math.inf, beyond=math.inf, rest=300 + STOP),
+        # The arm falls meanwhile, and what was commanded in vain comes at once when it ends.
+        Bound(rate=math.inf, speed=math.inf, beyond=math.inf, rest=300 + STOP),
     ),
     _row(
         "braked",
@@ -469,7 +486,8 @@ _MODEL = (
                 f"hard_stop_{law}",
                 f"elbow blocked for 1.5 s, {law}",
                 hard_stop,
-                Bound(rest=1500 + STOP),
+                # The blow itself makes the wrist faster for a moment.
+                Bound(speed=1.3, rest=1500 + STOP),
                 *["quick"] * (law == "computed_torque"),
                 **_law(law),
             ),
