@@ -22,6 +22,7 @@ from rnea_control.control import (
     SupervisionSettings,
     Waypoint,
 )
+from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity, rnea
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
@@ -51,7 +52,9 @@ def tables() -> list[Table]:
     loop = ControlLoop(
         controller,
         command,
+        Handover(HandoverTimes.of_controller()),
         SupervisionSettings(1e9, 1e9),
+        None,
         True,
         get_logger("benchmark"),
         Clock(),

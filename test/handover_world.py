@@ -287,6 +287,8 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
         side.commands = 0
     if not world.paused:
         handover.hear_state(now, world.stamp, world.count)
+    else:
+        handover.hear_nothing(now)
     if handover.look(now) and world.pause >= LONGEST_PAUSE:
         world.fault = "taken although no states come"
     if name == "sentinel" and handover.changes != before:
@@ -358,7 +360,7 @@ def _of_side(world: World, side: Side) -> tuple:
         values += (age(h._revoked_at, now), age(h._revoked_stamp, stamp))
     if h.phase is Phase.commanding:
         values += (min(h.strays, 2), h._has_commanded)
-        values += (age(h._commanded_at, now), age(h._commanded_stamp, stamp))
+        values += (age(h._awake_at, now), age(h._commanded_stamp, stamp))
         values += (min(world.count - (h._commanded_count or 0), 2),)
     channel = (side.commands, side.modes, side.late, side.withheld, side.lost)
     return side.state, side.since, channel, values

@@ -30,6 +30,7 @@ from rnea_control.control import (
     SupervisionSettings,
     Waypoint,
 )
+from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import (
     Workspace,
     aba,
@@ -182,7 +183,9 @@ def test_tick_from_bytes_to_bytes_allocates_nothing(panda) -> None:
     other object that rclpy needs."""
     decoder, command = JointStateDecoder(PANDA_JOINTS), Float64MultiArrayEncoder(7)
     controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
-    state = JointState(name=list(PANDA_JOINTS), position=array("d", [0.1] * 7))
+    state = JointState(
+        name=list(PANDA_JOINTS), position=array("d", [0.1, 0.1, 0.1, -1.0, 0.1, 1.0, 0.1])
+    )
     state.velocity = array("d", [0.0] * 7)
     state.header.stamp.sec = 1000
     data = serialize_message(state)
@@ -212,9 +215,18 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
     """With lock, clocks, checks and statistics: a count and a stamp, which are Python's numbers."""
     controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
     loop = ControlLoop(
-        controller, Unsent(7), SupervisionSettings(1e9, 1e9), True, get_logger("test"), ROSClock()
+        controller,
+        Unsent(7),
+        Handover(HandoverTimes.of_controller()),
+        SupervisionSettings(1e9, 1e9),
+        None,
+        True,
+        get_logger("test"),
+        ROSClock(),
     )
-    state = JointState(name=list(PANDA_JOINTS), position=array("d", [0.1] * 7))
+    state = JointState(
+        name=list(PANDA_JOINTS), position=array("d", [0.1, 0.1, 0.1, -1.0, 0.1, 1.0, 0.1])
+    )
     state.velocity = array("d", [0.0] * 7)
     state.header.stamp.sec = 1000
     data, count = serialize_message(state), 0

@@ -1,4 +1,4 @@
-"""Trajectories, control laws and the controller. No ROS: plain arrays and seconds."""
+"""Trajectories, control laws, the controller and what keeps it safe; no ROS: arrays and seconds."""
 
 from rnea_control.control.controller import Controller
 from rnea_control.control.controller_state import ControllerState

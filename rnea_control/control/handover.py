@@ -4,8 +4,8 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
 
 1. Ownership is a lease. The owner may publish only if its last command is younger than `lease`;
    it asks `may_command` right before. A process that was stopped, by a signal, a debugger or a
-   starved CPU, finds its lease over when it wakes, and yields. It keeps its lease if no more than
-   one state came meanwhile, by their publisher's count: then the states were late, not the owner.
+   starved CPU, finds its lease over when it wakes, and yields. Late states end no lease: it goes on
+   while the owner is awake and finds none, and if no more than one came by their publisher's count.
 2. The other one listens. It takes the arm when it has heard no command for `timeout`, which is
    longer than the lease of the owner, while at least `states` new states came. Silence and lease
    are over only once the steady clock and the stamps of the states have both advanced by that
@@ -125,10 +125,16 @@ class Handover:
         self._states = 0
         self._armed_at = -math.inf
         self._has_commanded = False
-        self._commanded_at = self._commanded_stamp = 0.0  # of its own last command
+        self._awake_at = 0.0  # since its last command it was never away for a lease until then
+        self._commanded_stamp = 0.0  # of its last command
         self._commanded_count: int | None = None
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the other might take the arm."""
+        return self._guarded
 
     # What was heard.
 
@@ -143,6 +149,12 @@ class Handover:
         elif not stamp >= self._stamp:  # the first one, or the clock was set back
             self._since_stamp = self._revoked_stamp = stamp
         self._stamp, self._stamp_at, self._count = stamp, now, count
+
+    def hear_nothing(self, now: float) -> None:
+        """No usable state has come since the last one; to be told more often than once a lease,
+        as long as none comes. It keeps an owner in office that has nothing to answer."""
+        if now - self._awake_at <= self.times.lease:
+            self._awake_at = now
 
     def hear_command(self, now: float) -> None:
         """A command of the other came."""
@@ -175,7 +187,7 @@ class Handover:
         """
         if self.phase is not Phase.commanding:
             return False
-        if self._guarded and self._has_commanded and now - self._commanded_at > self.times.lease:
+        if self._guarded and self._has_commanded and now - self._awake_at > self.times.lease:
             if now - self._stamp_at > self.times.fresh:
                 return False
             in_time = 0.0 <= self._stamp - self._commanded_stamp <= self.times.lease
@@ -256,7 +268,7 @@ class Handover:
         self._change(Phase.revoking, reason)
 
     def _mark(self, now: float) -> None:
-        self._commanded_at, self._commanded_stamp = now, self._stamp
+        self._awake_at, self._commanded_stamp = now, self._stamp
         self._commanded_count = self._count
 
     def _is_next_state(self) -> bool:

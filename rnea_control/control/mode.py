@@ -44,7 +44,7 @@ _ALWAYS = {
 # What each mode may change to besides.
 TRANSITIONS: dict[Mode, set[Mode]] = {
     Mode.INACTIVE: {Mode.WAITING},
-    Mode.WAITING: {Mode.HOLDING, Mode.GRAVITY_COMPENSATION, *_ALWAYS} - {Mode.BLIND},
+    Mode.WAITING: {Mode.HOLDING, Mode.BRAKING, Mode.GRAVITY_COMPENSATION, *_ALWAYS} - {Mode.BLIND},
     Mode.HOLDING: {Mode.MOVING, Mode.BRAKING, Mode.GRAVITY_COMPENSATION, *_ALWAYS},
     Mode.MOVING: {Mode.HOLDING, Mode.BRAKING, *_ALWAYS},
     Mode.BRAKING: {Mode.HOLDING, Mode.MOVING, Mode.GRAVITY_COMPENSATION, *_ALWAYS},
@@ -52,7 +52,7 @@ TRANSITIONS: dict[Mode, set[Mode]] = {
     Mode.EMERGENCY_STOP: {Mode.BRAKING, *_ALWAYS},
     Mode.FAULT: {Mode.BRAKING, *_ALWAYS},
     Mode.BLIND: {Mode.BRAKING, *_ALWAYS},
-    Mode.GUARDED: {Mode.WAITING, Mode.INACTIVE},
+    Mode.GUARDED: {Mode.BRAKING, *_ALWAYS} - {Mode.BLIND},
 }
 
 

@@ -16,6 +16,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control.controller import Controller
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.mode import Mode, Modes
+from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.planner import Plan
 from rnea_control.control.situation import Situation
@@ -36,6 +37,8 @@ _REFUSALS = {
 # Modes in which nothing is commanded.
 _SILENT = (Mode.INACTIVE, Mode.GUARDED)
 
+# An arm slower than this is held at once where it is, [rad/s] or [m/s].
+STILL = 0.01
 # How often the reason for not starting is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
 
@@ -65,6 +68,7 @@ class Supervisor:
     Args:
         controller: that computes the torques.
         settings: see `SupervisionSettings`.
+        observer: tells collisions; None for no such check.
         on_change: called at every change of the mode or its reason; see `Modes`.
 
     Attributes:
@@ -78,6 +82,7 @@ class Supervisor:
         self,
         controller: Controller,
         settings: SupervisionSettings,
+        observer: MomentumObserver | None = None,
         on_change: Callable[[Mode, Mode, str], None] = lambda old, new, reason: None,
     ) -> None:
         self.controller = controller
@@ -85,6 +90,8 @@ class Supervisor:
         self.listening = True
         self.bad_states = self.gaps = 0
         self._modes = Modes(on_change)
+        self._observer = observer
+        self._applied = np.zeros(controller.model.nv)  # the torque before
         self._bad_in_row = 0
         self._fault = ""
         self._emergency = False
@@ -126,6 +133,8 @@ class Supervisor:
         if not self._ending:
             self._ending = True
             self._stop(EndKind.DROPPED, reason)
+            if self.mode in (Mode.MOVING, Mode.GRAVITY_COMPENSATION):
+                self._modes.change(Mode.BRAKING, reason)
         return self.controller.is_moving
 
     def wait_for_listener(self, reason: str) -> None:
@@ -151,10 +160,12 @@ class Supervisor:
             self.controller.drop(reason)
             self._modes.change(Mode.GUARDED, reason)
 
-    def take_back(self) -> None:
-        """The sentinel has given the arm back."""
+    def take_over(self, t: float, q: FloatArray, v: FloatArray, reason: str) -> None:
+        """The sentinel has given the arm back, or has gone: brakes from the measured state."""
         if self.mode is Mode.GUARDED:
-            self._wait("for joint_states, to take the arm back from the sentinel")
+            self.controller.start(t, q)
+            self.controller.catch(t, q, v, reason)
+            self._modes.change(self._latched or Mode.BRAKING, reason)
 
     # States.
 
@@ -187,6 +198,8 @@ class Supervisor:
             self.refuse_state(str(error))
             raise
         self._bad_in_row = 0
+        if self._observer is not None:
+            self._observe(self._observer, t, q, v, tau)
         if self._modes.mode is not Mode.HOLDING or self._gave_way != self.controller.gave_way:
             self._follow_up()
         return True
@@ -199,7 +212,8 @@ class Supervisor:
             self.lose(text)
 
     def answer_gap(self, t: float, missing: float, tau: FloatArray) -> bool:
-        """Fills `tau` with torques for when no state comes; whether they are to be commanded.
+        """Fills `tau` with torques for when no state comes; whether they are to be commanded. The
+        motion slows down, and ends after the timeout.
 
         Args:
             t: the time now, [s].
@@ -210,7 +224,7 @@ class Supervisor:
             TorqueError: as of `Controller.predict`.
         """
         mode = self._modes.mode
-        if mode in _SILENT or mode is Mode.WAITING or missing <= self.settings.state_gap:
+        if mode in _SILENT or mode is Mode.WAITING:
             return False
         if missing > self.settings.state_timeout and mode is not Mode.BLIND:
             self.lose(f"no joint_states with a new stamp for {missing:.3g} s")
@@ -246,13 +260,35 @@ class Supervisor:
         if not self._streaming or self.listening:
             self.controller.start(t, q)
             self._gave_way = self.controller.gave_way
-        if self.listening:
-            self._modes.change(self._latched or self._rest, "holding the measured position")
+            if self._observer is not None:
+                self._observer.reset()
+        if self.listening and np.abs(v).max() > STILL and self._rest is Mode.HOLDING:
+            self.controller.catch(t, q, v, "the controller starts")
+            self._modes.change(self._latched or Mode.BRAKING, "to rest, from where the arm was")
+        elif self.listening:
+            self._modes.change(self._latched or self._rest, "at the measured position")
         elif not self._streaming:
             self._streaming = True
             self.controller.guide()
             self._modes.change(Mode.WAITING, "for a subscription to the commands")
         return True
+
+    def _observe(
+        self, observer: MomentumObserver, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
+    ) -> None:
+        """Ends the motion if something pushes the arm."""
+        j = observer.update(t, q, v, self._applied)
+        self._applied[:] = tau
+        if j >= 0 and self._modes.mode in _TAKES_TRAJECTORIES:
+            model = self.controller.model
+            self.fail(
+                f"collision? {observer.residual[j]:.3g} {units(model, j).effort} act on "
+                f"{model.joint_names[j]} from outside, more than "
+                f"{observer.thresholds[j]:.3g}",
+                t,
+                q,
+                v,
+            )
 
     def _obstacle(self, q: FloatArray, v: FloatArray) -> str:
         """Why the controller may not start from this state; empty if it may."""

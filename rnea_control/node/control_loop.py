@@ -27,6 +27,8 @@ from rnea_control.control import (
     SupervisionSettings,
     Supervisor,
 )
+from rnea_control.control.handover import Handover, Phase
+from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
@@ -38,6 +40,9 @@ from rnea_control.ros.effort_command import Command
 STILL = 0.05
 # States that seem to be older than this were stamped by another clock, [s].
 LONGEST_AGE = 1.0
+# A state is missing after this part of the lease, where the sentinel guards.
+GUARDED_GAP = 0.7
+HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
 # How often a torque is commanded while no state comes, [s].
 PREDICTION_PERIOD = 0.002
 # The last torques come at this period, until the very last one and for this long at most, [s].
@@ -58,7 +63,9 @@ class ControlLoop:
     Args:
         controller: computes the torques.
         command: publishes them.
+        handover: who commands the arm, this loop or the sentinel.
         settings: when to start, and when to do without states.
+        observer: tells collisions; None for no such check.
         ends_with_gravity: whether the last command is the gravity torque; else it is zero.
         logger, clock: of the node.
 
@@ -71,6 +78,7 @@ class ControlLoop:
         publishers: how many publishers of states there are; with more than one, missed states are
             not counted.
         log: what the ticks say.
+        last_state: the bytes of the last state that was answered.
         changes: of the mode, oldest first: old and new one, and the reason.
     """
 
@@ -78,14 +86,17 @@ class ControlLoop:
         self,
         controller: Controller,
         command: Command,
+        handover: Handover,
         settings: SupervisionSettings,
+        observer: MomentumObserver | None,
         ends_with_gravity: bool,
         logger: Logger,
         clock: Clock,
     ) -> None:
         self.controller = controller
-        self.supervisor = Supervisor(controller, settings, self._note_change)
+        self.supervisor = Supervisor(controller, settings, observer, self._note_change)
         self.command = command
+        self.handover = handover
         self.settings = settings
         self.statistics = LoopStatistics()
         self.publishers = 1
@@ -93,6 +104,7 @@ class ControlLoop:
         self.now: float | None = None
         self.failure = self.refused = ""
         self.log = DeferredLog(logger)
+        self.last_state: bytes | None = None
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self._ends_with_gravity = ends_with_gravity
         self._logger = logger
@@ -111,7 +123,14 @@ class ControlLoop:
     def like(self, controller: Controller, command: Command) -> ControlLoop:
         """A new loop with this controller and command."""
         return ControlLoop(
-            controller, command, self.settings, self._ends_with_gravity, self._logger, self._clock
+            controller,
+            command,
+            Handover(self.handover.times),
+            self.settings,
+            None,
+            self._ends_with_gravity,
+            self._logger,
+            self._clock,
         )
 
     @property
@@ -121,13 +140,22 @@ class ControlLoop:
             return self.failure
         return self.supervisor.reason if self.supervisor.mode in _ERRORS else self.refused
 
-    def start(self) -> None:
-        """Answers states from now on; holds the position of the first one that allows it."""
+    def start(self, sentinel: str = "") -> None:
+        """Answers states from now on; holds the position of the first one that allows it.
+
+        Args:
+            sentinel: the sentinel's mode, as `hear_sentinel`.
+        """
         self.now = self._count = None
         self.failure = self.refused = ""
         self.statistics = LoopStatistics()
         self._system_time = not self._clock.ros_time_is_active
         self.supervisor.activate()
+        now = time.monotonic()
+        self.handover.hear_mode(now, sentinel)
+        self.handover.start(now, alone=sentinel in ("", Phase.idle.value))
+        if sentinel == Phase.commanding.value:
+            self.supervisor.guarded(HELD_BY_SENTINEL)
         self.running = True
 
     def stop(self, reason: str = "the controller was deactivated") -> bool:
@@ -141,6 +169,7 @@ class ControlLoop:
             self.supervisor.deactivate(reason)
             if commanded:
                 self._publish_last_command()
+            self.handover.stop(reason)
         self.log.flush()
         if commanded:
             speed = float(np.abs(self._decoder.v).max())
@@ -164,12 +193,39 @@ class ControlLoop:
                 finally:
                     self._publish_last_command()
             self.supervisor.deactivate("the controller has failed")
+            self.handover.stop("the controller has failed")
         self.log.say("fatal", "failure", reason)
 
     def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""
         with self._lock:
             return self.running and self.now is not None and self.supervisor.end(reason)
+
+    def hear_sentinel(self, label: str) -> None:
+        """The sentinel has published its mode; "" when it has gone."""
+        with self._lock:
+            now = time.monotonic()
+            self.handover.hear_mode(now, label)
+            if label == Phase.commanding.value:
+                self.handover.hear_command(now)
+            self._yield_if_asked()
+
+    def hear_command(self) -> None:
+        """Another node has commanded the arm."""
+        with self._lock:
+            self.handover.hear_command(time.monotonic())
+            self._yield_if_asked()
+
+    def receive(self, requested_at: float) -> bool:
+        """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
+        whether the loop has it."""
+        with self._lock:
+            if not self.running or self.now is None:
+                return False
+            if not self.handover.receive(time.monotonic(), requested_at):
+                return False
+            self._take_over("the sentinel has given the arm back")
+            return True
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """What an operator asks of the supervisor, between two ticks."""
@@ -228,12 +284,13 @@ class ControlLoop:
             self._count_missed(count)
             try:
                 self._answer(self._decoder.decode(state), taken_at)
+                self.last_state = state
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are ignored")
             except (CdrError, JointStateError) as error:
                 self._refuse(str(error))
             except TorqueError as error:
-                self.command.publish()
+                self._publish()
                 self.log.say("error", "torque", str(error))
             except ControllerError as error:
                 self.refused = str(error)
@@ -243,7 +300,10 @@ class ControlLoop:
         """Commands a torque if no state has come for long; whether that is so."""
         now = time.monotonic()
         missing = now - self._received_at
-        if missing <= self.settings.state_gap or not self._system_time or self.now is None:
+        gap = self.settings.state_gap
+        if self.handover.guarded:  # before the lease is over
+            gap = min(gap, GUARDED_GAP * self.handover.times.lease)
+        if missing <= gap or not self._system_time or self.now is None:
             return False
         if now - self._predicted_at < PREDICTION_PERIOD:
             return True
@@ -257,7 +317,7 @@ class ControlLoop:
                     return True
             except TorqueError as error:
                 self.log.say("error", "torque", str(error))
-            self.command.publish()
+            self._publish()
         return True
 
     def state_age(self) -> float:
@@ -301,13 +361,33 @@ class ControlLoop:
         if gap != 0.0:
             self._received_at = taken_at
         self.now = now
-        supervisor, decoder = self.supervisor, self._decoder
+        supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
+        handover.hear_state(taken_at, now, self._count)
+        if handover.phase is not Phase.commanding:
+            if not handover.look(taken_at):
+                return
+            self._take_over("the sentinel commands no more")
         if not supervisor.answer(now, decoder.q, decoder.v, self.command.torque):
             self._stamp = stamp
             return
         self.refused = ""
-        self.command.publish()
-        self._record(stamp, taken_at, age)
+        if self._publish():
+            self._record(stamp, taken_at, age)
+
+    def _publish(self) -> bool:
+        """Commands the torques, if the arm is still this loop's."""
+        if self.handover.may_command(time.monotonic()):
+            self.command.publish()
+            return True
+        self._yield_if_asked()
+        return False
+
+    def _yield_if_asked(self) -> None:
+        if self.handover.phase is not Phase.commanding:
+            self.supervisor.guarded(f"{HELD_BY_SENTINEL}: {self.handover.reason}")
+
+    def _take_over(self, reason: str) -> None:
+        self.supervisor.take_over(self.now or 0.0, self._decoder.q, self._decoder.v, reason)
 
     def _bridge(self, stamp: int, gap: float) -> float:
         """The controller's time of a state whose stamp is not soon after the last one; before the

@@ -12,18 +12,19 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from rnea_control.control import Controller, ControllerSettings
+from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import NodeReport, diagnostics
+from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
-from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
+from rnea_control.node.parameters import PARAMETERS
+from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
 from rnea_control.node.settings import (
     controller_settings,
-    load_model,
-    real_time_settings,
+    momentum_observer,
     supervision_settings,
-    update_model,
 )
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.statistics import LoopStatistics
@@ -34,6 +35,13 @@ from rnea_control.node.warm_up import warm_up
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.real_time import RealTime
+from rnea_control.ros.robot_parameters import (
+    LOCKED_POSITION,
+    handover_times,
+    load_model,
+    real_time_settings,
+    update_model,
+)
 
 DESCRIPTION = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -43,8 +51,6 @@ STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # How often the node logs what it waits for, and publishes diagnostics, [s].
 REMINDER_PERIOD = 5.0
 DIAGNOSTICS_PERIOD = 1.0
-# The node that guards the controller, and listens to its commands too.
-SENTINEL = "rnea_sentinel"
 # How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
 # stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
 LONGEST_HALT = 3.0
@@ -102,6 +108,11 @@ class ControllerNode(LifecycleNode):
         """Whether states are answered."""
         return self.loop is not None and self.loop.running
 
+    @property
+    def listening(self) -> bool:
+        """Whether somebody takes the commands."""
+        return self.loop is not None and self.loop.supervisor.listening
+
     def publishers(self) -> int:
         """How many publishers of joint states there are."""
         return 0 if self.loop is None else self._feed.publishers()
@@ -113,6 +124,9 @@ class ControllerNode(LifecycleNode):
             self.loop,
             self.fault,
             self.publishers(),
+            "" if self.loop is None else self._rivals(),
+            "" if self.loop is None else self._sentinel.label,
+            () if self.loop is None else self._model_watch.findings,
             self.trajectories.received,
             "" if self.loop is None else str(self.real_time),
             lambda name: self.parameters[f"diagnostics.{name}"],
@@ -155,7 +169,13 @@ class ControllerNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self.loop.publishers = self.publishers()
         self._look_for_listeners()
-        self.loop.start()
+        sentinel = self._sentinel.label
+        if self.parameters["require_sentinel"] and not sentinel:
+            self.get_logger().error(
+                "not activated: require_sentinel is true, and no rnea_sentinel is heard"
+            )
+            return FAILURE
+        self.loop.start(sentinel)
         self._recent = LoopStatistics()
         self._feed.start()
         self.get_logger().info(f"real time: {self.real_time}")
@@ -222,10 +242,13 @@ class ControllerNode(LifecycleNode):
         )
         undo.callback(command.destroy)
         self._command = command
+        self._sentinel = SentinelLink(self, command.topic, undo)
         loop = ControlLoop(
             controller,
             command,
+            Handover(HandoverTimes.of_controller(*handover_times(parameters))),
             supervision_settings(parameters),
+            momentum_observer(parameters, controller),
             parameters["last_command"] == "gravity",
             self.get_logger(),
             self.get_clock(),
@@ -235,7 +258,13 @@ class ControllerNode(LifecycleNode):
         self.real_time.enter_process()
         undo.callback(self.trajectories.disconnect)
         self.trajectories.connect(loop)
-        self._operation = Operation(self, loop, undo)
+        self._operation = Operation(self, loop, self._sentinel, undo)
+        self._model_watch = ModelWatch(
+            loop,
+            parameters["measured_effort_is_trusted"],
+            parameters["payload.link"] or None,
+            self.get_logger(),
+        )
         undo.callback(self._operation.publish_changes)
         log_guard = self.create_guard_condition(self._tell)
         undo.callback(self.destroy_guard_condition, log_guard)
@@ -244,6 +273,7 @@ class ControllerNode(LifecycleNode):
         undo.callback(self._feed.destroy)
         undo.callback(self._deactivate, "the controller was cleaned up or shut down")
         warm_up(loop)
+        self._sentinel.loop = loop
         return loop
 
     def _load_model(self, joints: list[str]) -> RobotModel:
@@ -336,6 +366,18 @@ class ControllerNode(LifecycleNode):
             words = f"for a subscription to {topic}"
             self.loop.call(lambda supervisor: supervisor.wait_for_listener(words))
 
+    def _rivals(self) -> str:
+        """Who else publishes states or commands, where only one may."""
+        own, feed = self._command, self._feed
+        commanders = [name for name in own.publishers() if not name.endswith(f"/{SENTINEL}")]
+        for topic, names in ((own.topic, commanders), (feed.topic, feed.publisher_names())):
+            if len(names) > 1:
+                return (
+                    f"{topic} is published by {' and '.join(sorted(names))}; only one of them may: "
+                    "stop the other"
+                )
+        return ""
+
     def _tell(self) -> None:
         """Logs and publishes what the loop has to tell."""
         self.loop.housekeeping()
@@ -346,6 +388,8 @@ class ControllerNode(LifecycleNode):
         if self.loop is not None:
             self.loop.publishers = self.publishers()
             self._look_for_listeners()
+            self._sentinel.look()
+            self._model_watch.look(self.parameters["model_check.bound"])
         self._diagnostics_publisher.publish(self.diagnostics(self._since_last()))
         if self.loop is not None:
             self._tell()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
+from rnea_control.control import Mode
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.statistics import (
     NAMES,
@@ -19,6 +20,8 @@ from rnea_control.node.statistics import (
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 LEVELS = {"error": ERROR, "warn": WARN}
+# The rows of `Controller.at_work`.
+STAGES = ("soft position limit", "velocity limit", "effort limit", "torque rate limit")
 # What has thresholds.
 MEASURED = ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
 
@@ -32,6 +35,9 @@ class NodeReport:
         loop: its control loop, while it is configured.
         fault: why it is not configured, if that failed.
         publishers: how many publishers of joint states there are.
+        rivals: what is wrong with who publishes on our topics; empty if nothing is.
+        sentinel: its mode; empty without one.
+        model: in what the model does not fit the robot, one sentence a joint.
         trajectories: how many trajectories have been received.
         real_time: what of the real-time set-up is in force.
         threshold: gives the threshold `<measured>.<level>`; called while the loop runs.
@@ -42,6 +48,9 @@ class NodeReport:
     loop: ControlLoop | None
     fault: str
     publishers: int
+    rivals: str
+    sentinel: str
+    model: tuple[str, ...]
     trajectories: int
     real_time: str
     threshold: Callable[[str], float]
@@ -51,6 +60,10 @@ class NodeReport:
 def diagnostics(report: NodeReport) -> DiagnosticArray:
     """The report as one diagnostic status."""
     findings = [_state(report)]
+    if report.rivals:
+        findings.append((ERROR, report.rivals))
+    if report.model:
+        findings.append((WARN, f"the model does not fit the robot: {report.model[0]}"))
     values: dict[str, str] = {}
     if report.loop is not None:
         values = _values(report, report.loop)
@@ -75,8 +88,10 @@ def _state(report: NodeReport) -> tuple[bytes, str]:
         return ERROR, loop.fault
     if not loop.running:
         return OK, "not active"
-    if loop.now is None:
-        return WARN, "waiting for joint_states"
+    if loop.supervisor.mode is Mode.WAITING:
+        return WARN, f"waiting {loop.supervisor.reason}"
+    if loop.supervisor.mode is Mode.EMERGENCY_STOP:
+        return WARN, "emergency stop"
     if loop.controller.saturated:
         return WARN, "torque at the effort limit"
     return OK, "in control"
@@ -118,6 +133,10 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
         "ticks": str(loop.statistics.ticks),
         "trajectories received": str(report.trajectories),
     }
+    supervisor = loop.supervisor
+    values["mode"] = supervisor.mode.value
+    values["reason"] = supervisor.reason
+    values["sentinel"] = report.sentinel or "none"
     if loop.now is not None:
         end = controller.trajectory.end_time
         values["motion"] = f"following until {end:.3f} s" if controller.is_moving else "holding"
@@ -127,6 +146,20 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
         worst = int(np.argmax(errors))
         joint = controller.model.joint_names[worst]
         values["largest position error"] = f"{errors[worst]:.3g} ({joint})"
+        for stage, seconds in zip(STAGES, controller.at_work, strict=True):
+            at_work = (
+                f"{name} {time:.3f} s"
+                for name, time in zip(controller.model.joint_names, seconds, strict=True)
+                if time > 0.0
+            )
+            values[f"{stage} at work"] = ", ".join(at_work) or "never"
+        values["gave way"] = str(controller.gave_way)
+        if controller.gave_way:
+            values["gave way last"] = controller.gave_way_reason
+    values["states refused"] = str(supervisor.bad_states)
+    values["gaps in states"] = str(supervisor.gaps)
+    for number, sentence in enumerate(report.model, 1):
+        values[f"model {number}"] = sentence
     values["publishers of joint_states"] = str(report.publishers)
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from collections.abc import Callable
 
 from rclpy.executors import Executor, SingleThreadedExecutor
 
@@ -27,6 +29,7 @@ def main() -> int:
             node.autostart()
             while running():
                 _spin_once(executor, node)
+            _hold_on(executor, node, running)
             deadline = time.monotonic() + LONGEST_HALT
             while node.active and time.monotonic() < deadline:
                 if not (node.loop.halt("the controller ends") or node.trajectories.has_goals):
@@ -37,6 +40,22 @@ def main() -> int:
                 node.trigger_deactivate()
             node.destroy_node()
     return 0
+
+
+def _hold_on(executor: Executor, node: ControllerNode, running: Callable[..., bool]) -> None:
+    """Goes on holding the arm for as long as that is asked for."""
+    seconds = node.parameters["hold_on_shutdown"]
+    if seconds == 0.0 or not node.active:
+        return
+    node.get_logger().info(
+        "told to end: the controller holds the arm"
+        + (f" for {seconds:g} s," if seconds > 0.0 else "")
+        + " until nobody takes the commands, or a second signal"
+    )
+    node.loop.halt("the controller ends")
+    deadline = time.monotonic() + (seconds if seconds > 0.0 else math.inf)
+    while node.active and node.listening and time.monotonic() < deadline and running(2):
+        _spin_once(executor, node)
 
 
 def _spin_once(executor: Executor, node: ControllerNode) -> None:

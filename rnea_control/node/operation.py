@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 
 from lifecycle_msgs.msg import TransitionEvent
@@ -14,6 +14,7 @@ from std_srvs.srv import Trigger
 from rnea_control.control import Mode, Supervisor
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.sentinel_link import SentinelLink
 
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -27,12 +28,16 @@ class Operation:
     Args:
         node: that offers them.
         loop: whose mode it is.
+        sentinel: that may have the arm.
         undo: takes them down again.
     """
 
-    def __init__(self, node: Node, loop: ControlLoop, undo: ExitStack) -> None:
+    def __init__(
+        self, node: Node, loop: ControlLoop, sentinel: SentinelLink, undo: ExitStack
+    ) -> None:
         self._node = node
         self._loop = loop
+        self._sentinel = sentinel
         self._publisher = node.create_publisher(TransitionEvent, "~/mode", LATCHED)
         undo.callback(node.destroy_publisher, self._publisher)
         for name, request in (
@@ -59,10 +64,13 @@ class Operation:
 
     def _answer(
         self, name: str, request: Callable[[Supervisor], str]
-    ) -> Callable[[Trigger.Request, Trigger.Response], Trigger.Response]:
-        def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    ) -> Callable[[Trigger.Request, Trigger.Response], Awaitable[Trigger.Response]]:
+        async def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
-                response.message = self._loop.call(request)
+                if name == "resume" and self._loop.supervisor.mode is Mode.GUARDED:
+                    response.message = await self._sentinel.take_back()
+                else:
+                    response.message = self._loop.call(request)
                 response.success = True
             except ControllerError as error:
                 response.message = str(error)

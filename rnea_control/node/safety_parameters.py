@@ -110,9 +110,11 @@ SAFETY_PARAMETERS = (
         "activation.max_velocity",
         float,
         0.2,
-        "the controller does not start while a joint is faster",
+        "the controller does not start while a joint is faster; infinite to catch an arm that "
+        "falls, as in a simulation without brakes",
         "rad/s or m/s",
         above=0.0,
+        infinite=True,
     ),
     Parameter(
         "activation.position_tolerance",
@@ -129,6 +131,54 @@ SAFETY_PARAMETERS = (
         "part of the velocity gains that is felt in hand guiding by ~/gravity_compensation",
         at_least=0.0,
         live=True,
+    ),
+    Parameter(
+        "require_sentinel",
+        bool,
+        False,
+        "activate only while rnea_sentinel guards the arm",
+    ),
+    Parameter(
+        "collision_detection.enable",
+        bool,
+        False,
+        "brake and hold, in mode fault, when the momentum observer sees an external torque beyond "
+        "a threshold",
+    ),
+    Parameter(
+        "collision_detection.gain",
+        float,
+        25.0,
+        "bandwidth of the momentum observer",
+        "1/s",
+        above=0.0,
+    ),
+    Parameter(
+        "collision_detection.threshold.<joint>",
+        float,
+        -1.0,
+        "external torque that counts as a collision; more than the joint's friction and what the "
+        "model may be off",
+        "Nm or N",
+        above=0.0,
+        special=(-1.0, "a tenth of the effort limit"),
+    ),
+    Parameter(
+        "model_check.bound",
+        float,
+        0.1,
+        "while the arm rests, what holds it may differ from the model's gravity torque by this "
+        "part of the effort limits; beyond it diagnostics say how and what may be the cause; 0 for "
+        "no check",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "measured_effort_is_trusted",
+        bool,
+        False,
+        "the effort in joint_states is the torque at the joints in Nm or N; the check of the model "
+        "then goes by it, else by the controller's own feedback",
     ),
     Parameter(
         "last_command",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import (
     ControlLaw,
+    Controller,
     ControllerSettings,
     ExcessiveEffort,
     Gains,
@@ -19,11 +19,11 @@ from rnea_control.control import (
     Tolerances,
     TrajectorySettings,
 )
+from rnea_control.control.momentum_observer import MomentumObserver, default_thresholds
 from rnea_control.exceptions import ParameterError
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model import RobotModel
 from rnea_control.node.trajectory_input import InputSettings
 from rnea_control.ros.node_parameters import NodeParameters
-from rnea_control.ros.real_time import RealTimeSettings
 
 # The default torque rate limit is the effort limit in this time, [s].
 DEFAULT_TORQUE_RISE = 0.02
@@ -73,6 +73,29 @@ def _safety_settings(parameters: NodeParameters, model: RobotModel) -> SafetySet
         parameters["activation.blend_time"],
         parameters["gravity_compensation.damping"],
         check_jumps=True,
+    )
+
+
+def momentum_observer(
+    parameters: NodeParameters, controller: Controller
+) -> MomentumObserver | None:
+    """What tells collisions, if that is asked for.
+
+    Raises:
+        ParameterError: a value that is not allowed.
+    """
+    if not parameters["collision_detection.enable"]:
+        return None
+    model = controller.model
+    thresholds = np.array(
+        [parameters[f"collision_detection.threshold.{joint}"] for joint in model.joint_names]
+    )
+    return MomentumObserver(
+        model,
+        parameters["collision_detection.gain"],
+        np.where(thresholds > 0.0, thresholds, default_thresholds(controller.effort_limit)),
+        parameters["friction_compensation"],
+        parameters["hardware_compensates_gravity"],
     )
 
 
@@ -138,75 +161,4 @@ def input_settings(parameters: NodeParameters) -> InputSettings:
     return InputSettings(
         parameters["allow_partial_joints_goal"],
         frequency if parameters["positions_upsampling.enable"] else 0.0,
-    )
-
-
-def load_model(
-    parameters: NodeParameters, joints: list[str], locked: Sequence[str], description: str
-) -> RobotModel:
-    """The robot of the parameter `robot_description`, or of the topic's `description`.
-
-    Its warnings are in `RobotModel.warnings`; none is issued.
-
-    Args:
-        parameters: of the node.
-        joints: to control.
-        locked: joints with a parameter `locked_positions.<joint>`.
-        description: URDF text from the topic, empty without any.
-
-    Raises:
-        ParameterError: there is no description, or a value that is not allowed.
-        RobotModelError: the description is not that of a robot with these joints.
-    """
-    description = parameters["robot_description"] or description
-    if not description:
-        raise ParameterError(
-            "there is no robot description yet: set the parameter 'robot_description', or start "
-            "robot_state_publisher, which publishes the topic robot_description"
-        )
-    positions = {name: parameters[f"locked_positions.{name}"] for name in locked}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)
-        return RobotModel.from_urdf_string(description, joints, positions, parameters["gravity"])
-
-
-def update_model(parameters: NodeParameters, model: RobotModel) -> None:
-    """Sets gravity, payload, friction and armature of the model from the node's parameters.
-
-    Raises:
-        ParameterError: a value that is not allowed.
-        RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
-    """
-    xx, xy, xz, yy, yz, zz = parameters["payload.inertia"]
-    model.set_payload(
-        parameters["payload.link"] or model.child_links[-1],
-        parameters["payload.mass"],
-        parameters["payload.center_of_mass"],
-        np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
-    )
-    model.gravity = parameters["gravity"]
-    names = model.joint_names
-    model.armature = [parameters[f"armature.{name}"] for name in names]
-    model.torque_offset = [parameters[f"friction.{name}.offset"] for name in names]
-    for attribute, key in (("damping", "damping"), ("friction", "coulomb")):
-        values = [parameters[f"friction.{name}.{key}"] for name in names]
-        setattr(model, attribute, _or_of_urdf(values, getattr(model, f"urdf_{attribute}")))
-
-
-def _or_of_urdf(values: list[float], of_urdf: FloatArray) -> list[float]:
-    return [own if own >= 0.0 else given for own, given in zip(values, of_urdf, strict=True)]
-
-
-def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:
-    """The real-time set-up from the node's parameters.
-
-    Raises:
-        ParameterError: a value that is not allowed.
-    """
-    return RealTimeSettings(
-        parameters["thread_priority"],
-        tuple(cpu for cpu in parameters["cpu_affinity"] if cpu >= 0),
-        parameters["lock_memory"],
-        parameters["freeze_garbage_collector"],
-        parameters["cpu_dma_latency"],
     )

@@ -12,6 +12,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from rnea_control.node.control_loop import PREDICTION_PERIOD, ControlLoop
+from rnea_control.ros.effort_command import publisher_names
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rclpy_internals import WaitSetUnavailable
 from rnea_control.ros.real_time import RealTime
@@ -35,6 +36,7 @@ class ThreadFeed:
         self._loop = loop
         self._real_time = real_time
         self._subscription = RawSubscription(node, JointState, "joint_states", STATES)
+        self.topic = node.resolve_topic_name("joint_states")
         self._stopping = False
         self._thread: threading.Thread | None = None
 
@@ -61,6 +63,10 @@ class ThreadFeed:
     def publishers(self) -> int:
         """How many publishers of states there are."""
         return self._subscription.publishers()
+
+    def publisher_names(self) -> list[str]:
+        """The full names of the nodes that publish states."""
+        return publisher_names(self._node, self.topic)
 
     def destroy(self) -> None:
         """Takes the subscription down."""
@@ -97,6 +103,7 @@ class ExecutorFeed:
         self._subscription = node.create_subscription(
             JointState, "joint_states", loop.tick, STATES, raw=True
         )
+        self.topic = node.resolve_topic_name("joint_states")
         self._watchdog = node.create_timer(
             0.5 * loop.settings.state_gap,
             loop.watch,
@@ -119,6 +126,10 @@ class ExecutorFeed:
     def publishers(self) -> int:
         """How many publishers of states there are."""
         return self._subscription.get_publisher_count()
+
+    def publisher_names(self) -> list[str]:
+        """The full names of the nodes that publish states."""
+        return publisher_names(self._node, self.topic)
 
     def destroy(self) -> None:
         """Takes the subscription and the watchdog down."""

@@ -17,6 +17,12 @@ from rnea_control.exceptions import ParameterError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 
 
+def publisher_names(node: Node, topic: str) -> list[str]:
+    """The full names of the nodes that publish on a topic."""
+    found = node.get_publishers_info_by_topic(topic)
+    return [f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found]
+
+
 class Command(Protocol):
     """Where a control loop writes its torques, one number for each joint, and sends them."""
 
@@ -77,8 +83,7 @@ class EffortCommand:
 
     def publishers(self) -> list[str]:
         """The full names of the nodes that publish on the topic."""
-        found = self._node.get_publishers_info_by_topic(self.topic)
-        return [f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found]
+        return publisher_names(self._node, self.topic)
 
     def publish(self) -> bytes:
         """Publishes `torque` as it is now; returns the serialised message."""

@@ -25,8 +25,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[[], bool]]:
-    """Sets rclpy up and takes it down; gives a function that says whether to go on.
+def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bool]]:
+    """Sets rclpy up and takes it down; gives a function that says whether to go on: until the first
+    signal, or until as many as its argument says.
 
     Args:
         arguments: the command line; the process's own by default.
@@ -35,11 +36,11 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[[], boo
         SystemExit: rclpy does not start, for example over a YAML file that cannot be read; its
             message says why.
     """
-    stopped = False
+    signals = 0
 
     def stop(signal_number: int, frame: object) -> None:
-        nonlocal stopped
-        stopped = True
+        nonlocal signals
+        signals += 1
 
     previous = {number: signal.signal(number, stop) for number in SIGNALS}
     try:
@@ -47,7 +48,7 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[[], boo
     except RCLError as error:
         sys.exit(f"ROS 2 does not start with these arguments: {error}")
     try:
-        yield lambda: not stopped and rclpy.ok()
+        yield lambda most=1: signals < most and rclpy.ok()
     finally:
         rclpy.try_shutdown()
         for number, handler in previous.items():

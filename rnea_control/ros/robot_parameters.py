@@ -126,9 +126,19 @@ ROBOT_PARAMETERS = (
         "effort_limit_scale",
         float,
         1.0,
-        "torques are clamped to the URDF's effort limits times this factor",
+        "torques are clamped to the effort limits times this factor",
         above=0.0,
         at_most=1.0,
+        live=True,
+    ),
+    Parameter(
+        "effort_limits.<joint>",
+        float,
+        -1.0,
+        "effort limit in place of the URDF's; `effort_limit_scale` applies to it too",
+        "Nm or N",
+        above=0.0,
+        special=(-1.0, "the `effort` of the URDF's `limit` tag"),
         live=True,
     ),
     Parameter(
@@ -301,6 +311,16 @@ def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:
         parameters["freeze_garbage_collector"],
         parameters["cpu_dma_latency"],
     )
+
+
+def effort_limits(parameters: NodeParameters, model: RobotModel) -> FloatArray:
+    """Those of the parameters, else of the model, shape (nv,), [Nm] or [N].
+
+    Raises:
+        ParameterError: a value that is not allowed.
+    """
+    values = np.array([parameters[f"effort_limits.{joint}"] for joint in model.joint_names])
+    return np.where(values > 0.0, values, model.effort_limit)
 
 
 def handover_times(parameters: NodeParameters) -> tuple[float, float]:

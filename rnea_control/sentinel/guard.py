@@ -17,7 +17,7 @@ from rclpy.clock import Clock
 
 from rnea_control.control import Controller
 from rnea_control.control.handover import Handover, Phase
-from rnea_control.exceptions import ControllerError
+from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError
 from rnea_control.ros.deferred_log import DeferredLog
@@ -190,6 +190,8 @@ class Guard:
             while (message := self._commands.poll()) is not None:
                 self._hear_command(now, message[0])
             fresh = taken is not None and self._hear_state(now, *taken)
+            if taken is None:
+                handover.hear_nothing(now)
             if handover.look(now):
                 self._catch()
             if handover.phase is Phase.commanding:
@@ -240,16 +242,22 @@ class Guard:
     def _catch(self) -> None:
         """Brakes the arm from where it is, and holds it then."""
         self.takeovers += 1
-        self._controller.hold(self._time, self._decoder.q)
+        q, v = self._decoder.q, self._decoder.v
+        self._controller.hold(self._time, q)
+        self._controller.catch(self._time, q, v, self.handover.reason)
 
     def _command_arm(self, now: float, fresh: bool) -> None:
         """Answers a state; without one for long, a predicted one."""
-        torque = self._command.torque
+        torque, late = self._command.torque, now - self._state_at
         try:
             if fresh:
                 self._controller.step(self._time, self._decoder.q, self._decoder.v, torque)
+            elif late > self._settings.prediction_gap and not self._clock.ros_time_is_active:
+                self._controller.predict(self._time + late, torque)
             else:
                 return
+        except TorqueError as error:  # the torque is the gravity torque
+            self._log.say("error", "torque", str(error))
         except ControllerError as error:
             self._log.say("error", "torque", f"{error}; the last command stays in force")
             return

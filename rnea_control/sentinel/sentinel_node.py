@@ -16,9 +16,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from rnea_control.control import Controller, ControllerSettings, Gains
+from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.model import RobotModel
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_parameters import NodeParameters
@@ -26,6 +27,7 @@ from rnea_control.ros.parameter_table import expand
 from rnea_control.ros.real_time import RealTime
 from rnea_control.ros.robot_parameters import (
     LOCKED_POSITION,
+    effort_limits,
     handover_times,
     load_model,
     real_time_settings,
@@ -154,7 +156,7 @@ class SentinelNode(Node):
         model = load_model(parameters, joints, locked, description)
         parameters.check()
         lease, timeout = handover_times(parameters)
-        controller = Controller(model, self._controller_settings(model.nv))
+        controller = Controller(model, self._controller_settings(model))
         update_model(parameters, model)
         topic = parameters["command_topic"]
         command = EffortCommand(self, topic, parameters["command_reliability"], model.nv)
@@ -179,7 +181,7 @@ class SentinelNode(Node):
             Handover(HandoverTimes.of_sentinel(lease, timeout)),
             CommandWatch(
                 model.joint_names,
-                model.effort_limit,
+                effort_limits(parameters, model),
                 timeout if parameters["revoke_frozen_commands"] else math.inf,
             ),
             GuardSettings(parameters["velocity_limit_factor"], parameters["prediction_gap"]),
@@ -196,13 +198,15 @@ class SentinelNode(Node):
         )
         return guard
 
-    def _controller_settings(self, joints: int) -> ControllerSettings:
+    def _controller_settings(self, model: RobotModel) -> ControllerSettings:
         parameters = self.parameters
+        safety = SafetySettings.none(model.nv)
         return ControllerSettings(
-            Gains.uniform(joints, parameters["stiffness"], parameters["damping"]),
+            Gains.uniform(model.nv, parameters["stiffness"], parameters["damping"]),
             effort_limit_scale=parameters["effort_limit_scale"],
             hardware_compensates_gravity=parameters["hardware_compensates_gravity"],
             friction_compensation=parameters["friction_compensation"],
+            safety=safety.changed(effort_limit=effort_limits(parameters, model)),
         )
 
     def _update(self, names: set[str]) -> None:
@@ -211,7 +215,7 @@ class SentinelNode(Node):
 
         def change(controller: Controller) -> None:
             update_model(self.parameters, controller.model)
-            controller.settings = self._controller_settings(controller.model.nv)
+            controller.settings = self._controller_settings(controller.model)
 
         try:
             self.guard.update(change)

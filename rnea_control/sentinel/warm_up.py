@@ -17,5 +17,7 @@ def warm_up(controller: Controller) -> None:
     velocity, torque = np.zeros((2, model.nv))
     for i in range(TICKS):
         idle.hold(i * 1e-3, position)
+        idle.catch(i * 1e-3, position, velocity, "")
         idle.step(i * 1e-3, position, velocity, torque)
+        idle.predict(i * 1e-3, torque)
         idle.holding_torque(position, torque)

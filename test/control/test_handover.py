@@ -167,3 +167,16 @@ def test_state_that_came_late_is_answered(controller: Handover, missed: int, own
     assert controller.may_command(0.0)
     controller.hear_state(0.1, 0.1, 8 + missed)
     assert controller.may_command(0.1) is owns
+
+
+def test_owner_that_is_awake_without_states_goes_on(controller: Handover) -> None:
+    clocks = Clocks(controller)
+    clocks.run(PERIOD)
+    assert controller.may_command(clocks.now)
+    for _ in range(100):
+        clocks.now += 0.009
+        controller.hear_nothing(clocks.now)
+    assert controller.may_command(clocks.now)
+    clocks.now += 0.011
+    controller.hear_nothing(clocks.now)
+    assert not controller.may_command(clocks.now)

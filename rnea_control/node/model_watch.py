@@ -1,0 +1,73 @@
+"""Checks the model against the robot, once a second while the arm rests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rnea_control.control import ControlLaw, Mode, layout
+from rnea_control.control.model_check import Witness, check_model, holding_torque_of_feedback
+from rnea_control.dynamics import Workspace
+from rnea_control.messages.joint_state import measured_efforts
+from rnea_control.node.control_loop import ControlLoop
+from rnea_control.ros.deferred_log import Logger
+
+# An arm slower than this rests, [rad/s] or [m/s].
+STILL = 0.01
+
+
+class ModelWatch:
+    """Compares the model's gravity torque with what holds the arm.
+
+    Args:
+        loop: that holds it.
+        trusts_effort: whether the measured effort is compared, else the controller's feedback.
+        link: that a payload would be fixed to; None for the last one.
+        logger: of the node.
+
+    Attributes:
+        findings: one sentence for each joint that differs.
+    """
+
+    def __init__(
+        self, loop: ControlLoop, trusts_effort: bool, link: str | None, logger: Logger
+    ) -> None:
+        self.findings: tuple[str, ...] = ()
+        self._loop = loop
+        self._trusts_effort = trusts_effort
+        self._link = link
+        self._logger = logger
+        self._workspace = Workspace(loop.controller.model)
+        self._said: object = None
+
+    def look(self, part: float) -> None:
+        """Checks, if the arm rests; `part` of the effort limits may be missing, 0 for no check."""
+        loop = self._loop
+        snapshot = loop.snapshot()
+        if part == 0.0 or snapshot is None or loop.supervisor.mode is not Mode.HOLDING:
+            return
+        state, controller = snapshot[1], loop.controller
+        model, settings = controller.model, controller.settings
+        measured, velocity = (np.ascontiguousarray(row) for row in state.measured)
+        if np.abs(velocity).max() > STILL or loop.last_state is None:
+            return
+        hardware = settings.hardware_compensates_gravity
+        if self._trusts_effort:
+            witness = Witness.effort
+            torque = measured_efforts(loop.last_state, model.joint_names) - model.torque_offset
+        elif settings.control_law in (ControlLaw.gravity_compensation, ControlLaw.pd):
+            return  # without a model, or without feedback
+        else:
+            witness = Witness.feedback
+            feedback = state.rows[layout.FEEDBACK]
+            torque = holding_torque_of_feedback(
+                model, self._workspace, settings.control_law, measured, feedback, hardware
+            )
+        limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
+        bound = part * np.where(np.isfinite(limit), limit, 1e9)
+        found = check_model(
+            model, self._workspace, measured, torque, bound, witness, hardware, self._link
+        )
+        self.findings = found.sentences
+        if found.joints and (found.joints, found.cause) != self._said:
+            self._logger.warning("the model does not fit the robot: " + "; ".join(found.sentences))
+        self._said = (found.joints, found.cause)
