@@ -357,7 +357,8 @@ _PROCESSES = (
         "stop_controller",
         "controller stopped for 0.6 s (SIGSTOP, SIGCONT)",
         stop_controller,
-        Bound(rest=STOP, silence=20, handovers=1),
+        # It may wake between its check and publishing, and send one command.
+        Bound(rest=STOP, silence=20, handovers=3),
         "quick",
         "sentinel",
     ),

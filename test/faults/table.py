@@ -48,7 +48,7 @@ def bound_in_words(bound: Bound) -> str:
     if bound.goal < 1e9:
         words.append(f"{bound.goal:g} rad off the goal")
     if bound.handovers is not None:
-        words.append(f"{bound.handovers} hand-over")
+        words.append(f"{bound.handovers} hand-overs")
     if bound.rate > 1e9:
         words.append("no bound of the rate")
     if bound.speed > 1e9:
