@@ -55,6 +55,7 @@ def tables() -> list[Table]:
         Handover(HandoverTimes.of_controller()),
         SupervisionSettings(1e9, 1e9),
         None,
+        False,
         True,
         get_logger("benchmark"),
         Clock(),

@@ -220,6 +220,7 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
         Handover(HandoverTimes.of_controller()),
         SupervisionSettings(1e9, 1e9),
         None,
+        False,
         True,
         get_logger("test"),
         ROSClock(),

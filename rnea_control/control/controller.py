@@ -224,16 +224,22 @@ class Controller:
         state[layout.LAST_MEASURED] = math.nan
         settle(state)
 
-    def start(self, t: float, q: FloatArray) -> None:
-        """Holds position `q`, shape (nv,), from `t` on, as if no torque had been commanded before:
-        the first one is the gravity torque, and the feedback fades in.
+    def start(self, t: float, q: FloatArray, in_force: FloatArray | None = None) -> None:
+        """Holds position `q` from `t` on, after another has had the arm.
+
+        Args:
+            t: the time now, [s].
+            q: the position, shape (nv,), [rad] or [m].
+            in_force: the torque that acts now, shape (nv,), [Nm] or [N]; what of it differs from
+                the control law's fades out. None if it is not known: then the first torque is the
+                gravity torque.
 
         Raises:
             ArgumentError: `q` is not nv finite numbers.
         """
         self.hold(t, q, reason="the controller starts anew")
-        self._state[layout.COMMAND] = math.nan
-        self._state[layout.BLEND_START] = t
+        self._state[layout.COMMAND] = math.nan if in_force is None else in_force
+        self._state[layout.BLEND_START] = math.nan
 
     def catch(
         self, t: float, q: FloatArray, v: FloatArray, reason: str, kind: EndKind = EndKind.DROPPED

@@ -30,8 +30,6 @@ from enum import IntEnum
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.layout import (
-    BLEND_START,
-    BLEND_TIME,
     CONTINUOUS,
     D_GAIN,
     DESIRED_ACCELERATION,
@@ -83,28 +81,10 @@ PREDICTED_DECAY = 10.0
 
 
 @inlined
-def blend(settings: FloatArray, state: FloatArray, t: float) -> float:
-    """The part of the feedback that is felt at time `t`: it fades in after a start."""
-    duration = settings[BLEND_TIME, 0]
-    x = t - state[BLEND_START, 0]
-    if not x < duration:
-        return 1.0
-    x = max(x, 0.0) / duration
-    return x * x * (3.0 - 2.0 * x)
-
-
-@inlined
 def update_feedback(
-    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float, part: float
+    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
 ) -> None:
-    """Errors, clamped integral and feedback u.
-
-    Args:
-        settings, state: see layout.py.
-        q, v: the measured state, shape (nv,).
-        dt: time since the last tick, [s].
-        part: of the feedback that is felt.
-    """
+    """Errors, clamped integral and feedback u; `dt` is the time since the last tick, [s]."""
     guided = state[GUIDED, 0] != 0.0
     for j in range(q.shape[0]):
         if guided:
@@ -126,7 +106,7 @@ def update_feedback(
         state[POSITION_ERROR, j] = e
         state[VELOCITY_ERROR, j] = de
         state[INTEGRAL, j] = integral
-        state[FEEDBACK, j] = part * (settings[P_GAIN, j] * e + damping * de + integral)
+        state[FEEDBACK, j] = settings[P_GAIN, j] * e + damping * de + integral
 
 
 @inlined

@@ -7,9 +7,10 @@ In this order, each joint by itself:
    limit, and than it is desired to be. A trajectory inside the margin is followed without a push.
 2. The **velocity limit** asks for a deceleration beyond it, and lets no torque but gravity's drive
    the joint on in its direction from 1.1 times the limit on.
-3. A torque that is **not finite** gives way to the gravity torque, or else to the last one.
-4. **Saturation**: the effort limit.
-5. The **rate limit**: the torque that left last, plus or minus the rate times the time since.
+3. The **blend**: what was in force before a start, and differs from the law, fades out.
+4. A torque that is **not finite** gives way to the gravity torque, or else to the last one.
+5. **Saturation**: the effort limit.
+6. The **rate limit**: the torque that left last, plus or minus the rate times the time since.
 
 The accelerations of 1 and 2 enter the control law, so that the model turns them into torques.
 """
@@ -75,6 +76,25 @@ def limit_acceleration(
 
 
 @inlined
+def blend(settings: FloatArray, state: FloatArray, t: float) -> None:
+    """Adds to row TORQUE what is left at time `t` of the torque before the start, stage 3."""
+    duration, begin = settings[layout.BLEND_TIME, 0], state[layout.BLEND_START, 0]
+    if t - begin >= duration:
+        return
+    if math.isnan(begin):
+        state[layout.BLEND_START, 0] = begin = t
+        for j in range(state.shape[1]):
+            offset = state[layout.COMMAND, j] - state[layout.TORQUE, j]
+            state[layout.BLEND_OFFSET, j] = offset if math.isfinite(offset) else 0.0
+    if not duration > 0.0:
+        return
+    x = max(t - begin, 0.0) / duration
+    left = 1.0 - x * x * (3.0 - 2.0 * x)
+    for j in range(state.shape[1]):
+        state[layout.TORQUE, j] += left * state[layout.BLEND_OFFSET, j]
+
+
+@inlined
 def output_stage(
     settings: FloatArray,
     state: FloatArray,
@@ -82,8 +102,8 @@ def output_stage(
     dt: float,
     tau: FloatArray,
 ) -> tuple[bool, bool, bool]:
-    """Fills `tau` from row TORQUE, stages 2 to 5; needs row GRAVITY_TORQUE where a joint is too
-    fast, or a torque is not finite.
+    """Fills `tau` from row TORQUE, stages 2 and 4 to 6; needs row GRAVITY_TORQUE where a joint
+    is too fast, or a torque is not finite.
 
     Returns:
         Whether all torques were finite; whether one is at its limit, and whether one has been for

@@ -30,7 +30,7 @@ class SafetySettings:
         max_position_error: beyond it the desired position is taken from the arm, shape (nv,), [rad]
             or [m].
         saturation_timeout: so it is after a torque was at its limit for this long, [s].
-        blend_time: how long the feedback takes to fade in after a start, [s].
+        blend_time: how long the torque of before a start takes to fade out, [s].
         guiding_damping: part of the velocity gains that is felt while a hand guides the arm.
         check_jumps: whether states that jump further than the velocities allow are refused.
     """

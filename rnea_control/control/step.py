@@ -7,13 +7,12 @@ import math
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.law import (
-    blend,
     control_torque,
     gravity_torque,
     predict_state,
     update_feedback,
 )
-from rnea_control.control.output_stage import limit_acceleration, output_stage
+from rnea_control.control.output_stage import blend, limit_acceleration, output_stage
 from rnea_control.control.state_check import is_finite, jumping_joint, remember
 from rnea_control.control.time_scaling import advance, scale
 from rnea_control.control.tolerances import UNDER_WAY, check
@@ -86,11 +85,10 @@ def step(
     segment = int(state[layout.SEGMENT, 0])
     state[layout.SEGMENT, 0] = sample(starts, coefficients, segment, s, state)
     scale(state)
-    part = blend(settings, state, t)
     if predicted:
         predict_state(settings, state, q, v, dt)
     else:
-        update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP), part)
+        update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
     limited = limit_acceleration(settings, state, q, v, dt)
     control_torque(bodies, memory, settings, state, q, v, predicted, limited)
     needs_gravity = limited
@@ -98,6 +96,7 @@ def step(
         needs_gravity = needs_gravity or not math.isfinite(state[layout.TORQUE, j])
     if needs_gravity:
         gravity_torque(bodies, memory, settings, state, q)
+    blend(settings, state, t)
     finite, saturated, pressed = output_stage(settings, state, v, dt, tau)
     if not finite:
         return BAD_TORQUE

@@ -74,6 +74,8 @@ class Supervisor:
     Attributes:
         bad_states: how many were ignored since activation.
         gaps: how often states were missing for so long that they were predicted.
+        in_force: the torque that acts before a start, shape (nv,), [Nm] or [N]; None if it is not
+            known.
         listening: whether somebody takes the commands. Until then the hold position follows the
             arm.
     """
@@ -88,6 +90,7 @@ class Supervisor:
         self.controller = controller
         self.settings = settings
         self.listening = True
+        self.in_force: FloatArray | None = None
         self.bad_states = self.gaps = 0
         self._modes = Modes(on_change)
         self._observer = observer
@@ -163,7 +166,7 @@ class Supervisor:
     def take_over(self, t: float, q: FloatArray, v: FloatArray, reason: str) -> None:
         """The sentinel has given the arm back, or has gone: brakes from the measured state."""
         if self.mode is Mode.GUARDED:
-            self.controller.start(t, q)
+            self.controller.start(t, q, self.in_force)
             self.controller.catch(t, q, v, reason)
             self._modes.change(self._latched or Mode.BRAKING, reason)
 
@@ -258,7 +261,7 @@ class Supervisor:
                 self._modes.change(Mode.WAITING, obstacle)
             return False
         if not self._streaming or self.listening:
-            self.controller.start(t, q)
+            self.controller.start(t, q, self.in_force)
             self._gave_way = self.controller.gave_way
             if self._observer is not None:
                 self._observer.reset()

@@ -31,7 +31,16 @@ from rnea_control.control.handover import Handover, Phase
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
+from rnea_control.messages.float64_multi_array import (
+    Float64MultiArrayDecoder,
+    Float64MultiArrayError,
+)
+from rnea_control.messages.joint_state import (
+    JointStateDecoder,
+    JointStateError,
+    OtherJoints,
+    measured_efforts,
+)
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.ros.deferred_log import DeferredLog, Logger
 from rnea_control.ros.effort_command import Command
@@ -66,6 +75,7 @@ class ControlLoop:
         handover: who commands the arm, this loop or the sentinel.
         settings: when to start, and when to do without states.
         observer: tells collisions; None for no such check.
+        trusts_effort: whether the measured effort is the torque in force.
         ends_with_gravity: whether the last command is the gravity torque; else it is zero.
         logger, clock: of the node.
 
@@ -89,6 +99,7 @@ class ControlLoop:
         handover: Handover,
         settings: SupervisionSettings,
         observer: MomentumObserver | None,
+        trusts_effort: bool,
         ends_with_gravity: bool,
         logger: Logger,
         clock: Clock,
@@ -106,12 +117,14 @@ class ControlLoop:
         self.log = DeferredLog(logger)
         self.last_state: bytes | None = None
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
+        self._trusts_effort = trusts_effort
         self._ends_with_gravity = ends_with_gravity
         self._logger = logger
         self._clock = clock
         self._system_time = True
         # Held through every tick; elsewhere only to read, or to swap one object for another.
         self._lock = threading.Lock()
+        self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
         self._decoder = JointStateDecoder(controller.model.joint_names)
         self._origin = 0  # stamp that the controller's time is counted from, [ns]
         self._stamp = 0  # of the last state, [ns]
@@ -128,6 +141,7 @@ class ControlLoop:
             Handover(self.handover.times),
             self.settings,
             None,
+            self._trusts_effort,
             self._ends_with_gravity,
             self._logger,
             self._clock,
@@ -210,9 +224,14 @@ class ControlLoop:
                 self.handover.hear_command(now)
             self._yield_if_asked()
 
-    def hear_command(self) -> None:
+    def hear_command(self, message: bytes) -> None:
         """Another node has commanded the arm."""
         with self._lock:
+            try:
+                self._command_decoder.decode(message)
+                self.supervisor.in_force = self._command_decoder.values.copy()
+            except (CdrError, Float64MultiArrayError) as error:
+                self.log.say("error", "command", f"another node's command: {error}")
             self.handover.hear_command(time.monotonic())
             self._yield_if_asked()
 
@@ -283,7 +302,7 @@ class ControlLoop:
                 return
             self._count_missed(count)
             try:
-                self._answer(self._decoder.decode(state), taken_at)
+                self._answer(state, taken_at)
                 self.last_state = state
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are ignored")
@@ -343,8 +362,9 @@ class ControlLoop:
         self.supervisor.refuse_state(text)
         self.log.say("error", "state", f"{text}; the state is ignored")
 
-    def _answer(self, stamp: int, taken_at: float) -> None:
-        """Publishes the command for the state just decoded."""
+    def _answer(self, state: bytes, taken_at: float) -> None:
+        """Publishes the command for a state."""
+        stamp = self._decoder.decode(state)
         clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
         age = (clock - stamp) * 1e-9
         if stamp == 0:  # some hardware does not set it
@@ -367,6 +387,9 @@ class ControlLoop:
             if not handover.look(taken_at):
                 return
             self._take_over("the sentinel commands no more")
+        if self._trusts_effort and supervisor.mode is Mode.WAITING:
+            efforts = measured_efforts(state, self.controller.model.joint_names)
+            supervisor.in_force = efforts if np.isfinite(efforts).all() else None
         if not supervisor.answer(now, decoder.q, decoder.v, self.command.torque):
             self._stamp = stamp
             return

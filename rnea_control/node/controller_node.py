@@ -249,6 +249,7 @@ class ControllerNode(LifecycleNode):
             Handover(HandoverTimes.of_controller(*handover_times(parameters))),
             supervision_settings(parameters),
             momentum_observer(parameters, controller),
+            parameters["measured_effort_is_trusted"],
             parameters["last_command"] == "gravity",
             self.get_logger(),
             self.get_clock(),

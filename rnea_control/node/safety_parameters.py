@@ -101,7 +101,9 @@ SAFETY_PARAMETERS = (
         "activation.blend_time",
         float,
         0.5,
-        "the first torque is the gravity torque; the feedback fades in over this time",
+        "what the torque in force at the start exceeds the controller's by fades out over this "
+        "time, where it is known: from the sentinel, or by `measured_effort_is_trusted`; else the "
+        "first torque is the gravity torque",
         "s",
         at_least=0.0,
         live=True,

@@ -97,4 +97,4 @@ class SentinelLink:
 
     def _hear_command(self, message: bytes) -> None:
         if self.loop is not None:
-            self.loop.hear_command()
+            self.loop.hear_command(message)

@@ -33,8 +33,10 @@ def warm_up(loop: ControlLoop) -> None:
     """Answers a few states by a loop like this one whose commands are not sent."""
     model = loop.controller.model
     idle = loop.like(Controller(model, loop.controller.settings), Unsent(model.nv))
-    zeros = array("d", bytes(8 * model.nv))
-    state = JointState(name=list(model.joint_names), position=zeros, velocity=zeros)
+    state = JointState(name=list(model.joint_names))
+    # Within the limits: elsewhere a controller does not start.
+    state.position = array("d", np.clip(np.zeros(model.nv), model.lower, model.upper))
+    state.velocity = array("d", bytes(8 * model.nv))
     idle.start()
     for i in range(TICKS):
         state.header.stamp.nanosec = 1 + i
