@@ -18,6 +18,7 @@ from unittest import mock
 import numpy as np
 import rclpy
 from dds import PATIENCE, Process, controller, ros, trajectory, wait_for
+from diagnostic_msgs.msg import DiagnosticArray
 from fast_motion import Path as Motion
 from fast_motion import panda, there_and_back
 from lifecycle_msgs.msg import TransitionEvent
@@ -40,7 +41,7 @@ NAME = "rnea_controller"
 # From a request for a motion to its start, so that it is there in time, in periods.
 LEAD = 150
 # From start to the first command, [s]; the kernels are compiled.
-LONGEST_START = 40.0
+LONGEST_START = 120.0
 # In which a start fades in, in periods.
 BLEND = 600
 # A machine that has let the arm wait for longer has let the others wait too, [s].
@@ -145,6 +146,8 @@ class FaultBench:
         stack.callback(self.node.destroy_node)
         stack.callback(self.executor.shutdown)
         self.node.create_subscription(TransitionEvent, f"{NAME}/mode", self._note_mode, LATCHED)
+        self._diagnostics: set[str] = set()
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._note_diagnostics, 10)
         self._trajectories = self.node.create_publisher(
             JointTrajectory, f"{NAME}/joint_trajectory", 1
         )
@@ -176,6 +179,10 @@ class FaultBench:
 
     def _note_mode(self, event: TransitionEvent) -> None:
         self.modes.append((self.arm.ticks, event.goal_state.label, event.transition.label))
+
+    def _note_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            self._diagnostics.add(f"/diagnostics: {status.name}: {status.message}\n")
 
     def start_arm(self, **changes: object) -> ArmClient:
         """A new arm, after the last one has been killed for example."""
@@ -319,8 +326,8 @@ class FaultBench:
 
     @property
     def output(self) -> str:
-        """What controller and sentinel have said."""
-        said = self.controller.output
+        """What controller and sentinel have said, and what they have reported."""
+        said = self.controller.output + "".join(sorted(self._diagnostics))
         return said if self.sentinel is None else said + self.sentinel.output
 
     def delay(self, begin: int, end: int) -> float:
