@@ -29,8 +29,9 @@ PREDICTED_POSITION, PREDICTED_VELOCITY = range(30, 32)
 LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT = range(32, 36)
 # Of output_stage.py: what is left of the torque of before the start, and when it begins to fade
 # (entry 0; NaN for the next step); the acceleration that limits ask for, the last torque that left
-# (NaN for none), for how long it has been at its limit, and for how long in all each stage was at
-# work.
+# (NaN for none), for how long it has been at its limit, for how long in all each stage was at work,
+# and the joint's own inertia.
 BLEND_OFFSET, BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(36, 41)
 POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(41, 45)
-STATE_ROWS = 45
+JOINT_INERTIA = 45
+STATE_ROWS = 46

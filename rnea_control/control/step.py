@@ -12,7 +12,12 @@ from rnea_control.control.law import (
     predict_state,
     update_feedback,
 )
-from rnea_control.control.output_stage import blend, limit_acceleration, output_stage
+from rnea_control.control.output_stage import (
+    add_limit_torques,
+    blend,
+    limit_acceleration,
+    output_stage,
+)
 from rnea_control.control.state_check import is_finite, jumping_joint, remember
 from rnea_control.control.time_scaling import advance, scale
 from rnea_control.control.tolerances import UNDER_WAY, check
@@ -90,7 +95,9 @@ def step(
     else:
         update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
     limited = limit_acceleration(settings, state, q, v, dt)
-    control_torque(bodies, memory, settings, state, q, v, predicted, limited)
+    control_torque(bodies, memory, settings, state, q, v, predicted)
+    if limited:
+        add_limit_torques(bodies, memory, state, q)
     needs_gravity = limited
     for j in range(nv):
         needs_gravity = needs_gravity or not math.isfinite(state[layout.TORQUE, j])
