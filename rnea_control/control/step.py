@@ -20,7 +20,7 @@ from rnea_control.control.output_stage import (
 )
 from rnea_control.control.state_check import is_finite, jumping_joint, remember
 from rnea_control.control.time_scaling import advance, scale
-from rnea_control.control.tolerances import UNDER_WAY, check
+from rnea_control.control.tolerances import REACHED, UNDER_WAY, check
 from rnea_control.control.trajectory import sample
 from rnea_control.dynamics.body import velocity_count
 from rnea_control.kernels.kernel import inlined, kernel
@@ -111,8 +111,10 @@ def step(
     if not predicted:
         if state[layout.CHECKED, 0] != 0.0:
             found = check(tolerances, state, s)
-        if found == UNDER_WAY and _torn_away(settings, state):
-            found = TORN_AWAY
-        elif found == UNDER_WAY and pressed:
-            found = PRESSED
+        if found in (UNDER_WAY, REACHED):
+            # A goal without tolerances is not reached by an arm that is held elsewhere.
+            if _torn_away(settings, state):
+                found = TORN_AWAY
+            elif pressed:
+                found = PRESSED
     return int(saturated) + FOUND * found
