@@ -176,6 +176,11 @@ class Controller:
         return self._state[layout.LAST_POSITION], self._state[layout.LAST_VELOCITY]
 
     @property
+    def predicted(self) -> tuple[FloatArray, FloatArray]:
+        """Position and velocity that `predict` took last, shape (nv,) each; views."""
+        return self._predicted
+
+    @property
     def guided(self) -> bool:
         """Whether a hand guides the arm."""
         return bool(self._state[layout.GUIDED, 0])
