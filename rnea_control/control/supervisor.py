@@ -366,6 +366,8 @@ class Supervisor:
             ControllerError: not in this mode.
         """
         self._demand((Mode.HOLDING, Mode.GRAVITY_COMPENSATION), "begin gravity compensation")
+        if self._ending:
+            raise ControllerError("the controller is bringing the arm to rest, to stop")
         if self.mode is Mode.HOLDING:
             self.controller.guide()
             self._modes.change(Mode.GRAVITY_COMPENSATION, "told so")
