@@ -22,11 +22,14 @@ from rnea_control.control.step import BAD_STATE, FOUND, SATURATED, step
 from rnea_control.control.stopping import SCRATCH_ROWS, STOP_SEGMENTS, stop_along_path
 from rnea_control.control.time_scaling import settle
 from rnea_control.control.tolerances import GOAL_VIOLATED, PATH_VIOLATED, REACHED
-from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
+from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.model import RobotModel
+
+# No arm is faster: a velocity beyond it makes no sense, and makes no stop, [rad/s] or [m/s].
+FASTEST = 1e3
 
 
 class Controller:
@@ -267,7 +270,8 @@ class Controller:
         state, line = self._state, self._line
         s = t - state[layout.BEHIND, 0]
         line.starts[0] = line.end_time = s
-        line.coefficients[0, :, 0], line.coefficients[0, :, 1] = q, v
+        line.coefficients[0, :, 0] = q
+        np.clip(v, -FASTEST, FASTEST, out=line.coefficients[0, :, 1])
         state[layout.LAST_TIME], state[layout.LAST_TRAJECTORY_TIME] = t, s
         state[layout.SCALING], state[layout.SCALING_RATE] = 1.0, 0.0
         state[layout.GUIDED] = self._hand_law
@@ -275,6 +279,7 @@ class Controller:
         state[layout.LAST_MEASURED] = math.nan
         self._trajectory = line
         self._brake(self._no_shift)
+        self._keep_within_limits(q)
         self._finish(kind, reason)
 
     def guide(self) -> None:
@@ -526,6 +531,18 @@ class Controller:
         state[layout.UNSCALED_UNTIL] = stop.end_time
         state[layout.LEADING_SCALING] = state[layout.SCALING] = 1.0
         state[layout.SCALING_RATE] = 0.0
+
+    def _keep_within_limits(self, q: FloatArray) -> None:
+        """Shortens the stop that begins at `q` for joints that it would take out of their limits,
+        so that they brake harder."""
+        path, model = self._stop.coefficients, self.model
+        for j in range(model.nv):
+            end = path[-1, j, 0]
+            bound = min(max(end, model.lower[j]), model.upper[j])
+            if bound != end != q[j]:
+                path[:, j, 0] -= q[j]
+                path[:, j, :EFFORT] *= max((bound - q[j]) / (end - q[j]), 0.0)
+                path[:, j, 0] += q[j]
 
     def _update_tolerances(self) -> None:
         """The tolerances in force: those of the settings with those that the motion brought."""

@@ -13,8 +13,7 @@ pd                    tau = u                        no model, as joint_trajecto
 [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10] With friction_compensation, the first two add
 the friction (dynamics/friction.py) at the desired velocity, as the measured one would feed back its
 noise; gravity_compensation, which has no desired velocity, adds that at the measured one. All laws
-with a desired motion add the effort of its waypoints. What limits ask for (output_stage.py) is an
-acceleration, which is added to that of the model; under pd the model serves for this alone.
+with a desired motion add the effort of its waypoints.
 
 While a hand guides the arm, the desired position is the measured one, and the feedback a part of
 the velocity gain. While no state comes, the law is computed_torque on a predicted state: position
@@ -47,7 +46,6 @@ from rnea_control.control.layout import (
     I_GAIN,
     INTEGRAL,
     LAW,
-    LIMIT_ACCELERATION,
     MODEL_ACCELERATION,
     MODEL_POSITION,
     MODEL_VELOCITY,
@@ -152,7 +150,6 @@ def control_torque(
     q: FloatArray,
     v: FloatArray,
     predicted: bool,
-    limited: bool,
 ) -> None:
     """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
     `state`.
@@ -165,7 +162,6 @@ def control_torque(
         settings, state: see layout.py.
         q, v: the measured or predicted state, shape (nv,).
         predicted: whether it is predicted.
-        limited: whether a joint is beyond a limit.
     """
     own_law = int(settings[LAW, 0])
     law = _COMPUTED_TORQUE if predicted else own_law
@@ -183,8 +179,7 @@ def control_torque(
             state[MODEL_POSITION, j] = q[j]
             state[MODEL_VELOCITY, j] = 0.0
             state[MODEL_ACCELERATION, j] = 0.0
-        state[MODEL_ACCELERATION, j] += state[LIMIT_ACCELERATION, j]
-    if law == _PD and not limited:
+    if law == _PD:
         torque[:] = 0.0
     else:
         outward_pass(
@@ -204,7 +199,7 @@ def control_torque(
             torque[j] += friction_torque(friction, v, j) - settings[D_GAIN, j] * v[j]
         if predicted and own_law in (_FEEDFORWARD_PD, _PD):
             torque[j] += state[INTEGRAL, j]
-    if (law == _PD and limited) or (settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD):
+    if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD:
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state[GRAVITY_TORQUE])
         for j in range(q.shape[0]):

@@ -12,7 +12,9 @@ In this order, each joint by itself:
 5. **Saturation**: the effort limit.
 6. The **rate limit**: the torque that left last, plus or minus the rate times the time since.
 
-The accelerations of 1 and 2 enter the control law, so that the model turns them into torques.
+The accelerations of 1 and 2 become torques by each joint's own inertia, at this joint alone: it is
+passive, whatever the other joints do. Torques that keep the other joints still meanwhile would
+push the joint on once its own torque is saturated.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
+from rnea_control.dynamics.crba import joint_inertias
 from rnea_control.kernels.kernel import inlined
 
 # Of the deceleration beyond the velocity limit, [1/s]; with the time from state to state it is at
@@ -94,6 +97,17 @@ def blend(settings: FloatArray, state: FloatArray, t: float) -> None:
     left = 1.0 - x * x * (3.0 - 2.0 * x)
     for j in range(state.shape[1]):
         state[layout.TORQUE, j] += left * state[layout.BLEND_OFFSET, j]
+
+
+@inlined
+def add_limit_torques(
+    bodies: FloatArray, memory: FloatArray, state: FloatArray, q: FloatArray
+) -> None:
+    """Adds to row TORQUE what row LIMIT_ACCELERATION asks for."""
+    joint_inertias(bodies, memory, q, state[layout.JOINT_INERTIA])
+    for j in range(q.shape[0]):
+        push = state[layout.JOINT_INERTIA, j] * state[layout.LIMIT_ACCELERATION, j]
+        state[layout.TORQUE, j] += push
 
 
 @inlined

@@ -12,10 +12,15 @@ from rnea_control.control.law import (
     predict_state,
     update_feedback,
 )
-from rnea_control.control.output_stage import blend, limit_acceleration, output_stage
+from rnea_control.control.output_stage import (
+    add_limit_torques,
+    blend,
+    limit_acceleration,
+    output_stage,
+)
 from rnea_control.control.state_check import is_finite, is_frozen, jumping_joint, remember
 from rnea_control.control.time_scaling import advance, scale
-from rnea_control.control.tolerances import UNDER_WAY, check
+from rnea_control.control.tolerances import REACHED, UNDER_WAY, check
 from rnea_control.control.trajectory import sample
 from rnea_control.dynamics.body import velocity_count
 from rnea_control.kernels.kernel import inlined, kernel
@@ -93,7 +98,9 @@ def step(
     else:
         update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
     limited = limit_acceleration(settings, state, q, v, dt)
-    control_torque(bodies, memory, settings, state, q, v, predicted, limited)
+    control_torque(bodies, memory, settings, state, q, v, predicted)
+    if limited:
+        add_limit_torques(bodies, memory, state, q)
     needs_gravity = limited
     for j in range(nv):
         needs_gravity = needs_gravity or not math.isfinite(state[layout.TORQUE, j])
@@ -107,8 +114,10 @@ def step(
     if not predicted:
         if state[layout.CHECKED, 0] != 0.0:
             found = check(tolerances, state, s)
-        if found == UNDER_WAY and _torn_away(settings, state):
-            found = TORN_AWAY
-        elif found == UNDER_WAY and pressed:
-            found = PRESSED
+        if found in (UNDER_WAY, REACHED):
+            # A goal without tolerances is not reached by an arm that is held elsewhere.
+            if _torn_away(settings, state):
+                found = TORN_AWAY
+            elif pressed:
+                found = PRESSED
     return int(saturated) + FOUND * found

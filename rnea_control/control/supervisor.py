@@ -97,7 +97,8 @@ class Supervisor:
         self._applied = np.zeros(controller.model.nv)  # the torque before
         self._bad_in_row = 0
         self._fault = ""
-        self._emergency = False
+        self._emergency = False  # is pressed
+        self._stopped = False  # was pressed, and the controller was not resumed since
         self._ending = False
         self._streaming = False
         self._predicting = False
@@ -124,6 +125,7 @@ class Supervisor:
         """Starts with the next state that allows it."""
         self.bad_states = self.gaps = self._bad_in_row = 0
         self._fault = ""
+        self._stopped = self._emergency
         self._ending = self._streaming = False
         self._complained = math.nan
         self._modes.change(Mode.WAITING, "for joint_states")
@@ -171,9 +173,11 @@ class Supervisor:
     def take_over(self, t: float, q: FloatArray, v: FloatArray, reason: str) -> None:
         """The sentinel has given the arm back, or has gone: brakes from the measured state."""
         if self.mode is Mode.GUARDED:
+            if self._observer is not None:
+                self._observer.reset()
             self.controller.start(t, q, self.in_force)
             self.controller.catch(t, q, v, reason)
-            self._modes.change(self._latched or Mode.BRAKING, reason)
+            self._change_unless_latched(Mode.BRAKING, reason)
 
     # States.
 
@@ -194,7 +198,7 @@ class Supervisor:
             return False
         if mode is Mode.WAITING and not self._start(t, q, v):
             return False
-        if mode is Mode.BLIND:
+        if mode is Mode.BLIND and np.isfinite(q).all() and np.isfinite(v).all():
             if self.controller.is_frozen(q, v):
                 self.refuse_state("the measured positions still do not change")
                 raise ControllerError("the measured positions still do not change")
@@ -244,6 +248,8 @@ class Supervisor:
         if not self._predicting:
             self._predicting = True
             self.gaps += 1
+            if self._observer is not None:
+                self._observer.reset()  # it does not know the predicted torques
         self.controller.predict(t, tau)
         return True
 
@@ -257,7 +263,7 @@ class Supervisor:
     def _see_again(self, t: float, q: FloatArray, v: FloatArray) -> None:
         self.controller.catch(t, q, v, "joint_states are back")
         self._bad_in_row = 0
-        self._modes.change(self._latched or Mode.BRAKING, "joint_states are back")
+        self._change_unless_latched(Mode.BRAKING, "joint_states are back")
 
     def _start(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts from a state if it allows that; whether a torque is to be commanded."""
@@ -275,9 +281,9 @@ class Supervisor:
                 self._observer.reset()
         if self.listening and np.abs(v).max() > STILL and self._rest is Mode.HOLDING:
             self.controller.catch(t, q, v, "the controller starts")
-            self._modes.change(self._latched or Mode.BRAKING, "to rest, from where the arm was")
+            self._change_unless_latched(Mode.BRAKING, "to rest, from where the arm was")
         elif self.listening:
-            self._modes.change(self._latched or self._rest, "at the measured position")
+            self._change_unless_latched(self._rest, "at the measured position")
         elif not self._streaming:
             self._streaming = True
             self.controller.guide()
@@ -384,9 +390,10 @@ class Supervisor:
         self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
         if self._emergency:
             raise ControllerError("the emergency stop is still on: publish false first")
+        self._stopped = False
         if self.mode is Mode.GRAVITY_COMPENSATION:
             self._stop(EndKind.DROPPED, "told to resume")
-        self._modes.change(self._latched or Mode.BRAKING, "told to resume")
+        self._change_unless_latched(Mode.BRAKING, "told to resume")
         return self.reason if self.mode is Mode.FAULT else "holding"
 
     def reset_fault(self) -> str:
@@ -399,7 +406,7 @@ class Supervisor:
             raise ControllerError("there is no fault to reset")
         self._fault = ""
         if self.mode is Mode.FAULT:
-            self._modes.change(self._latched or Mode.BRAKING, "fault reset")
+            self._change_unless_latched(Mode.BRAKING, "fault reset")
         return "holding" if self.mode is Mode.BRAKING else self.mode.value
 
     def emergency_stop(self, pressed: bool) -> None:
@@ -407,6 +414,7 @@ class Supervisor:
         if pressed == self._emergency:
             return
         self._emergency = pressed
+        self._stopped = self._stopped or pressed
         if pressed and self.mode not in (*_SILENT, Mode.WAITING):
             self._stop(EndKind.DROPPED, "emergency stop")
             if self.mode is not Mode.BLIND:
@@ -427,12 +435,13 @@ class Supervisor:
         hand = self.controller.settings.control_law == ControlLaw.gravity_compensation
         return Mode.GRAVITY_COMPENSATION if hand else Mode.HOLDING
 
-    @property
-    def _latched(self) -> Mode | None:
-        """The mode that an emergency stop or a fault asks for."""
-        if self._emergency:
-            return Mode.EMERGENCY_STOP
-        return Mode.FAULT if self._fault else None
+    def _change_unless_latched(self, mode: Mode, reason: str) -> None:
+        """Changes to a mode, or to that which an emergency stop or a fault asks for."""
+        if self._stopped:
+            mode, reason = Mode.EMERGENCY_STOP, "emergency stop"
+        elif self._fault:
+            mode, reason = Mode.FAULT, self._fault
+        self._modes.change(mode, reason)
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:
@@ -455,7 +464,8 @@ class Supervisor:
         controller, mode = self.controller, self._modes.mode
         if self._gave_way != controller.gave_way:
             self._gave_way = controller.gave_way
-            if mode in _TAKES_TRAJECTORIES:
+            ended = mode is Mode.GRAVITY_COMPENSATION and not controller.guided
+            if mode in _TAKES_TRAJECTORIES or ended:
                 self._modes.change(Mode.BRAKING, controller.gave_way_reason)
         elif mode is Mode.MOVING and controller.motion is None:
             if controller.is_moving:

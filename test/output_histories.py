@@ -1,0 +1,406 @@
+"""Random histories of a controller whose torques the output stage limits, and what must hold.
+
+The bounds are written down here once more, from what SafetySettings says, not from the code of the
+stages. `output_stage_mutants.py` breaks that code, stage by stage, to see that this notices.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from random_requests import RandomRequests
+from robots import joint, link, robot
+
+from rnea_control.control import (
+    ControlLaw,
+    Controller,
+    ControllerSettings,
+    EndKind,
+    Gains,
+    SafetySettings,
+    TrajectorySettings,
+    layout,
+)
+from rnea_control.control import controller as controller_module
+from rnea_control.control.output_stage import LONGEST_RATE_STEP
+from rnea_control.dynamics import Workspace, gravity
+from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+from rnea_control.model import RobotModel
+
+LIMIT = '<limit lower="-3" upper="3" effort="{}" velocity="{}"/>'
+WHEEL = '<limit effort="20" velocity="5"/>'
+MODEL = RobotModel.from_urdf_string(
+    robot(
+        link("base"),
+        link("one", 1.0, (0.2, 0, 0), (0.02, 0, 0, 0.02, 0, 0.02)),
+        link("two", 0.8, (0.1, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01)),
+        link("three", 0.5, (0, 0, 0.1), (0.01, 0, 0, 0.01, 0, 0.01)),
+        joint("shoulder", "base", "one", axis=(0, 1, 0), limit=LIMIT.format(30, 4)),
+        joint("wheel", "one", "two", "continuous", (0, 1, 0), (0.4, 0, 0), limit=WHEEL),
+        joint(
+            "slide", "two", "three", "prismatic", (0, 1, 1), (0.2, 0, 0), limit=LIMIT.format(9, 3)
+        ),
+    )
+)
+NV = MODEL.nv
+UNTOUCHED = 12345.0
+# What may happen between two steps, and how likely.
+EVENTS = {
+    "settings": 0.25,
+    "model": 0.1,
+    "follow": 0.25,
+    "stop": 0.05,
+    "catch": 0.1,
+    "guide": 0.1,
+    "hold": 0.05,
+    "start": 0.05,
+    "scaling": 0.05,
+}
+
+
+class Broken(AssertionError):
+    """A torque, or what a step left behind, is not as promised."""
+
+
+class History:
+    """One random run.
+
+    Attributes:
+        seen: what happened how often.
+    """
+
+    def __init__(self, seed: int, steps: int = 100) -> None:
+        self.rng = rng = np.random.default_rng(seed)
+        self.model = copy.deepcopy(MODEL)
+        self.seen: Counter[str] = Counter()
+        self._workspace, self._steps = Workspace(self.model), steps
+        self._requests = RandomRequests(rng, NV)
+        self.c = Controller(self.model, self._settings())
+        self.t = float(rng.choice([0.0, 1.0e3, 1.7e9]))
+        self.q, self.v = rng.uniform(-2.9, 2.9, NV), np.zeros(NV)
+        self.last: np.ndarray | None = None  # torque, of `last_time`
+        self.last_time = self.t
+        self.at_once = True  # the next torque belongs to the state that the controller started from
+        self.astray = False  # a bad state was taken for a good one
+        self.c.start(self.t, self.q)
+
+    # What is random.
+
+    def _settings(self) -> ControllerSettings:
+        rng = self.rng
+        huge = rng.random() < 0.02
+        stiff = float(rng.choice([0.0, 30.0, 3.0e3])) if not huge else 1e307
+        gains = Gains.uniform(
+            NV,
+            stiff,
+            float(rng.choice([0.0, 20.0])),
+            float(rng.choice([0.0, 50.0])),
+            float(rng.choice([1.0, math.inf])),
+        )
+        some = [math.inf, rng.uniform(0.05, 1.0)]
+        safety = SafetySettings(
+            effort_limit=rng.choice([math.nan, 2.0, 15.0], NV),
+            torque_rate_limit=rng.choice([50.0, 500.0, math.inf], NV),
+            position_margin=rng.choice([0.0, 0.05, 0.5], NV),
+            max_position_error=rng.choice(some, NV),
+            limit_stiffness=float(rng.choice([100.0, 900.0])),
+            velocity_limit_scale=float(rng.choice([math.inf, 0.5, 1.0])),
+            saturation_timeout=float(rng.choice([math.inf, 0.03, 0.2])),
+            blend_time=float(rng.choice([0.0, 0.05])),
+            guiding_damping=float(rng.choice([0.0, 0.05, 1.0])),
+            check_jumps=bool(rng.random() < 0.5),
+        )
+        return ControllerSettings(
+            gains,
+            ControlLaw(rng.choice(4, p=[0.4, 0.3, 0.1, 0.2])),
+            float(rng.choice([1.0, 0.5, 0.05])),
+            bool(rng.random() < 0.2),
+            bool(rng.random() < 0.3),
+            replace(TrajectorySettings.default(NV), allow_integration=True, allow_moving_end=True),
+            safety,
+        )
+
+    def run(self) -> None:
+        """All its steps.
+
+        Raises:
+            Broken: a promise was not kept.
+        """
+        for _ in range(self._steps):
+            self._event()
+            self._advance()
+            if self.rng.random() < 0.1:
+                self._predict()
+            else:
+                self._measure()
+        self.c.drop("the history is over")
+
+    def _advance(self) -> None:
+        """Time goes on, and the arm somewhere: after its desired state, driven, or pushed."""
+        rng = self.rng
+        if self.at_once:
+            self.at_once = False
+            return
+        kind = rng.random()
+        dt = float(rng.uniform(0.0005, 0.008))
+        if kind < 0.03:
+            dt = 0.0
+        elif kind < 0.06:
+            dt = float(rng.choice([0.03, 0.5]))
+        self.t += dt
+        desired, rate, _ = self.c.desired
+        if rng.random() < 0.03:
+            self.v = rng.uniform(-5.0, 5.0, NV)
+        elif rng.random() < 0.8 and np.isfinite(desired).all() and np.abs(desired).max() < 10.0:
+            self.v = 0.9 * self.v + 0.1 * (rate + 10.0 * (desired - self.q))
+        self.v = np.clip(self.v, -8.0, 8.0)
+        self.q = np.clip(self.q + min(dt, 0.05) * self.v, -3.05, 3.05)
+
+    def _event(self) -> None:
+        rng, c = self.rng, self.c
+        if rng.random() > 0.15:
+            return
+        kind = str(rng.choice(list(EVENTS), p=list(EVENTS.values())))
+        self.seen[kind] += 1
+        if kind == "settings":
+            c.settings = self._settings()
+        elif kind == "model":
+            self.model.set_payload("three", float(rng.choice([0.0, 3.0])), (0.0, 0.1, 0.2))
+            self.model.gravity = rng.uniform(-10.0, 10.0, 3)
+            self.model.friction = rng.uniform(0.0, 2.0, NV)
+            c.settings = c.settings
+        elif kind == "follow":
+            self._follow()
+        elif kind == "stop":
+            c.stop(EndKind.CANCELLED, "stopped")
+        elif kind == "catch":
+            c.catch(self.t, self.q, self.v, "caught")
+        elif kind == "guide":
+            c.guide()
+        elif kind == "hold":
+            c.hold(self.t, self.q, bool(rng.random() < 0.5))
+        elif kind == "start":
+            self.last, self.at_once = None, True
+            if rng.random() < 0.5:
+                self.last, self.last_time = rng.uniform(-10.0, 10.0, NV), self.t
+            c.start(self.t, self.q, self.last)
+        else:
+            c.speed_scaling = float(rng.choice([0.0, 0.3, 1.0]))
+
+    def _follow(self) -> None:
+        c = self.c
+        request = self._requests.draw(self.t, np.nan_to_num(c.desired[0], posinf=0.0, neginf=0.0))
+        try:
+            situation = c.situation(self.t)
+            c.adopt(c.plan(request, situation, 0.0))
+        except TrajectoryError:
+            self.seen["refused trajectory"] += 1
+
+    # What must hold.
+
+    def _measure(self) -> None:
+        rng, c = self.rng, self.c
+        q, v = self.q.copy(), self.v.copy()
+        bad = rng.random() < 0.06
+        jump = False
+        if bad:
+            row, value = (q, v)[rng.integers(2)], rng.choice([math.nan, math.inf, 1e308, 40.0])
+            row[rng.integers(NV)] = value
+            jump = bool(np.abs(q[[0, 2]]).max() == 40.0)
+        safety, rows = c.settings.safety, c.snapshot().rows
+        checked = safety.check_jumps and self.t >= rows[layout.LAST_MEASURED, 0]
+        twin = self._without_limits(rows, q, v)
+        tau = np.full(NV, UNTOUCHED)
+        gave_way, told = c.gave_way, c.time
+        starts = math.isnan(rows[layout.BLEND_START, 0])
+        try:
+            c.step(self.t, q, v, tau)
+        except TorqueError:
+            self.seen["no finite torque"] += 1
+            self.astray = self.astray or bad
+            self._check(tau, told, q, v)
+            return
+        except ControllerError:
+            self.seen["refused state"] += 1
+            self._require((tau == UNTOUCHED).all(), "a refused state has changed the torques")
+            self._require(bad or self.astray, "a good state was refused")
+            return
+        self.astray = bad or (self.astray and checked)
+        self._require(np.isfinite(q).all() and np.isfinite(v).all(), "a bad state was taken")
+        self._require(
+            not (jump and checked and self.t - rows[layout.LAST_MEASURED, 0] < 1.0),
+            "a jump was taken",
+        )
+        self._check(tau, told, q, v)
+        if starts and safety.blend_time > 0.0 and np.isfinite(rows[layout.COMMAND]).all():
+            wanted = c.snapshot().rows[layout.TORQUE]
+            self._require(np.allclose(wanted, rows[layout.COMMAND]), "a step at the start")
+            self.seen["blend"] += 1
+        if not starts:  # then the torque in force is kept, whatever the limits ask for
+            self._check_push(twin)
+        self._check_giving_way(c.gave_way > gave_way, q)
+
+    def _predict(self) -> None:
+        tau, told = np.full(NV, UNTOUCHED), self.c.time
+        try:
+            self.c.predict(self.t, tau)
+        except TorqueError:
+            self.seen["no finite prediction"] += 1
+        self.seen["prediction"] += 1
+        self._check(tau, told)
+
+    def _check(
+        self, tau: np.ndarray, told: float, q: np.ndarray | None = None, v: np.ndarray | None = None
+    ) -> None:
+        """The bounds of each torque that leaves."""
+        c, safety = self.c, self.c.settings.safety
+        self._require(np.isfinite(tau).all(), "a torque is not finite")
+        change = np.full(NV, math.inf)
+        last = np.zeros(NV)
+        if self.last is not None:
+            last = self.last
+            dt = min(self.t - self.last_time, LONGEST_RATE_STEP)
+            rate = safety.torque_rate_limit
+            change = np.where(np.isinf(rate), math.inf, np.nan_to_num(rate, posinf=0.0) * dt)
+            rounding = 1e-9 + 1e-12 * np.abs(last)
+            away = np.abs(tau - last)
+            self._require((away <= change + rounding).all(), "faster than the rate limit")
+            self.seen["rate limit"] += int((away > 0.999 * change).any())
+        # A limit that was lowered is reached as fast as the rate allows; a controller that was told
+        # the time since then, without a torque, allows for less.
+        limit = self._effort_limit(safety)
+        delayed = np.abs(last) - (change if told == self.last_time else 0.0)
+        bound = np.maximum(limit, delayed)
+        self._require((np.abs(tau) <= bound + 1e-9).all(), "beyond the effort limit")
+        self.seen["effort limit"] += int((np.abs(tau) >= limit).any())
+        if v is not None:
+            fastest = 1.1 * self.model.velocity_limit * safety.velocity_limit_scale
+            fast = np.abs(v) > fastest
+            if fast.any():
+                self.seen["too fast"] += 1
+                driven = np.sign(v) * (tau - self._holding(q))
+                late = np.sign(v) * (last - self._holding(q)) - change
+                allowed = np.maximum(late, 0.0) if self.last is not None else np.zeros(NV)
+                # The gravity torque itself may be beyond the effort limit.
+                within = np.abs(self._holding(q)) <= limit
+                self._require(
+                    (driven <= allowed + 1e-9)[fast & within].all(), "driven beyond the velocity"
+                )
+        self.last, self.last_time = tau.copy(), self.t
+        self._require(c.time == self.t, "time has not gone on")
+
+    def _check_push(self, twin: tuple[np.ndarray, np.ndarray] | None) -> None:
+        """A joint beyond a soft limit, or too fast, is pushed back or braked."""
+        if twin is None:
+            return
+        rows = self.c.snapshot().rows
+        pushed = rows[layout.TORQUE] - twin[0]
+        for j in np.nonzero(twin[1])[0]:
+            self.seen["push"] += 1
+            self._require(pushed[j] * twin[1][j] > 0.0, "not pushed back")
+
+    def _without_limits(
+        self, rows: np.ndarray, q: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """If just one joint must be pushed: the torques of a step without limits, and which joint
+        is to be pushed where."""
+        if (
+            not (np.isfinite(q).all() and np.isfinite(v).all())
+            or max(np.abs([q, v]).max(), 0) > 9.0
+        ):
+            return None
+        c, safety, model = self.c, self.c.settings.safety, self.model
+        settings = c._settings_array.copy()
+        settings[layout.MARGIN], settings[layout.VELOCITY_LIMIT] = 0.0, math.inf
+        state, tau, memory = rows.copy(), np.zeros(NV), c.workspace.memory
+        trajectory = c.trajectory
+        controller_module.step(
+            model.bodies,
+            memory,
+            trajectory.starts,
+            trajectory.coefficients,
+            settings,
+            c._tolerances,
+            state,
+            self.t,
+            q,
+            v,
+            tau,
+            False,
+        )
+        margin = np.minimum(safety.position_margin, 0.1 * (model.upper - model.lower))
+        where = np.zeros(NV)
+        desired, rate = state[layout.DESIRED_POSITION], state[layout.DESIRED_VELOCITY]
+        if c.guided:
+            desired, rate = np.zeros(NV), np.zeros(NV)
+        for j in range(NV):
+            if margin[j] > 0.0 and math.isfinite(model.upper[j]):
+                lower, upper = model.lower[j] + margin[j], model.upper[j] - margin[j]
+                outward = v[j] - (max(rate[j], 0.0) if desired[j] > upper else 0.0)
+                inward = v[j] - (min(rate[j], 0.0) if desired[j] < lower else 0.0)
+                if q[j] > max(upper, desired[j]) + 1e-6 and outward >= 0.0:
+                    where[j] -= 1.0
+                elif q[j] < min(lower, desired[j]) - 1e-6 and inward <= 0.0:
+                    where[j] += 1.0
+                elif not lower <= q[j] <= upper:
+                    return None  # it may be pushed or not
+            if abs(v[j]) > model.velocity_limit[j] * safety.velocity_limit_scale:
+                where[j] -= np.sign(v[j])
+        if np.count_nonzero(where) != 1 or not np.isfinite(state[layout.TORQUE]).all():
+            return None
+        if np.abs(state[layout.TORQUE]).max() > 1e6:
+            return None  # where rounding hides the push
+        return state[layout.TORQUE], where
+
+    def _check_giving_way(self, gave_way: bool, q: np.ndarray) -> None:
+        """The desired position is taken from the arm when it is too far off, or torque has been at
+        its limit for too long."""
+        c, safety = self.c, self.c.settings.safety
+        rows = c.snapshot().rows
+        off = (np.abs(rows[layout.POSITION_ERROR]) > safety.max_position_error).any()
+        since = rows[layout.SATURATED_SINCE].max()
+        if gave_way:
+            self.seen["gave way"] += 1
+            self._require(c.motion is None, "gave way, but goes on moving")
+            desired = c.trajectory.at(c.trajectory_time)[0]
+            self._require(np.allclose(desired, q), "gave way, but not to where the arm is")
+        else:
+            self._require(not off, "too far off, and does not give way")
+            self._require(since <= safety.saturation_timeout, "presses on and on")
+
+    def _effort_limit(self, safety: SafetySettings) -> np.ndarray:
+        own = np.isnan(safety.effort_limit)
+        limit = np.where(own, self.model.effort_limit, safety.effort_limit)
+        return limit * self.c.settings.effort_limit_scale
+
+    def _holding(self, q: np.ndarray) -> np.ndarray:
+        settings = self.c.settings
+        if settings.hardware_compensates_gravity or settings.control_law == ControlLaw.pd:
+            return np.zeros(NV)
+        tau = np.zeros(NV)
+        try:
+            return gravity(self.model, self._workspace, q, tau)
+        except ControllerError:
+            return tau
+
+    def _require(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise Broken(f"{what} (t = {self.t}, last torques {self.last})")
+
+
+def run(seed: int) -> Counter[str]:
+    """One history; what it met.
+
+    Raises:
+        Broken: a promise was not kept; it names the history.
+    """
+    history = History(seed)
+    try:
+        history.run()
+    except Exception as error:
+        raise Broken(f"history {seed}: {error!r}") from error
+    return history.seen
