@@ -202,7 +202,7 @@ class Guard:
 
     def _hear_command(self, now: float, message: bytes) -> None:
         handover, watch = self.handover, self._watch
-        if watch.is_own(message):
+        if watch.is_own(message, now):
             return
         if handover.phase is Phase.idle:
             if self._origin is not None:
@@ -265,5 +265,5 @@ class Guard:
             self._publish()
 
     def _publish(self) -> None:
-        self._watch.sent(self._command.publish())
+        self._watch.sent(self._command.publish(), time.monotonic())
         self.commands_sent += 1
