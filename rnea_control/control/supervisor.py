@@ -351,7 +351,7 @@ class Supervisor:
         self._demand((*_TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION), "hold")
         if self._rest is Mode.GRAVITY_COMPENSATION:
             raise ControllerError("control_law is gravity_compensation, which holds no position")
-        self._stop(EndKind.CANCELLED, "told to hold")
+        self._stop(EndKind.DROPPED, "told to hold")
         self._modes.change(Mode.BRAKING, "told to hold")
         return "braking, then holding"
 
@@ -377,7 +377,7 @@ class Supervisor:
         if self._emergency:
             raise ControllerError("the emergency stop is still on: publish false first")
         if self.mode is Mode.GRAVITY_COMPENSATION:
-            self._stop(EndKind.CANCELLED, "told to resume")
+            self._stop(EndKind.DROPPED, "told to resume")
         self._modes.change(self._latched or Mode.BRAKING, "told to resume")
         return self.reason if self.mode is Mode.FAULT else "holding"
 
@@ -400,7 +400,7 @@ class Supervisor:
             return
         self._emergency = pressed
         if pressed and self.mode not in (*_SILENT, Mode.WAITING):
-            self._stop(EndKind.CANCELLED, "emergency stop")
+            self._stop(EndKind.DROPPED, "emergency stop")
             if self.mode is not Mode.BLIND:
                 self._modes.change(Mode.EMERGENCY_STOP, "emergency stop")
 

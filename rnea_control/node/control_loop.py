@@ -124,6 +124,7 @@ class ControlLoop:
         self._system_time = True
         # Held through every tick; elsewhere only to read, or to swap one object for another.
         self._lock = threading.Lock()
+        self._take_command: Callable[[], tuple[bytes, int | None] | None] | None = None
         self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
         self._decoder = JointStateDecoder(controller.model.joint_names)
         self._origin = 0  # stamp that the controller's time is counted from, [ns]
@@ -227,13 +228,21 @@ class ControlLoop:
     def hear_command(self, message: bytes) -> None:
         """Another node has commanded the arm."""
         with self._lock:
-            try:
-                self._command_decoder.decode(message)
-                self.supervisor.in_force = self._command_decoder.values.copy()
-            except (CdrError, Float64MultiArrayError) as error:
-                self.log.say("error", "command", f"another node's command: {error}")
-            self.handover.hear_command(time.monotonic())
-            self._yield_if_asked()
+            self._hear_command(message)
+
+    def _hear_command(self, message: bytes) -> None:
+        try:
+            self._command_decoder.decode(message)
+            self.supervisor.in_force = self._command_decoder.values.copy()
+        except (CdrError, Float64MultiArrayError) as error:
+            self.log.say("error", "command", f"another node's command: {error}")
+        self.handover.hear_command(time.monotonic())
+        self._yield_if_asked()
+
+    def listen(self, take: Callable[[], tuple[bytes, int | None] | None] | None) -> None:
+        """Has the ticks take the commands of the sentinel by this function, until None is given."""
+        with self._lock:
+            self._take_command = take
 
     def receive(self, requested_at: float) -> bool:
         """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
@@ -391,6 +400,8 @@ class ControlLoop:
         supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
         handover.hear_state(now)
         if handover.phase is not Phase.commanding:
+            while self._take_command is not None and (command := self._take_command()) is not None:
+                self._hear_command(command[0])
             if not handover.look(taken_at):
                 return
             self._take_over("the sentinel commands no more")

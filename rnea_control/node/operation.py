@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from lifecycle_msgs.msg import TransitionEvent
@@ -64,11 +64,11 @@ class Operation:
 
     def _answer(
         self, name: str, request: Callable[[Supervisor], str]
-    ) -> Callable[[Trigger.Request, Trigger.Response], Awaitable[Trigger.Response]]:
-        async def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    ) -> Callable[[Trigger.Request, Trigger.Response], Trigger.Response]:
+        def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
                 if name == "resume" and self._loop.supervisor.mode is Mode.GUARDED:
-                    response.message = await self._sentinel.take_back()
+                    response.message = self._sentinel.take_back()
                 else:
                     response.message = self._loop.call(request)
                 response.success = True

@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 
 from lifecycle_msgs.msg import TransitionEvent
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
@@ -15,6 +16,7 @@ from std_srvs.srv import Trigger
 from rnea_control.control import Mode
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.ros.rclpy_internals import SubscriptionWaitSet, WaitSetUnavailable
 
 SENTINEL = "rnea_sentinel"
 MODES = QoSProfile(
@@ -23,6 +25,8 @@ MODES = QoSProfile(
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 # A sentinel that has published no mode for this long has gone: five of its heartbeats, [s].
 LONGEST_SILENCE = 0.5
+# How long the sentinel may take to give the arm, [s]; later it has taken it again.
+LONGEST_ANSWER = 0.1
 
 
 class SentinelLink:
@@ -44,10 +48,23 @@ class SentinelLink:
         self._label = ""
         self._heard_at = -LONGEST_SILENCE
         self._commands: Subscription | None = None
+        self._commands_node = node
         modes = node.create_subscription(TransitionEvent, f"{SENTINEL}/mode", self._hear, MODES)
         undo.callback(node.destroy_subscription, modes)
-        self._release = node.create_client(Trigger, f"{SENTINEL}/release")
-        undo.callback(node.destroy_client, self._release)
+        # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
+        # rclpy's executor so busy that the answer is never taken.
+        self._asking = Node(
+            f"{node.get_name()}_asks_sentinel",
+            namespace=node.get_namespace(),
+            use_global_arguments=False,
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        undo.callback(self._asking.destroy_node)
+        self._release = self._asking.create_client(Trigger, f"{SENTINEL}/release")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._asking)
+        undo.callback(self._executor.shutdown)
         undo.callback(self._listen, False)
 
     @property
@@ -55,8 +72,8 @@ class SentinelLink:
         """Its mode; empty without one."""
         return self._label if time.monotonic() - self._heard_at < LONGEST_SILENCE else ""
 
-    async def take_back(self) -> str:
-        """Asks it for the arm; says what comes.
+    def take_back(self) -> str:
+        """Asks it for the arm, and waits for the answer; says what comes.
 
         Raises:
             ControllerError: it does not give the arm.
@@ -64,7 +81,12 @@ class SentinelLink:
         if not self._release.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
         asked_at = time.monotonic()
-        answer = await self._release.call_async(Trigger.Request())
+        future = self._release.call_async(Trigger.Request())
+        self._executor.spin_until_future_complete(future, LONGEST_ANSWER)
+        answer = future.result()
+        if answer is None:
+            self._release.remove_pending_request(future)
+            raise ControllerError("the sentinel does not answer; call ~/resume again")
         if not answer.success:
             raise ControllerError(f"the sentinel does not give the arm: {answer.message}")
         if self.loop is None or not self.loop.receive(asked_at):
@@ -86,14 +108,24 @@ class SentinelLink:
             self._listen(self.loop.supervisor.mode is Mode.GUARDED)
 
     def _listen(self, wanted: bool) -> None:
-        """Hears the commands of the sentinel while that has the arm."""
-        if wanted and self._commands is None:
-            self._commands = self._node.create_subscription(
-                Float64MultiArray, self._topic, self._hear_command, COMMANDS, raw=True
-            )
-        elif not wanted and self._commands is not None:
-            self._node.destroy_subscription(self._commands)
+        """Has the loop hear the commands of the sentinel while that has the arm."""
+        if wanted == (self._commands is not None) or self.loop is None:
+            return
+        if not wanted:
+            self.loop.listen(None)
+            self._commands_node.destroy_subscription(self._commands)
             self._commands = None
+            return
+        # The loop takes them itself, in time: the executor may be busy for long.
+        arguments = Float64MultiArray, self._topic, self._hear_command, COMMANDS
+        self._commands_node = self._asking
+        self._commands = self._asking.create_subscription(*arguments, raw=True)
+        try:
+            self.loop.listen(SubscriptionWaitSet(self._node.context, self._commands).poll)
+        except WaitSetUnavailable:
+            self._asking.destroy_subscription(self._commands)
+            self._commands_node = self._node
+            self._commands = self._node.create_subscription(*arguments, raw=True)
 
     def _hear_command(self, message: bytes) -> None:
         if self.loop is not None:

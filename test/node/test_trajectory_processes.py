@@ -37,7 +37,7 @@ def test_interrupt_ends_a_goal_whose_result_reaches_the_client() -> None:
         while bench.arm.answers():
             pass
         bench.wait(lambda: sent.ended)
-        assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller is about to end")
+        assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller ends")
         assert bench.process.stop() == 0, bench.process.output
         assert "Traceback" not in bench.process.output
         assert np.abs(bench.arm.node.v).max() < 0.05
@@ -68,7 +68,7 @@ def test_interrupt_ends_a_goal_that_waits() -> None:
         sent = bench.follow(POINTS, start=bench.now + 100.0)
         assert bench.process.stop() == 0, bench.process.output
         bench.wait(lambda: sent.ended)
-        assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller is about to end")
+        assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller ends")
 
 
 def test_lost_states_end_a_goal() -> None:

@@ -1,0 +1,162 @@
+"""Publishes what nobody should: `python disturber.py KIND`, from a line on stdin on.
+
+zeros        a second commander, with zeros at 1 kHz
+duplicate    a second publisher of joint_states, with an arm that rests at the start posture
+garbage      random bytes and well-formed nonsense on every input, each 100 times a second
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+import sys
+import time
+from array import array
+from collections.abc import Callable
+
+import rclpy
+from builtin_interfaces.msg import Duration
+from fast_motion import panda
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+try:
+    from control_msgs.msg import SpeedScalingFactor
+except ModuleNotFoundError as missing:
+    if missing.name != "control_msgs":
+        raise
+    SpeedScalingFactor = None
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+NAME = "rnea_controller"
+ODD = (math.nan, math.inf, -math.inf, 1e300, -1e300, 5e-324, 0.0, -1.0, 1e9)
+
+
+class Nonsense:
+    """Well-formed messages that make no sense."""
+
+    def __init__(self) -> None:
+        self._rng = random.Random(8)
+        self._joints = panda().model.joint_names
+        self._model = panda().model
+
+    def bytes(self) -> bytes:
+        """Random ones, half of them with a valid header and then lengths that are too large."""
+        data = self._rng.randbytes(self._rng.randrange(0, 400))
+        if self._rng.random() < 0.5:
+            data = b"\x00\x01\x00\x00" + struct.pack("<I", self._rng.getrandbits(32)) + data
+        return data
+
+    def numbers(self, most: int = 9) -> array:
+        count = self._rng.randrange(0, most)
+        return array("d", [self._number() for _ in range(count)])
+
+    def _number(self) -> float:
+        return self._rng.choice((self._rng.choice(ODD), self._rng.uniform(-3.0, 3.0)))
+
+    def _names(self) -> list[str]:
+        names = list(self._joints)
+        self._rng.shuffle(names)
+        kind = self._rng.randrange(4)
+        if kind == 0:
+            return names
+        if kind == 1:
+            return names[:3]
+        return [*names, names[0]] if kind == 2 else ["", "\N{SNOWMAN}", "x" * 300]
+
+    def joint_state(self) -> JointState:
+        message = JointState(name=self._names())
+        message.header.stamp.sec = self._rng.choice((0, -1, 2**31 - 1, int(time.time())))
+        message.position, message.velocity = self.numbers(), self.numbers()
+        if self._rng.random() < 0.5:  # one that a decoder accepts
+            message.name = list(self._joints)
+            nanoseconds = time.time_ns()
+            message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
+            model = self._model
+            message.position = array("d", map(self._rng.uniform, model.lower, model.upper))
+            message.velocity = array("d", [self._rng.uniform(-2.0, 2.0) for _ in self._joints])
+        return message
+
+    def trajectory(self) -> JointTrajectory:
+        message = JointTrajectory(joint_names=self._names())
+        message.header.stamp.sec = self._rng.choice((0, -1, 2**31 - 1, 1))
+        for _ in range(self._rng.randrange(4)):
+            time_from_start = Duration(sec=self._rng.choice((-1, 0, 1, 2**31 - 1)))
+            point = JointTrajectoryPoint(time_from_start=time_from_start)
+            point.positions, point.velocities = self.numbers(), self.numbers()
+            point.accelerations, point.effort = self.numbers(), self.numbers()
+            message.points.append(point)
+        return message
+
+    def text(self) -> String:
+        robot = '<robot name="x"><link name="a"/></robot>'
+        return String(data=self._rng.choice(("", "<robot", robot, "\0", "x" * 10_000)))
+
+
+def commander(node: Node) -> tuple[float, Callable[[], None]]:
+    publisher = node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
+    zeros = Float64MultiArray(data=array("d", [0.0] * 7))
+    return 1e-3, lambda: publisher.publish(zeros)
+
+
+def duplicate(node: Node) -> tuple[float, Callable[[], None]]:
+    publisher = node.create_publisher(JointState, "joint_states", LATCHED)
+    message = JointState(name=list(panda().model.joint_names))
+    message.position, message.velocity = array("d", panda().start), array("d", [0.0] * 7)
+    message.effort = array("d", [0.0] * 7)
+
+    def publish() -> None:
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(time.time_ns(), 10**9)
+        publisher.publish(message)
+
+    return 1e-3, publish
+
+
+def garbage(node: Node) -> tuple[float, Callable[[], None]]:
+    nonsense = Nonsense()
+    rng = random.Random(7)
+    inputs = [
+        (JointState, "joint_states", nonsense.joint_state, LATCHED),
+        (JointTrajectory, f"{NAME}/joint_trajectory", nonsense.trajectory, 1),
+        (Bool, f"{NAME}/emergency_stop", lambda: Bool(data=False), LATCHED),
+        (String, "robot_description", nonsense.text, LATCHED),
+    ]
+    if SpeedScalingFactor is not None:
+
+        def factor() -> SpeedScalingFactor:
+            return SpeedScalingFactor(factor=rng.choice((*ODD[:5], -1.0, 1.5)))
+
+        inputs.append((SpeedScalingFactor, f"{NAME}/speed_scaling_input", factor, LATCHED))
+    made = [(node.create_publisher(kind, topic, qos), make) for kind, topic, make, qos in inputs]
+
+    def publish() -> None:
+        for publisher, make in made:
+            publisher.publish(nonsense.bytes() if rng.random() < 0.5 else make())
+
+    return 0.01, publish
+
+
+KINDS = {"zeros": commander, "duplicate": duplicate, "garbage": garbage}
+
+
+def main() -> int:
+    rclpy.init()
+    node = rclpy.create_node(f"disturber_{sys.argv[1]}")
+    print("ready", flush=True)
+    if not sys.stdin.readline():
+        return 0
+    period, publish = KINDS[sys.argv[1]](node)
+    due = time.monotonic()
+    while rclpy.ok():
+        publish()
+        due = max(due + period, time.monotonic() - period)
+        time.sleep(max(due - time.monotonic(), 0.0))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""The motion that the faults break into: the Panda goes there and back, at up to 70 % of its
+velocity limits."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from rnea_control.control import Waypoint
+from rnea_control.demo.robots import DemoRobot, load_robot, motion
+from rnea_control.model import RobotModelWarning
+
+# How far each joint goes from the demo's start posture [rad], and how long that takes [s]. The
+# speeds are 1.7 times the largest of `rnea_demo`.
+WAY = np.array([0.8, 0.7, -0.8, 0.7, 0.9, -0.9, -0.9])
+LEG = 1.0
+# Between points of a sampled path, [s].
+SAMPLE = 1e-3
+
+
+@dataclass(frozen=True)
+class Path:
+    """A path as desired positions, shape (n, nv), `SAMPLE` apart, and its waypoints."""
+
+    waypoints: list[Waypoint]
+    positions: np.ndarray
+    velocities: np.ndarray
+
+    @property
+    def duration(self) -> float:
+        return self.waypoints[-1].time
+
+    @property
+    def goal(self) -> np.ndarray:
+        return self.positions[-1]
+
+
+@cache
+def panda() -> DemoRobot:
+    """The Panda of `rnea_demo`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return load_robot("panda")
+
+
+@cache
+def there_and_back() -> Path:
+    """At the start posture again after two legs, at rest at both ends of each."""
+    robot, zero = panda(), np.zeros(7)
+    waypoints = [
+        Waypoint(LEG, robot.start + WAY, zero, zero),
+        Waypoint(2.0 * LEG, robot.start, zero, zero),
+    ]
+    return path(waypoints)
+
+
+def path(waypoints: list[Waypoint]) -> Path:
+    """What the controller makes of waypoints that it gets at the start posture."""
+    robot = panda()
+    trajectory = motion(robot.model, robot.start, waypoints)
+    times = np.arange(0.0, trajectory.end_time + SAMPLE / 2, SAMPLE)
+    samples = [trajectory.at(t) for t in times]
+    return Path(waypoints, np.array([s[0] for s in samples]), np.array([s[1] for s in samples]))

@@ -1,0 +1,125 @@
+"""Runs the rows and writes the table of docs/safety.md: `python test/faults/table.py [KEY ...]`.
+
+With keys it prints those rows, and changes no file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS.parent)]
+os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+for name in ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE"):
+    os.environ.setdefault(name, str(TESTS / "fastdds.xml"))
+
+from bench import DOMAIN, sentinel_installed  # noqa: E402
+from faults import ROWS  # noqa: E402
+from rows import Bound, Outcome, Row, run_row  # noqa: E402
+
+PAGE = TESTS.parent / "docs" / "safety.md"
+BEGIN, END = "<!-- fault table: begin -->", "<!-- fault table: end -->"
+ORIGIN = (
+    "Written by `python test/faults/table.py`; all rows keep torques finite and within the effort "
+    "limit, the torque rate within that of the default `rate limit`, velocities within the "
+    "velocity limits and positions within theirs, unless their bound says otherwise."
+)
+HEAD = (
+    "| what is broken | torque / limit | torque rate, Nm/s | velocity / limit | "
+    "to the position limit, rad | off the path, rad | at rest after, ms | silent for, ms | bound |",
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+)
+
+
+def bound_in_words(bound: Bound) -> str:
+    """What the bound of a row asks for beyond that of all rows, in words."""
+    words = []
+    if bound.rest is not None:
+        words.append(f"rests within {bound.rest} ms")
+    if bound.silence is not None:
+        words.append(f"commands within {bound.silence} ms")
+    if bound.astray < 1e9:
+        words.append(f"{bound.astray:g} rad off the path")
+    if bound.goal < 1e9:
+        words.append(f"{bound.goal:g} rad off the goal")
+    if bound.handovers is not None:
+        words.append(f"{bound.handovers} hand-overs")
+    if bound.rate > 1e9:
+        words.append("no bound of the rate")
+    if bound.speed > 1e9:
+        words.append("no bound of velocity and position")
+    return ", ".join(words)
+
+
+def line(row: Row, outcome: Outcome) -> str:
+    """The row as a line of the table."""
+    m = outcome.measures
+    rest = str(m.rest) if m.rest >= 0 else "never"
+    cells = (
+        row.title,
+        f"{m.torque:.2f}",
+        f"{m.rate_nm:.0f}",
+        f"{m.speed:.2f}",
+        f"{-m.beyond:.2f}",
+        f"{m.astray:.3f}",
+        rest,
+        str(m.silence),
+        bound_in_words(row.bound),
+    )
+    broken = f" **BROKEN: {'; '.join(outcome.broken)}**" if outcome.broken else ""
+    return f"| {' | '.join(cells)}{broken} |"
+
+
+def write(lines: list[str]) -> None:
+    """Puts the table between the two markers of the page."""
+    text = PAGE.read_text()
+    if BEGIN not in text:
+        text += f"\n## What was broken\n\n{BEGIN}\n{END}\n"
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    PAGE.write_text("\n".join([before + BEGIN, *lines, END]) + after)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("keys", nargs="*", help="rows to run; all by default")
+    parser.add_argument("--domain", type=int, default=DOMAIN)
+    parser.add_argument("--keep", type=Path, help="folder for the recordings")
+    options = parser.parse_args()
+    unknown = set(options.keys) - {row.key for row in ROWS}
+    if unknown:
+        parser.error(f"no such rows: {', '.join(sorted(unknown))}")
+    lines, failed = [ORIGIN, "", *HEAD], 0
+    print("\n".join(lines), flush=True)
+    for row in ROWS:
+        if options.keys and row.key not in options.keys:
+            continue
+        if row.needs_sentinel and not sentinel_installed():
+            print(f"{row.key}: needs the sentinel", flush=True)
+            continue
+        begin = time.monotonic()
+        try:
+            outcome = run_row(row, options.domain, options.keep)
+        except AssertionError as error:
+            print(f"{row.key}: did not run: {error}", flush=True)
+            failed += 1
+            continue
+        if outcome.void:
+            print(f"{row.key}: void, the machine was too busy: {outcome.broken}", flush=True)
+            failed += 1
+            continue
+        failed += bool(outcome.broken)
+        lines.append(line(row, outcome))
+        print(f"{lines[-1]} {row.key} {time.monotonic() - begin:.1f} s", flush=True)
+    if not options.keys:
+        write(lines)
+    return min(failed, 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,136 @@
+"""What an operator asks of a real controller over DDS, and what its mode topic tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from control_msgs.action import FollowJointTrajectory
+from lifecycle_msgs.msg import TransitionEvent
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+from trajectory_bench import LATCHED, START, STILL, TrajectoryBench, aborted, trajectory_bench
+
+DOMAIN = 84
+INVALID_GOAL = FollowJointTrajectory.Result.INVALID_GOAL
+POINTS = [(0.5, START + 0.5, STILL), (1.0, START, STILL)]
+
+
+class Operator:
+    """Services and topics of the mode, beside a bench.
+
+    Attributes:
+        modes: that were published, in order.
+        reasons: of them.
+    """
+
+    def __init__(self, bench: TrajectoryBench) -> None:
+        self.bench = bench
+        self.modes: list[str] = []
+        self.reasons: list[str] = []
+        node = bench.node
+        node.create_subscription(TransitionEvent, "rnea_controller/mode", self._hear, LATCHED)
+        self.stop = node.create_publisher(Bool, "rnea_controller/emergency_stop", LATCHED)
+        self._clients = {
+            name: node.create_client(Trigger, f"rnea_controller/{name}")
+            for name in ("hold", "gravity_compensation", "resume", "reset_fault")
+        }
+        self.until("holding")
+
+    def _hear(self, event: TransitionEvent) -> None:
+        self.modes.append(event.goal_state.label)
+        self.reasons.append(event.transition.label)
+
+    def until(self, mode: str) -> None:
+        """Waits, without a step, until the mode is this."""
+        self.bench.wait(lambda: self.modes and self.modes[-1] == mode)
+
+    def ask(self, name: str) -> tuple[bool, str]:
+        """What a service answers."""
+        client = self._clients[name]
+        self.bench.wait(client.service_is_ready)
+        answer = client.call_async(Trigger.Request())
+        self.bench.wait(answer.done)
+        return answer.result().success, answer.result().message
+
+    def press(self, pressed: bool) -> None:
+        self.stop.publish(Bool(data=pressed))
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[TrajectoryBench]:
+    with trajectory_bench(DOMAIN) as bench:
+        yield bench
+
+
+@pytest.fixture(scope="module")
+def operator(bench: TrajectoryBench) -> Operator:
+    return Operator(bench)
+
+
+def at_rest(bench: TrajectoryBench) -> bool:
+    return np.abs(bench.arm.node.v).max() < 0.01
+
+
+def test_hold_ends_a_motion(bench: TrajectoryBench, operator: Operator) -> None:
+    sent = bench.follow(POINTS)
+    bench.run(0.25)
+    assert operator.ask("hold") == (True, "braking, then holding")
+    bench.wait(lambda: sent.ended)
+    assert sent.ending == (*aborted(INVALID_GOAL), "told to hold")
+    bench.run(1.2)
+    operator.until("holding")
+    assert operator.modes[-3:] == ["moving", "braking", "holding"]
+    assert at_rest(bench)
+
+
+def test_a_hand_guides_the_arm_and_it_stays_where_it_is_left(
+    bench: TrajectoryBench, operator: Operator
+) -> None:
+    before = bench.arm.node.q
+    assert operator.ask("gravity_compensation")[0]
+    bench.push([2.0, 1.0])
+    bench.run(0.5)
+    bench.push([0.0, 0.0])
+    moved = bench.arm.node.q
+    assert np.abs(moved - before).max() > 0.05
+    line = bench.rejected(bench.goal(POINTS))
+    assert "a hand guides the arm; call ~/resume first" in line
+    success, text = operator.ask("reset_fault")
+    assert not success and text == "there is no fault to reset"
+    assert operator.ask("resume")[0]
+    bench.run(1.2)
+    operator.until("holding")
+    assert at_rest(bench)
+    left = bench.arm.node.q
+    bench.run(0.5)
+    np.testing.assert_allclose(bench.arm.node.q, left, atol=1e-4)
+
+
+def test_emergency_stop_holds_until_it_is_released_and_resumed(
+    bench: TrajectoryBench, operator: Operator
+) -> None:
+    sent = bench.follow([(0.5, bench.arm.node.q + 0.4, STILL)])
+    bench.run(0.2)
+    operator.press(True)
+    operator.until("emergency_stop")
+    bench.wait(lambda: sent.ended)
+    assert sent.ending == (*aborted(INVALID_GOAL), "emergency stop")
+    bench.run(1.2)
+    assert at_rest(bench)
+    assert "emergency stop; release it" in bench.rejected(bench.goal(POINTS))
+    success, text = operator.ask("resume")
+    assert not success and "publish false first" in text
+    success, text = operator.ask("hold")
+    assert not success and "cannot hold in mode emergency_stop" in text
+    operator.press(False)
+    bench.wait(lambda: operator.ask("resume")[0])
+    bench.run(0.2)
+    operator.until("holding")
+
+
+def test_mode_shows_in_diagnostics(bench: TrajectoryBench, operator: Operator) -> None:
+    bench.arm.until_diagnosed("mode", "holding")
+    assert bench.arm.diagnostics["sentinel"] == "none"
+    assert bench.arm.diagnostics["effort limit at work"] == "never"
