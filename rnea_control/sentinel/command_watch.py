@@ -37,6 +37,7 @@ class CommandWatch:
     ) -> None:
         self._names = joint_names
         self._limit = effort_limit
+        self._most = EFFORT_TOLERANCE * effort_limit
         self._timeout = timeout
         self._decoder = Float64MultiArrayDecoder(len(joint_names), "a command")
         self._own: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
@@ -78,7 +79,7 @@ class CommandWatch:
         except (CdrError, Float64MultiArrayError) as error:
             return str(error)
         torque = np.abs(self._decoder.values)
-        if (torque > EFFORT_TOLERANCE * self._limit).any():
+        if (torque > self._most).any():
             j = int(np.argmax(torque - self._limit))
             return (
                 f"a command has {self._decoder.values[j]:.4g} for {self._names[j]}, whose effort "
