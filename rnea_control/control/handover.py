@@ -25,8 +25,8 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
    that: by then the controller knows that its lease counts. Without a sentinel, or with an idle
    one, the controller's does not.
 
-What this needs: messages arrive within a third of the difference between timeout and lease, and
-the lease is longer than two periods of the states. test/control/test_handover_exploration.py
+What this needs: both get the states, and messages arrive within a third of the difference between
+timeout and lease. test/control/test_handover_exploration.py
 explores all interleavings of two such machines.
 """
 
