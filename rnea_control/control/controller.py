@@ -17,7 +17,7 @@ from rnea_control.control.planner import Plan, Planner
 from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.settings import ControllerSettings, TrajectorySettings
 from rnea_control.control.situation import Situation
-from rnea_control.control.state_check import LONGEST_STANDSTILL
+from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING
 from rnea_control.control.step import BAD_STATE, FOUND, SATURATED, step
 from rnea_control.control.stopping import SCRATCH_ROWS, STOP_SEGMENTS, stop_along_path
 from rnea_control.control.time_scaling import settle
@@ -179,7 +179,8 @@ class Controller:
     def is_frozen(self, q: FloatArray, v: FloatArray) -> bool:
         """Whether this state still has the positions of those that were refused as frozen."""
         stands = self._state[layout.STANDSTILL, 0] > LONGEST_STANDSTILL
-        return bool(stands and v.any() and (q == self.measured[0]).all())
+        moves = np.abs(v).max() > MOVING
+        return bool(stands and moves and (q == self.measured[0]).all())
 
     @property
     def guided(self) -> bool:

@@ -16,6 +16,8 @@ JUMP_FACTOR, JUMP_SLACK = 2.0, 0.05
 # How far a joint moves by its measured velocity before positions that stand still are not believed,
 # [rad] or [m]: more than the coarsest encoder resolves.
 LONGEST_STANDSTILL = 0.02
+# Slower than this is noise of an arm at rest, [rad/s] or [m/s].
+MOVING = 0.05
 
 
 @inlined
@@ -64,6 +66,9 @@ def is_frozen(
             state[layout.STANDSTILL, 0] = 0.0
             return False
         fastest = max(fastest, abs(v[j]))
+    if fastest < MOVING:
+        state[layout.STANDSTILL, 0] = 0.0
+        return False
     state[layout.STANDSTILL, 0] += fastest * dt
     return state[layout.STANDSTILL, 0] > LONGEST_STANDSTILL
 

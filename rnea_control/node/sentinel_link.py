@@ -71,7 +71,7 @@ class SentinelLink:
 
     @property
     def label(self) -> str:
-        """Its mode; empty without one, and "guarding" while nothing is known of one that is there."""
+        """Its mode; empty without one, "guarding" for one that is there and not heard yet."""
         if time.monotonic() - self._heard_at < LONGEST_SILENCE:
             return self._label
         unheard = self._heard_at < 0.0 and self._node.count_publishers(f"{SENTINEL}/mode") > 0
