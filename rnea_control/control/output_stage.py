@@ -130,11 +130,11 @@ def output_stage(
     for j in range(tau.shape[0]):
         torque, holding = state[layout.TORQUE, j], state[layout.GRAVITY_TORQUE, j]
         last = state[layout.COMMAND, j]
+        if not math.isfinite(holding):
+            holding = last if math.isfinite(last) else 0.0
         if not math.isfinite(torque):
             finite = False
-            torque = holding if math.isfinite(holding) else last
-            if not math.isfinite(torque):
-                torque = 0.0
+            torque = holding
         limit = settings[layout.VELOCITY_LIMIT, j]
         if abs(v[j]) > limit:
             driving = (torque - holding) * math.copysign(1.0, v[j])
