@@ -27,10 +27,16 @@ from rnea_control.control import (
     Controller,
     ControllerSettings,
     Gains,
+    Mode,
+    MotionRequest,
+    SafetySettings,
     SupervisionSettings,
+    Supervisor,
     Waypoint,
+    Waypoints,
 )
 from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import (
     Workspace,
     aba,
@@ -166,6 +172,79 @@ def test_control_step_allocates_nothing(panda, law: ControlLaw) -> None:
     assert counted["held"] == 0
     assert counted["page faults"] == 0
     assert counted["peak"] < LESS_THAN_AN_ARRAY
+
+
+@pytest.mark.parametrize("law", ControlLaw)
+def test_limits_at_work_and_predictions_allocate_nothing(panda, law: ControlLaw) -> None:
+    """All stages of the output at once, and torques without states."""
+    safety = SafetySettings.none(7).changed(
+        torque_rate_limit=np.full(7, 10.0),
+        position_margin=np.full(7, 0.05),
+        velocity_limit_scale=0.5,
+        blend_time=1e9,
+        check_jumps=True,
+    )
+    gains = Gains.uniform(7, 400.0, 40.0, 10.0)
+    controller = Controller(panda, ControllerSettings(gains, law, 0.05, safety=safety))
+    q, v, tau = panda.upper - 0.01, 0.9 * panda.velocity_limit, np.zeros(7)
+    controller.start(0.0, 0.5 * (panda.lower + panda.upper), np.ones(7))
+    time = 0.0
+
+    def step_and_predict() -> None:
+        nonlocal time
+        time += 0.001
+        controller.step(time, q, v, tau)
+        controller.predict(time, tau)
+
+    counted = allocated(step_and_predict)
+    assert (controller.at_work.max(axis=1) > 0.0).all()
+    assert counted["held"] == 0
+    assert counted["page faults"] == 0
+    assert counted["peak"] < LESS_THAN_AN_ARRAY
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_supervisor_allocates_nothing(panda, watched: bool) -> None:
+    """With states and without, while it holds and while it moves."""
+    controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
+    observer = MomentumObserver(panda, 25.0, np.full(7, 1e9)) if watched else None
+    supervisor = Supervisor(controller, SupervisionSettings(), observer)
+    middle, v, tau = 0.5 * (panda.lower + panda.upper), np.zeros(7), np.zeros(7)
+    q = middle.copy()
+    supervisor.activate()
+    supervisor.answer(0.0, q, v, tau)
+    assert supervisor.mode is Mode.HOLDING
+    time = 0.0
+
+    def answer() -> None:
+        nonlocal time
+        time += 0.001
+        supervisor.answer(time, q, v, tau)
+
+    def answer_gap() -> None:
+        nonlocal time
+        time += 0.001
+        supervisor.answer_gap(time, 0.05, tau)
+
+    def asserted(function: Callable[[], None]) -> None:
+        counted = allocated(function)
+        assert counted["held"] == 0
+        assert counted["page faults"] == 0
+        assert counted["peak"] < 2 * LESS_THAN_AN_ARRAY
+
+    asserted(answer)
+    request = MotionRequest(Waypoints.of([Waypoint(1e6, middle + 0.1, np.zeros(7))], 7))
+    supervisor.adopt(controller.plan(request, supervisor.situation(time), 0.0))
+    asserted(answer)
+    assert supervisor.mode is Mode.MOVING
+    asserted(answer_gap)
+    supervisor.lose("no states")
+    asserted(answer_gap)
+    assert supervisor.mode is Mode.BLIND
+    supervisor.answer(time, q, v, tau)
+    supervisor.emergency_stop(True)
+    asserted(answer)
+    assert supervisor.mode is Mode.EMERGENCY_STOP
 
 
 def test_a_kernel_that_allocates_does_not_compile() -> None:

@@ -183,6 +183,11 @@ class Controller:
         return bool(stands and moves and (q == self.measured[0]).all())
 
     @property
+    def predicted(self) -> tuple[FloatArray, FloatArray]:
+        """Position and velocity that `predict` took last, shape (nv,) each; views."""
+        return self._predicted
+
+    @property
     def guided(self) -> bool:
         """Whether a hand guides the arm."""
         return bool(self._state[layout.GUIDED, 0])

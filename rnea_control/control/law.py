@@ -45,6 +45,7 @@ from rnea_control.control.layout import (
     I_CLAMP_MIN,
     I_GAIN,
     INTEGRAL,
+    LAST_POSITION,
     LAW,
     MODEL_ACCELERATION,
     MODEL_POSITION,
@@ -113,9 +114,15 @@ def predict_state(
 ) -> None:
     """Brings the errors of the last state `dt` further, and fills `q`, `v` and the feedback with
     what they then make."""
+    guided = state[GUIDED, 0] != 0.0
     decay = math.exp(-PREDICTED_DECAY * dt)
     computed_torque = settings[LAW, 0] == _COMPUTED_TORQUE
     for j in range(q.shape[0]):
+        if guided:  # it comes to rest about where it was seen last
+            state[DESIRED_POSITION, j] = state[LAST_POSITION, j]
+            state[DESIRED_VELOCITY, j] = 0.0
+            state[DESIRED_ACCELERATION, j] = 0.0
+            state[DESIRED_EFFORT, j] = 0.0
         de = state[VELOCITY_ERROR, j]
         state[POSITION_ERROR, j] += de * (1.0 - decay) / PREDICTED_DECAY
         state[VELOCITY_ERROR, j] = de * decay

@@ -52,7 +52,7 @@ TRANSITIONS: dict[Mode, set[Mode]] = {
     Mode.EMERGENCY_STOP: {Mode.BRAKING, *_ALWAYS},
     Mode.FAULT: {Mode.BRAKING, *_ALWAYS},
     Mode.BLIND: {Mode.BRAKING, *_ALWAYS},
-    Mode.GUARDED: {Mode.BRAKING, *_ALWAYS} - {Mode.BLIND},
+    Mode.GUARDED: {Mode.BRAKING, *_ALWAYS} - {Mode.BLIND, Mode.WAITING},
 }
 
 

@@ -243,8 +243,6 @@ class Supervisor:
             return False
         if missing > self.settings.state_timeout and mode is not Mode.BLIND:
             self.lose(f"no joint_states with a new stamp for {missing:.3g} s")
-        elif mode is Mode.GRAVITY_COMPENSATION:
-            return False  # a hand moves the arm: nothing can be predicted
         if not self._predicting:
             self._predicting = True
             self.gaps += 1
@@ -376,6 +374,8 @@ class Supervisor:
             ControllerError: not in this mode.
         """
         self._demand((Mode.HOLDING, Mode.GRAVITY_COMPENSATION), "begin gravity compensation")
+        if self._ending:
+            raise ControllerError("the controller is bringing the arm to rest, to stop")
         if self.mode is Mode.HOLDING:
             self.controller.guide()
             self._modes.change(Mode.GRAVITY_COMPENSATION, "told so")
@@ -454,7 +454,7 @@ class Supervisor:
         """Brakes along the path, or straight on where a hand guides the arm."""
         controller = self.controller
         if controller.guided:
-            q, v = controller.measured
+            q, v = controller.predicted if self._predicting else controller.measured
             controller.catch(controller.time, q, v, reason, kind)
         else:
             controller.stop(kind, reason)

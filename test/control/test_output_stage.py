@@ -352,7 +352,9 @@ def test_torque_that_is_not_finite_gives_way_to_gravity(law: ControlLaw) -> None
     np.testing.assert_allclose(tau, target, rtol=1e-12)
 
 
-def test_without_even_a_gravity_torque_the_last_one_stays() -> None:
+@pytest.mark.parametrize("speed", [0.0, 12.0])
+def test_without_even_a_gravity_torque_the_last_one_stays(speed: float) -> None:
+    """Beyond the velocity limit too, where gravity is what may still drive."""
     limit = '<limit lower="-3" upper="3" effort="100" velocity="10"/>'
     model = RobotModel.from_urdf_string(
         robot(
@@ -363,13 +365,13 @@ def test_without_even_a_gravity_torque_the_last_one_stays() -> None:
             joint("hinge", "cart", "arm", axis=(0, 1, 0), limit=limit),
         )
     )
-    c = controller(model, q=ZERO, settings={"hardware_compensates_gravity": False})
+    c = controller(model, q=ZERO, velocity_limit_scale=1.0)
     last = torque(c, 0.001, ZERO).copy()
     model.set_payload("arm", 1e306, (0.3, 0.0, 0.0))
     model.gravity = (0.0, 0.0, -1000.0)
     tau = np.zeros(2)
     with pytest.raises(TorqueError):
-        c.step(0.002, ZERO, ZERO, tau)
+        c.step(0.002, ZERO, np.full(2, speed), tau)
     np.testing.assert_array_equal(tau, last)
 
 

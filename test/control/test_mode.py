@@ -1,0 +1,295 @@
+"""The modes: the table of transitions is the only way, and every one of them is taken."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from controllers import ARM, to
+from supervised_arm import SupervisedArm, stiff_gains
+
+from rnea_control.control import ControlLaw, Mode, MotionRequest, Waypoints
+from rnea_control.control.mode import TRANSITIONS, Modes
+from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+
+WALKS = int(os.environ.get("PROPERTY_CASES", "300")) // 10
+STEPS = 1000
+
+TAKES_TRAJECTORIES = {Mode.HOLDING, Mode.MOVING, Mode.BRAKING}
+SILENT = {Mode.INACTIVE, Mode.GUARDED}
+# What an emergency stop that was not resumed, or a fault that was not reset, may be in.
+STOPPED = {Mode.EMERGENCY_STOP, Mode.BLIND, Mode.WAITING, *SILENT}
+ALL = {(old, new) for old, news in TRANSITIONS.items() for new in news if old is not new}
+
+
+@pytest.mark.parametrize(("old", "new"), list(itertools.product(Mode, Mode)))
+def test_table_is_the_only_way(old: Mode, new: Mode) -> None:
+    told = []
+    modes = Modes(lambda *change: told.append(change))
+    modes.mode, modes.reason = old, "before"
+    if old is new or (old, new) in ALL:
+        modes.change(new, "why")
+        assert (modes.mode, modes.reason) == (new, "why") and told == [(old, new, "why")]
+    else:
+        with pytest.raises(ControllerError, match=f"from {old.value} to {new.value}"):
+            modes.change(new, "why")
+        assert (modes.mode, modes.reason) == (old, "before") and not told
+
+
+def test_every_change_is_told_once() -> None:
+    told = []
+    modes = Modes(lambda *change: told.append(change))
+    for _ in range(3):
+        modes.change(Mode.WAITING, "for joint_states")
+    modes.change(Mode.WAITING, "as a joint moves")
+    assert [change[2] for change in told] == ["for joint_states", "as a joint moves"]
+
+
+def test_every_active_mode_can_be_deactivated_stopped_and_guarded() -> None:
+    for mode in set(Mode) - {Mode.INACTIVE}:
+        always = {Mode.INACTIVE, Mode.EMERGENCY_STOP, Mode.FAULT, Mode.GUARDED}
+        assert always <= TRANSITIONS[mode] | {mode}
+
+
+class Walk:
+    """Calls a supervisor with whatever comes, in whatever order."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.arm = SupervisedArm(observer=30.0, blend_time=0.0)
+        self.supervisor, self.controller = self.arm.supervisor, self.arm.controller
+        self.plans: list = []
+        self.motions: list = []
+        self.stopped = self.failed = self.pressed = False
+        self.calls = {
+            name.removeprefix("do_"): getattr(self, name) for name in dir(self) if "do_" in name
+        }
+        self.often = (
+            ["answer"] * 12
+            + ["gap", "run", "bad", "plan", "adopt"] * 2
+            + ["follow", "activate", "heard"] * 4
+        )
+        self.seen: set[tuple[Mode, Mode]] = set()
+
+    def run(self) -> None:
+        names = [*self.often, *self.calls]
+        for _ in range(STEPS):
+            name = str(self.rng.choice(names))
+            told = len(self.arm.changes)
+            before = self.supervisor.mode
+            try:
+                self.calls[name]()
+            except TrajectoryError as error:
+                assert "cannot change" not in str(error)
+            except ControllerError as error:
+                assert "cannot change" not in str(error), name
+            for old, new, _reason in self.arm.changes[told:]:
+                assert old is before
+                if old is not new:
+                    assert (old, new) in ALL
+                    self.seen.add((old, new))
+                before = new
+            assert self.supervisor.mode is before  # no change is kept back
+            self.check(name)
+
+    def check(self, name: str) -> None:
+        mode = self.supervisor.mode
+        if self.controller.has_trajectory and self.controller.motion is not None:
+            assert mode is Mode.MOVING, name
+        if mode is Mode.INACTIVE:
+            self.failed = False
+            self.stopped = self.pressed
+        self.failed = self.failed or mode is Mode.FAULT
+        if self.stopped:
+            assert mode in STOPPED, name
+        elif self.failed:
+            assert mode in STOPPED - {Mode.EMERGENCY_STOP} | {Mode.FAULT}, name
+        may = mode in TAKES_TRAJECTORIES and not self.supervisor._ending
+        try:
+            self.supervisor.situation(self.arm.t)
+        except TrajectoryError:
+            assert not may
+        else:
+            assert may
+
+    # States.
+
+    def do_answer(self) -> None:
+        self.feed(self.arm.plant.q.copy(), self.arm.plant.v.copy())
+
+    def do_run(self) -> None:
+        for _ in range(int(self.rng.integers(1, 300))):
+            self.do_answer()
+
+    def feed(self, q: np.ndarray, v: np.ndarray) -> None:
+        mode, tau = self.supervisor.mode, np.full(2, 7.0)
+        self.arm.tau = tau
+        torque = False
+        try:
+            torque = self.supervisor.answer(self.arm.t, q, v, tau)
+        except TorqueError:
+            torque = True
+            raise
+        finally:
+            self.arm.t += 0.001
+            if torque:
+                assert np.isfinite(tau).all()
+                assert mode not in SILENT
+                started = self.supervisor.mode is not Mode.WAITING
+                assert mode is not Mode.WAITING or started or not self.supervisor.listening
+                self.arm.plant.step(tau)
+                self.bring_back()
+            else:
+                assert (tau == 7.0).all()
+
+    def bring_back(self) -> None:
+        """Somebody puts an arm that has fallen where it may start from."""
+        plant = self.arm.plant
+        if np.abs(plant.q).max() > 2.5 or np.abs(plant.v).max() > 3.0:
+            plant.q, plant.v = self.rng.uniform(-1.0, 1.0, 2), np.zeros(2)
+
+    def do_bad(self) -> None:
+        kind = self.rng.integers(5)
+        q, v = self.arm.plant.q.copy(), self.arm.plant.v.copy()
+        if kind == 0:
+            q[0] = math.nan
+        elif kind == 1:
+            v[1] = math.inf
+        elif kind == 2:
+            q += 1.0
+        elif kind == 3:
+            v += 1.0
+        else:
+            v[0] = 1e200
+        for _ in range(int(self.rng.choice([1, 5, 12]))):
+            try:
+                self.feed(q, v)
+            except ControllerError as error:
+                assert "cannot change" not in str(error)
+
+    def do_refuse_state(self) -> None:
+        for _ in range(int(self.rng.choice([1, 12]))):
+            self.supervisor.refuse_state("joint_states lack a joint")
+
+    def do_gap(self) -> None:
+        missing = float(self.rng.choice([0.03, 0.09, 0.2]))
+        mode, tau = self.supervisor.mode, np.full(2, 7.0)
+        self.arm.t += missing
+        if self.supervisor.answer_gap(self.arm.t, missing, tau):
+            assert mode not in SILENT and mode is not Mode.WAITING
+            assert np.isfinite(tau).all()
+        else:
+            assert (tau == 7.0).all()
+
+    def do_lose(self) -> None:
+        self.supervisor.lose("the stamps jumped")
+
+    def do_push(self) -> None:
+        self.arm.plant.push = self.rng.choice([0.0, 0.0, 100.0], 2)
+
+    # Trajectories.
+
+    def do_plan(self) -> None:
+        situation = self.supervisor.situation(self.arm.t)
+        goal = self.rng.uniform(-1.0, 1.0, 2)
+        request = MotionRequest(Waypoints.of([to(float(self.rng.uniform(0.5, 2.0)), *goal)], 2))
+        self.plans.append(
+            self.controller.plan(request, situation, float(self.rng.choice([0.0, 0.1])))
+        )
+
+    def do_adopt(self) -> None:
+        if not self.plans:
+            return
+        plan = self.plans.pop()
+        mode = self.supervisor.mode
+        if self.supervisor.adopt(plan):
+            assert mode in TAKES_TRAJECTORIES and self.supervisor.mode is Mode.MOVING
+            self.motions.append(plan.motion)
+
+    def do_follow(self) -> None:
+        """A trajectory and the most that it takes to follow it, or less."""
+        self.do_plan()
+        self.do_adopt()
+        self.arm.plant.push[:] = 0.0
+        if self.rng.random() < 0.5:
+            for _ in range(2200):
+                self.do_answer()
+
+    def do_cancel(self) -> None:
+        if self.motions:
+            self.supervisor.cancel(self.motions[-1])
+
+    # Operator, operation and the other process.
+
+    def do_hold(self) -> None:
+        self.supervisor.hold()
+
+    def do_guide(self) -> None:
+        self.supervisor.guide()
+
+    def do_resume(self) -> None:
+        self.supervisor.resume()
+        self.stopped = False
+
+    def do_reset_fault(self) -> None:
+        self.supervisor.reset_fault()
+        self.failed = False
+
+    def do_press(self) -> None:
+        self.supervisor.emergency_stop(True)
+        self.stopped = self.pressed = True
+
+    def do_release(self) -> None:
+        self.supervisor.emergency_stop(False)
+        self.pressed = False
+
+    def do_fail(self) -> None:
+        self.supervisor.fail("collision?", self.arm.t, self.arm.plant.q, self.arm.plant.v)
+        self.failed = self.failed or self.supervisor.mode is not Mode.INACTIVE
+
+    def do_activate(self) -> None:
+        if self.supervisor.mode is Mode.INACTIVE:
+            if self.rng.random() < 0.3:
+                law = ControlLaw(self.rng.integers(4))
+                gains = stiff_gains(ARM, law, np.zeros(2))
+                self.controller.settings = replace(
+                    self.controller.settings, gains=gains, control_law=law
+                )
+            self.supervisor.activate()
+
+    def do_deactivate(self) -> None:
+        self.supervisor.deactivate("told so")
+
+    def do_end(self) -> None:
+        if self.rng.random() < 0.1:
+            self.supervisor.end("SIGINT")
+
+    def do_unheard(self) -> None:
+        self.supervisor.wait_for_listener("nobody listens")
+
+    def do_heard(self) -> None:
+        if not self.supervisor.listening or self.rng.random() < 0.1:
+            self.supervisor.start_anew("somebody listens")
+
+    def do_guarded(self) -> None:
+        self.supervisor.guarded("the sentinel commands")
+
+    def do_take_over(self) -> None:
+        self.supervisor.take_over(self.arm.t, self.arm.plant.q, self.arm.plant.v, "it has gone")
+
+
+def test_random_walks_take_every_transition_and_no_other() -> None:
+    seen: set[tuple[Mode, Mode]] = set()
+    for seed in range(max(WALKS, 40)):
+        walk = Walk(seed)
+        try:
+            walk.run()
+        except Exception as error:
+            raise AssertionError(f"walk {seed}, in {walk.arm.mode}: {error!r}") from error
+        seen |= walk.seen
+    missing = sorted(f"{old.value} -> {new.value}" for old, new in ALL - seen)
+    assert not missing, missing
