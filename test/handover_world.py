@@ -206,6 +206,11 @@ def _change_state(world: World, word: str, side: Side, name: str) -> None:
         if side.since >= times.arming and side.handover.phase is Phase.guarding:
             side.handover.guard(now)
         world.controller.late += (side.handover.phase.value,)
+    if word == "continue" and name == "controller":
+        # Its first thought may be that the sentinel was silent for as long as it was away.
+        side.modes = ("", *side.modes)
+        if guard.state == RUNNING:
+            side.late += (guard.handover.phase.value,)
     if word == "kill" and name == "controller":
         world.request = None
     side.state = {"stop": STOPPED, "kill": DEAD}.get(word, RUNNING)

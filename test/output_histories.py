@@ -27,6 +27,7 @@ from rnea_control.control import (
 )
 from rnea_control.control import controller as controller_module
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
+from rnea_control.control.state_check import MOVING
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.model import RobotModel
@@ -227,7 +228,8 @@ class History:
         except ControllerError:
             self.seen["refused state"] += 1
             self._require((tau == UNTOUCHED).all(), "a refused state has changed the torques")
-            self._require(bad or self.astray, "a good state was refused")
+            frozen = (q == rows[layout.LAST_POSITION]).all() and np.abs(v).max() > MOVING
+            self._require(bad or self.astray or frozen, "a good state was refused")
             return
         was_astray, self.astray = self.astray, bad or (self.astray and checked)
         self._require(np.isfinite(q).all() and np.isfinite(v).all(), "a bad state was taken")

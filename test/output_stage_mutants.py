@@ -35,8 +35,8 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "no braking beyond the velocity limit": (
         output_stage,
-        "acceleration -= math.copysign(BRAKING_RATE",
-        "acceleration += 0.0 * math.copysign(BRAKING_RATE",
+        "acceleration -= math.copysign(braking",
+        "acceleration += 0.0 * math.copysign(braking",
     ),
     "driven on beyond the velocity limit": (output_stage, "if driving > 0.0:", "if False:"),
     "no finite check": (

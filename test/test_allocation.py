@@ -187,6 +187,7 @@ def test_limits_at_work_and_predictions_allocate_nothing(panda, law: ControlLaw)
     gains = Gains.uniform(7, 400.0, 40.0, 10.0)
     controller = Controller(panda, ControllerSettings(gains, law, 0.05, safety=safety))
     q, v, tau = panda.upper - 0.01, 0.9 * panda.velocity_limit, np.zeros(7)
+    other = q - 1e-6  # positions that stand still would be refused
     controller.start(0.0, 0.5 * (panda.lower + panda.upper), np.ones(7))
     time = 0.0
 
@@ -194,6 +195,8 @@ def test_limits_at_work_and_predictions_allocate_nothing(panda, law: ControlLaw)
         nonlocal time
         time += 0.001
         controller.step(time, q, v, tau)
+        time += 0.001
+        controller.step(time, other, v, tau)
         controller.predict(time, tau)
 
     counted = allocated(step_and_predict)

@@ -17,6 +17,7 @@ from rnea_control.control.planner import Plan, Planner
 from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.settings import ControllerSettings, TrajectorySettings
 from rnea_control.control.situation import Situation
+from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING
 from rnea_control.control.step import BAD_STATE, FOUND, SATURATED, step
 from rnea_control.control.stopping import SCRATCH_ROWS, STOP_SEGMENTS, stop_along_path
 from rnea_control.control.time_scaling import settle
@@ -175,6 +176,12 @@ class Controller:
         """Position and velocity of the last step, shape (nv,) each; views."""
         return self._state[layout.LAST_POSITION], self._state[layout.LAST_VELOCITY]
 
+    def is_frozen(self, q: FloatArray, v: FloatArray) -> bool:
+        """Whether this state still has the positions of those that were refused as frozen."""
+        stands = self._state[layout.STANDSTILL, 0] > LONGEST_STANDSTILL
+        moves = np.abs(v).max() > MOVING
+        return bool(stands and moves and (q == self.measured[0]).all())
+
     @property
     def predicted(self) -> tuple[FloatArray, FloatArray]:
         """Position and velocity that `predict` took last, shape (nv,) each; views."""
@@ -235,6 +242,7 @@ class Controller:
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
         state[layout.UNSCALED_UNTIL] = -math.inf
         state[layout.LAST_MEASURED] = math.nan
+        state[layout.STANDSTILL] = 0.0
         settle(state)
 
     def start(self, t: float, q: FloatArray, in_force: FloatArray | None = None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.motion import EndKind, Motion
-from rnea_control.control.step import BAD_JUMP, BAD_SIZE, BAD_TORQUE, PRESSED, TORN_AWAY
+from rnea_control.control.step import BAD_JUMP, BAD_SIZE, BAD_TORQUE, FROZEN, PRESSED, TORN_AWAY
 from rnea_control.control.tolerances import GOAL_VIOLATED
 from rnea_control.control.units import units
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
@@ -70,6 +70,12 @@ def refusal(
             f"the measured position of {names[j]} jumps from {state[layout.LAST_POSITION, j]:.4g} "
             f"to {q[j]:.4g} within {t - state[layout.LAST_MEASURED, 0]:.3g} s, faster than its "
             "velocity limit and its measured velocity allow"
+        )
+    if outcome == FROZEN:
+        j = int(np.argmax(np.abs(v)))
+        return ControllerError(
+            f"the measured positions do not change, while {names[j]} is measured to move at "
+            f"{v[j]:.3g} {units(model, j).velocity}: are the states frozen?"
         )
     bad = [name for name, x, y in zip(names, q, v, strict=True) if not math.isfinite(x + y)]
     return ControllerError(

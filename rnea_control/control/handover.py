@@ -25,8 +25,8 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
    that: by then the controller knows that its lease counts. Without a sentinel, or with an idle
    one, the controller's does not.
 
-What this needs: messages arrive within a third of the difference between timeout and lease, and
-the lease is longer than two periods of the states. test/control/test_handover_exploration.py
+What this needs: both get the states, and messages arrive within a third of the difference between
+timeout and lease. test/control/test_handover_exploration.py
 explores all interleavings of two such machines.
 """
 
@@ -165,6 +165,7 @@ class Handover:
         """The sentinel has published its mode; "" when it is known to have gone."""
         if self.times.revokes:
             return
+        self._end_lease(now)  # before it may no longer count
         self._guarded = label in ("guarding", "revoking", "commanding")
         if label == "revoking" and self.phase is Phase.commanding:
             self._yield(now, self.times.grace, "the sentinel has revoked it")
@@ -176,10 +177,8 @@ class Handover:
 
         It ends the ownership if the lease is over.
         """
+        self._end_lease(now)
         if self.phase is not Phase.commanding:
-            return False
-        if self._guarded and self._has_commanded and now - self._awake_at > self.times.lease:
-            self._yield(now, self.times.recovery, "it was away for too long")
             return False
         self._has_commanded = True
         self._awake_at = now
@@ -257,6 +256,12 @@ class Handover:
     def _revoke(self, now: float, reason: str) -> None:
         self._revoked_at, self._revoked_stamp = now, self._stamp
         self._change(Phase.revoking, reason)
+
+    def _end_lease(self, now: float) -> None:
+        """Yields if the lease counts and is over."""
+        counts = self._guarded and self._has_commanded and self.phase is Phase.commanding
+        if counts and now - self._awake_at > self.times.lease:
+            self._yield(now, self.times.recovery, "it was away for too long")
 
     def _is_silent(self, now: float) -> bool:
         return self._states >= self.times.states and self._over(

@@ -25,13 +25,14 @@ VIOLATING_JOINT, VIOLATING_QUANTITY, VIOLATION, VIOLATED_TOLERANCE = range(25, 2
 GUIDED = 29
 # The state that is predicted while none comes, one column a joint.
 PREDICTED_POSITION, PREDICTED_VELOCITY = range(30, 32)
-# Of state_check.py: the last measured state, one column a joint, its time, and which joint jumped.
-LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT = range(32, 36)
+# Of state_check.py: the last measured state, one column a joint, its time, which joint jumped, and
+# how far joints should have moved since positions changed last.
+LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT, STANDSTILL = range(32, 37)
 # Of output_stage.py: what is left of the torque of before the start, and when it begins to fade
 # (entry 0; NaN for the next step); the acceleration that limits ask for, the last torque that left
 # (NaN for none), for how long it has been at its limit, for how long in all each stage was at work,
 # and the joint's own inertia.
-BLEND_OFFSET, BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(36, 41)
-POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(41, 45)
-JOINT_INERTIA = 45
-STATE_ROWS = 46
+BLEND_OFFSET, BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(37, 42)
+POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(42, 46)
+JOINT_INERTIA = 46
+STATE_ROWS = 47

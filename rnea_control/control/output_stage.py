@@ -26,14 +26,15 @@ from rnea_control.control import layout
 from rnea_control.dynamics.crba import joint_inertias
 from rnea_control.kernels.kernel import inlined
 
-# Of the deceleration beyond the velocity limit, [1/s].
-BRAKING_RATE = 50.0
+# Of the deceleration beyond the velocity limit, [1/s]; with the time from state to state it is at
+# most this, so that it stays stable.
+BRAKING_RATE, MOST_BRAKING = 150.0, 0.2
 # Part of the velocity limit over which the driving torque fades out beyond it.
 FADE_OUT = 0.1
 # Part of the margin over which the damper of a soft limit fades in.
 DAMPER_FADE_IN = 0.25
 # The torque changes by at most this long times the rate, however long no state came, [s].
-LONGEST_RATE_STEP = 0.02
+LONGEST_RATE_STEP = 0.005
 
 
 @inlined
@@ -50,6 +51,7 @@ def limit_acceleration(
     """Fills row LIMIT_ACCELERATION, stages 1 and 2; returns whether a joint is beyond a limit."""
     found = False
     stiffness = settings[layout.LIMIT_STIFFNESS, 0]
+    braking = BRAKING_RATE if dt * BRAKING_RATE <= MOST_BRAKING else MOST_BRAKING / dt
     guided = state[layout.GUIDED, 0] != 0.0
     for j in range(q.shape[0]):
         acceleration = 0.0
@@ -71,7 +73,7 @@ def limit_acceleration(
                 state[layout.POSITION_LIMITED, j] += dt
         excess = abs(v[j]) - settings[layout.VELOCITY_LIMIT, j]
         if excess > 0.0:
-            acceleration -= math.copysign(BRAKING_RATE * excess, v[j])
+            acceleration -= math.copysign(braking * excess, v[j])
             state[layout.VELOCITY_LIMITED, j] += dt
         state[layout.LIMIT_ACCELERATION, j] = acceleration
         found = found or acceleration != 0.0

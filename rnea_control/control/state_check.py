@@ -1,4 +1,6 @@
-"""Whether a measured state can be true: finite, and not further from the last one than it moves."""
+"""Whether a measured state can be true: finite, not further from the last one than the arm moves,
+and not where it was while its own velocities say that it moves.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,11 @@ from rnea_control.kernels.kernel import inlined
 # How much further than its velocity allows a joint may seem to move from state to state: as a
 # factor, and on top for coarse sensors and stamps, [rad] or [m].
 JUMP_FACTOR, JUMP_SLACK = 2.0, 0.05
+# How far a joint moves by its measured velocity before positions that stand still are not believed,
+# [rad] or [m]: more than the coarsest encoder resolves.
+LONGEST_STANDSTILL = 0.02
+# Slower than this is noise of an arm at rest, [rad/s] or [m/s].
+MOVING = 0.05
 
 
 @inlined
@@ -43,6 +50,27 @@ def jumping_joint(
         if abs(distance) > JUMP_SLACK + JUMP_FACTOR * speed * dt:
             return j
     return -1
+
+
+@inlined
+def is_frozen(
+    settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray
+) -> bool:
+    """Whether no position has changed for so long that a joint must have moved."""
+    dt = t - state[layout.LAST_MEASURED, 0]
+    if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
+        return False
+    fastest = 0.0
+    for j in range(q.shape[0]):
+        if q[j] != state[layout.LAST_POSITION, j]:
+            state[layout.STANDSTILL, 0] = 0.0
+            return False
+        fastest = max(fastest, abs(v[j]))
+    if fastest < MOVING:
+        state[layout.STANDSTILL, 0] = 0.0
+        return False
+    state[layout.STANDSTILL, 0] += fastest * dt
+    return state[layout.STANDSTILL, 0] > LONGEST_STANDSTILL
 
 
 @inlined

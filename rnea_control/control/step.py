@@ -18,7 +18,7 @@ from rnea_control.control.output_stage import (
     limit_acceleration,
     output_stage,
 )
-from rnea_control.control.state_check import is_finite, jumping_joint, remember
+from rnea_control.control.state_check import is_finite, is_frozen, jumping_joint, remember
 from rnea_control.control.time_scaling import advance, scale
 from rnea_control.control.tolerances import REACHED, UNDER_WAY, check
 from rnea_control.control.trajectory import sample
@@ -32,7 +32,7 @@ LONGEST_INTEGRATION_STEP = 0.1
 # one of these; or, from BAD_STATE on, what was wrong.
 SATURATED, FOUND = 1, 2
 TORN_AWAY, PRESSED = 4, 5
-BAD_STATE, BAD_JUMP, BAD_SIZE, BAD_TORQUE = range(16, 20)
+BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE = range(16, 21)
 
 
 @inlined
@@ -80,7 +80,10 @@ def step(
         if jumping >= 0:
             state[layout.JUMPING_JOINT, 0] = jumping
             return BAD_JUMP
+        frozen = is_frozen(settings, state, t, q, v)
         remember(state, t, q, v)
+        if frozen:
+            return FROZEN
     dt = max(t - state[layout.LAST_TIME, 0], 0.0)
     advance(state, dt, predicted)
     # After a prediction the states' stamps may be a little behind: trajectory time waits for them.

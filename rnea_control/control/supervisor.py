@@ -110,6 +110,11 @@ class Supervisor:
         return self._modes.mode
 
     @property
+    def predicting(self) -> bool:
+        """Whether the last torques were for a predicted state."""
+        return self._predicting
+
+    @property
     def reason(self) -> str:
         """Why it is in this mode."""
         return self._modes.reason
@@ -194,6 +199,9 @@ class Supervisor:
         if mode is Mode.WAITING and not self._start(t, q, v):
             return False
         if mode is Mode.BLIND and np.isfinite(q).all() and np.isfinite(v).all():
+            if self.controller.is_frozen(q, v):
+                self.refuse_state("the measured positions still do not change")
+                raise ControllerError("the measured positions still do not change")
             self._see_again(t, q, v)
         self._predicting = False
         try:

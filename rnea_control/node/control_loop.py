@@ -87,6 +87,7 @@ class ControlLoop:
         statistics: of the ticks since activation.
         publishers: how many publishers of states there are; with more than one, missed states are
             not counted.
+        interleaved: whether states of several publishers came.
         log: what the ticks say.
         last_state: the bytes of the last state that was answered.
         changes: of the mode, oldest first: old and new one, and the reason.
@@ -111,6 +112,7 @@ class ControlLoop:
         self.settings = settings
         self.statistics = LoopStatistics()
         self.publishers = 1
+        self.interleaved = False
         self.running = False
         self.now: float | None = None
         self.failure = self.refused = ""
@@ -162,6 +164,7 @@ class ControlLoop:
             sentinel: the sentinel's mode, as `hear_sentinel`.
         """
         self.now = self._count = None
+        self.interleaved = False
         self.failure = self.refused = ""
         self.statistics = LoopStatistics()
         self._system_time = not self._clock.ros_time_is_active
@@ -371,6 +374,9 @@ class ControlLoop:
             return
         if self._count is not None and count > self._count:
             self.statistics.missed += count - self._count - 1
+        elif self._count is not None:
+            self.interleaved = True
+            self.log.say("error", "publishers", "joint_states have more than one publisher")
         self._count = count
 
     def _refuse(self, text: str) -> None:
@@ -396,6 +402,8 @@ class ControlLoop:
                 return
         if gap != 0.0:
             self._received_at = taken_at
+        elif self.supervisor.predicting:
+            return  # the same state again tells nothing new
         self.now = now
         supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
         handover.hear_state(now)

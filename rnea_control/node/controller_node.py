@@ -377,6 +377,8 @@ class ControllerNode(LifecycleNode):
                     f"{topic} is published by {' and '.join(sorted(names))}; only one of them may: "
                     "stop the other"
                 )
+        if self.loop.interleaved:
+            return f"{feed.topic} has more than one publisher; only one may be"
         return ""
 
     def _tell(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -113,6 +114,14 @@ def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
         text = (
             f"trajectory dropped {recent.dropped} times in the last second: the stamps of "
             f"joint_states went back or jumped; joint_states has {report.publishers} publisher(s)"
+        )
+        found.append((WARN, text))
+    lease = report.loop.handover.times.lease if report.loop is not None else math.inf
+    settled = report.loop is not None and report.loop.statistics.ticks > 2 * recent.ticks
+    if report.sentinel and settled and 0 < recent.ticks < 2.0 / lease:
+        text = (
+            f"{recent.ticks} states came in the last second: with a sentinel, command_lease should "
+            f"be at least {2.0 / recent.ticks:.2g} s, and command_timeout two states longer"
         )
         found.append((WARN, text))
     for word, level in LEVELS.items():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from lifecycle_msgs.msg import TransitionEvent
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
@@ -40,13 +41,17 @@ class Operation:
         self._sentinel = sentinel
         self._publisher = node.create_publisher(TransitionEvent, "~/mode", LATCHED)
         undo.callback(node.destroy_publisher, self._publisher)
+        # While one waits for the sentinel, the node's other callbacks must run.
+        group = ReentrantCallbackGroup()
         for name, request in (
             ("hold", Supervisor.hold),
             ("gravity_compensation", Supervisor.guide),
             ("resume", Supervisor.resume),
             ("reset_fault", Supervisor.reset_fault),
         ):
-            service = node.create_service(Trigger, f"~/{name}", self._answer(name, request))
+            service = node.create_service(
+                Trigger, f"~/{name}", self._answer(name, request), callback_group=group
+            )
             undo.callback(node.destroy_service, service)
         stop = node.create_subscription(Bool, "~/emergency_stop", self._stop, LATCHED)
         undo.callback(node.destroy_subscription, stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from contextlib import ExitStack
 
@@ -14,6 +15,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from rnea_control.control import Mode
+from rnea_control.control.handover import Phase
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.ros.rclpy_internals import SubscriptionWaitSet, WaitSetUnavailable
@@ -46,7 +48,7 @@ class SentinelLink:
         self._node = node
         self._topic = command_topic
         self._label = ""
-        self._heard_at = -LONGEST_SILENCE
+        self._heard_at = -math.inf
         self._commands: Subscription | None = None
         self._commands_node = node
         modes = node.create_subscription(TransitionEvent, f"{SENTINEL}/mode", self._hear, MODES)
@@ -69,8 +71,11 @@ class SentinelLink:
 
     @property
     def label(self) -> str:
-        """Its mode; empty without one."""
-        return self._label if time.monotonic() - self._heard_at < LONGEST_SILENCE else ""
+        """Its mode; empty without one, "guarding" for one that is there and not heard yet."""
+        if time.monotonic() - self._heard_at < LONGEST_SILENCE:
+            return self._label
+        unheard = self._heard_at < 0.0 and self._node.count_publishers(f"{SENTINEL}/mode") > 0
+        return Phase.guarding.value if unheard else ""
 
     def take_back(self) -> str:
         """Asks it for the arm, and waits for the answer; says what comes.

@@ -217,8 +217,8 @@ HANDOVER_PARAMETERS = (
         "command_lease",
         float,
         0.01,
-        "for how long its last command entitles the controller to the next one, once a sentinel "
-        "guards it; longer than two periods of the states (docs/safety.md)",
+        "a controller that was stopped, or got no CPU, for longer than this yields to the sentinel "
+        "(docs/safety.md)",
         "s",
         above=0.0,
     ),
@@ -227,7 +227,7 @@ HANDOVER_PARAMETERS = (
         float,
         0.015,
         "how long commands may be missing before the sentinel takes the arm; longer than "
-        "`command_lease` by more than a period of the states",
+        "`command_lease` by what a command takes to arrive, several times",
         "s",
         above=0.0,
     ),

@@ -19,8 +19,8 @@ EFFORT_TOLERANCE = 1.01
 SATURATED = 0.999
 # An arm slower than this is at rest, [rad/s] or [m/s].
 STILL = 0.05
-# So many of its own commands may be on their way.
-REMEMBERED = 32
+# So many of its own commands may be on their way, and for so long, [s].
+REMEMBERED, LONGEST_WAY = 64, 0.1
 
 
 class CommandWatch:
@@ -37,19 +37,30 @@ class CommandWatch:
     ) -> None:
         self._names = joint_names
         self._limit = effort_limit
+        self._most = EFFORT_TOLERANCE * effort_limit
         self._timeout = timeout
         self._decoder = Float64MultiArrayDecoder(len(joint_names), "a command")
-        self._own: deque[bytes] = deque(maxlen=REMEMBERED)
+        self._own: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
         self._last = b""
         self._since = self._since_stamp = 0.0
 
-    def sent(self, message: bytes) -> None:
+    def sent(self, message: bytes, now: float) -> None:
         """The sentinel has published this."""
-        self._own.append(message[HEADER:])
+        self._own.append((now, message[HEADER:]))
 
-    def is_own(self, message: bytes) -> bool:
-        """Whether the sentinel has published this of late."""
-        return message[HEADER:] in self._own
+    def is_own(self, message: bytes, now: float) -> bool:
+        """Whether this is a command that the sentinel has published, come back to it.
+
+        Each comes back once: at rest, the controller's commands may be the same to the last bit.
+        """
+        own, content = self._own, message[HEADER:]
+        while own and now - own[0][0] > LONGEST_WAY:
+            own.popleft()
+        for entry in own:
+            if entry[1] == content:
+                own.remove(entry)
+                return True
+        return False
 
     def fault(self, message: bytes, now: float, stamp: float, speed: float) -> str:
         """What is wrong with another's command; empty if nothing is.
@@ -68,7 +79,7 @@ class CommandWatch:
         except (CdrError, Float64MultiArrayError) as error:
             return str(error)
         torque = np.abs(self._decoder.values)
-        if (torque > EFFORT_TOLERANCE * self._limit).any():
+        if (torque > self._most).any():
             j = int(np.argmax(torque - self._limit))
             return (
                 f"a command has {self._decoder.values[j]:.4g} for {self._names[j]}, whose effort "

@@ -1,6 +1,7 @@
 """`Guard`: listens to states and commands, and commands the arm itself when it must.
 
-While it guards, it looks every `LOOK` at what has come. While it commands, it answers every state.
+While it guards, it looks every `LOOK` at what has come, and more often while no command comes.
+While it commands, it answers every state.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from rnea_control.ros.real_time import RealTime
 from rnea_control.sentinel.command_watch import STILL, CommandWatch
 from rnea_control.sentinel.feed import Feed
 
-# Between two looks while it guards, and between two commands without states, [s].
-LOOK = 0.002
+# Between two looks while it guards, and while it guards and has just heard no command, [s].
+LOOK, CLOSE_LOOK = 0.002, 0.0005
+# For how long close looks are worth their cost, [s].
+LONGEST_CLOSE_LOOK = 0.5
+# Between two commands without states, [s].
 PREDICTION_PERIOD = 0.004
 
 
@@ -97,7 +101,8 @@ class Guard:
         self._origin: int | None = None  # stamp of the first state, [ns]
         self._time = 0.0  # of the newest state, counted from the first one
         self._state_at = -math.inf  # when it came, by the steady clock
-        self._last_round = -math.inf
+        self._last_round = self._heard_at = -math.inf
+        self._pause = LOOK
         self._published = Phase.idle
         self._lock = threading.Lock()
         self._stopping = False
@@ -169,7 +174,7 @@ class Guard:
                 if self.holds:
                     taken = self._states.take(PREDICTION_PERIOD)
                 else:
-                    time.sleep(LOOK)
+                    time.sleep(self._pause)
                     taken = self._states.poll()
                 self._round(taken)
         except Exception:  # a bug; the controller, if it lives, takes the arm
@@ -187,13 +192,17 @@ class Guard:
             if now - self._last_round > handover.times.arming and handover.phase is Phase.guarding:
                 handover.guard(now)  # it was stopped itself, and may be thought gone
             self._last_round = now
+            before = self._heard_at
             while (message := self._commands.poll()) is not None:
                 self._hear_command(now, message[0])
+            silent = self._heard_at == before and now - before < LONGEST_CLOSE_LOOK
+            self._pause = CLOSE_LOOK if silent else LOOK
             fresh = taken is not None and self._hear_state(now, taken[0])
             if taken is None:
                 handover.hear_nothing(now)
             if handover.look(now):
                 self._catch()
+                fresh = True
             if handover.phase is Phase.commanding:
                 self._command_arm(now, fresh)
         if handover.phase is not self._published:
@@ -202,8 +211,9 @@ class Guard:
 
     def _hear_command(self, now: float, message: bytes) -> None:
         handover, watch = self.handover, self._watch
-        if watch.is_own(message):
+        if watch.is_own(message, now):
             return
+        self._heard_at = now
         if handover.phase is Phase.idle:
             if self._origin is not None:
                 handover.guard(now)
@@ -265,5 +275,5 @@ class Guard:
             self._publish()
 
     def _publish(self) -> None:
-        self._watch.sent(self._command.publish())
+        self._watch.sent(self._command.publish(), time.monotonic())
         self.commands_sent += 1

@@ -165,3 +165,15 @@ def test_owner_that_is_awake_without_states_goes_on(controller: Handover) -> Non
     clocks.now += 0.011
     controller.hear_nothing(clocks.now)
     assert not controller.may_command(clocks.now)
+
+
+def test_owner_that_was_away_yields_before_it_thinks_the_sentinel_gone(
+    controller: Handover,
+) -> None:
+    clocks = Clocks(controller)
+    clocks.run(PERIOD)
+    assert controller.may_command(clocks.now)
+    clocks.now += 1.0
+    controller.hear_mode(clocks.now, "")
+    clocks.run(PERIOD)
+    assert not controller.may_command(clocks.now)

@@ -423,7 +423,8 @@ def test_halt_brings_a_motion_to_rest(bench: Bench) -> None:
     assert not bench.node.loop.halt("a test")  # at rest already
     bench.node.trigger_deactivate()
     bench.node.trigger_activate()
-    bench.answer()
+    bench.state()
+    wait_for(lambda: bench.node.loop.supervisor.mode is Mode.HOLDING, bench.spin)
     assert bench.send(trajectory(JOINTS, [(1.0, GOAL, ZERO)]))
     for _ in range(300):
         bench.answer()
