@@ -43,7 +43,6 @@ class Controller:
         settings: gains, control law and limits.
 
     Attributes:
-        saturated: whether a torque of the last step is at its limit.
         gave_way, gave_way_reason: how often the desired position was taken from the arm because it
             was too far off, or torque was at its limit for too long, and why the last time.
 
@@ -79,7 +78,7 @@ class Controller:
         self._line = Trajectory(np.zeros(1), np.zeros((1, model.nv, COEFFICIENTS)))
         self._no_shift = np.zeros(model.nv)
         self._scratch = np.zeros((SCRATCH_ROWS, model.nv))
-        self.saturated = False
+        self._outcome = 0
         self.gave_way = 0
         self.gave_way_reason = ""
         self._state[layout.COMMAND] = self._state[layout.LAST_MEASURED] = math.nan
@@ -197,6 +196,11 @@ class Controller:
         """For how long each stage limited each joint, shape (4, nv), [s]: soft position limits,
         velocity limit, effort limit, rate limit; a view."""
         return self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1]
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a torque of the last step is at its limit."""
+        return self._outcome % FOUND == SATURATED
 
     @property
     def motion(self) -> Motion | None:
@@ -394,12 +398,29 @@ class Controller:
                 what is nearest to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        outcome = self._step(t, q, v, tau, False)
+        trajectory = self._trajectory or self.trajectory
+        try:
+            outcome = step(
+                self.model.bodies,
+                self.workspace.memory,
+                trajectory.starts,
+                trajectory.coefficients,
+                self._settings_array,
+                self._tolerances,
+                self._state,
+                t,
+                q,
+                v,
+                tau,
+                False,
+            )
+        except TypeError as error:
+            raise self._wrong_arrays() from error
         if outcome > SATURATED:
             if outcome >= BAD_STATE:
                 raise refusal(self.model, self._state, outcome, t, q, v, tau)
             self._end(outcome // FOUND, t, q, v)
-        self.saturated = outcome % FOUND == SATURATED
+        self._outcome = outcome
         return tau
 
     def predict(self, t: float, tau: FloatArray) -> FloatArray:
@@ -416,37 +437,32 @@ class Controller:
             ArgumentError: `tau` is not C-contiguous float64 of shape (nv,).
         """
         q, v = self._predicted
-        outcome = self._step(t, q, v, tau, True)
+        trajectory = self._trajectory or self.trajectory
+        try:
+            outcome = step(
+                self.model.bodies,
+                self.workspace.memory,
+                trajectory.starts,
+                trajectory.coefficients,
+                self._settings_array,
+                self._tolerances,
+                self._state,
+                t,
+                q,
+                v,
+                tau,
+                True,
+            )
+        except TypeError as error:
+            raise self._wrong_arrays() from error
         if outcome >= BAD_STATE:
             raise refusal(self.model, self._state, outcome, t, q, v, tau)
         return tau
 
-    def _step(
-        self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
-    ) -> int:
-        trajectory = self._trajectory or self.trajectory
-        try:
-            return int(
-                step(
-                    self.model.bodies,
-                    self.workspace.memory,
-                    trajectory.starts,
-                    trajectory.coefficients,
-                    self._settings_array,
-                    self._tolerances,
-                    self._state,
-                    t,
-                    q,
-                    v,
-                    tau,
-                    predicted,
-                )
-            )
-        except TypeError as error:
-            raise ArgumentError(
-                "q, v and tau must each be a C-contiguous float64 array of shape "
-                f"({self.model.nv},)"
-            ) from error
+    def _wrong_arrays(self) -> ArgumentError:
+        return ArgumentError(
+            f"q, v and tau must each be a C-contiguous float64 array of shape ({self.model.nv},)"
+        )
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau` with what comes after the last torque on the way to `target`, by the rate

@@ -56,15 +56,15 @@ def limit_acceleration(
     for j in range(q.shape[0]):
         acceleration = 0.0
         upper, lower = settings[layout.SOFT_UPPER, j], settings[layout.SOFT_LOWER, j]
-        outward, inward = v[j], v[j]
-        if not guided:
-            desired, rate = state[layout.DESIRED_POSITION, j], state[layout.DESIRED_VELOCITY, j]
-            if desired > upper:
-                upper, outward = desired, v[j] - max(rate, 0.0)
-            if desired < lower:
-                lower, inward = desired, v[j] - min(rate, 0.0)
         margin = settings[layout.MARGIN, j]
-        if margin > 0.0:
+        if (q[j] > upper or q[j] < lower) and margin > 0.0:
+            outward, inward = v[j], v[j]
+            if not guided:
+                desired, rate = state[layout.DESIRED_POSITION, j], state[layout.DESIRED_VELOCITY, j]
+                if desired > upper:
+                    upper, outward = desired, v[j] - max(rate, 0.0)
+                if desired < lower:
+                    lower, inward = desired, v[j] - min(rate, 0.0)
             if q[j] > upper:
                 acceleration -= _push(q[j] - upper, outward, margin, stiffness)
             if q[j] < lower:
@@ -76,7 +76,7 @@ def limit_acceleration(
             acceleration -= math.copysign(braking * excess, v[j])
             state[layout.VELOCITY_LIMITED, j] += dt
         state[layout.LIMIT_ACCELERATION, j] = acceleration
-        found = found or acceleration != 0.0
+        found |= (acceleration != 0.0) | (excess > 0.0)
     return found
 
 
@@ -111,29 +111,24 @@ def add_limit_torques(
 
 
 @inlined
-def output_stage(
-    settings: FloatArray,
-    state: FloatArray,
-    v: FloatArray,
-    dt: float,
-    tau: FloatArray,
-) -> tuple[bool, bool, bool]:
-    """Fills `tau` from row TORQUE, stages 2 and 4 to 6; needs row GRAVITY_TORQUE where a joint
-    is too fast, or a torque is not finite.
+def torques_are_finite(state: FloatArray) -> bool:
+    """Whether row TORQUE is."""
+    finite = True
+    for j in range(state.shape[1]):
+        finite &= math.isfinite(state[layout.TORQUE, j])
+    return finite
 
-    Returns:
-        Whether all torques were finite; whether one is at its limit, and whether one has been for
-        the saturation timeout.
-    """
-    finite, saturated, too_long = True, False, False
-    dt_rate = min(dt, LONGEST_RATE_STEP)
-    for j in range(tau.shape[0]):
+
+@inlined
+def fall_back(settings: FloatArray, state: FloatArray, v: FloatArray) -> None:
+    """What row GRAVITY_TORQUE is needed for: it takes the place of torques in row TORQUE that are
+    not finite, stage 4, and of those that drive a joint beyond its velocity limit, stage 2."""
+    for j in range(v.shape[0]):
         torque, holding = state[layout.TORQUE, j], state[layout.GRAVITY_TORQUE, j]
         last = state[layout.COMMAND, j]
         if not math.isfinite(holding):
             holding = last if math.isfinite(last) else 0.0
         if not math.isfinite(torque):
-            finite = False
             torque = holding
         limit = settings[layout.VELOCITY_LIMIT, j]
         if abs(v[j]) > limit:
@@ -141,6 +136,22 @@ def output_stage(
             if driving > 0.0:
                 part_left = max(1.0 - (abs(v[j]) - limit) / (FADE_OUT * limit), 0.0)
                 torque = holding + (torque - holding) * part_left
+        state[layout.TORQUE, j] = torque
+
+
+@inlined
+def output_stage(
+    settings: FloatArray, state: FloatArray, dt: float, tau: FloatArray
+) -> tuple[bool, bool]:
+    """Fills `tau` from row TORQUE, stages 5 and 6.
+
+    Returns:
+        Whether a torque is at its limit, and whether one has been for the saturation timeout.
+    """
+    saturated, too_long = False, False
+    dt_rate = min(dt, LONGEST_RATE_STEP)
+    for j in range(tau.shape[0]):
+        torque, last = state[layout.TORQUE, j], state[layout.COMMAND, j]
         limit = settings[layout.EFFORT_LIMIT, j]
         limited = min(max(torque, -limit), limit)
         if limited != torque:
@@ -151,16 +162,14 @@ def output_stage(
                 too_long = True
         else:
             state[layout.SATURATED_SINCE, j] = 0.0
-        if math.isfinite(last):
-            change = settings[layout.TORQUE_RATE_LIMIT, j] * dt_rate
-            # Not last + min(...): the torque itself must come through where nothing limits it.
-            torque = limited
-            if limited > last + change:
-                limited = last + change
-            elif limited < last - change:
-                limited = last - change
-            if limited != torque:
-                state[layout.RATE_LIMITED, j] += dt
+        change = settings[layout.TORQUE_RATE_LIMIT, j] * dt_rate
+        # Nothing is limited where the last torque is NaN, or the rate infinite and the time 0.
+        if limited > last + change:
+            limited = last + change
+            state[layout.RATE_LIMITED, j] += dt
+        elif limited < last - change:
+            limited = last - change
+            state[layout.RATE_LIMITED, j] += dt
         tau[j] = limited
         state[layout.COMMAND, j] = limited
-    return finite, saturated, too_long
+    return saturated, too_long

@@ -23,10 +23,10 @@ MOVING = 0.05
 @inlined
 def is_finite(t: float, q: FloatArray, v: FloatArray) -> bool:
     """Whether all of a state is finite."""
+    finite = math.isfinite(t)
     for j in range(q.shape[0]):
-        if not (math.isfinite(q[j]) and math.isfinite(v[j]) and math.isfinite(t)):
-            return False
-    return True
+        finite &= math.isfinite(q[j]) & math.isfinite(v[j])
+    return finite
 
 
 @inlined

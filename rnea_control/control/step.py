@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.law import (
@@ -15,8 +13,10 @@ from rnea_control.control.law import (
 from rnea_control.control.output_stage import (
     add_limit_torques,
     blend,
+    fall_back,
     limit_acceleration,
     output_stage,
+    torques_are_finite,
 )
 from rnea_control.control.state_check import is_finite, is_frozen, jumping_joint, remember
 from rnea_control.control.time_scaling import advance, scale
@@ -101,13 +101,12 @@ def step(
     control_torque(bodies, memory, settings, state, q, v, predicted)
     if limited:
         add_limit_torques(bodies, memory, state, q)
-    needs_gravity = limited
-    for j in range(nv):
-        needs_gravity = needs_gravity or not math.isfinite(state[layout.TORQUE, j])
-    if needs_gravity:
-        gravity_torque(bodies, memory, settings, state, q)
     blend(settings, state, t)
-    finite, saturated, pressed = output_stage(settings, state, v, dt, tau)
+    finite = torques_are_finite(state)
+    if limited or not finite:
+        gravity_torque(bodies, memory, settings, state, q)
+        fall_back(settings, state, v)
+    saturated, pressed = output_stage(settings, state, dt, tau)
     if not finite:
         return BAD_TORQUE
     found = UNDER_WAY
