@@ -245,7 +245,8 @@ class History:
             and safety.blend_time > 0.0
             and np.abs(now[layout.BLEND_OFFSET]).max() < 1e6
         ):
-            same = np.allclose(now[layout.TORQUE], rows[layout.COMMAND])
+            slow = np.abs(v) <= self.model.velocity_limit * safety.velocity_limit_scale
+            same = np.allclose(now[layout.TORQUE][slow], rows[layout.COMMAND][slow])
             self._require(same, "a step at the start")
             self.seen["blend"] += 1
         if not starts:  # then the torque in force is kept, whatever the limits ask for

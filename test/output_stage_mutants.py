@@ -21,7 +21,7 @@ HISTORIES = 40
 
 # Name: module, what its source has, and what it has then.
 MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
-    "nothing": (output_stage, "finite = False", "finite = False"),
+    "nothing": (output_stage, "finite = True", "finite = True"),
     "soft upper limit pushes outward": (
         output_stage,
         "acceleration -= _push(q[j] - upper",
@@ -41,8 +41,13 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
     "driven on beyond the velocity limit": (output_stage, "if driving > 0.0:", "if False:"),
     "no finite check": (
         output_stage,
-        "if not math.isfinite(torque):\n            finite",
-        "if False:\n            finite",
+        "finite &= math.isfinite(state[layout.TORQUE, j])",
+        "finite &= True",
+    ),
+    "gravity torque that is not finite": (
+        output_stage,
+        "if not math.isfinite(holding)",
+        "if False",
     ),
     "no saturation": (output_stage, "min(max(torque, -limit), limit)", "torque"),
     "saturation on one side": (
@@ -50,7 +55,11 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
         "min(max(torque, -limit), limit)",
         "min(torque, limit)",
     ),
-    "no rate limit": (output_stage, "if math.isfinite(last):", "if False:"),
+    "no rate limit": (
+        output_stage,
+        "TORQUE_RATE_LIMIT, j] * dt_rate",
+        "TORQUE_RATE_LIMIT, j] * math.inf",
+    ),
     "rate limit for a rising torque only": (
         output_stage,
         "elif limited < last - change:",
@@ -72,8 +81,8 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
     "limits without a torque": (output_stage, "TORQUE, j] += push", "TORQUE, j] += 0.0 * push"),
     "states that are not finite": (
         state_check,
-        "            return False\n    return True",
-        "            return True\n    return True",
+        "finite &= math.isfinite(q[j]) & math.isfinite(v[j])",
+        "finite &= True",
     ),
     "states that jump": (
         state_check,
