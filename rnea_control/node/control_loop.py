@@ -313,6 +313,7 @@ class ControlLoop:
             if not self.running:
                 return
             self._count_missed(count)
+            self.handover.hear_nothing(taken_at)  # unless this state can be used
             try:
                 self._answer(state, taken_at)
                 self.last_state = state
