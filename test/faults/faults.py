@@ -514,7 +514,7 @@ _MODEL = (
         "push_wrist",
         "5 Nm at the wrist for 0.2 s",
         push(WRIST, 5.0, 200),
-        Bound(speed=math.inf, beyond=math.inf, rest=2000),
+        Bound(rate=75.0, speed=math.inf, beyond=math.inf, rest=2000),
     ),
     *(
         _row(
