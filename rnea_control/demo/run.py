@@ -164,6 +164,9 @@ def _controller(robot: DemoRobot, law: ControlLaw) -> Iterator[subprocess.Popen]
         # A desktop computer pauses now and then.
         "joint_state_timeout": 0.5,
         "joint_state_gap": 0.5,
+        # PD without a model is far off, and shows how far.
+        "max_position_errors": {joint: 0.0 for joint in robot.model.joint_names},
+        "saturation_timeout": 0.0,
     }
     if law == ControlLaw.pd:
         M = np.zeros((robot.model.nv, robot.model.nv))
