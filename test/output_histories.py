@@ -331,6 +331,7 @@ class History:
         controller_module.step(
             model.bodies,
             memory,
+            c.workspace.matrix,
             trajectory.starts,
             trajectory.coefficients,
             settings,
