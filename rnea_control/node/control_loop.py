@@ -52,6 +52,9 @@ LONGEST_AGE = 1.0
 # How often the loop looks, as a part of the lease, whether a state has come.
 LOOKS = 0.3
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
+# While states come that cannot be used, a torque is commanded after this part of the lease, where
+# the sentinel guards.
+GUARDED_GAP = 0.7
 # How often a torque is commanded while no state comes, [s].
 PREDICTION_PERIOD = 0.002
 # The last torques come at this period, until the very last one and for this long at most, [s].
@@ -342,7 +345,12 @@ class ControlLoop:
         """Commands a torque if no state has come for long; whether that is so."""
         now = time.monotonic()
         missing = now - self._received_at
-        if missing <= self.settings.state_gap or not self._system_time or self.now is None:
+        if not self._system_time or self.now is None:
+            return False
+        gap = self.settings.state_gap
+        if self.refused and self.handover.guarded:  # states come: the sentinel counts the silence
+            gap = min(gap, GUARDED_GAP * self.handover.times.lease)
+        if missing <= gap and self.supervisor.mode is not Mode.BLIND:
             return False
         if now - self._predicted_at < PREDICTION_PERIOD:
             return True
@@ -401,9 +409,7 @@ class ControlLoop:
             now = self._bridge(stamp, gap)
             if now < self.now:
                 return
-        if gap != 0.0:
-            self._received_at = taken_at
-        elif self.supervisor.predicting:
+        if gap == 0.0 and self.supervisor.predicting:
             return  # the same state again tells nothing new
         self.now = now
         supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
@@ -417,7 +423,10 @@ class ControlLoop:
         if self._trusts_effort and supervisor.mode is Mode.WAITING:
             efforts = measured_efforts(state, self.controller.model.joint_names)
             supervisor.in_force = efforts if np.isfinite(efforts).all() else None
-        if not supervisor.answer(now, decoder.q, decoder.v, self.command.torque):
+        answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)
+        if gap != 0.0:  # and the state is of use
+            self._received_at = taken_at
+        if not answered:
             self._stamp = stamp
             return
         self.refused = ""

@@ -7,6 +7,7 @@ import sys
 import threading
 from contextlib import ExitStack
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterDescriptor
@@ -54,6 +55,9 @@ HEARTBEAT, COMMANDING_HEARTBEAT = 0.1, 0.02
 DIAGNOSTICS_PERIOD = 1.0
 # The node whose parameters the sentinel takes where it has none of its own.
 CONTROLLER = "rnea_controller"
+# The sentinel's own torques rise to the effort limit in this time, [s]; its soft position limits
+# begin this far before the hard ones, [rad] or [m].
+TORQUE_RISE, MARGIN = 0.02, 0.05
 
 
 class SentinelNode(Node):
@@ -203,13 +207,20 @@ class SentinelNode(Node):
 
     def _controller_settings(self, model: RobotModel) -> ControllerSettings:
         parameters = self.parameters
-        safety = SafetySettings.none(model.nv)
+        limit = effort_limits(parameters, model)
+        safety = SafetySettings.none(model.nv).changed(
+            effort_limit=limit,
+            torque_rate_limit=np.where(limit > 0.0, limit / TORQUE_RISE, math.inf),
+            position_margin=np.full(model.nv, MARGIN),
+            velocity_limit_scale=1.0,
+            check_jumps=True,
+        )
         return ControllerSettings(
             Gains.uniform(model.nv, parameters["stiffness"], parameters["damping"]),
             effort_limit_scale=parameters["effort_limit_scale"],
             hardware_compensates_gravity=parameters["hardware_compensates_gravity"],
             friction_compensation=parameters["friction_compensation"],
-            safety=safety.changed(effort_limit=effort_limits(parameters, model)),
+            safety=safety,
         )
 
     def _update(self, names: set[str]) -> None:

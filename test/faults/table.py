@@ -49,6 +49,10 @@ def bound_in_words(bound: Bound) -> str:
         words.append(f"{bound.goal:g} rad off the goal")
     if bound.handovers is not None:
         words.append(f"{bound.handovers} hand-overs")
+    if Bound().rate < bound.rate < 1e9:
+        words.append(f"rate {bound.rate / Bound().rate:g} times the limit")
+    if Bound().speed < bound.speed < 1e9:
+        words.append(f"{bound.speed:g} of the velocity limit")
     if bound.rate > 1e9:
         words.append("no bound of the rate")
     if bound.speed > 1e9:
