@@ -230,6 +230,7 @@ class History:
             self._require((tau == UNTOUCHED).all(), "a refused state has changed the torques")
             frozen = (q == rows[layout.LAST_POSITION]).all() and np.abs(v).max() > MOVING
             self._require(bad or self.astray or frozen, "a good state was refused")
+            self.astray = self.astray or bad  # one refused as frozen is remembered
             return
         was_astray, self.astray = self.astray, bad or (self.astray and checked)
         self._require(np.isfinite(q).all() and np.isfinite(v).all(), "a bad state was taken")
@@ -331,6 +332,7 @@ class History:
         controller_module.step(
             model.bodies,
             memory,
+            c.workspace.matrix,
             trajectory.starts,
             trajectory.coefficients,
             settings,

@@ -35,8 +35,8 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "no braking beyond the velocity limit": (
         output_stage,
-        "acceleration -= math.copysign(braking",
-        "acceleration += 0.0 * math.copysign(braking",
+        "acceleration -= math.copysign(BRAKING_RATE",
+        "acceleration += 0.0 * math.copysign(BRAKING_RATE",
     ),
     "driven on beyond the velocity limit": (output_stage, "if driving > 0.0:", "if False:"),
     "no finite check": (
@@ -78,7 +78,7 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "no bound of the position error": (step, "return worst > 1.0", "return False"),
     "no blend": (output_stage, "+= left * state", "+= 0.0 * state"),
-    "limits without a torque": (output_stage, "TORQUE, j] += push", "TORQUE, j] += 0.0 * push"),
+    "limits without a torque": (output_stage, "TORQUE, j] += inertia *", "TORQUE, j] += 0.0 *"),
     "states that are not finite": (
         state_check,
         "finite &= math.isfinite(q[j]) & math.isfinite(v[j])",

@@ -403,6 +403,7 @@ class Controller:
             outcome = step(
                 self.model.bodies,
                 self.workspace.memory,
+                self.workspace.matrix,
                 trajectory.starts,
                 trajectory.coefficients,
                 self._settings_array,
@@ -442,6 +443,7 @@ class Controller:
             outcome = step(
                 self.model.bodies,
                 self.workspace.memory,
+                self.workspace.matrix,
                 trajectory.starts,
                 trajectory.coefficients,
                 self._settings_array,

@@ -31,8 +31,8 @@ LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT, STANDSTILL = range(3
 # Of output_stage.py: what is left of the torque of before the start, and when it begins to fade
 # (entry 0; NaN for the next step); the acceleration that limits ask for, the last torque that left
 # (NaN for none), for how long it has been at its limit, for how long in all each stage was at work,
-# and the joint's own inertia.
+# and the inertia that a joint feels, with the other joints held and free.
 BLEND_OFFSET, BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(37, 42)
 POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(42, 46)
-JOINT_INERTIA = 46
-STATE_ROWS = 47
+HELD_INERTIA, FREE_INERTIA = range(46, 48)
+STATE_ROWS = 48

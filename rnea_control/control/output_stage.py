@@ -12,9 +12,9 @@ In this order, each joint by itself:
 5. **Saturation**: the effort limit.
 6. The **rate limit**: the torque that left last, plus or minus the rate times the time since.
 
-The accelerations of 1 and 2 become torques by each joint's own inertia, at this joint alone: it is
-passive, whatever the other joints do. Torques that keep the other joints still meanwhile would
-push the joint on once its own torque is saturated.
+The accelerations of 1 and 2 become torques by the inertia that the joint feels, at this joint
+alone: they are passive, whatever the other joints do. Torques that keep the other joints still
+meanwhile would push the joint on once its own torque is saturated.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.dynamics.crba import joint_inertias
+from rnea_control.dynamics.felt_inertia import felt_inertias
 from rnea_control.kernels.kernel import inlined
 
-# Of the deceleration beyond the velocity limit, [1/s]; with the time from state to state it is at
-# most this, so that it stays stable.
-BRAKING_RATE, MOST_BRAKING = 150.0, 0.2
+# Of the deceleration beyond the velocity limit, [1/s].
+BRAKING_RATE = 150.0
+# Dampers take at most this part of the velocity of a joint from state to state, even if all other
+# joints are free: so they are stable at any rate of states.
+MOST_DAMPING = 0.5
 # Part of the velocity limit over which the driving torque fades out beyond it.
 FADE_OUT = 0.1
 # Part of the margin over which the damper of a soft limit fades in.
@@ -51,7 +53,6 @@ def limit_acceleration(
     """Fills row LIMIT_ACCELERATION, stages 1 and 2; returns whether a joint is beyond a limit."""
     found = False
     stiffness = settings[layout.LIMIT_STIFFNESS, 0]
-    braking = BRAKING_RATE if dt * BRAKING_RATE <= MOST_BRAKING else MOST_BRAKING / dt
     guided = state[layout.GUIDED, 0] != 0.0
     for j in range(q.shape[0]):
         acceleration = 0.0
@@ -73,7 +74,7 @@ def limit_acceleration(
                 state[layout.POSITION_LIMITED, j] += dt
         excess = abs(v[j]) - settings[layout.VELOCITY_LIMIT, j]
         if excess > 0.0:
-            acceleration -= math.copysign(braking * excess, v[j])
+            acceleration -= math.copysign(BRAKING_RATE * excess, v[j])
             state[layout.VELOCITY_LIMITED, j] += dt
         state[layout.LIMIT_ACCELERATION, j] = acceleration
         found |= (acceleration != 0.0) | (excess > 0.0)
@@ -101,13 +102,26 @@ def blend(settings: FloatArray, state: FloatArray, t: float) -> None:
 
 @inlined
 def add_limit_torques(
-    bodies: FloatArray, memory: FloatArray, state: FloatArray, q: FloatArray
+    bodies: FloatArray,
+    memory: FloatArray,
+    matrix: FloatArray,
+    settings: FloatArray,
+    state: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    dt: float,
 ) -> None:
-    """Adds to row TORQUE what row LIMIT_ACCELERATION asks for."""
-    joint_inertias(bodies, memory, q, state[layout.JOINT_INERTIA])
+    """Adds to row TORQUE what row LIMIT_ACCELERATION asks for; `matrix`, shape (nv, nv), is
+    overwritten."""
+    held, free = state[layout.HELD_INERTIA], state[layout.FREE_INERTIA]
+    felt_inertias(bodies, memory, q, matrix, held, free)
+    damping = 2.0 * math.sqrt(settings[layout.LIMIT_STIFFNESS, 0])
     for j in range(q.shape[0]):
-        push = state[layout.JOINT_INERTIA, j] * state[layout.LIMIT_ACCELERATION, j]
-        state[layout.TORQUE, j] += push
+        rate = damping
+        if abs(v[j]) > settings[layout.VELOCITY_LIMIT, j]:
+            rate += BRAKING_RATE
+        inertia = min(held[j], free[j] * MOST_DAMPING / (rate * dt))
+        state[layout.TORQUE, j] += inertia * state[layout.LIMIT_ACCELERATION, j]
 
 
 @inlined

@@ -52,12 +52,13 @@ def _torn_away(settings: FloatArray, state: FloatArray) -> bool:
 
 
 @kernel(
-    "i8(f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], "
-    "f8[::1], f8[::1], b1)"
+    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], "
+    "f8, f8[::1], f8[::1], f8[::1], b1)"
 )
 def step(
     bodies: FloatArray,
     memory: FloatArray,
+    matrix: FloatArray,
     starts: FloatArray,
     coefficients: FloatArray,
     settings: FloatArray,
@@ -100,7 +101,7 @@ def step(
     limited = limit_acceleration(settings, state, q, v, dt)
     control_torque(bodies, memory, settings, state, q, v, predicted)
     if limited:
-        add_limit_torques(bodies, memory, state, q)
+        add_limit_torques(bodies, memory, matrix, settings, state, q, v, dt)
     blend(settings, state, t)
     finite = torques_are_finite(state)
     if limited or not finite:

@@ -91,23 +91,6 @@ def mass_matrix(
 
 
 @inlined
-def joint_inertias(
-    bodies: FloatArray, memory: FloatArray, q: FloatArray, inertias: FloatArray
-) -> None:
-    """Fills `inertias` with what each joint must accelerate if no other one moves: the diagonal of
-    M, but for what joints that mimic each other share."""
-    composite.single_bodies(bodies, memory, q)  # (1)
-    for j in range(inertias.shape[0]):
-        inertias[j] = 0.0
-    for i in range(bodies.shape[0] - 1, 0, -1):
-        if body.parent(bodies, i) != 0:
-            composite.add_to_parent(bodies, memory, i)  # (2)
-        force = composite_force(bodies, memory, i)  # (3)
-        felt = felt_by_joint(bodies, memory, i, force) + body.armature(bodies, i)
-        inertias[body.velocity_index(bodies, i)] += body.ratio(bodies, i) ** 2 * felt  # (4)
-
-
-@inlined
 def composite_force(bodies: FloatArray, memory: FloatArray, i: int) -> Spatial:
     """I^c S: the force that accelerates composite body i along its joint by 1."""
     z, mc = composite.joint_axis(memory, i), composite.first_moment(memory, i)

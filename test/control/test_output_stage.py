@@ -29,8 +29,9 @@ from rnea_control.control import (
     EndKind,
     Gains,
     SafetySettings,
+    layout,
 )
-from rnea_control.control.output_stage import LONGEST_RATE_STEP, MOST_BRAKING
+from rnea_control.control.output_stage import BRAKING_RATE, LONGEST_RATE_STEP
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.model import RobotModel
@@ -97,12 +98,12 @@ def test_soft_limit_pushes_back_as_a_spring_and_damper_would(law: ControlLaw, si
     c.guide()  # else the feedback would push too; the gain of the damping is that of the free one
     free = controller(law=law, q=[0.4, side * 2.7])
     free.guide()
-    difference = torque(c, 0.1, q, v) - torque(free, 0.1, q, v)
+    difference = torque(c, 0.001, q, v) - torque(free, 0.001, q, v)
     # 0.1 rad too far, where the damper is felt in full; times the inertia of the elbow.
     a = -side * (omega**2 * 0.1 + 2.0 * omega * 0.3)
     inertia = crba(ARM, Workspace(ARM), q, np.zeros((2, 2)))[1, 1]
     np.testing.assert_allclose(difference, [0.0, inertia * a], rtol=1e-9, atol=1e-9)
-    assert c.at_work[POSITION, 1] == pytest.approx(0.1) and c.at_work[POSITION, 0] == 0.0
+    assert c.at_work[POSITION, 1] == pytest.approx(0.001) and c.at_work[POSITION, 0] == 0.0
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -199,6 +200,54 @@ def test_joint_thrown_at_its_limit_stops_before_it(name: str, law: ControlLaw) -
     assert fastest > 0.5, fastest
 
 
+@pytest.mark.parametrize("rate", [1000, 250, 100, 50])
+@pytest.mark.parametrize("law", [ControlLaw.computed_torque, ControlLaw.gravity_compensation])
+@pytest.mark.parametrize("name", THROWN)
+def test_joint_pressed_into_its_soft_limit_rests_there_at_any_rate_of_states(
+    name: str, law: ControlLaw, rate: int
+) -> None:
+    """Where axes are in line, a joint feels a tenth of its own inertia and less."""
+    model = THROWN[name]()
+    ws, middle = Workspace(model), 0.5 * (model.lower + model.upper)
+    middle = np.where(np.isfinite(middle), middle, 0.0)
+    for j in np.nonzero(np.isfinite(model.upper))[0]:
+        q = middle.copy()
+        q[j] = model.upper[j] - 0.05
+        mobility = np.diag(np.linalg.inv(crba(model, ws, q, np.zeros((model.nv, model.nv)))))
+        gains = np.ones(model.nv) if law == ControlLaw.computed_torque else 1.0 / mobility
+        c = controller(
+            model,
+            law,
+            q,
+            Gains(100.0 * gains, 20.0 * gains, 0.0 * gains, gains, -gains),
+            position_margin=0.05,
+            velocity_limit_scale=1.0,
+            torque_rate_limit=50.0 * model.effort_limit,
+        )
+        plant, tau = Plant(model, q), np.zeros(model.nv)
+        plant.v[j], plant.push[j] = 0.3, 20.0 / mobility[j]  # would give 20 rad/s^2
+        for tick in range(2 * rate):
+            c.step(tick / rate, plant.q, plant.v, tau)
+            for _ in range(1000 // rate):
+                plant.step(tau)
+        # Guided by hand the other joints still drift away from the push.
+        slow = 0.05 if law == ControlLaw.computed_torque else 0.3
+        assert np.abs(plant.v).max() < slow, (model.joint_names[j], plant.v)
+
+
+@pytest.mark.parametrize("name", THROWN)
+def test_inertias_that_a_joint_feels(name: str) -> None:
+    model = THROWN[name]()
+    q = np.clip(np.linspace(-1.0, 1.0, model.nv), model.lower, model.upper)
+    c = controller(model, q=q, velocity_limit_scale=0.01)
+    c.step(0.001, q, model.velocity_limit.copy(), np.zeros(model.nv))
+    M = crba(model, Workspace(model), q, np.zeros((model.nv, model.nv)))
+    rows = c.snapshot().rows
+    np.testing.assert_allclose(rows[layout.HELD_INERTIA], np.diag(M), rtol=1e-12)
+    free = 1.0 / np.diag(np.linalg.inv(M))
+    np.testing.assert_allclose(rows[layout.FREE_INERTIA], free, rtol=1e-8)
+
+
 # Velocity limit. That of the arm is 10 rad/s.
 
 
@@ -227,13 +276,12 @@ def test_beyond_the_velocity_limit_joints_brake_and_are_not_driven_on(law: Contr
 
 def test_braking_beyond_the_velocity_limit_is_not_weakened() -> None:
     """Only what drives the joint on fades out."""
-    v = np.array([3.0, 0.0])  # 1.5 times the limit
+    v = np.array([2.5, 0.0])  # 1.25 times the limit
     c = controller(q=ZERO, velocity_limit_scale=0.2)
     M = crba(ARM, Workspace(ARM), ZERO, np.zeros((2, 2)))
-    expected = gravity_torque(ARM, ZERO) + M @ [-20.0 * 3.0, 0.0]
-    # As strongly as is stable with 0.1 s from state to state.
-    expected[0] -= M[0, 0] * MOST_BRAKING / 0.1 * 1.0
-    np.testing.assert_allclose(torque(c, 0.1, ZERO, v), expected, rtol=1e-9)
+    expected = gravity_torque(ARM, ZERO) + M @ [-20.0 * 2.5, 0.0]
+    expected[0] -= M[0, 0] * BRAKING_RATE * 0.5
+    np.testing.assert_allclose(torque(c, 0.0001, ZERO, v), expected, rtol=1e-9)
 
 
 def test_hardware_that_compensates_gravity_is_left_with_none_beyond_the_velocity_limit() -> None:
