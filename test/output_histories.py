@@ -412,7 +412,8 @@ def run(seed: int) -> Counter[str]:
     """
     history = History(seed)
     try:
-        history.run()
+        with np.errstate(over="ignore", invalid="ignore"):
+            history.run()
     except Exception as error:
         raise Broken(f"history {seed}: {error!r}") from error
     return history.seen
