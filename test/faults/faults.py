@@ -431,7 +431,6 @@ _STATES = (
         "a joint jumps by 1 rad, 5 states",
         states("jumping", 5, True, joint=ELBOW, by=1.0),
         _GOES_ON,
-        "quick",
     ),
     _row(
         "missing",
@@ -446,7 +445,6 @@ _STATES = (
         "a second publisher of joint_states, with another arm's, 1 s",
         disturbed("duplicate", 1000),
         _STOPS_IN_A_MUDDLE,
-        "quick",
         says="disturber_duplicate",
     ),
 )
@@ -472,7 +470,6 @@ _COMMANDS = (
         "effort controller deactivated for 0.5 s, brakes close",
         effort_controller_away(500, brakes=True),
         Bound(rest=500 + STOP),
-        "quick",
     ),
 )
 
@@ -503,7 +500,6 @@ _MODEL = (
                 hard_stop,
                 # The blow itself makes the wrist faster for a moment.
                 Bound(speed=1.3, rest=1500 + STOP),
-                *["quick"] * (law == "computed_torque"),
                 **_law(law),
             ),
         )
@@ -543,7 +539,7 @@ _INPUTS = (
     _row(
         "to_the_limit", "a trajectory to 1 mrad before the limits", to_the_limit, Bound(astray=0.2)
     ),
-    _row("forward", "stamps jump by +10 s", jump(10.0), _STOPS, "quick"),
+    _row("forward", "stamps jump by +10 s", jump(10.0), _STOPS),
     _row("backward", "stamps jump by -10 s", jump(-10.0), _STOPS),
     _row(
         "jittering",
@@ -556,7 +552,6 @@ _INPUTS = (
         "simulated time pauses for 1 s",
         pause,
         Bound(astray=0.005, goal=0.002),
-        "quick",
         arm={"publish_clock": True},
         use_sim_time=True,
     ),
