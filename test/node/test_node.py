@@ -23,6 +23,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Mode
+from rnea_control.control.step import SATURATED
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.node.controller_node import ControllerNode
@@ -212,7 +213,7 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
     missed = LoopStatistics()
     missed.ticks, missed.missed = 95, 5
     assert "missed states 0.05" in bench.node.diagnostics(missed).status[0].message
-    bench.node.loop.controller.saturated = True  # a warning, which hides no error
+    bench.node.loop.controller._outcome = SATURATED  # a warning, which hides no error
     slow.record(0.01, 0.0, 0.0)
     assert bench.node.diagnostics(slow).status[0].level == DiagnosticStatus.ERROR
     assert "effort limit" in bench.node.diagnostics(LoopStatistics()).status[0].message
