@@ -7,11 +7,11 @@ differ only in when they began are the same, so that the number of worlds is fin
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 
@@ -23,7 +23,7 @@ SENTINEL = HandoverTimes(
     timeout=4.0,
     recovery=10.0,
     grace=16.0,
-    arming=3.0,
+    arming=5.0,
     yielding=8.0,
     states=4,
     revokes=True,
@@ -126,11 +126,21 @@ def guarded(
     return world
 
 
+T = TypeVar("T")
+
+
+def _copy(it: T) -> T:
+    """As copy.copy, at a fifth of its time."""
+    twin = object.__new__(type(it))
+    twin.__dict__.update(it.__dict__)
+    return twin
+
+
 def duplicate(world: World) -> World:
-    new = copy.copy(world)
+    new = _copy(world)
     for name, side in world.sides.items():
-        twin = copy.copy(side)
-        twin.handover = copy.copy(side.handover)
+        twin = _copy(side)
+        twin.handover = _copy(side.handover)
         setattr(new, name, twin)
     return new
 
@@ -203,7 +213,7 @@ def _change_state(world: World, word: str, side: Side, name: str) -> None:
             if known:
                 side.modes = (guard.handover.phase.value,)
     if word == "continue" and name == "sentinel":
-        if side.since >= times.arming and side.handover.phase is Phase.guarding:
+        if side.since >= RESTART and side.handover.phase is Phase.guarding:
             side.handover.guard(now)
         world.controller.late += (side.handover.phase.value,)
     if word == "continue" and name == "controller":
@@ -359,9 +369,10 @@ def _of_side(world: World, side: Side) -> tuple:
         return max(min(present - then, oldest), -oldest) if math.isfinite(then) else -1.0
 
     values: tuple = (h.phase, h._guarded, age(h._stamp, stamp), age(h._looked_at, now))
+    values += (h._armed or min(now - h._steady_since, times.arming),)
     if h.phase in (Phase.guarding, Phase.revoking):
         values += (h._wait, age(h._since, now), age(h._since_stamp, stamp))
-        values += (min(h._states, times.states), age(max(h._armed_at, now), now))
+        values += (min(h._states, times.states),)
         values += (age(max(h._no_revocation_until, now), now),)
     if h.phase is Phase.revoking:
         values += (age(h._revoked_at, now), age(h._revoked_stamp, stamp))

@@ -183,7 +183,7 @@ class History:
         elif kind == "guide":
             c.guide()
         elif kind == "hold":
-            c.hold(self.t, self.q, bool(rng.random() < 0.5))
+            c.hold(self.t, self.q)
         elif kind == "start":
             self.last, self.at_once = None, True
             if rng.random() < 0.5:

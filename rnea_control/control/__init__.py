@@ -14,7 +14,8 @@ from rnea_control.control.settings import (
     TrajectorySettings,
 )
 from rnea_control.control.situation import Situation
-from rnea_control.control.supervisor import SupervisionSettings, Supervisor
+from rnea_control.control.supervision import SupervisionSettings
+from rnea_control.control.supervisor import Supervisor
 from rnea_control.control.tolerances import GoalTolerances, JointTolerance, Tolerances
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints

@@ -14,22 +14,18 @@ from rnea_control.control.findings import refusal, violation
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
 from rnea_control.control.planner import Plan, Planner
-from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.settings import ControllerSettings, TrajectorySettings
 from rnea_control.control.situation import Situation
 from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING
 from rnea_control.control.step import BAD_STATE, FOUND, SATURATED, step
-from rnea_control.control.stopping import SCRATCH_ROWS, STOP_SEGMENTS, stop_along_path
+from rnea_control.control.stops import Stops
 from rnea_control.control.time_scaling import settle
 from rnea_control.control.tolerances import GOAL_VIOLATED, PATH_VIOLATED, REACHED
-from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory
+from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.model import RobotModel
-
-# No arm is faster: a velocity beyond it makes no sense, and makes no stop, [rad/s] or [m/s].
-FASTEST = 1e3
 
 
 class Controller:
@@ -70,14 +66,7 @@ class Controller:
         self._trajectory: Trajectory | None = None
         self._motion: Motion | None = None
         self._revision = 0
-        self._stop, self._spare_stop = (
-            Trajectory(np.zeros(STOP_SEGMENTS), np.zeros((STOP_SEGMENTS, model.nv, COEFFICIENTS)))
-            for _ in range(2)
-        )
-        # Straight on from where the arm is: what `catch` brakes along.
-        self._line = Trajectory(np.zeros(1), np.zeros((1, model.nv, COEFFICIENTS)))
-        self._no_shift = np.zeros(model.nv)
-        self._scratch = np.zeros((SCRATCH_ROWS, model.nv))
+        self._stops = Stops(model, self.workspace)
         self._outcome = 0
         self.gave_way = 0
         self.gave_way_reason = ""
@@ -95,16 +84,7 @@ class Controller:
     @settings.setter
     def settings(self, settings: ControllerSettings) -> None:
         settings.check(self.model.joint_names)
-        rows, gains = np.zeros((layout.SETTINGS_ROWS, self.model.nv)), settings.gains
-        rows[layout.P_GAIN], rows[layout.I_GAIN], rows[layout.D_GAIN] = gains.p, gains.i, gains.d
-        rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
-        rows[layout.EFFORT_LIMIT] = settings.effort_limit(self.model)
-        (settings.safety or SafetySettings.none(self.model.nv)).fill(rows, self.model)
-        rows[layout.CONTINUOUS] = self.model.continuous
-        if settings.friction_compensation:
-            rows[layout.FRICTION : layout.FRICTION + 3] = self.model.friction_parameters
-        rows[layout.LAW] = settings.control_law
-        rows[layout.HARDWARE_ADDS_GRAVITY] = settings.hardware_compensates_gravity
+        rows = settings.rows(self.model)
         self._hand_law = settings.control_law == ControlLaw.gravity_compensation
         if self._hand_law:
             self._state[layout.GUIDED] = 1.0
@@ -213,19 +193,14 @@ class Controller:
         return self.trajectory_time < self.trajectory.end_time
 
     def hold(
-        self,
-        t: float,
-        q: FloatArray,
-        keep_integral: bool = False,
-        reason: str = "the controller was told to hold a position",
+        self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
     ) -> None:
-        """Drops the trajectory and holds position `q`, shape (nv,), from `t` on.
+        """Drops the trajectory and holds position `q`, shape (nv,), from `t` on, with an integral
+        term of 0.
 
         Args:
             t: the time now, [s].
             q: the position, [rad] or [m].
-            keep_integral: whether the integral term is kept, as part of the holding torque; else it
-                starts at 0.
             reason: why, for those who wait for the end of the motion.
 
         Raises:
@@ -235,14 +210,11 @@ class Controller:
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
         self.drop(reason)
         state = self._state
-        integral = state[layout.INTEGRAL].copy()
         self._follow(Trajectory.hold(t, q))
         state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
         state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
         state[layout.GUIDED] = self._hand_law
         state[layout.DESIRED_POSITION] = q
-        if keep_integral:
-            state[layout.INTEGRAL] = integral
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
         state[layout.UNSCALED_UNTIL] = -math.inf
         state[layout.LAST_MEASURED] = math.nan
@@ -277,19 +249,14 @@ class Controller:
             q, v: the measured state, shape (nv,), finite.
             reason, kind: why, for those who wait for the end of the motion.
         """
-        state, line = self._state, self._line
+        state = self._state
         s = t - state[layout.BEHIND, 0]
-        line.starts[0] = line.end_time = s
-        line.coefficients[0, :, 0] = q
-        np.clip(v, -FASTEST, FASTEST, out=line.coefficients[0, :, 1])
         state[layout.LAST_TIME], state[layout.LAST_TRAJECTORY_TIME] = t, s
-        state[layout.SCALING], state[layout.SCALING_RATE] = 1.0, 0.0
         state[layout.GUIDED] = self._hand_law
         state[layout.SATURATED_SINCE] = 0.0
         state[layout.LAST_MEASURED] = math.nan
-        self._trajectory = line
-        self._brake(self._no_shift)
-        self._keep_within_limits(q)
+        rules, rows = self._rules, self._settings_array
+        self._brake(self._stops.straight_on(s, q, v, rows, rules.max_deceleration))
         self._finish(kind, reason)
 
     def guide(self) -> None:
@@ -306,7 +273,7 @@ class Controller:
         """Ends the motion, and brakes along its path as hard as the settings and the effort limits
         allow. Performs no allocation but for the ending."""
         if self.is_moving and self._state[layout.UNSCALED_UNTIL, 0] <= self.trajectory_time:
-            self._brake(self._no_shift)
+            self._brake_along_path()
         self._finish(kind, reason)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
@@ -344,7 +311,7 @@ class Controller:
         error = desired - (state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR])
         error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * self.model.continuous
         return Situation(
-            trajectory.copy() if trajectory is self._stop else trajectory,
+            trajectory.copy() if self._stops.made(trajectory) else trajectory,
             self._revision,
             t,
             t - float(state[layout.BEHIND, 0]),
@@ -398,25 +365,7 @@ class Controller:
                 what is nearest to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        trajectory = self._trajectory or self.trajectory
-        try:
-            outcome = step(
-                self.model.bodies,
-                self.workspace.memory,
-                self.workspace.matrix,
-                trajectory.starts,
-                trajectory.coefficients,
-                self._settings_array,
-                self._tolerances,
-                self._state,
-                t,
-                q,
-                v,
-                tau,
-                False,
-            )
-        except TypeError as error:
-            raise self._wrong_arrays() from error
+        outcome = self._step(t, q, v, tau, False)
         if outcome > SATURATED:
             if outcome >= BAD_STATE:
                 raise refusal(self.model, self._state, outcome, t, q, v, tau)
@@ -438,9 +387,17 @@ class Controller:
             ArgumentError: `tau` is not C-contiguous float64 of shape (nv,).
         """
         q, v = self._predicted
+        outcome = self._step(t, q, v, tau, True)
+        if outcome >= BAD_STATE:
+            raise refusal(self.model, self._state, outcome, t, q, v, tau)
+        return tau
+
+    def _step(
+        self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
+    ) -> int:
         trajectory = self._trajectory or self.trajectory
         try:
-            outcome = step(
+            outcome: int = step(
                 self.model.bodies,
                 self.workspace.memory,
                 self.workspace.matrix,
@@ -453,18 +410,14 @@ class Controller:
                 q,
                 v,
                 tau,
-                True,
+                predicted,
             )
         except TypeError as error:
-            raise self._wrong_arrays() from error
-        if outcome >= BAD_STATE:
-            raise refusal(self.model, self._state, outcome, t, q, v, tau)
-        return tau
-
-    def _wrong_arrays(self) -> ArgumentError:
-        return ArgumentError(
-            f"q, v and tau must each be a C-contiguous float64 array of shape ({self.model.nv},)"
-        )
+            raise ArgumentError(
+                "q, v and tau must each be a C-contiguous float64 array of shape "
+                f"({self.model.nv},)"
+            ) from error
+        return outcome
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau` with what comes after the last torque on the way to `target`, by the rate
@@ -523,50 +476,34 @@ class Controller:
             return
         kind, text = violation(self.model, self._state, found, self._motion, self.trajectory_time)
         if found in (PATH_VIOLATED, GOAL_VIOLATED):
-            self._brake(-self._state[layout.POSITION_ERROR])
+            self._brake_along_path(-self._state[layout.POSITION_ERROR])
             self._finish(kind, text)
             return
         self.gave_way += 1
         self.gave_way_reason = text
         self.catch(t, q, v, text, kind)
 
-    def _brake(self, shift: FloatArray) -> None:
+    def _brake_along_path(self, shift: FloatArray | None = None) -> None:
         """Changes to a stop along the path, with `shift` added to its positions."""
-        state, trajectory = self._state, self.trajectory
-        stop, self._spare_stop = self._spare_stop, self._stop
-        self._stop = stop
-        stop.end_time = stop_along_path(
-            self.model.bodies,
-            self.workspace.memory,
-            self._settings_array[layout.FRICTION : layout.FRICTION + 3],
-            self.effort_limit,
-            self._rules.max_deceleration,
-            shift,
-            trajectory.starts,
-            trajectory.coefficients,
+        state = self._state
+        stop = self._stops.along(
+            self.trajectory,
             self.trajectory_time,
             state[layout.SCALING, 0],
             state[layout.SCALING_RATE, 0],
-            self._scratch,
-            stop.starts,
-            stop.coefficients,
+            self._settings_array,
+            self._rules.max_deceleration,
+            shift,
         )
+        self._brake(stop)
+
+    def _brake(self, stop: Trajectory) -> None:
+        """Changes to a stop, which runs at full speed."""
+        state = self._state
         self._follow(stop)
         state[layout.UNSCALED_UNTIL] = stop.end_time
         state[layout.LEADING_SCALING] = state[layout.SCALING] = 1.0
         state[layout.SCALING_RATE] = 0.0
-
-    def _keep_within_limits(self, q: FloatArray) -> None:
-        """Shortens the stop that begins at `q` for joints that it would take out of their limits,
-        so that they brake harder."""
-        path, model = self._stop.coefficients, self.model
-        for j in range(model.nv):
-            end = path[-1, j, 0]
-            bound = min(max(end, model.lower[j]), model.upper[j])
-            if bound != end != q[j]:
-                path[:, j, 0] -= q[j]
-                path[:, j, :EFFORT] *= max((bound - q[j]) / (end - q[j]), 0.0)
-                path[:, j, 0] += q[j]
 
     def _update_tolerances(self) -> None:
         """The tolerances in force: those of the settings with those that the motion brought."""

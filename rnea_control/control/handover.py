@@ -21,9 +21,10 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
    `may_command` and publishing. At the second one the controller yields, and the sentinel revokes.
 6. The arm goes back only on request: the sentinel gives it, then the controller receives it. If
    that does not command within `grace`, the sentinel takes the arm again.
-7. The sentinel is idle until it has heard a command, and takes nothing in the first `arming` after
-   that: by then the controller knows that its lease counts. Without a sentinel, or with an idle
-   one, the controller's does not.
+7. The sentinel is idle until it has heard a command. Until commands have come for `arming` without
+   a pause longer than its timeout, it takes the arm only after a silence of `arming`: processes
+   that join may stall each other, and by then the controller knows that its lease counts. Without
+   a sentinel, or with an idle one, the controller's does not.
 
 What this needs: both get the states, and messages arrive within a third of the difference between
 timeout and lease. test/control/test_handover_exploration.py
@@ -58,7 +59,7 @@ class HandoverTimes:
         lease: how long its own last command entitles it to the next one.
         timeout: how long the other must have been silent.
         recovery, grace: how long it waits in place of `timeout` after it has yielded.
-        arming: how long after it has begun to guard it takes nothing.
+        arming: for how long commands must come before its timeout counts; see the file.
         yielding: how long the other may go on after it has been asked to yield.
         states: how many new states must come before silence counts.
         revokes: whether it asks the other to yield; else it yields itself.
@@ -120,7 +121,8 @@ class Handover:
         self._wait = 0.0  # how long silence must last, and since when it does
         self._since = self._since_stamp = 0.0
         self._states = 0
-        self._armed_at = -math.inf
+        self._armed = times.arming == 0.0
+        self._steady_since = 0.0  # commands have come without a pause
         self._has_commanded = False
         self._awake_at = 0.0  # since its last command it was never away for a lease until then
         self._looked_at = -math.inf
@@ -159,7 +161,11 @@ class Handover:
                 else:
                     self._change(Phase.guarding, "the sentinel commands")
         elif self.phase is not Phase.idle:
-            self._listen(now, self.times.timeout)
+            if not self._armed:
+                if self._has_passed(now, self.times.timeout):
+                    self._steady_since = now
+                self._armed = now - self._steady_since >= self.times.arming
+            self._listen_to_commands(now)
 
     def hear_mode(self, now: float, label: str) -> None:
         """The sentinel has published its mode; "" when it is known to have gone."""
@@ -194,7 +200,7 @@ class Handover:
             self._listen(now, self._wait)
         self._looked_at = now
         if self.phase is Phase.guarding:
-            if now >= self._armed_at and self._is_silent(now):
+            if self._is_silent(now):
                 self._take(now, "no commands came")
                 return True
         elif self.phase is Phase.revoking:
@@ -220,8 +226,8 @@ class Handover:
     def guard(self, now: float) -> None:
         """The sentinel begins to guard: it has heard a command, or was stopped for a while."""
         self.contested = False
-        self._armed_at = now + self.times.arming
-        self._listen(now, self.times.timeout)
+        self._armed, self._steady_since = False, now
+        self._listen_to_commands(now)
         self._change(Phase.guarding, "commands come")
 
     def stop(self, reason: str) -> None:
@@ -248,7 +254,8 @@ class Handover:
 
     def revoke(self, now: float, reason: str) -> bool:
         """Asks the owner to yield, for commands that are wrong; returns whether it does so now."""
-        if self.phase is not Phase.guarding or now < max(self._no_revocation_until, self._armed_at):
+        able = self._armed and now >= self._no_revocation_until
+        if self.phase is not Phase.guarding or not able:
             return False
         self._revoke(now, reason)
         return True
@@ -264,8 +271,12 @@ class Handover:
             self._yield(now, self.times.recovery, "it was away for too long")
 
     def _is_silent(self, now: float) -> bool:
+        return self._has_passed(now, self._wait)
+
+    def _has_passed(self, now: float, wait: float) -> bool:
+        """Whether it has listened for so long, and so many states."""
         return self._states >= self.times.states and self._over(
-            now, self._since, self._since_stamp, self._wait
+            now, self._since, self._since_stamp, wait
         )
 
     def _over(self, now: float, since: float, since_stamp: float, duration: float) -> bool:
@@ -274,6 +285,10 @@ class Handover:
 
     def _listen(self, now: float, wait: float) -> None:
         self._wait, self._since, self._since_stamp, self._states = wait, now, self._stamp, 0
+
+    def _listen_to_commands(self, now: float) -> None:
+        times = self.times
+        self._listen(now, times.timeout if self._armed else max(times.timeout, times.arming))
 
     def _own(self) -> None:
         self.strays = 0

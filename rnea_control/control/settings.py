@@ -9,6 +9,7 @@ from enum import Enum
 import numpy as np
 
 from rnea_control.array_types import FloatArray
+from rnea_control.control import layout
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.tolerances import Tolerances
@@ -158,6 +159,21 @@ class ControllerSettings:
             self.trajectories.check(joint_names)
         if self.safety is not None:
             self.safety.check(joint_names)
+
+    def rows(self, model: RobotModel) -> FloatArray:
+        """The array that the control step takes; see layout.py."""
+        rows = np.zeros((layout.SETTINGS_ROWS, model.nv))
+        gains = self.gains
+        rows[layout.P_GAIN], rows[layout.I_GAIN], rows[layout.D_GAIN] = gains.p, gains.i, gains.d
+        rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
+        rows[layout.EFFORT_LIMIT] = self.effort_limit(model)
+        rows[layout.CONTINUOUS] = model.continuous
+        if self.friction_compensation:
+            rows[layout.FRICTION : layout.FRICTION + 3] = model.friction_parameters
+        rows[layout.LAW] = self.control_law
+        rows[layout.HARDWARE_ADDS_GRAVITY] = self.hardware_compensates_gravity
+        (self.safety or SafetySettings.none(model.nv)).fill(rows, model)
+        return rows
 
     def effort_limit(self, model: RobotModel) -> FloatArray:
         """What torques are clamped to, shape (nv,), [Nm] or [N]."""

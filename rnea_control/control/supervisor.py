@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.planner import Plan
 from rnea_control.control.situation import Situation
+from rnea_control.control.supervision import SupervisionSettings, obstacle_to_start
 from rnea_control.control.units import units
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 
@@ -39,27 +39,9 @@ _SILENT = (Mode.INACTIVE, Mode.GUARDED)
 
 # An arm slower than this is held at once where it is, [rad/s] or [m/s].
 STILL = 0.01
+STILL_FROZEN = "the measured positions still do not change"
 # How often the reason for not starting is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
-
-
-@dataclass(frozen=True)
-class SupervisionSettings:
-    """When a controller starts, and when it does without states.
-
-    Attributes:
-        state_gap: from when on a missing state is predicted, and the motion slows down, [s].
-        state_timeout: from when on the motion ends, [s].
-        max_bad_states: how many in a row are ignored; after that it is as if none came.
-        start_velocity: no start while a joint is faster, [rad/s] or [m/s].
-        start_tolerance: no start while a joint is further beyond a limit, [rad] or [m].
-    """
-
-    state_gap: float = 0.02
-    state_timeout: float = 0.1
-    max_bad_states: int = 10
-    start_velocity: float = 0.2
-    start_tolerance: float = 0.02
 
 
 class Supervisor:
@@ -73,7 +55,7 @@ class Supervisor:
 
     Attributes:
         bad_states: how many were ignored since activation.
-        gaps: how often states were missing for so long that they were predicted.
+        gaps: how often states were missing, or of no use, and were predicted.
         in_force: the torque that acts before a start, shape (nv,), [Nm] or [N]; None if it is not
             known.
         listening: whether somebody takes the commands. Until then the hold position follows the
@@ -121,18 +103,19 @@ class Supervisor:
 
     # Start and end.
 
-    def activate(self) -> None:
-        """Starts with the next state that allows it."""
+    def activate(self, reason: str = "for joint_states") -> None:
+        """Starts with the next state that allows it; the reason says what it waits for."""
         self.bad_states = self.gaps = self._bad_in_row = 0
         self._fault = ""
         self._stopped = self._emergency
-        self._ending = self._streaming = False
+        self._ending = self._streaming = self._predicting = False
         self._complained = math.nan
-        self._modes.change(Mode.WAITING, "for joint_states")
+        self._modes.change(Mode.WAITING, reason)
 
     def deactivate(self, reason: str) -> None:
         """Commands nothing from now on."""
         self.controller.drop(reason)
+        self.in_force = None
         if self.mode is not Mode.INACTIVE:
             self._modes.change(Mode.INACTIVE, reason)
 
@@ -173,9 +156,7 @@ class Supervisor:
     def take_over(self, t: float, q: FloatArray, v: FloatArray, reason: str) -> None:
         """The sentinel has given the arm back, or has gone: brakes from the measured state."""
         if self.mode is Mode.GUARDED:
-            if self._observer is not None:
-                self._observer.reset()
-            self.controller.start(t, q, self.in_force)
+            self._start_controller(t, q)
             self.controller.catch(t, q, v, reason)
             self._change_unless_latched(Mode.BRAKING, reason)
 
@@ -200,8 +181,8 @@ class Supervisor:
             return False
         if mode is Mode.BLIND and np.isfinite(q).all() and np.isfinite(v).all():
             if self.controller.is_frozen(q, v):
-                self.refuse_state("the measured positions still do not change")
-                raise ControllerError("the measured positions still do not change")
+                self.refuse_state(STILL_FROZEN)
+                raise ControllerError(STILL_FROZEN)
             self._see_again(t, q, v)
         self._predicting = False
         try:
@@ -265,7 +246,7 @@ class Supervisor:
 
     def _start(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts from a state if it allows that; whether a torque is to be commanded."""
-        obstacle = self._obstacle(q, v)
+        obstacle = obstacle_to_start(self.controller.model, self.settings, q, v)
         if obstacle:
             self._streaming = False
             if not abs(t - self._complained) < COMPLAINT_PERIOD:
@@ -273,10 +254,7 @@ class Supervisor:
                 self._modes.change(Mode.WAITING, obstacle)
             return False
         if not self._streaming or self.listening:
-            self.controller.start(t, q, self.in_force)
-            self._gave_way = self.controller.gave_way
-            if self._observer is not None:
-                self._observer.reset()
+            self._start_controller(t, q)
         if self.listening and np.abs(v).max() > STILL and self._rest is Mode.HOLDING:
             self.controller.catch(t, q, v, "the controller starts")
             self._change_unless_latched(Mode.BRAKING, "to rest, from where the arm was")
@@ -287,6 +265,13 @@ class Supervisor:
             self.controller.guide()
             self._modes.change(Mode.WAITING, "for a subscription to the commands")
         return True
+
+    def _start_controller(self, t: float, q: FloatArray) -> None:
+        self.controller.start(t, q, self.in_force)
+        self.in_force = None  # from now on the controller's own is
+        self._gave_way = self.controller.gave_way
+        if self._observer is not None:
+            self._observer.reset()
 
     def _observe(
         self, observer: MomentumObserver, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
@@ -304,24 +289,6 @@ class Supervisor:
                 q,
                 v,
             )
-
-    def _obstacle(self, q: FloatArray, v: FloatArray) -> str:
-        """Why the controller may not start from this state; empty if it may."""
-        model, settings = self.controller.model, self.settings
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            return "for joint_states that are finite"
-        beyond = np.maximum(model.lower - q, q - model.upper)
-        j = int(np.argmax(beyond))
-        if beyond[j] > settings.start_tolerance:
-            return (
-                f"as {model.joint_names[j]} is at {q[j]:.4g} {units(model, j).position}, outside "
-                f"its limits {model.lower[j]:g} to {model.upper[j]:g}: bring it back by hand"
-            )
-        j = int(np.argmax(np.abs(v)))
-        if abs(v[j]) > settings.start_velocity:
-            speed = f"{v[j]:.2g} {units(model, j).velocity}"
-            return f"as {model.joint_names[j]} moves at {speed}: the arm must be at rest"
-        return ""
 
     # Trajectories.
 

@@ -361,12 +361,12 @@ def test_integral_fades_when_its_gain_is_set_to_zero() -> None:
     assert torques[-1] < 1e-3 * held
 
 
-def test_hold_may_keep_the_integral() -> None:
+def test_a_catch_keeps_the_integral() -> None:
     c = controller(ControlLaw.pd, p=0.0, d=0.0, i=2.0)
     c.hold(0.0, ZERO)
     off = np.array([-1.0, 0.0])
     torque = torque_of(c, 0.05, off, ZERO)
-    c.hold(0.05, off, keep_integral=True)
+    c.catch(0.05, off, ZERO, "a test")
     np.testing.assert_array_equal(torque_of(c, 0.05, off, ZERO), torque)
 
 

@@ -65,10 +65,24 @@ def test_no_commands_while_the_stamps_stand_are_no_silence(clocks: Clocks) -> No
     assert clocks.run(1.0) > 0
 
 
-def test_first_moments_are_not_guarded() -> None:
+def test_silence_must_be_longer_until_commands_were_steady() -> None:
     sentinel = Handover(HandoverTimes.of_sentinel())
     clocks = Clocks(sentinel)
     sentinel.guard(clocks.now)
+    assert clocks.run(0.4, command=True) == -1
+    assert clocks.run(0.4) == -1  # a stall
+    assert not sentinel.revoke(clocks.now, "absurd")
+    assert clocks.run(0.4, command=True) == -1
+    assert clocks.run(0.4) == -1
+    assert clocks.run(0.502, command=True) == -1
+    assert clocks.run(1.0) == pytest.approx(16, abs=1)
+
+
+def test_controller_that_dies_right_after_its_start_is_noticed() -> None:
+    sentinel = Handover(HandoverTimes.of_sentinel())
+    clocks = Clocks(sentinel)
+    sentinel.guard(clocks.now)
+    assert clocks.run(0.2, command=True) == -1
     assert clocks.run(1.0) == pytest.approx(501, abs=1)
 
 

@@ -86,10 +86,11 @@ def test_start_from_a_slow_motion_brakes() -> None:
 
 def test_torque_in_force_is_taken_over_without_a_step() -> None:
     arm = SupervisedArm()
-    arm.supervisor.in_force = gravity_torque(START) + np.array([3.0, -1.0])
+    in_force = gravity_torque(START) + np.array([3.0, -1.0])
+    arm.supervisor.in_force = in_force
     arm.supervisor.activate()
     arm.tick()
-    np.testing.assert_allclose(arm.tau, arm.supervisor.in_force)
+    np.testing.assert_allclose(arm.tau, in_force)
     arm.run(1.5)
     np.testing.assert_allclose(arm.tau, gravity_torque(arm.plant.q), rtol=1e-3)
 

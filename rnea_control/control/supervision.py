@@ -1,0 +1,51 @@
+"""When a controller starts, and when it does without states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control.units import units
+from rnea_control.model import RobotModel
+
+
+@dataclass(frozen=True)
+class SupervisionSettings:
+    """Settings of a `Supervisor`.
+
+    Attributes:
+        state_gap: from when on a missing state is predicted, and the motion slows down, [s].
+        state_timeout: from when on the motion ends, [s].
+        max_bad_states: how many in a row are predicted; after that the motion ends.
+        start_velocity: no start while a joint is faster, [rad/s] or [m/s].
+        start_tolerance: no start while a joint is further beyond a limit, [rad] or [m].
+    """
+
+    state_gap: float = 0.02
+    state_timeout: float = 0.1
+    max_bad_states: int = 10
+    start_velocity: float = 0.2
+    start_tolerance: float = 0.02
+
+
+def obstacle_to_start(
+    model: RobotModel, settings: SupervisionSettings, q: FloatArray, v: FloatArray
+) -> str:
+    """Why a controller may not start from this state, as it stands after "waiting"; empty if it
+    may."""
+    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        return "for joint_states that are finite"
+    beyond = np.maximum(model.lower - q, q - model.upper)
+    j = int(np.argmax(beyond))
+    if beyond[j] > settings.start_tolerance:
+        return (
+            f"as {model.joint_names[j]} is at {q[j]:.4g} {units(model, j).position}, outside its "
+            f"limits {model.lower[j]:g} to {model.upper[j]:g}: bring it back by hand"
+        )
+    j = int(np.argmax(np.abs(v)))
+    if abs(v[j]) > settings.start_velocity:
+        speed = f"{v[j]:.2g} {units(model, j).velocity}"
+        return f"as {model.joint_names[j]} moves at {speed}: the arm must be at rest"
+    return ""
