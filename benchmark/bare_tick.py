@@ -25,7 +25,7 @@ from rnea_control.control import (
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity, rnea
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
-from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.control_loop import ControlLoop, LoopSettings
 
 
 class UnsentCommand:
@@ -53,10 +53,7 @@ def tables() -> list[Table]:
         controller,
         command,
         Handover(HandoverTimes.of_controller()),
-        SupervisionSettings(1e9, 1e9),
-        None,
-        False,
-        True,
+        LoopSettings(SupervisionSettings(1e9, 1e9)),
         get_logger("benchmark"),
         Clock(),
     )

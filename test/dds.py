@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -84,7 +85,16 @@ class Process:
     ) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self.log = Path(self._folder.name) / "log"
-        command = [sys.executable, "-c", before + RUN_MODULE, module, "--ros-args", *arguments]
+        command = [
+            sys.executable,
+            "-X",
+            "faulthandler",
+            "-c",
+            before + RUN_MODULE,
+            module,
+            "--ros-args",
+            *arguments,
+        ]
         if parameters is not None:
             path = Path(self._folder.name) / "parameters.yaml"
             path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
@@ -105,11 +115,14 @@ class Process:
         """Sends a signal, and returns the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             return self.process.wait(timeout=20.0)
-        finally:
-            self.process.kill()
-            self.process.wait()
+        self.process.send_signal(signal.SIGABRT)  # it says where each thread is
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=5.0)
+        self.process.kill()
+        self.process.wait()
+        raise AssertionError(f"it does not end: {self.output}")
 
     def __enter__(self) -> Process:
         return self

@@ -66,7 +66,7 @@ from rnea_control.kernels.kernel import kernel
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.messages.joint_state import JointStateDecoder
 from rnea_control.model import RobotModel
-from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.control_loop import ControlLoop, LoopSettings
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.warm_up import Unsent
 
@@ -300,10 +300,7 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
         controller,
         Unsent(7),
         Handover(HandoverTimes.of_controller()),
-        SupervisionSettings(1e9, 1e9),
-        None,
-        False,
-        True,
+        LoopSettings(SupervisionSettings(1e9, 1e9)),
         get_logger("test"),
         ROSClock(),
     )

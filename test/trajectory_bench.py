@@ -31,6 +31,7 @@ from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
 from robots import two_link_arm
+from std_srvs.srv import Trigger
 
 Result = FollowJointTrajectory.Result
 JOINTS = ["shoulder", "elbow"]
@@ -190,6 +191,15 @@ class TrajectoryBench:
         answer = client.call_async(kind.Request(**fields))
         self.wait(answer.done)
         return answer.result()
+
+    def ask(self, name: str) -> tuple[bool, str]:
+        """What one of the operator's services answers."""
+        client = self.node.create_client(Trigger, f"rnea_controller/{name}")
+        self.wait(client.service_is_ready)
+        answer = client.call_async(Trigger.Request())
+        self.wait(answer.done)
+        self.node.destroy_client(client)
+        return answer.result().success, answer.result().message
 
     def transition(self, number: int) -> None:
         """Has the controller change its lifecycle state, and steps while it brakes for that."""

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from rnea_control.control import (
 )
 from rnea_control.control.handover import Handover, Phase
 from rnea_control.control.momentum_observer import MomentumObserver
+from rnea_control.control.stopping import LONGEST_STOP, RAMP
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.float64_multi_array import (
@@ -49,13 +51,13 @@ from rnea_control.ros.effort_command import Command
 STILL = 0.05
 # States that seem to be older than this were stamped by another clock, [s].
 LONGEST_AGE = 1.0
+# How long a stop takes at most, [s].
+LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
 # How often the loop looks, as a part of the lease, whether a state has come.
 LOOKS = 0.3
+LISTENING = "to hear whether the sentinel commands"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
-# While states come that cannot be used, a torque is commanded after this part of the lease, where
-# the sentinel guards.
-GUARDED_GAP = 0.7
-# How often a torque is commanded while no state comes, [s].
+# How often a torque is commanded while no state comes, or none that can be used, [s].
 PREDICTION_PERIOD = 0.002
 # The last torques come at this period, until the very last one and for this long at most, [s].
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
@@ -67,6 +69,21 @@ _ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED)
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class LoopSettings:
+    """Settings of a `ControlLoop`.
+
+    Attributes:
+        supervision: when to start, and when to do without states.
+        trusts_effort: whether the measured effort is the torque in force.
+        ends_with_gravity: whether the last command is the gravity torque; else it is zero.
+    """
+
+    supervision: SupervisionSettings
+    trusts_effort: bool = False
+    ends_with_gravity: bool = True
+
+
 class ControlLoop:
     """What runs between activation and deactivation.
 
@@ -76,11 +93,9 @@ class ControlLoop:
         controller: computes the torques.
         command: publishes them.
         handover: who commands the arm, this loop or the sentinel.
-        settings: when to start, and when to do without states.
-        observer: tells collisions; None for no such check.
-        trusts_effort: whether the measured effort is the torque in force.
-        ends_with_gravity: whether the last command is the gravity torque; else it is zero.
+        settings: see `LoopSettings`.
         logger, clock: of the node.
+        observer: tells collisions; None for no such check.
 
     Attributes:
         running: whether states are answered.
@@ -90,7 +105,6 @@ class ControlLoop:
         statistics: of the ticks since activation.
         publishers: how many publishers of states there are; with more than one, missed states are
             not counted.
-        interleaved: whether states of several publishers came.
         log: what the ticks say.
         last_state: the bytes of the last state that was answered.
         changes: of the mode, oldest first: old and new one, and the reason.
@@ -101,29 +115,25 @@ class ControlLoop:
         controller: Controller,
         command: Command,
         handover: Handover,
-        settings: SupervisionSettings,
-        observer: MomentumObserver | None,
-        trusts_effort: bool,
-        ends_with_gravity: bool,
+        settings: LoopSettings,
         logger: Logger,
         clock: Clock,
+        observer: MomentumObserver | None = None,
     ) -> None:
         self.controller = controller
-        self.supervisor = Supervisor(controller, settings, observer, self._note_change)
+        supervision = settings.supervision
+        self.supervisor = Supervisor(controller, supervision, observer, self._note_change)
         self.command = command
         self.handover = handover
         self.settings = settings
         self.statistics = LoopStatistics()
         self.publishers = 1
-        self.interleaved = False
         self.running = False
         self.now: float | None = None
         self.failure = self.refused = ""
         self.log = DeferredLog(logger)
         self.last_state: bytes | None = None
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
-        self._trusts_effort = trusts_effort
-        self._ends_with_gravity = ends_with_gravity
         self._logger = logger
         self._clock = clock
         self._system_time = True
@@ -146,12 +156,14 @@ class ControlLoop:
             command,
             Handover(self.handover.times),
             self.settings,
-            None,
-            self._trusts_effort,
-            self._ends_with_gravity,
             self._logger,
             self._clock,
         )
+
+    @property
+    def listens(self) -> bool:
+        """Whether it must hear what the sentinel commands."""
+        return self.running and self.handover.phase is not Phase.commanding
 
     @property
     def fault(self) -> str:
@@ -167,14 +179,14 @@ class ControlLoop:
             sentinel: the sentinel's mode, as `hear_sentinel`.
         """
         self.now = self._count = None
-        self.interleaved = False
         self.failure = self.refused = ""
         self.statistics = LoopStatistics()
         self._system_time = not self._clock.ros_time_is_active
-        self.supervisor.activate()
+        alone = sentinel in ("", Phase.idle.value)
+        self.supervisor.activate("for joint_states" if alone else LISTENING)
         now = time.monotonic()
         self.handover.hear_mode(now, sentinel)
-        self.handover.start(now, alone=sentinel in ("", Phase.idle.value))
+        self.handover.start(now, alone)
         if sentinel == Phase.commanding.value:
             self.supervisor.guarded(HELD_BY_SENTINEL)
         self.running = True
@@ -227,9 +239,11 @@ class ControlLoop:
         with self._lock:
             now = time.monotonic()
             self.handover.hear_mode(now, label)
-            if label == Phase.commanding.value:
+            commands = label == Phase.commanding.value
+            if commands:
                 self.handover.hear_command(now)
-            self._yield_if_asked()
+            if commands or self.supervisor.mode is not Mode.WAITING:
+                self._yield_if_asked()
 
     def hear_command(self, message: bytes) -> None:
         """Another node has commanded the arm."""
@@ -339,18 +353,16 @@ class ControlLoop:
     @property
     def longest_wait(self) -> float:
         """For how long to wait for a state, [s]."""
-        return min(0.5 * self.settings.state_gap, LOOKS * self.handover.times.lease)
+        return min(0.5 * self.settings.supervision.state_gap, LOOKS * self.handover.times.lease)
 
     def watch(self) -> bool:
-        """Commands a torque if no state has come for long; whether that is so."""
+        """Commands a torque if no state has come for long, or none that can be used; whether that
+        is so."""
         now = time.monotonic()
         missing = now - self._received_at
         if not self._system_time or self.now is None:
             return False
-        gap = self.settings.state_gap
-        if self.refused and self.handover.guarded:  # states come: the sentinel counts the silence
-            gap = min(gap, GUARDED_GAP * self.handover.times.lease)
-        if missing <= gap and self.supervisor.mode is not Mode.BLIND:
+        if not self.refused and missing <= self.settings.supervision.state_gap:
             return False
         if now - self._predicted_at < PREDICTION_PERIOD:
             return True
@@ -384,8 +396,7 @@ class ControlLoop:
         if self._count is not None and count > self._count:
             self.statistics.missed += count - self._count - 1
         elif self._count is not None:
-            self.interleaved = True
-            self.log.say("error", "publishers", "joint_states have more than one publisher")
+            self.statistics.counted_back += 1
         self._count = count
 
     def _refuse(self, text: str) -> None:
@@ -405,10 +416,11 @@ class ControlLoop:
             self.now, self._taken_at, self._received_at = 0.0, math.nan, taken_at
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
-        if gap < 0.0 or gap > self.settings.state_timeout:
-            now = self._bridge(stamp, gap)
-            if now < self.now:
+        if gap < 0.0 or gap > self.settings.supervision.state_timeout:
+            bridged = self._bridge(stamp, gap)
+            if bridged is None:
                 return
+            now = bridged
         if gap == 0.0 and self.supervisor.predicting:
             return  # the same state again tells nothing new
         self.now = now
@@ -420,7 +432,7 @@ class ControlLoop:
             if not handover.look(taken_at):
                 return
             self._take_over("the sentinel commands no more")
-        if self._trusts_effort and supervisor.mode is Mode.WAITING:
+        if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
             efforts = measured_efforts(state, self.controller.model.joint_names)
             supervisor.in_force = efforts if np.isfinite(efforts).all() else None
         answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)
@@ -448,23 +460,23 @@ class ControlLoop:
     def _take_over(self, reason: str) -> None:
         self.supervisor.take_over(self.now or 0.0, self._decoder.q, self._decoder.v, reason)
 
-    def _bridge(self, stamp: int, gap: float) -> float:
-        """The controller's time of a state whose stamp is not soon after the last one; before the
-        last one's if the state is refused."""
+    def _bridge(self, stamp: int, gap: float) -> float | None:
+        """The controller's time of a state whose stamp is not soon after the last one; None if the
+        state is refused."""
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
         blind = self.supervisor.mode is Mode.BLIND
         if gap < 0.0 and not blind:
             self._refuse(jump)
             if self.supervisor.mode is not Mode.BLIND:
-                return -math.inf
+                return None
         elif not blind:
             self.supervisor.lose(jump)
         self.statistics.dropped += 1
         self._stamp = stamp
         # The controller's time goes on from where it is, whatever the clock of the stamps does.
-        time = max(self.now or 0.0, self.controller.time)
-        self._origin = stamp - round(time * 1e9)
-        return time
+        now = max(self.now or 0.0, self.controller.time)
+        self._origin = stamp - round(now * 1e9)
+        return now
 
     def _record(self, stamp: int, taken_at: float, age: float) -> None:
         statistics, period = self.statistics, (stamp - self._stamp) * 1e-9
@@ -480,30 +492,25 @@ class ControlLoop:
 
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""
-        supervisor, start = self.supervisor, self.now or 0.0
-        begin = time.monotonic()
-        supervisor.lose(reason)
-        while True:
-            elapsed = time.monotonic() - begin
-            missing = max(elapsed, self.settings.state_gap) + APPROACH_PERIOD
-            if not supervisor.answer_gap(start + elapsed, missing, self.command.torque):
-                return
-            self.command.publish()
-            if not self.controller.is_moving or elapsed > LONGEST_AGE:
+        start, begin = self.now or 0.0, time.monotonic()
+        self.supervisor.lose(reason)
+        while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
+            self.handover.hear_nothing(time.monotonic())
+            self.supervisor.answer_gap(start + elapsed, elapsed, self.command.torque)
+            if not self._publish():
                 return
             time.sleep(PREDICTION_PERIOD)
 
     def _publish_last_command(self) -> None:
         target = np.zeros(self.controller.model.nv)
         try:
-            if self._ends_with_gravity:
+            if self.settings.ends_with_gravity:
                 self.controller.holding_torque(self._decoder.q, target)
         except ControllerError as error:
             self.log.say("error", "holding torque", f"{error}; the last command stays in force")
             return
         for _ in range(round(LONGEST_APPROACH / APPROACH_PERIOD)):
             there = self.controller.approach(target, APPROACH_PERIOD, self.command.torque)
-            self.command.publish()
-            if there:
+            if not self._publish() or there:
                 return
             time.sleep(APPROACH_PERIOD)

@@ -12,10 +12,10 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
 from rnea_control.control import Controller, ControllerSettings
-from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.control_loop import ControlLoop, LoopSettings
 from rnea_control.node.diagnostics import NodeReport, diagnostics
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
@@ -35,8 +35,8 @@ from rnea_control.node.warm_up import warm_up
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.real_time import RealTime
-from rnea_control.ros.robot_parameters import (
-    LOCKED_POSITION,
+from rnea_control.ros.robot_parameters import LOCKED_POSITION
+from rnea_control.ros.robot_settings import (
     handover_times,
     load_model,
     real_time_settings,
@@ -58,6 +58,7 @@ LONGEST_HALT = 3.0
 HALT_POLL = 0.005
 
 LAST_WORDS = {
+    "guarded": "stopped. rnea_sentinel holds the arm from now on",
     "gravity": "stopped. The last command, the gravity torque, stays in force and balances the arm "
     "like a pencil on its tip: without brakes or friction it drifts away within seconds. Engage "
     "the brakes, or deactivate the effort controller",
@@ -176,6 +177,7 @@ class ControllerNode(LifecycleNode):
             )
             return FAILURE
         self.loop.start(sentinel)
+        self._sentinel.look()
         self._recent = LoopStatistics()
         self._feed.start()
         self.get_logger().info(f"real time: {self.real_time}")
@@ -247,12 +249,14 @@ class ControllerNode(LifecycleNode):
             controller,
             command,
             Handover(HandoverTimes.of_controller(*handover_times(parameters))),
-            supervision_settings(parameters),
-            momentum_observer(parameters, controller),
-            parameters["measured_effort_is_trusted"],
-            parameters["last_command"] == "gravity",
+            LoopSettings(
+                supervision_settings(parameters),
+                parameters["measured_effort_is_trusted"],
+                parameters["last_command"] == "gravity",
+            ),
             self.get_logger(),
             self.get_clock(),
+            momentum_observer(parameters, controller),
         )
         self.real_time = RealTime(real_time_settings(parameters))
         undo.callback(self.real_time.leave)
@@ -302,7 +306,9 @@ class ControllerNode(LifecycleNode):
             self._feed.idle(HALT_POLL)
         self._feed.stop()
         if loop.stop(reason):
-            self.get_logger().info(LAST_WORDS[self.parameters["last_command"]])
+            guarded = self._sentinel.label == Phase.guarding.value
+            words = LAST_WORDS["guarded" if guarded else self.parameters["last_command"]]
+            self.get_logger().info(words)
 
     def _release(self) -> None:
         if self.loop is None:
@@ -356,7 +362,7 @@ class ControllerNode(LifecycleNode):
         """Begins anew when somebody begins to take the commands."""
         if self.loop is None:
             return
-        listening = self._command.listeners(without=SENTINEL) > 0
+        listening = self._command.listeners(without=(SENTINEL, self._sentinel.asking)) > 0
         if listening == self.loop.supervisor.listening:
             return
         topic = self._command.topic
@@ -377,8 +383,6 @@ class ControllerNode(LifecycleNode):
                     f"{topic} is published by {' and '.join(sorted(names))}; only one of them may: "
                     "stop the other"
                 )
-        if self.loop.interleaved:
-            return f"{feed.topic} has more than one publisher; only one may be"
         return ""
 
     def _tell(self) -> None:

@@ -62,8 +62,7 @@ class ModelWatch:
             torque = holding_torque_of_feedback(
                 model, self._workspace, settings.control_law, measured, feedback, hardware
             )
-        limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
-        bound = part * np.where(np.isfinite(limit), limit, 1e9)
+        bound = part * np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
         found = check_model(
             model, self._workspace, measured, torque, bound, witness, hardware, self._link
         )

@@ -12,6 +12,7 @@ from rnea_control.ros.parameter_table import Parameter, markdown
 from rnea_control.ros.robot_parameters import (
     COMMAND_PARAMETERS,
     HANDOVER_PARAMETERS,
+    LIMIT_PARAMETERS,
     LOCKED_POSITION,
     REAL_TIME_PARAMETERS,
     ROBOT_PARAMETERS,
@@ -19,6 +20,7 @@ from rnea_control.ros.robot_parameters import (
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
+    *LIMIT_PARAMETERS,
     Parameter(
         "control_law",
         str,

@@ -1,57 +1,10 @@
-"""The parameters of what keeps the arm safe: limits, missing states, start and end."""
+"""The controller's own parameters of what keeps the arm safe: missing states, start and end."""
 
 from __future__ import annotations
 
 from rnea_control.ros.parameter_table import Parameter
 
 SAFETY_PARAMETERS = (
-    Parameter(
-        "effort_limits.<joint>",
-        float,
-        -1.0,
-        "effort limit in place of the URDF's; `effort_limit_scale` applies to it too",
-        "Nm or N",
-        above=0.0,
-        special=(-1.0, "the `effort` of the URDF's `limit` tag"),
-        live=True,
-    ),
-    Parameter(
-        "torque_rate_limits.<joint>",
-        float,
-        -1.0,
-        "commands change no faster than this",
-        "Nm/s or N/s",
-        above=0.0,
-        special=(-1.0, "fifty times the effort limit in a second: from 0 to the limit in 20 ms"),
-        live=True,
-    ),
-    Parameter(
-        "soft_limits.<joint>.margin",
-        float,
-        0.05,
-        "this far before a position limit the joint is pushed back, unless it is desired there; at "
-        "most a tenth of its range; 0 for no soft limit",
-        "rad or m",
-        at_least=0.0,
-        live=True,
-    ),
-    Parameter(
-        "soft_limits.stiffness",
-        float,
-        900.0,
-        "stiffness of the soft limits per inertia, critically damped",
-        "1/s^2",
-        above=0.0,
-        live=True,
-    ),
-    Parameter(
-        "velocity_limit_scale",
-        float,
-        1.0,
-        "joints are braked beyond the URDF's velocity limit times this factor",
-        above=0.0,
-        live=True,
-    ),
     Parameter(
         "max_position_errors.<joint>",
         float,

@@ -14,7 +14,6 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from rnea_control.control import Mode
 from rnea_control.control.handover import Phase
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
@@ -70,6 +69,11 @@ class SentinelLink:
         undo.callback(self._listen, False)
 
     @property
+    def asking(self) -> str:
+        """The name of the node that hears the sentinel's commands."""
+        return self._asking.get_name()
+
+    @property
     def label(self) -> str:
         """Its mode; empty without one, "guarding" for one that is there and not heard yet."""
         if time.monotonic() - self._heard_at < LONGEST_SILENCE:
@@ -104,13 +108,13 @@ class SentinelLink:
             return
         if not self.label:
             self.loop.hear_sentinel("")
-        self._listen(self.loop.supervisor.mode is Mode.GUARDED)
+        self._listen(self.loop.listens)
 
     def _hear(self, event: TransitionEvent) -> None:
         self._label, self._heard_at = event.goal_state.label, time.monotonic()
         if self.loop is not None and self.loop.running:
             self.loop.hear_sentinel(self._label)
-            self._listen(self.loop.supervisor.mode is Mode.GUARDED)
+            self._listen(self.loop.listens)
 
     def _listen(self, wanted: bool) -> None:
         """Has the loop hear the commands of the sentinel while that has the arm."""

@@ -24,9 +24,7 @@ from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel
 from rnea_control.node.trajectory_input import InputSettings
 from rnea_control.ros.node_parameters import NodeParameters
-
-# The default torque rate limit is the effort limit in this time, [s].
-DEFAULT_TORQUE_RISE = 0.02
+from rnea_control.ros.robot_settings import limit_settings
 
 
 def controller_settings(parameters: NodeParameters, model: RobotModel) -> ControllerSettings:
@@ -47,32 +45,22 @@ def controller_settings(parameters: NodeParameters, model: RobotModel) -> Contro
         parameters["hardware_compensates_gravity"],
         parameters["friction_compensation"],
         _trajectory_settings(parameters, joints),
-        _safety_settings(parameters, model),
+        safety_settings(parameters, model),
     )
 
 
-def _safety_settings(parameters: NodeParameters, model: RobotModel) -> SafetySettings:
-    def of_joints(name: str) -> FloatArray:
-        return np.array([parameters[name.replace("<joint>", joint)] for joint in model.joint_names])
+def safety_settings(parameters: NodeParameters, model: RobotModel) -> SafetySettings:
+    """What every torque keeps.
 
-    def bounds(values: FloatArray) -> FloatArray:
-        return np.where(values > 0.0, values, math.inf)
-
-    effort_limit = of_joints("effort_limits.<joint>")
-    effort_limit = np.where(effort_limit > 0.0, effort_limit, model.effort_limit)
-    rate = of_joints("torque_rate_limits.<joint>")
-    rate = np.where(rate > 0.0, rate, effort_limit / DEFAULT_TORQUE_RISE)
-    return SafetySettings(
-        effort_limit,
-        bounds(rate),
-        of_joints("soft_limits.<joint>.margin"),
-        bounds(of_joints("max_position_errors.<joint>")),
-        parameters["soft_limits.stiffness"],
-        parameters["velocity_limit_scale"],
-        parameters["saturation_timeout"] or math.inf,
-        parameters["activation.blend_time"],
-        parameters["gravity_compensation.damping"],
-        check_jumps=True,
+    Raises:
+        ParameterError: a value that is not allowed.
+    """
+    errors = np.array([parameters[f"max_position_errors.{joint}"] for joint in model.joint_names])
+    return limit_settings(parameters, model).changed(
+        max_position_error=np.where(errors > 0.0, errors, math.inf),
+        saturation_timeout=parameters["saturation_timeout"] or math.inf,
+        blend_time=parameters["activation.blend_time"],
+        guiding_damping=parameters["gravity_compensation.damping"],
     )
 
 

@@ -107,8 +107,8 @@ class ExecutorFeed:
         )
         self.topic = node.resolve_topic_name("joint_states")
         self._watchdog = node.create_timer(
-            0.5 * loop.settings.state_gap,
-            loop.watch,
+            loop.longest_wait,
+            self._look,
             clock=Clock(clock_type=ClockType.STEADY_TIME),
         )
 
@@ -123,6 +123,10 @@ class ExecutorFeed:
         """Lets the loop run on for so long while the caller, the executor's thread, waits: without
         states, which only the executor takes."""
         time.sleep(seconds)
+        self._look()
+
+    def _look(self) -> None:
+        self._loop.hear_nothing()
         self._loop.watch()
 
     def publishers(self) -> int:

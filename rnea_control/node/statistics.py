@@ -33,13 +33,15 @@ class LoopStatistics:
         ticks: states answered.
         missed: states that their publisher counted and the loop never took.
         late: states that came more than half a period after they were due.
+        counted_back: states whose publisher had counted less than that of the one before: it was
+            started again, or there are several.
         dropped: trajectories dropped because the states' stamps went back or jumped.
     """
 
     def __init__(self) -> None:
         self.counts = np.zeros((len(NAMES), BINS), dtype=np.int64)
         self.largest = np.zeros(len(NAMES))
-        self.ticks = self.missed = self.late = self.dropped = 0
+        self.ticks = self.missed = self.late = self.dropped = self.counted_back = 0
 
     def record(self, tick_duration: float, state_age: float, period_jitter: float) -> None:
         """Adds the measurements of one tick, [s], without those that are NaN; allocates nothing."""
@@ -57,6 +59,7 @@ class LoopStatistics:
         difference.missed = self.missed - earlier.missed
         difference.late = self.late - earlier.late
         difference.dropped = self.dropped - earlier.dropped
+        difference.counted_back = self.counted_back - earlier.counted_back
         return difference
 
     def copy(self) -> LoopStatistics:

@@ -74,12 +74,12 @@ class EffortCommand:
         """The full name of the topic."""
         return self._publisher.topic_name
 
-    def listeners(self, without: str = "") -> int:
-        """How many subscriptions there are to the topic, but for those of nodes of one name."""
+    def listeners(self, without: tuple[str, ...] = ()) -> int:
+        """How many subscriptions there are to the topic, but for those of some nodes, by name."""
         if not without:
             return self._publisher.get_subscription_count()
         found = self._node.get_subscriptions_info_by_topic(self.topic)
-        return sum(info.node_name != without for info in found)
+        return sum(info.node_name not in without for info in found)
 
     def publishers(self) -> list[str]:
         """The full names of the nodes that publish on the topic."""

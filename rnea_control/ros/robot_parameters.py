@@ -1,20 +1,10 @@
-"""Parameters that several nodes have: of the robot, of the commands, and of real time; and what
-they are turned into.
+"""Parameters that several nodes have: of the robot, its limits, the commands, and
+real time.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
-
-import numpy as np
-
-from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import ParameterError
-from rnea_control.model import RobotModel, RobotModelWarning
-from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_table import Parameter
-from rnea_control.ros.real_time import RealTimeSettings
 
 ROBOT_PARAMETERS = (
     Parameter(
@@ -123,6 +113,16 @@ ROBOT_PARAMETERS = (
         live=True,
     ),
     Parameter(
+        "robot_description",
+        str,
+        "",
+        "URDF of the robot as text",
+        special=("", "the topic robot_description"),
+    ),
+)
+
+LIMIT_PARAMETERS = (
+    Parameter(
         "effort_limit_scale",
         float,
         1.0,
@@ -142,11 +142,41 @@ ROBOT_PARAMETERS = (
         live=True,
     ),
     Parameter(
-        "robot_description",
-        str,
-        "",
-        "URDF of the robot as text",
-        special=("", "the topic robot_description"),
+        "torque_rate_limits.<joint>",
+        float,
+        -1.0,
+        "commands change no faster than this",
+        "Nm/s or N/s",
+        above=0.0,
+        special=(-1.0, "fifty times the effort limit in a second: from 0 to the limit in 20 ms"),
+        live=True,
+    ),
+    Parameter(
+        "soft_limits.<joint>.margin",
+        float,
+        0.05,
+        "this far before a position limit the joint is pushed back, unless it is desired there; at "
+        "most a tenth of its range; 0 for no soft limit",
+        "rad or m",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "soft_limits.stiffness",
+        float,
+        900.0,
+        "stiffness of the soft limits per inertia, critically damped",
+        "1/s^2",
+        above=0.0,
+        live=True,
+    ),
+    Parameter(
+        "velocity_limit_scale",
+        float,
+        1.0,
+        "joints are braked beyond the URDF's velocity limit times this factor",
+        above=0.0,
+        live=True,
     ),
 )
 
@@ -240,99 +270,3 @@ LOCKED_POSITION = Parameter(
     "position of a joint that is not in `joints`, such as a gripper's",
     "rad or m",
 )
-
-
-def load_model(
-    parameters: NodeParameters, joints: list[str], locked: Sequence[str], description: str
-) -> RobotModel:
-    """The robot of the parameter `robot_description`, or of the topic's `description`.
-
-    Its warnings are in `RobotModel.warnings`; none is issued.
-
-    Args:
-        parameters: of the node.
-        joints: to control.
-        locked: joints with a parameter `locked_positions.<joint>`.
-        description: URDF text from the topic, empty without any.
-
-    Raises:
-        ParameterError: there is no description, or a value that is not allowed.
-        RobotModelError: the description is not that of a robot with these joints.
-    """
-    description = parameters["robot_description"] or description
-    if not description:
-        raise ParameterError(
-            "there is no robot description yet: set the parameter 'robot_description', or start "
-            "robot_state_publisher, which publishes the topic robot_description"
-        )
-    positions = {name: parameters[f"locked_positions.{name}"] for name in locked}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)
-        return RobotModel.from_urdf_string(description, joints, positions, parameters["gravity"])
-
-
-def update_model(parameters: NodeParameters, model: RobotModel) -> None:
-    """Sets gravity, payload, friction and armature of the model from the node's parameters.
-
-    Raises:
-        ParameterError: a value that is not allowed.
-        RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
-    """
-    xx, xy, xz, yy, yz, zz = parameters["payload.inertia"]
-    model.set_payload(
-        parameters["payload.link"] or model.child_links[-1],
-        parameters["payload.mass"],
-        parameters["payload.center_of_mass"],
-        np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
-    )
-    model.gravity = parameters["gravity"]
-    names = model.joint_names
-    model.armature = [parameters[f"armature.{name}"] for name in names]
-    model.torque_offset = [parameters[f"friction.{name}.offset"] for name in names]
-    for attribute, key in (("damping", "damping"), ("friction", "coulomb")):
-        values = [parameters[f"friction.{name}.{key}"] for name in names]
-        setattr(model, attribute, _or_of_urdf(values, getattr(model, f"urdf_{attribute}")))
-
-
-def _or_of_urdf(values: list[float], of_urdf: FloatArray) -> list[float]:
-    return [own if own >= 0.0 else given for own, given in zip(values, of_urdf, strict=True)]
-
-
-def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:
-    """The real-time set-up from the node's parameters.
-
-    Raises:
-        ParameterError: a value that is not allowed.
-    """
-    return RealTimeSettings(
-        parameters["thread_priority"],
-        tuple(cpu for cpu in parameters["cpu_affinity"] if cpu >= 0),
-        parameters["lock_memory"],
-        parameters["freeze_garbage_collector"],
-        parameters["cpu_dma_latency"],
-    )
-
-
-def effort_limits(parameters: NodeParameters, model: RobotModel) -> FloatArray:
-    """Those of the parameters, else of the model, shape (nv,), [Nm] or [N].
-
-    Raises:
-        ParameterError: a value that is not allowed.
-    """
-    values = np.array([parameters[f"effort_limits.{joint}"] for joint in model.joint_names])
-    return np.where(values > 0.0, values, model.effort_limit)
-
-
-def handover_times(parameters: NodeParameters) -> tuple[float, float]:
-    """`command_lease` and `command_timeout`, [s].
-
-    Raises:
-        ParameterError: a value that is not allowed, or a lease that is not the shorter one.
-    """
-    lease, timeout = parameters["command_lease"], parameters["command_timeout"]
-    if lease >= timeout:
-        raise ParameterError(
-            f"parameter 'command_lease' is {lease} s; it must be shorter than command_timeout, "
-            f"{timeout} s: else two nodes could command the arm at once"
-        )
-    return lease, timeout

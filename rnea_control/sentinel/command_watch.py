@@ -44,6 +44,12 @@ class CommandWatch:
         self._last = b""
         self._since = self._since_stamp = 0.0
 
+    @property
+    def in_force(self) -> FloatArray | None:
+        """The last command of another that could be read, within the limits, shape (nv,), [Nm] or
+        [N]; None before there is one."""
+        return None if not self._last else np.clip(self._decoder.values, -self._limit, self._limit)
+
     def sent(self, message: bytes, now: float) -> None:
         """The sentinel has published this."""
         self._own.append((now, message[HEADER:]))

@@ -66,7 +66,7 @@ class Guard:
         speed: of the fastest joint in the last state, [rad/s] or [m/s].
         takeovers: how often it has taken the arm.
         commands_sent: how many commands it has published.
-        refused_states: how many states it could not read.
+        refused_states: how many states it could not read, or not believe.
         failure: of the program; empty if there was none.
     """
 
@@ -253,26 +253,40 @@ class Guard:
         """Brakes the arm from where it is, and holds it then."""
         self.takeovers += 1
         q, v = self._decoder.q, self._decoder.v
-        self._controller.hold(self._time, q)
+        self._controller.start(self._time, q, self._watch.in_force)
         self._controller.catch(self._time, q, v, self.handover.reason)
 
     def _command_arm(self, now: float, fresh: bool) -> None:
-        """Answers a state; without one for long, a predicted one."""
-        torque, late = self._command.torque, now - self._state_at
+        """Answers a state; without one for long, or one that cannot be true, a predicted one."""
+        late = now - self._state_at
+        missing = late > self._settings.prediction_gap and not self._clock.ros_time_is_active
+        if not fresh and not missing:
+            return
         try:
-            if fresh:
-                self._controller.step(self._time, self._decoder.q, self._decoder.v, torque)
-            elif late > self._settings.prediction_gap and not self._clock.ros_time_is_active:
-                self._controller.predict(self._time + late, torque)
-            else:
-                return
+            if not (fresh and self._answer()):
+                self._controller.predict(self._time + late, self._command.torque)
         except TorqueError as error:  # the torque is the gravity torque
             self._log.say("error", "torque", str(error))
-        except ControllerError as error:
-            self._log.say("error", "torque", f"{error}; the last command stays in force")
-            return
         if self.handover.may_command(time.monotonic()):
             self._publish()
+
+    def _answer(self) -> bool:
+        """Computes the torque for the newest state; whether that can be true.
+
+        Raises:
+            TorqueError: see `Controller.step`.
+        """
+        try:
+            self._controller.step(
+                self._time, self._decoder.q, self._decoder.v, self._command.torque
+            )
+        except TorqueError:
+            raise
+        except ControllerError as error:
+            self.refused_states += 1
+            self._log.say("error", "state", f"{error}; the state is ignored")
+            return False
+        return True
 
     def _publish(self) -> None:
         self._watch.sent(self._command.publish(), time.monotonic())

@@ -9,6 +9,7 @@ from rnea_control.ros.parameter_table import Parameter, markdown
 from rnea_control.ros.robot_parameters import (
     COMMAND_PARAMETERS,
     HANDOVER_PARAMETERS,
+    LIMIT_PARAMETERS,
     LOCKED_POSITION,
     REAL_TIME_PARAMETERS,
     ROBOT_PARAMETERS,
@@ -59,6 +60,7 @@ OWN_PARAMETERS = (
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
+    *LIMIT_PARAMETERS,
     *COMMAND_PARAMETERS,
     *HANDOVER_PARAMETERS,
     *OWN_PARAMETERS,

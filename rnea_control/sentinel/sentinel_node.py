@@ -7,7 +7,6 @@ import sys
 import threading
 from contextlib import ExitStack
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterDescriptor
@@ -18,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
+from rnea_control.control import Controller, ControllerSettings, Gains
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
@@ -27,10 +26,10 @@ from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_table import expand
 from rnea_control.ros.real_time import RealTime
-from rnea_control.ros.robot_parameters import (
-    LOCKED_POSITION,
-    effort_limits,
+from rnea_control.ros.robot_parameters import LOCKED_POSITION
+from rnea_control.ros.robot_settings import (
     handover_times,
+    limit_settings,
     load_model,
     real_time_settings,
     update_model,
@@ -55,9 +54,6 @@ HEARTBEAT, COMMANDING_HEARTBEAT = 0.1, 0.02
 DIAGNOSTICS_PERIOD = 1.0
 # The node whose parameters the sentinel takes where it has none of its own.
 CONTROLLER = "rnea_controller"
-# The sentinel's own torques rise to the effort limit in this time, [s]; its soft position limits
-# begin this far before the hard ones, [rad] or [m].
-TORQUE_RISE, MARGIN = 0.02, 0.05
 
 
 class SentinelNode(Node):
@@ -189,7 +185,7 @@ class SentinelNode(Node):
             Handover(HandoverTimes.of_sentinel(lease, timeout)),
             CommandWatch(
                 model.joint_names,
-                effort_limits(parameters, model),
+                limit_settings(parameters, model).effort_limit,
                 timeout if parameters["revoke_frozen_commands"] else math.inf,
             ),
             GuardSettings(parameters["velocity_limit_factor"], parameters["prediction_gap"]),
@@ -207,20 +203,12 @@ class SentinelNode(Node):
 
     def _controller_settings(self, model: RobotModel) -> ControllerSettings:
         parameters = self.parameters
-        limit = effort_limits(parameters, model)
-        safety = SafetySettings.none(model.nv).changed(
-            effort_limit=limit,
-            torque_rate_limit=np.where(limit > 0.0, limit / TORQUE_RISE, math.inf),
-            position_margin=np.full(model.nv, MARGIN),
-            velocity_limit_scale=1.0,
-            check_jumps=True,
-        )
         return ControllerSettings(
             Gains.uniform(model.nv, parameters["stiffness"], parameters["damping"]),
             effort_limit_scale=parameters["effort_limit_scale"],
             hardware_compensates_gravity=parameters["hardware_compensates_gravity"],
             friction_compensation=parameters["friction_compensation"],
-            safety=safety,
+            safety=limit_settings(parameters, model),
         )
 
     def _update(self, names: set[str]) -> None:

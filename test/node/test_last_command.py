@@ -11,7 +11,7 @@ from trajectory_bench import START, STILL, TrajectoryBench, trajectory_bench
 
 from rnea_control.dynamics import Workspace, gravity
 
-DOMAIN = 86
+DOMAIN = 76
 POINTS = [(0.5, START + 0.5, STILL), (1.0, START, STILL)]
 
 

@@ -9,10 +9,9 @@ import pytest
 from control_msgs.action import FollowJointTrajectory
 from lifecycle_msgs.msg import TransitionEvent
 from std_msgs.msg import Bool
-from std_srvs.srv import Trigger
 from trajectory_bench import LATCHED, START, STILL, TrajectoryBench, aborted, trajectory_bench
 
-DOMAIN = 84
+DOMAIN = 75
 INVALID_GOAL = FollowJointTrajectory.Result.INVALID_GOAL
 POINTS = [(0.5, START + 0.5, STILL), (1.0, START, STILL)]
 
@@ -32,10 +31,6 @@ class Operator:
         node = bench.node
         node.create_subscription(TransitionEvent, "rnea_controller/mode", self._hear, LATCHED)
         self.stop = node.create_publisher(Bool, "rnea_controller/emergency_stop", LATCHED)
-        self._clients = {
-            name: node.create_client(Trigger, f"rnea_controller/{name}")
-            for name in ("hold", "gravity_compensation", "resume", "reset_fault")
-        }
         self.until("holding")
 
     def _hear(self, event: TransitionEvent) -> None:
@@ -45,14 +40,6 @@ class Operator:
     def until(self, mode: str) -> None:
         """Waits, without a step, until the mode is this."""
         self.bench.wait(lambda: self.modes and self.modes[-1] == mode)
-
-    def ask(self, name: str) -> tuple[bool, str]:
-        """What a service answers."""
-        client = self._clients[name]
-        self.bench.wait(client.service_is_ready)
-        answer = client.call_async(Trigger.Request())
-        self.bench.wait(answer.done)
-        return answer.result().success, answer.result().message
 
     def press(self, pressed: bool) -> None:
         self.stop.publish(Bool(data=pressed))
@@ -76,7 +63,7 @@ def at_rest(bench: TrajectoryBench) -> bool:
 def test_hold_ends_a_motion(bench: TrajectoryBench, operator: Operator) -> None:
     sent = bench.follow(POINTS)
     bench.run(0.25)
-    assert operator.ask("hold") == (True, "braking, then holding")
+    assert bench.ask("hold") == (True, "braking, then holding")
     bench.wait(lambda: sent.ended)
     assert sent.ending == (*aborted(INVALID_GOAL), "told to hold")
     bench.run(1.2)
@@ -89,7 +76,7 @@ def test_a_hand_guides_the_arm_and_it_stays_where_it_is_left(
     bench: TrajectoryBench, operator: Operator
 ) -> None:
     before = bench.arm.node.q
-    assert operator.ask("gravity_compensation")[0]
+    assert bench.ask("gravity_compensation")[0]
     bench.push([2.0, 1.0])
     bench.run(0.5)
     bench.push([0.0, 0.0])
@@ -97,9 +84,9 @@ def test_a_hand_guides_the_arm_and_it_stays_where_it_is_left(
     assert np.abs(moved - before).max() > 0.05
     line = bench.rejected(bench.goal(POINTS))
     assert "a hand guides the arm; call ~/resume first" in line
-    success, text = operator.ask("reset_fault")
+    success, text = bench.ask("reset_fault")
     assert not success and text == "there is no fault to reset"
-    assert operator.ask("resume")[0]
+    assert bench.ask("resume")[0]
     bench.run(1.2)
     operator.until("holding")
     assert at_rest(bench)
@@ -120,12 +107,12 @@ def test_emergency_stop_holds_until_it_is_released_and_resumed(
     bench.run(1.2)
     assert at_rest(bench)
     assert "emergency stop; release it" in bench.rejected(bench.goal(POINTS))
-    success, text = operator.ask("resume")
+    success, text = bench.ask("resume")
     assert not success and "publish false first" in text
-    success, text = operator.ask("hold")
+    success, text = bench.ask("hold")
     assert not success and "cannot hold in mode emergency_stop" in text
     operator.press(False)
-    bench.wait(lambda: operator.ask("resume")[0])
+    bench.wait(lambda: bench.ask("resume")[0])
     bench.run(0.2)
     operator.until("holding")
 
