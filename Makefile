@@ -30,7 +30,7 @@ demo: $(INSTALLED) $(INTERFACES)
 	$(BIN)/rnea_demo
 
 test: $(TOOLS) $(INSTALLED) $(INTERFACES)
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest --numprocesses 2 $(PYTEST_ARGS)
 
 bench: $(TOOLS) $(INSTALLED) $(INTERFACES)
 	$(BIN)/python benchmark/report.py

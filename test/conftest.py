@@ -23,20 +23,51 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmark")]
 
 
-_REPORT: list[str] = []
+# What runs real processes against the clock: one after the other, also where tests run in parallel.
+AGAINST_THE_CLOCK = ("node", "sentinel", "faults", "demo", "simulation", "ros", "interfaces")
+FIGURE = "figure"
 
 
-@pytest.fixture(scope="session")
-def report() -> Callable[[str], None]:
+def _is_against_the_clock(nodeid: str) -> bool:
+    return nodeid.startswith(tuple(f"test/{folder}/" for folder in AGAINST_THE_CLOCK))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest work comes first."""
+    items.sort(key=lambda item: not _is_against_the_clock(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """What runs against the clock is one piece of work, and every other file is one."""
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "clock" if _is_against_the_clock(nodeid) else nodeid.partition("::")[0]
+
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
+
+
+@pytest.fixture
+def report(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
     """Takes lines that are printed at the end of the run."""
-    return _REPORT.append
+    return lambda line: record_property(FIGURE, line)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _REPORT:
+    reports = [
+        report
+        for key in ("passed", "failed")
+        for report in terminalreporter.stats.get(key, [])
+        if report.when == "call"
+    ]
+    lines = [line for report in reports for key, line in report.user_properties if key == FIGURE]
+    if lines:
         terminalreporter.section("figures")
-        for line in _REPORT:
-            terminalreporter.write_line(line)
+        for line in lines:
+            terminalreporter.write_line(str(line))
 
 
 @pytest.fixture(scope="session")

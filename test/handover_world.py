@@ -237,8 +237,10 @@ def successors(world: World, losses: int = 1) -> Iterator[tuple[tuple, World]]:
     Args:
         losses: how many commands in a row may be lost.
     """
+    both = world.controller.state == world.sentinel.state == RUNNING
     for event in events(world):
-        for first in ("controller", "sentinel"):
+        # Who goes first makes no difference to one alone.
+        for first in ("controller", "sentinel") if both or event else ("controller",):
             pending = [((event, first), [])]
             while pending:
                 label, fates = pending.pop()

@@ -54,8 +54,9 @@ PARAMETERS = {
 }
 # Between looks at what no message tells, such as the controller's log, [s].
 POLL = 0.005
-# Until a first state is sent again, and until all answers to it are in, [s].
-RETRY, QUIET = 0.1, 0.2
+# Until a first state is sent again, until all answers to it are in, and until what was sent before
+# an answer is in too, [s].
+RETRY, QUIET, DRAIN = 0.1, 0.2, 0.02
 # Longer than any motion here takes, [s].
 LONGEST_MOTION = 20.0
 # Trajectories that follow each other quickly are logged at this level.
@@ -215,6 +216,7 @@ class TrajectoryBench:
             self._spin_for(RETRY, lambda: answer.done() or node.commands_received > received)  # noqa: B023
             if node.commands_received > received:
                 node.advance()
+        self._spin_for(DRAIN)  # a last command is no answer to a later state
         assert answer.result().success
 
     def first_steps(self) -> None:

@@ -16,11 +16,18 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 
+# What rmw calls a node of which it has discovered the publisher only, so far.
+UNKNOWN = "_NODE_NAME_UNKNOWN_"
+
 
 def publisher_names(node: Node, topic: str) -> list[str]:
-    """The full names of the nodes that publish on a topic."""
+    """The full names of the nodes that publish on a topic, as far as they are known."""
     found = node.get_publishers_info_by_topic(topic)
-    return [f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in found]
+    return [
+        f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+        for info in found
+        if info.node_name != UNKNOWN
+    ]
 
 
 class Command(Protocol):

@@ -125,8 +125,11 @@ class Bench:
     @property
     def values(self) -> dict[str, str]:
         """What diagnostics say."""
-        status = self.node.diagnostics(LoopStatistics()).status[0]
-        return {item.key: item.value for item in status.values}
+        return {item.key: item.value for item in self.status.values}
+
+    @property
+    def status(self) -> DiagnosticStatus:
+        return self.node.diagnostics(LoopStatistics()).status[0]
 
     def answer(self, *arguments, **keywords) -> np.ndarray:
         """The command that answers a state."""
@@ -271,11 +274,11 @@ def test_two_publishers_are_named(bench: Bench) -> None:
         ):
             publisher = other.create_publisher(kind, topic, 1)
             wait_for(lambda topic=topic: bench.node.count_publishers(topic) == 2, bench.spin)
-            status = bench.node.diagnostics(LoopStatistics()).status[0]
-            assert status.level == DiagnosticStatus.ERROR
             own = "/peer" if topic == "joint_states" else "/rnea_controller"
             names = " and ".join(sorted(("/other", own)))
-            assert f"/{topic} is published by {names}; only one of them may" in status.message
+            words = f"/{topic} is published by {names}; only one of them may"
+            wait_for(lambda words=words: words in bench.status.message, bench.spin)
+            assert bench.status.level == DiagnosticStatus.ERROR
             other.destroy_publisher(publisher)
             wait_for(lambda topic=topic: bench.node.count_publishers(topic) == 1, bench.spin)
     finally:

@@ -136,10 +136,11 @@ class Bench:
 
     def rests(self) -> None:
         """The arm comes to rest and stays there, within its limits."""
-        self.run(round(2.0 * RATE))
-        assert self.speed < 0.02, self.sentinel.output
+        end = len(self.states) + round(2.0 * RATE)
+        self.wait(lambda: self.speed < 0.001 or len(self.states) > end)
         before = self.states[-1][0]
-        self.run(round(0.5 * RATE))
+        self.run(round(0.3 * RATE))
+        assert self.speed < 0.02, self.sentinel.output
         np.testing.assert_allclose(self.states[-1][0], before, atol=1e-3)
         positions = np.array(self.states)[:, 0]
         assert (positions > self.model.lower).all() and (positions < self.model.upper).all()
@@ -314,7 +315,7 @@ def test_controller_that_was_stopped_sends_one_command_at_most(bench: Bench) -> 
         bench.commanded()
         bench.rests()
         process.process.send_signal(signal.SIGCONT)
-        bench.run(round(2.0 * RATE))
+        bench.run(round(RATE))
         # A second one would have been revoked.
         assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
         process.said("guarded: the sentinel commands the arm")
