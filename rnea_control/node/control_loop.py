@@ -146,7 +146,8 @@ class ControlLoop:
         self._stamp = 0  # of the last state, [ns]
         self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
         self._count: int | None = None  # its publisher's count of it
-        self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
+        self._now_at = 0.0  # when `now` was, by the steady clock
+        self._received_at = 0.0  # when the last usable state with a new stamp came, likewise
         self._predicted_at = 0.0  # when the last torque without a state was commanded
 
     def like(self, controller: Controller, command: Command) -> ControlLoop:
@@ -371,8 +372,8 @@ class ControlLoop:
                 return False
             self._predicted_at = now
             try:
-                torque = self.command.torque
-                if not self.supervisor.answer_gap(self.now + missing, missing, torque):
+                t = self.now + now - self._now_at
+                if not self.supervisor.answer_gap(t, missing, self.command.torque):
                     return True
             except TorqueError as error:
                 self.log.say("error", "torque", str(error))
@@ -423,7 +424,7 @@ class ControlLoop:
             now = bridged
         if gap == 0.0 and self.supervisor.predicting:
             return  # the same state again tells nothing new
-        self.now = now
+        self.now, self._now_at = now, taken_at
         supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
         handover.hear_state(now)
         if handover.phase is not Phase.commanding:

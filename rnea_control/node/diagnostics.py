@@ -59,9 +59,8 @@ class NodeReport:
 
 def diagnostics(report: NodeReport) -> DiagnosticArray:
     """The report as one diagnostic status."""
-    findings = [_state(report)]
-    if report.rivals:
-        findings.append((ERROR, report.rivals))
+    findings = [(ERROR, report.rivals)] if report.rivals else []  # a cause of all the others
+    findings.append(_state(report))
     if report.model:
         findings.append((WARN, f"the model does not fit the robot: {report.model[0]}"))
     values: dict[str, str] = {}

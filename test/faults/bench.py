@@ -362,9 +362,13 @@ def controller_parameters(**changes: object) -> dict:
 def fault_bench(domain: int = DOMAIN, **options: object) -> Iterator[FaultBench]:
     """A bench in a domain of its own, that holds the arm at the start posture."""
     profile = str(Path(__file__).with_name("fastdds.xml"))
-    profiles = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+    environment = {
+        "FASTDDS_DEFAULT_PROFILES_FILE": profile,
+        "FASTRTPS_DEFAULT_PROFILES_FILE": profile,
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",  # LOCALHOST brings shared memory back
+    }
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(os.environ, dict.fromkeys(profiles, profile)))
+        stack.enter_context(mock.patch.dict(os.environ, environment))
         stack.enter_context(ros(domain))
         bench = FaultBench(stack, **options)
         try:

@@ -216,6 +216,17 @@ def test_bad_state_is_answered_by_the_model(bench: Bench, name: str) -> None:
     assert bench.node.loop.fault == ""
 
 
+def test_bad_states_do_not_let_time_run_faster(bench: Bench) -> None:
+    bench.answer()
+    loop, begin = bench.node.loop, time.monotonic()
+    before = loop.now
+    for _ in range(10):
+        time.sleep(0.02)
+        bench.refusal(Q, (5.0, 0.0), stamp=bench.time + 0.02)  # it stands still and moves
+    assert loop.now - before == pytest.approx(0.2)
+    assert 0.2 <= loop.controller.time - before < 1.2 * (time.monotonic() - begin)
+
+
 def test_states_of_another_device_are_left_alone(bench: Bench) -> None:
     bench.answer()
     bench.state([0.1], [0.0], ["gripper"])
