@@ -146,7 +146,7 @@ class ControlLoop:
         self._stamp = 0  # of the last state, [ns]
         self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
         self._count: int | None = None  # its publisher's count of it
-        self._now_at = 0.0  # when `now` was, by the steady clock
+        self._now_at = 0.0  # when the state with the stamp `now` came first, by the steady clock
         self._received_at = 0.0  # when the last usable state with a new stamp came, likewise
         self._predicted_at = 0.0  # when the last torque without a state was commanded
 
@@ -415,6 +415,7 @@ class ControlLoop:
         if self.now is None:
             self._origin = self._stamp = stamp
             self.now, self._taken_at, self._received_at = 0.0, math.nan, taken_at
+            self._now_at = taken_at
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
         if gap < 0.0 or gap > self.settings.supervision.state_timeout:
@@ -424,7 +425,9 @@ class ControlLoop:
             now = bridged
         if gap == 0.0 and self.supervisor.predicting:
             return  # the same state again tells nothing new
-        self.now, self._now_at = now, taken_at
+        self.now = now
+        if gap != 0.0:
+            self._now_at = taken_at
         supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
         handover.hear_state(now)
         if handover.phase is not Phase.commanding:

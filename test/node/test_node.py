@@ -227,6 +227,19 @@ def test_bad_states_do_not_let_time_run_faster(bench: Bench) -> None:
     assert 0.2 <= loop.controller.time - before < 1.2 * (time.monotonic() - begin)
 
 
+def test_states_with_the_same_stamp_do_not_hold_time_back() -> None:
+    bench = Bench(**{**GOOD, "joint_state_gap": 0.2})
+    try:
+        bench.answer()
+        loop = bench.node.loop
+        while not loop.supervisor.predicting:
+            bench.state(stamp=bench.time)
+            bench.spin()
+        assert loop.controller.time - loop.now >= 0.2
+    finally:
+        bench.destroy()
+
+
 def test_states_of_another_device_are_left_alone(bench: Bench) -> None:
     bench.answer()
     bench.state([0.1], [0.0], ["gripper"])
