@@ -63,6 +63,6 @@ $(INSTALLED): $(VENV)/ready $(SOURCES)
 	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
 	touch $@
 
-# The wheels lack control_msgs. Without a C compiler it is not built, and the stamp not made.
-$(INTERFACES): $(VENV)/ready test/interfaces/build_control_msgs.py $(DEFINITIONS)
-	$(BIN)/python test/interfaces/build_control_msgs.py $@
+# The wheels lack these packages. Without a C compiler they are not built, and the stamp not made.
+$(INTERFACES): $(VENV)/ready test/interfaces/build_interfaces.py $(DEFINITIONS)
+	$(BIN)/python test/interfaces/build_interfaces.py $@

@@ -31,7 +31,11 @@ class SupervisionSettings:
 
 
 def obstacle_to_start(
-    model: RobotModel, settings: SupervisionSettings, q: FloatArray, v: FloatArray
+    model: RobotModel,
+    settings: SupervisionSettings,
+    q: FloatArray,
+    v: FloatArray,
+    at_any_velocity: bool = False,
 ) -> str:
     """Why a controller may not start from this state, as it stands after "waiting"; empty if it
     may."""
@@ -45,7 +49,7 @@ def obstacle_to_start(
             f"limits {model.lower[j]:g} to {model.upper[j]:g}: bring it back by hand"
         )
     j = int(np.argmax(np.abs(v)))
-    if abs(v[j]) > settings.start_velocity:
+    if abs(v[j]) > settings.start_velocity and not at_any_velocity:
         speed = f"{v[j]:.2g} {units(model, j).velocity}"
         return f"as {model.joint_names[j]} moves at {speed}: the arm must be at rest"
     return ""

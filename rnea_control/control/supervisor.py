@@ -82,14 +82,20 @@ class Supervisor:
         self._emergency = False  # is pressed
         self._stopped = False  # was pressed, and the controller was not resumed since
         self._ending = False
-        self._streaming = False
-        self._predicting = False
+        self._streaming = self._predicting = False
+        self._held = False  # the arm, since activation
+        self._awaited = "for a subscription to the commands"  # while nobody listens
         self._gave_way = 0
         self._complained = math.nan
 
     @property
     def mode(self) -> Mode:
         return self._modes.mode
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the gravity torque is commanded while nobody takes it."""
+        return self._streaming and self.mode is Mode.WAITING
 
     @property
     def predicting(self) -> bool:
@@ -108,7 +114,7 @@ class Supervisor:
         self.bad_states = self.gaps = self._bad_in_row = 0
         self._fault = ""
         self._stopped = self._emergency
-        self._ending = self._streaming = self._predicting = False
+        self._ending = self._streaming = self._predicting = self._held = False
         self._complained = math.nan
         self._modes.change(Mode.WAITING, reason)
 
@@ -133,6 +139,7 @@ class Supervisor:
     def wait_for_listener(self, reason: str) -> None:
         """Nobody takes the commands any more: the motion ends."""
         self.listening = False
+        self._awaited = reason
         if self.mode not in (*_SILENT, Mode.WAITING):
             self._wait(reason)
 
@@ -246,7 +253,8 @@ class Supervisor:
 
     def _start(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts from a state if it allows that; whether a torque is to be commanded."""
-        obstacle = obstacle_to_start(self.controller.model, self.settings, q, v)
+        # An arm that it held, and that moves now, is caught.
+        obstacle = obstacle_to_start(self.controller.model, self.settings, q, v, self._held)
         if obstacle:
             self._streaming = False
             if not abs(t - self._complained) < COMPLAINT_PERIOD:
@@ -255,6 +263,7 @@ class Supervisor:
             return False
         if not self._streaming or self.listening:
             self._start_controller(t, q)
+        self._held |= self.listening
         if self.listening and np.abs(v).max() > STILL and self._rest is Mode.HOLDING:
             self.controller.catch(t, q, v, "the controller starts")
             self._change_unless_latched(Mode.BRAKING, "to rest, from where the arm was")
@@ -263,7 +272,7 @@ class Supervisor:
         elif not self._streaming:
             self._streaming = True
             self.controller.guide()
-            self._modes.change(Mode.WAITING, "for a subscription to the commands")
+            self._modes.change(Mode.WAITING, self._awaited)
         return True
 
     def _start_controller(self, t: float, q: FloatArray) -> None:

@@ -17,6 +17,7 @@ from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop, LoopSettings
 from rnea_control.node.diagnostics import NodeReport, diagnostics
+from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
 from rnea_control.node.parameters import PARAMETERS
@@ -127,6 +128,7 @@ class ControllerNode(LifecycleNode):
             self.publishers(),
             "" if self.loop is None else self._rivals(),
             "" if self.loop is None else self._sentinel.label,
+            "" if self.loop is None else str(self._effort_controller),
             () if self.loop is None else self._model_watch.findings,
             self.trajectories.received,
             "" if self.loop is None else str(self.real_time),
@@ -176,6 +178,7 @@ class ControllerNode(LifecycleNode):
                 "not activated: require_sentinel is true, and no rnea_sentinel is heard"
             )
             return FAILURE
+        self._effort_controller.begin()
         self.loop.start(sentinel)
         self._sentinel.look()
         self._recent = LoopStatistics()
@@ -244,6 +247,13 @@ class ControllerNode(LifecycleNode):
         )
         undo.callback(command.destroy)
         self._command = command
+        self._effort_controller = EffortController(
+            self,
+            parameters["command_topic"],
+            parameters["controller_manager"],
+            self._look_for_listeners,
+            undo,
+        )
         self._sentinel = SentinelLink(self, command.topic, undo)
         loop = ControlLoop(
             controller,
@@ -353,6 +363,11 @@ class ControllerNode(LifecycleNode):
             self.get_logger().info(
                 f"still waiting for joint_states, which has {self.publishers()} publisher(s)"
             )
+        elif self.active and not self._effort_controller.takes_commands:
+            self.get_logger().warning(
+                f"nobody takes the commands: {self._effort_controller}; activate it, or set "
+                "activate_effort_controller"
+            )
         elif self.active and self._command.listeners() == 0:
             self.get_logger().warning(
                 f"{self._command.topic} has no subscription; is the effort controller active?"
@@ -362,16 +377,20 @@ class ControllerNode(LifecycleNode):
         """Begins anew when somebody begins to take the commands."""
         if self.loop is None:
             return
-        listening = self._command.listeners(without=(SENTINEL, self._sentinel.asking)) > 0
-        if listening == self.loop.supervisor.listening:
-            return
+        subscribed = self._command.listeners(without=(SENTINEL, self._sentinel.asking)) > 0
+        active = self._effort_controller.takes_commands
         topic = self._command.topic
-        if listening:
-            words = f"for joint_states, as {topic} has a subscription now"
-            self.loop.call(lambda supervisor: supervisor.start_anew(words))
-        else:
+        if (subscribed and active) == self.loop.supervisor.listening:
+            return
+        if not subscribed:
             words = f"for a subscription to {topic}"
             self.loop.call(lambda supervisor: supervisor.wait_for_listener(words))
+        elif not active:
+            words = f"as {self._effort_controller} and takes no commands"
+            self.loop.call(lambda supervisor: supervisor.wait_for_listener(words))
+        else:
+            words = f"for joint_states, as somebody takes {topic} now"
+            self.loop.call(lambda supervisor: supervisor.start_anew(words))
 
     def _rivals(self) -> str:
         """Who else publishes states or commands, where only one may."""
@@ -389,11 +408,15 @@ class ControllerNode(LifecycleNode):
         """Logs and publishes what the loop has to tell."""
         self.loop.housekeeping()
         self._operation.publish_changes()
+        streaming = self.active and self.loop.supervisor.streaming
+        if streaming and self.parameters["activate_effort_controller"]:
+            self._effort_controller.activate()
 
     def publish_diagnostics(self) -> None:
         """Publishes the report of the last second, and does the loop's work beside the ticks."""
         if self.loop is not None:
             self.loop.publishers = self.publishers()
+            self._effort_controller.look()
             self._look_for_listeners()
             self._sentinel.look()
             self._model_watch.look(self.parameters["model_check.bound"])

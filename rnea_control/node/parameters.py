@@ -76,6 +76,20 @@ PARAMETERS = (
         infinite=True,
     ),
     *COMMAND_PARAMETERS,
+    Parameter(
+        "controller_manager",
+        str,
+        "controller_manager",
+        "name of the controller_manager that says whether the effort controller is active; "
+        '"" not to ask it',
+    ),
+    Parameter(
+        "activate_effort_controller",
+        bool,
+        False,
+        "have controller_manager activate the effort controller once the gravity torque is "
+        "commanded",
+    ),
     *SAFETY_PARAMETERS,
     *HANDOVER_PARAMETERS,
     *TRAJECTORY_PARAMETERS,

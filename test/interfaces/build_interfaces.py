@@ -1,16 +1,16 @@
-"""Builds control_msgs into the virtual environment that runs this file.
+"""Builds control_msgs and controller_manager_msgs into the virtual environment that runs this file.
 
-A ROS 2 distribution has the package control_msgs; the wheels lack it. What of it is used here is
-defined again in `definitions/control_msgs`, field for field, so that the type hashes are those of
-the package. Where a distribution differs, `definitions/control_msgs_<distribution>` goes before it.
+A ROS 2 distribution has these packages; the wheels lack them. What of them is used here is defined
+again in `definitions/<package>`, field for field, so that the type hashes are those of the package.
+Where a distribution differs, `definitions/<package>_<distribution>` goes before it.
 
 The wheels bring the generators, the headers and the libraries. It takes a C and a C++ compiler.
-Everything goes into one extension module, with the two type supports that rmw_fastrtps_cpp asks
-for; it finds the wheels' libraries as the wheels' own messages do.
+A package goes into one extension module, with the two type supports that rmw_fastrtps_cpp asks for;
+it finds the wheels' libraries as the wheels' own messages do.
 
-    python build_control_msgs.py [stamp]
+    python build_interfaces.py [stamp]
 
-touches `stamp` once the package is installed. Without a compiler it says so and succeeds.
+touches `stamp` once the packages are installed. Without a compiler it says so and succeeds.
 """
 
 from __future__ import annotations
@@ -29,14 +29,25 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 
-PACKAGE = "control_msgs"
+PACKAGES = ("control_msgs", "controller_manager_msgs")
 DEFINITIONS = Path(__file__).with_name("definitions")
 PREFIX = Path(sys.prefix)
-TARGET = Path(sysconfig.get_path("platlib")) / PACKAGE
 TYPE_SUPPORTS = ["rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c"]
-EXTENSION = f"{PACKAGE}_s__rosidl_typesupport_c.so"
-# The names by which rosidl_typesupport_c opens a type support, from LD_LIBRARY_PATH.
-LINKS = [PREFIX / "lib" / f"lib{PACKAGE}__{each}.so" for each in TYPE_SUPPORTS]
+
+
+def target(package: str) -> Path:
+    """Where the package is installed."""
+    return Path(sysconfig.get_path("platlib")) / package
+
+
+def extension(package: str) -> str:
+    """The file of its extension module."""
+    return f"{package}_s__rosidl_typesupport_c.so"
+
+
+def links(package: str) -> list[Path]:
+    """The names by which rosidl_typesupport_c opens a type support, from LD_LIBRARY_PATH."""
+    return [PREFIX / "lib" / f"lib{package}__{each}.so" for each in TYPE_SUPPORTS]
 
 
 def distribution() -> str | None:
@@ -56,15 +67,15 @@ def missing_tools() -> list[str]:
     return missing
 
 
-def collect(folder: Path) -> list[Path]:
+def collect(package: str, folder: Path) -> list[Path]:
     """Puts the definitions of this distribution into `folder`; their paths in there."""
-    for source in (DEFINITIONS / PACKAGE, DEFINITIONS / f"{PACKAGE}_{distribution()}"):
+    for source in (DEFINITIONS / package, DEFINITIONS / f"{package}_{distribution()}"):
         if source.is_dir():
             shutil.copytree(source, folder, dirs_exist_ok=True)
     return sorted(path.relative_to(folder) for path in folder.glob("*/*.*"))
 
 
-def generate(root: Path, definitions: list[Path]) -> None:
+def generate(package: str, root: Path, definitions: list[Path]) -> None:
     """Writes what each generator makes of the definitions into a folder of its own in `root`."""
     # They are there only in the environment of the wheels.
     from rosidl_adapter.action import convert_action_to_idl  # noqa: PLC0415
@@ -84,26 +95,26 @@ def generate(root: Path, definitions: list[Path]) -> None:
     }
     folder = root / "definitions"
     for path in definitions:
-        to_idl[path.suffix](folder, PACKAGE, path, folder / path.parent)
+        to_idl[path.suffix](folder, package, path, folder / path.parent)
 
     idl = [path.with_suffix(".idl") for path in definitions]
-    described = root / "rosidl_generator_type_description" / PACKAGE
+    described = root / "rosidl_generator_type_description" / package
     installed = {path.parents[1] for path in PREFIX.glob("share/*/*/*.idl")}
     arguments = {
-        "package_name": PACKAGE,
+        "package_name": package,
         "idl_tuples": [f"{folder}:{path}" for path in idl],
         "include_paths": [f"{share.name}:{share}" for share in installed],
         "ros_interface_dependencies": [],
         "target_dependencies": [],
     }
 
-    def run(generator: Callable[..., object], package: str, *rest: object) -> None:
-        resource = PREFIX / "share" / package / "resource"
-        output = root / package / PACKAGE
+    def run(generator: Callable[..., object], name: str, *rest: object) -> None:
+        resource = PREFIX / "share" / name / "resource"
+        output = root / name / package
         (output / "msg").mkdir(parents=True)
         for template in resource.glob("*visibility_control.h.in"):
-            text = template.read_text().replace("@PROJECT_NAME@", PACKAGE)
-            text = text.replace("@PROJECT_NAME_UPPER@", PACKAGE.upper())
+            text = template.read_text().replace("@PROJECT_NAME@", package)
+            text = text.replace("@PROJECT_NAME_UPPER@", package.upper())
             (output / "msg" / template.stem).write_text(text)
         places = {"output_dir": str(output), "template_dir": str(resource)}
         path = root / "arguments.json"
@@ -122,11 +133,11 @@ def generate(root: Path, definitions: list[Path]) -> None:
     run(generate_py, "rosidl_generator_py", ["rosidl_typesupport_c"])
 
 
-def compile_extension(root: Path) -> Path:
-    """Makes one extension module of all sources in `root`; the package with it."""
+def compile_extension(package: str, root: Path) -> Path:
+    """Makes one extension module of all sources in `root`; the folder of the package with it."""
     import numpy  # noqa: PLC0415
 
-    package = root / "rosidl_generator_py" / PACKAGE
+    folder = root / "rosidl_generator_py" / package
     includes = [
         *root.iterdir(),
         Path(sysconfig.get_path("include")),
@@ -148,49 +159,57 @@ def compile_extension(root: Path) -> Path:
     # Of these libraries only what is needed; a symbol that is in none fails at the import below.
     names = ("*rosidl_*", "fastcdr", "rcutils")
     libraries = [path for name in names for path in (PREFIX / "lib").glob(f"lib{name}.so")]
-    options = ["-shared", "-Wl,--as-needed", "-Wl,-z,now", "-o", package / EXTENSION]
+    options = ["-shared", "-Wl,--as-needed", "-Wl,-z,now", "-o", folder / extension(package)]
     objects = [f"{source}.o" for source in sources]
     subprocess.run(["g++", *options, *objects, *libraries], check=True)
 
-    (package / "__init__.py").touch()
-    command = [sys.executable, "-c", f"import {PACKAGE}.{Path(EXTENSION).stem}"]
-    subprocess.run(command, cwd=package.parent, check=True)
-    return package
+    (folder / "__init__.py").touch()
+    command = [sys.executable, "-c", f"import {package}.{Path(extension(package)).stem}"]
+    subprocess.run(command, cwd=folder.parent, check=True)
+    return folder
 
 
-def uninstall() -> None:
+def uninstall(package: str) -> None:
     """Removes what an earlier build has left, which must not be linked to the new one."""
-    shutil.rmtree(TARGET, ignore_errors=True)
-    for link in LINKS:
+    shutil.rmtree(target(package), ignore_errors=True)
+    for link in links(package):
         link.unlink(missing_ok=True)
 
 
-def install(package: Path) -> None:
+def install(package: str, folder: Path) -> None:
     """Puts the package into the environment."""
-    shutil.copytree(package, TARGET, ignore=shutil.ignore_patterns("*.c", "*.o", "__pycache__"))
-    for link in LINKS:
-        link.symlink_to(TARGET / EXTENSION)
+    ignored = shutil.ignore_patterns("*.c", "*.o", "__pycache__")
+    shutil.copytree(folder, target(package), ignore=ignored)
+    for link in links(package):
+        link.symlink_to(target(package) / extension(package))
+
+
+def build(package: str) -> None:
+    """Generates, compiles and installs a package."""
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
+        definitions = collect(package, root / "definitions")
+        with contextlib.redirect_stdout(io.StringIO()):
+            generate(package, root, definitions)
+        try:
+            install(package, compile_extension(package, root))
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"{package}: {error.cmd[0]} failed, see above")
 
 
 def main() -> None:
     if sys.prefix == sys.base_prefix:
-        sys.exit("build_control_msgs.py is for the virtual environment of the wheels")
-    uninstall()
+        sys.exit("build_interfaces.py is for the virtual environment of the wheels")
+    for package in PACKAGES:
+        uninstall(package)
     if missing := missing_tools():
         print(
-            f"{PACKAGE} is not built: no {', no '.join(missing)}. Without it there is no action, "
-            "and its tests are skipped."
+            f"{' and '.join(PACKAGES)} are not built: no {', no '.join(missing)}. Without them "
+            "there is no action and no look at controller_manager, and their tests are skipped."
         )
         return
-    with tempfile.TemporaryDirectory() as temporary:
-        root = Path(temporary)
-        definitions = collect(root / "definitions")
-        with contextlib.redirect_stdout(io.StringIO()):
-            generate(root, definitions)
-        try:
-            install(compile_extension(root))
-        except subprocess.CalledProcessError as error:
-            sys.exit(f"{PACKAGE}: {error.cmd[0]} failed, see above")
+    for package in PACKAGES:
+        build(package)
     for stamp in sys.argv[1:]:
         Path(stamp).touch()
 

@@ -1,0 +1,174 @@
+"""`EffortController`: whether ros2_control's controller that takes the commands is active."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from builtin_interfaces.msg import Duration
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.task import Future
+
+try:  # the ROS 2 wheels lack controller_manager_msgs
+    from controller_manager_msgs.msg import ControllerManagerActivity
+    from controller_manager_msgs.srv import ListControllers, SwitchController
+except ModuleNotFoundError as missing:
+    if missing.name != "controller_manager_msgs":
+        raise
+    ControllerManagerActivity = ListControllers = SwitchController = None
+
+ACTIVITY = QoSProfile(
+    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+# The end of the command topic of a ForwardCommandController, after its name.
+COMMANDS = "/commands"
+ACTIVE, NOT_LOADED = "active", "not loaded"
+# How long controller_manager may take to switch controllers, [s].
+SWITCH_TIME = 3
+# After this an answer of controller_manager is not waited for any more, [s].
+LONGEST_ANSWER = 5.0
+
+
+class EffortController:
+    """What controller_manager says of the controller that takes the commands.
+
+    An inactive ForwardCommandController subscribes to its commands too, and drops them: only
+    controller_manager knows which it is. It publishes that where it can (Jazzy and newer), and
+    answers `list_controllers`, which is asked once a second elsewhere.
+
+    Args:
+        node: of the controller.
+        command_topic: the parameter, as the user has set it.
+        manager: the name of controller_manager; empty not to ask it.
+        on_change: called in the executor when `state` has changed.
+        undo: takes it down again.
+
+    Attributes:
+        name: of the effort controller; empty if the topic does not tell it.
+        state: its lifecycle state, or "not loaded"; empty while it is not known.
+        refusal: why it could not be activated; empty if it could, or was not asked for.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        command_topic: str,
+        manager: str,
+        on_change: Callable[[], None],
+        undo: ExitStack,
+    ) -> None:
+        self.name = command_topic.removesuffix(COMMANDS).rpartition("/")[2]
+        self.state = self.refusal = ""
+        self._node = node
+        self._manager = manager
+        self._on_change = on_change
+        self._pending: Future | None = None
+        self._asked_at = 0.0
+        self._was_active = False
+        self._known = False  # whether there is a controller_manager to ask
+        if not (manager and self.name and command_topic.endswith(COMMANDS)):
+            return
+        if ControllerManagerActivity is None:
+            node.get_logger().info(
+                "controller_manager_msgs is not installed: an inactive effort controller is not "
+                "told from an active one"
+            )
+            return
+        self._known = True
+        self._topic = node.resolve_topic_name(f"{manager}/activity")
+        subscription = node.create_subscription(
+            ControllerManagerActivity, self._topic, self._hear, ACTIVITY
+        )
+        undo.callback(node.destroy_subscription, subscription)
+        self._list = node.create_client(ListControllers, f"{manager}/list_controllers")
+        undo.callback(node.destroy_client, self._list)
+        self._switch = node.create_client(SwitchController, f"{manager}/switch_controller")
+        undo.callback(node.destroy_client, self._switch)
+
+    def __str__(self) -> str:
+        state = f"{self.name or 'the effort controller'} is {self.state or 'not known'}"
+        return f"{state}, and cannot be activated: {self.refusal}" if self.refusal else state
+
+    @property
+    def takes_commands(self) -> bool:
+        """Whether it may be that the commands are applied."""
+        return self.state in ("", ACTIVE)
+
+    def look(self) -> None:
+        """Once a second: whether controller_manager is still there."""
+        if not self._known or self._waits:
+            return
+        if self._node.count_publishers(self._topic):
+            return
+        if self._list.service_is_ready():
+            self._ask(self._list.call_async(ListControllers.Request()), self._take_list)
+        else:
+            self._set("")
+
+    def begin(self) -> None:
+        """The node was activated: `activate` may ask again."""
+        self._was_active = self.state == ACTIVE
+
+    def activate(self) -> None:
+        """Asks for its activation, if it is inactive; what comes of it shows in `state`.
+
+        Once it was active, whoever has deactivated it since has a reason: it is asked for no more
+        until controller_manager has loaded it anew.
+        """
+        if self._was_active or self.state != "inactive" or self._waits:
+            return
+        if not self._switch.service_is_ready():
+            return
+        request = SwitchController.Request(
+            activate_controllers=[self.name],
+            strictness=SwitchController.Request.STRICT,
+            activate_asap=True,
+            timeout=Duration(sec=SWITCH_TIME),
+        )
+        self._ask(self._switch.call_async(request), self._take_switch)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether an answer is to be waited for."""
+        return self._pending is not None and time.monotonic() - self._asked_at < LONGEST_ANSWER
+
+    def _ask(self, future: Future, take: Callable[[object], None]) -> None:
+        self._pending, self._asked_at = future, time.monotonic()
+
+        def answer(future: Future) -> None:
+            if self._pending is future:
+                self._pending = None
+                take(future.result())
+
+        future.add_done_callback(answer)
+
+    def _hear(self, activity: ControllerManagerActivity) -> None:
+        states = {each.name: each.state.label for each in activity.controllers}
+        self._set(states.get(self.name, NOT_LOADED))
+
+    def _take_list(self, answer: ListControllers.Response) -> None:
+        states = {each.name: each.state for each in answer.controller}
+        self._set(states.get(self.name, NOT_LOADED))
+
+    def _take_switch(self, answer: SwitchController.Response) -> None:
+        reason = getattr(answer, "message", "")  # Humble's has none
+        refusal = "" if answer.ok else reason or "it gives no reason"
+        if refusal and refusal != self.refusal:
+            self._node.get_logger().warning(
+                f"{self._manager} does not activate {self.name}: {refusal}; asked again every "
+                "second"
+            )
+        self.refusal = refusal
+
+    def _set(self, state: str) -> None:
+        if state == self.state:
+            return
+        self.state = state
+        if state == ACTIVE:
+            self._was_active, self.refusal = True, ""
+        elif state in ("", NOT_LOADED):
+            self._was_active = False
+        self._node.get_logger().info(f"{self.name} is {state or 'not known any more'}")
+        self._on_change()
