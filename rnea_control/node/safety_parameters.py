@@ -6,25 +6,6 @@ from rnea_control.ros.parameter_table import Parameter
 
 SAFETY_PARAMETERS = (
     Parameter(
-        "max_position_errors.<joint>",
-        float,
-        0.3,
-        "if the joint is further from its desired position, the motion ends and the arm brakes and "
-        "holds where it is; 0 for no bound",
-        "rad or m",
-        at_least=0.0,
-        live=True,
-    ),
-    Parameter(
-        "saturation_timeout",
-        float,
-        0.5,
-        "the same after a torque was at its limit for this long; 0 for no bound",
-        "s",
-        at_least=0.0,
-        live=True,
-    ),
-    Parameter(
         "joint_state_gap",
         float,
         0.02,

@@ -23,11 +23,11 @@ from rnea_control.control.momentum_observer import MomentumObserver, default_thr
 from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel
 from rnea_control.node.trajectory_input import InputSettings
-from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.parameter_table import Parameters
 from rnea_control.ros.robot_settings import limit_settings
 
 
-def controller_settings(parameters: NodeParameters, model: RobotModel) -> ControllerSettings:
+def controller_settings(parameters: Parameters, model: RobotModel) -> ControllerSettings:
     """The controller's settings from the node's parameters.
 
     Raises:
@@ -49,24 +49,19 @@ def controller_settings(parameters: NodeParameters, model: RobotModel) -> Contro
     )
 
 
-def safety_settings(parameters: NodeParameters, model: RobotModel) -> SafetySettings:
+def safety_settings(parameters: Parameters, model: RobotModel) -> SafetySettings:
     """What every torque keeps.
 
     Raises:
         ParameterError: a value that is not allowed.
     """
-    errors = np.array([parameters[f"max_position_errors.{joint}"] for joint in model.joint_names])
     return limit_settings(parameters, model).changed(
-        max_position_error=np.where(errors > 0.0, errors, math.inf),
-        saturation_timeout=parameters["saturation_timeout"] or math.inf,
         blend_time=parameters["activation.blend_time"],
         guiding_damping=parameters["gravity_compensation.damping"],
     )
 
 
-def momentum_observer(
-    parameters: NodeParameters, controller: Controller
-) -> MomentumObserver | None:
+def momentum_observer(parameters: Parameters, controller: Controller) -> MomentumObserver | None:
     """What tells collisions, if that is asked for.
 
     Raises:
@@ -87,7 +82,7 @@ def momentum_observer(
     )
 
 
-def supervision_settings(parameters: NodeParameters) -> SupervisionSettings:
+def supervision_settings(parameters: Parameters) -> SupervisionSettings:
     """When the controller starts, and when it does without states.
 
     Raises:
@@ -108,7 +103,7 @@ def supervision_settings(parameters: NodeParameters) -> SupervisionSettings:
     )
 
 
-def _trajectory_settings(parameters: NodeParameters, joints: Sequence[str]) -> TrajectorySettings:
+def _trajectory_settings(parameters: Parameters, joints: Sequence[str]) -> TrajectorySettings:
     """How trajectories are followed, where 0 in a parameter stands for no bound."""
 
     def bounds(name: str) -> FloatArray:
@@ -139,7 +134,7 @@ def _trajectory_settings(parameters: NodeParameters, joints: Sequence[str]) -> T
     )
 
 
-def input_settings(parameters: NodeParameters) -> InputSettings:
+def input_settings(parameters: Parameters) -> InputSettings:
     """What is read from trajectory messages.
 
     Raises:

@@ -25,7 +25,8 @@ _ROS_TYPES = {
     list[int]: ParameterType.PARAMETER_INTEGER_ARRAY,
     list[float]: ParameterType.PARAMETER_DOUBLE_ARRAY,
 }
-_BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
+# What rclpy itself declares.
+BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 
 
 class NodeParameters:
@@ -78,7 +79,7 @@ class NodeParameters:
         """Names of parameters that the user set and no table knows, probably misspelt."""
         names = self._node.get_parameters_by_prefix("")
         return sorted(
-            name for name in names if name not in self._known and not name.startswith(_BUILT_IN)
+            name for name in names if name not in self._known and not name.startswith(BUILT_IN)
         )
 
     def __getitem__(self, name: str) -> Any:

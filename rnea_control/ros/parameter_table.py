@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 import typing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from rnea_control.exceptions import ParameterError
 
@@ -115,6 +115,53 @@ class Parameter:
             or (self.at_least <= number <= self.at_most and number > self.above)
             for number in numbers
         )
+
+
+class Parameters(Protocol):
+    """Checked parameters by full name, of a node or from plain values."""
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a parameter.
+
+        Raises:
+            ParameterError: it is not allowed, or missing.
+        """
+
+
+class GivenParameters:
+    """Plain values, as of a YAML file, checked by a table that has the defaults too.
+
+    Args:
+        values: by full name.
+        known: their rows, by full name, as `expand` gives them.
+    """
+
+    def __init__(self, values: Mapping[str, Any], known: Mapping[str, Parameter]) -> None:
+        self._values = values
+        self._known = known
+
+    def __getitem__(self, name: str) -> Any:
+        """The value of a parameter, or its default.
+
+        Raises:
+            ParameterError: it is not allowed, or missing.
+        """
+        parameter = self._known[name]
+        return parameter.check(name, self._values.get(name, parameter.default))
+
+    def faults(self) -> list[str]:
+        """What is wrong with the values, one sentence each."""
+        found = []
+        for name in self._known:
+            try:
+                self[name]
+            except ParameterError as error:
+                found.append(str(error))
+        return found
+
+    def unknown(self) -> list[str]:
+        """Names that no row has, probably misspelt."""
+        return sorted(name for name in self._values if name not in self._known)
 
 
 def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Parameter]:

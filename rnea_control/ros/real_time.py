@@ -24,7 +24,7 @@ SWITCH_INTERVAL = 2e-5
 # Lock present and future pages, each when it is first used: otherwise every thread's whole stack
 # would become resident.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
-_CAP_IPC_LOCK = 14
+_CAP_IPC_LOCK, _CAP_SYS_NICE = 14, 23
 # While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
@@ -141,8 +141,8 @@ class RealTime:
 
     def _lock_memory(self) -> None:
         # With a limit, allocations fail once it is reached.
-        limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-        if limit != resource.RLIM_INFINITY and not _may_lock_memory():
+        if not may_lock_memory():
+            limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
             self.denied.append(f"memory lock (the memlock limit is {limit} bytes, not unlimited)")
             return
         libc = ctypes.CDLL(None, use_errno=True)
@@ -172,13 +172,26 @@ def is_real_time_kernel() -> bool:
     return _REALTIME_KERNEL.exists() and _REALTIME_KERNEL.read_text().strip() == "1"
 
 
+def may_lock_memory() -> bool:
+    """Whether the process may lock all of its memory: by its memlock limit, or CAP_IPC_LOCK."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    return limit == resource.RLIM_INFINITY or _has_capability(_CAP_IPC_LOCK)
+
+
+def largest_priority() -> int:
+    """The highest SCHED_FIFO priority that the process may take; 0 for none."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
+    if limit == resource.RLIM_INFINITY or _has_capability(_CAP_SYS_NICE):
+        return os.sched_get_priority_max(os.SCHED_FIFO)
+    return limit
+
+
 def _threads() -> list[int]:
     return [int(name) for name in os.listdir("/proc/self/task")]
 
 
-def _may_lock_memory() -> bool:
-    """Whether the process has CAP_IPC_LOCK."""
-    return bool(int(_status("CapEff"), 16) >> _CAP_IPC_LOCK & 1)
+def _has_capability(number: int) -> bool:
+    return bool(int(_status("CapEff"), 16) >> number & 1)
 
 
 def _cpus(numbers: Iterable[int]) -> str:

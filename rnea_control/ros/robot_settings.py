@@ -12,8 +12,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import SafetySettings
 from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel, RobotModelWarning
-from rnea_control.ros.node_parameters import NodeParameters
-from rnea_control.ros.parameter_table import JOINT
+from rnea_control.ros.parameter_table import JOINT, Parameters
 from rnea_control.ros.real_time import RealTimeSettings
 
 # The default torque rate limit is the effort limit in this time, [s].
@@ -21,7 +20,7 @@ DEFAULT_TORQUE_RISE = 0.02
 
 
 def load_model(
-    parameters: NodeParameters, joints: list[str], locked: Sequence[str], description: str
+    parameters: Parameters, joints: list[str], locked: Sequence[str], description: str
 ) -> RobotModel:
     """The robot of the parameter `robot_description`, or of the topic's `description`.
 
@@ -49,7 +48,7 @@ def load_model(
         return RobotModel.from_urdf_string(description, joints, positions, parameters["gravity"])
 
 
-def update_model(parameters: NodeParameters, model: RobotModel) -> None:
+def update_model(parameters: Parameters, model: RobotModel) -> None:
     """Sets gravity, payload, friction and armature of the model from the node's parameters.
 
     Raises:
@@ -76,7 +75,7 @@ def _or_of_urdf(values: list[float], of_urdf: FloatArray) -> list[float]:
     return [own if own >= 0.0 else given for own, given in zip(values, of_urdf, strict=True)]
 
 
-def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:
+def real_time_settings(parameters: Parameters) -> RealTimeSettings:
     """The real-time set-up from the node's parameters.
 
     Raises:
@@ -91,7 +90,7 @@ def real_time_settings(parameters: NodeParameters) -> RealTimeSettings:
     )
 
 
-def limit_settings(parameters: NodeParameters, model: RobotModel) -> SafetySettings:
+def limit_settings(parameters: Parameters, model: RobotModel) -> SafetySettings:
     """The limits that every torque keeps, of whichever node.
 
     Raises:
@@ -105,17 +104,20 @@ def limit_settings(parameters: NodeParameters, model: RobotModel) -> SafetySetti
     effort = np.where(effort > 0.0, effort, model.effort_limit)
     rate = of_joints("torque_rate_limits.<joint>")
     rate = np.where(rate > 0.0, rate, effort / DEFAULT_TORQUE_RISE)
+    error = of_joints("max_position_errors.<joint>")
     return SafetySettings.none(model.nv).changed(
         effort_limit=effort,
         torque_rate_limit=np.where(rate > 0.0, rate, math.inf),
         position_margin=of_joints("soft_limits.<joint>.margin"),
         limit_stiffness=parameters["soft_limits.stiffness"],
         velocity_limit_scale=parameters["velocity_limit_scale"],
+        max_position_error=np.where(error > 0.0, error, math.inf),
+        saturation_timeout=parameters["saturation_timeout"] or math.inf,
         check_jumps=True,
     )
 
 
-def handover_times(parameters: NodeParameters) -> tuple[float, float]:
+def handover_times(parameters: Parameters) -> tuple[float, float]:
     """`command_lease` and `command_timeout`, [s].
 
     Raises:

@@ -99,6 +99,8 @@ class Guard:
         self._decoder = JointStateDecoder(controller.model.joint_names)
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
         self._origin: int | None = None  # stamp of the first state, [ns]
+        self._applied = True  # the commands, as far as the controller knows
+        self._was_slow = False  # within `_fastest`, since they are applied
         self._time = 0.0  # of the newest state, counted from the first one
         self._state_at = -math.inf  # when it came, by the steady clock
         self._last_round = self._heard_at = -math.inf
@@ -151,6 +153,14 @@ class Guard:
                 return f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
             self._rest("told to stand down")
         return ""
+
+    def heed(self, applied: bool) -> None:
+        """What the controller says of its commands: while they are not applied, nobody has the
+        arm, and it is idle, unless it commands itself."""
+        with self._lock:
+            self._applied = applied
+            if not applied and not self.holds:
+                self.handover.stop("the controller waits, and does not hold the arm")
 
     def update(self, change: Callable[[Controller], None]) -> None:
         """Changes the controller's model or settings between two ticks."""
@@ -215,7 +225,7 @@ class Guard:
             return
         self._heard_at = now
         if handover.phase is Phase.idle:
-            if self._origin is not None:
+            if self._applied and self._origin is not None:
                 handover.guard(now)
             return
         handover.hear_command(now)
@@ -239,14 +249,15 @@ class Guard:
         self._time, self._state_at = (stamp - self._origin) * 1e-9, now
         self.handover.hear_state(self._time)
         self.speed = float(np.abs(decoder.v).max())
-        if self.handover.phase is Phase.guarding:
-            excess = np.abs(decoder.v) - self._fastest
-            j = int(excess.argmax())
-            if excess[j] > 0.0:
-                name = self._controller.model.joint_names[j]
-                fault = f"{name} moves at {decoder.v[j]:.3g} rad/s or m/s"
-                if self.handover.revoke(now, fault):
-                    self._log.say("error", "revoking", f"the arm is too fast: {fault}")
+        excess = np.abs(decoder.v) - self._fastest
+        j = int(excess.argmax())
+        if not self._applied or excess[j] <= 0.0:
+            self._was_slow = self._applied
+        elif self._was_slow and self.handover.phase is Phase.guarding:
+            name = self._controller.model.joint_names[j]
+            fault = f"{name} moves at {decoder.v[j]:.3g} rad/s or m/s"
+            if self.handover.revoke(now, fault):
+                self._log.say("error", "revoking", f"the arm is too fast: {fault}")
         return True
 
     def _catch(self) -> None:

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from rnea_control.control import Controller, ControllerSettings, Gains
+from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
@@ -87,6 +87,10 @@ class SentinelNode(Node):
         self.create_service(Trigger, "~/release", self._release)
         self.create_service(Trigger, "~/stand_down", self._stand_down)
         self.create_subscription(String, "robot_description", self._receive_description, LATCHED)
+        self._applied = True  # the commands, as far as the controller knows
+        self.create_subscription(
+            TransitionEvent, f"{CONTROLLER}/mode", self._hear_controller, LATCHED
+        )
         self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
         self._fast = self.create_timer(COMMANDING_HEARTBEAT, self._fast_heartbeat, clock=STEADY)
         self._fast.cancel()
@@ -134,6 +138,14 @@ class SentinelNode(Node):
             wanted = key in known or key.startswith("locked_positions.")
             if wanted and not self.has_parameter(key):
                 self.declare_parameter(key, value, ParameterDescriptor(dynamic_typing=True))
+
+    def _hear_controller(self, event: TransitionEvent) -> None:
+        self._heed(event.goal_state.label != Mode.WAITING.value)
+
+    def _heed(self, applied: bool) -> None:
+        self._applied = applied
+        if self.guard is not None:
+            self.guard.heed(applied)
 
     def _receive_description(self, message: String) -> None:
         if self.guard is None and not self.parameters["robot_description"]:
@@ -193,6 +205,7 @@ class SentinelNode(Node):
             log,
             self._changed,
         )
+        guard.heed(self._applied)
         warm_up(controller)
         undo.callback(guard.stop)
         self.get_logger().info(
@@ -259,6 +272,8 @@ class SentinelNode(Node):
         message = diagnostics(self.get_fully_qualified_name(), self.guard, self.fault)
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
+        if self.count_publishers(f"{CONTROLLER}/mode") == 0:
+            self._heed(True)  # who commands next may say nothing
         if self.guard is not None:
             self._log.flush()
             self.real_time.collect_garbage()

@@ -243,6 +243,33 @@ def test_frozen_commands_are_revoked(bench: Bench) -> None:
     bench.rests()
 
 
+def test_controller_that_waits_is_not_guarded(bench: Bench) -> None:
+    modes = bench.node.create_publisher(TransitionEvent, "rnea_controller/mode", LATCHED)
+
+    def tell(label: str) -> None:
+        event = TransitionEvent()
+        event.goal_state.label = label
+        modes.publish(event)
+
+    bench.wait(lambda: modes.get_subscription_count() > 0)
+    tell("waiting")
+    bench.commander = bench.hold
+    bench.run(round(RATE))
+    assert bench.modes == ["idle"]
+    tell("holding")
+    bench.guarded()
+    tell("waiting")
+    bench.wait(lambda: bench.modes[-1] == "idle")
+    assert bench.reasons[-1] == "the controller waits, and does not hold the arm"
+    bench.commander = lambda q: None
+    bench.run(round(2.0 * TIMEOUT * RATE))
+    assert bench.modes[-1] == "idle"
+    # Another commander, which says nothing of a mode.
+    bench.node.destroy_publisher(modes)
+    bench.commander = bench.hold
+    bench.wait(lambda: bench.modes[-1] == "guarding")
+
+
 def test_commander_that_does_not_yield_is_reported_and_never_alternated_with(bench: Bench) -> None:
     bench.commander = bench.hold
     bench.guarded()
