@@ -1,3 +1,4 @@
+import sys
 from glob import glob
 
 from setuptools import find_packages, setup
@@ -8,6 +9,10 @@ SIM = ["mujoco>=3.2"]
 DEMO = [*SIM, "matplotlib>=3.5", "rich>=10", "PyYAML>=5.4", "example-robot-data>=4"]
 SYMBOLIC = ["sympy>=1.12"]
 
+# colcon puts the executables there itself.
+by_pip = "bdist_wheel" in sys.argv
+LAUNCHED = [(f"lib/{package_name}", glob("resource/executables/*"))] if by_pip else []
+
 setup(
     name=package_name,
     version="0.1.0",
@@ -16,8 +21,9 @@ setup(
         ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
         (f"share/{package_name}", ["package.xml"]),
         (f"share/{package_name}/launch", glob("launch/*.launch.py")),
-        (f"share/{package_name}/config", glob("config/*.yaml")),
+        (f"share/{package_name}/config", glob("config/*.*")),
         (f"share/{package_name}/urdf", glob("urdf/*.urdf")),
+        *LAUNCHED,
     ],
     python_requires=">=3.10",
     # rclpy and the message packages come with ROS 2, or from its wheels: see requirements/.
@@ -48,6 +54,7 @@ setup(
             "rnea_simulated_arm = rnea_control.simulation.executable:main",
             "rnea_sentinel = rnea_control.sentinel.executable:main",
             "rnea_demo = rnea_control.demo.executable:main",
+            "rnea_doctor = rnea_control.commands.doctor:main",
         ],
     },
 )

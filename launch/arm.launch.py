@@ -6,13 +6,18 @@ The robot's own launch file starts controller_manager, joint_state_broadcaster,
 robot_state_publisher and a ForwardCommandController on effort interfaces.
 """
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch_ros.actions import Node
+import os
+
+from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
+from launch.substitutions import EnvironmentVariable, LaunchConfiguration, PathJoinSubstitution
+from launch_ros.actions import LifecycleNode, Node
+from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchContext, LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
+    share = FindPackageShare("rnea_control")
     arguments = [
         DeclareLaunchArgument("parameters", description="YAML file with the parameters"),
         DeclareLaunchArgument(
@@ -33,8 +38,20 @@ def generate_launch_description() -> LaunchDescription:
             default_value="true",
             description="whether rnea_sentinel guards the arm (docs/safety.md)",
         ),
+        DeclareLaunchArgument(
+            "fastdds_profile",
+            default_value=PathJoinSubstitution([share, "config", "fastdds_real_time.xml"]),
+            description="profile of Fast DDS, where the environment has none (docs/realtime.md)",
+        ),
     ]
-    return LaunchDescription([*arguments, OpaqueFunction(function=_nodes)])
+    # Fast DDS 3 reads the first of them, and 2 the second.
+    newer = os.environ.get("ROS_DISTRO") not in ("humble", "jazzy")
+    variable = "FASTDDS_DEFAULT_PROFILES_FILE" if newer else "FASTRTPS_DEFAULT_PROFILES_FILE"
+    profile = SetEnvironmentVariable(
+        variable,
+        EnvironmentVariable(variable, default_value=LaunchConfiguration("fastdds_profile")),
+    )
+    return LaunchDescription([*arguments, profile, OpaqueFunction(function=_nodes)])
 
 
 def _nodes(context: LaunchContext) -> list[Node]:
@@ -44,16 +61,14 @@ def _nodes(context: LaunchContext) -> list[Node]:
         overrides["robot_description"] = given["robot_description"]
     if given["use_sim_time"]:
         overrides["use_sim_time"] = given["use_sim_time"].lower() == "true"
-    executables = ["rnea_controller"]
+    shared = {
+        "package": "rnea_control",
+        "namespace": given["namespace"],
+        "output": "screen",
+        "parameters": [given["parameters"], overrides],
+    }
+    # Others may wait for its activation: OnStateTransition(goal_state="active").
+    nodes = [LifecycleNode(executable="rnea_controller", name="rnea_controller", **shared)]
     if given["sentinel"].lower() == "true":
-        executables.append("rnea_sentinel")
-    return [
-        Node(
-            package="rnea_control",
-            executable=executable,
-            namespace=given["namespace"],
-            output="screen",
-            parameters=[given["parameters"], overrides],
-        )
-        for executable in executables
-    ]
+        nodes.append(Node(executable="rnea_sentinel", **shared))
+    return nodes

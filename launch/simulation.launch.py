@@ -4,9 +4,11 @@ ros2 launch rnea_control simulation.launch.py
 ros2 launch rnea_control simulation.launch.py urdf:=my_arm.urdf parameters:=my_arm.yaml
 """
 
-from launch.actions import DeclareLaunchArgument
+import os
+
+from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable
 from launch.conditions import IfCondition
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.substitutions import EnvironmentVariable, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
@@ -41,7 +43,19 @@ def generate_launch_description() -> LaunchDescription:
             default_value="true",
             description="whether rnea_sentinel guards the arm (docs/safety.md)",
         ),
+        DeclareLaunchArgument(
+            "fastdds_profile",
+            default_value=PathJoinSubstitution([share, "config", "fastdds_real_time.xml"]),
+            description="profile of Fast DDS, where the environment has none (docs/realtime.md)",
+        ),
     ]
+    # Fast DDS 3 reads the first of them, and 2 the second.
+    newer = os.environ.get("ROS_DISTRO") not in ("humble", "jazzy")
+    variable = "FASTDDS_DEFAULT_PROFILES_FILE" if newer else "FASTRTPS_DEFAULT_PROFILES_FILE"
+    profile = SetEnvironmentVariable(
+        variable,
+        EnvironmentVariable(variable, default_value=LaunchConfiguration("fastdds_profile")),
+    )
     arm = Node(
         package="rnea_control",
         executable="rnea_simulated_arm",
@@ -70,4 +84,4 @@ def generate_launch_description() -> LaunchDescription:
         parameters=[parameters, {"use_sim_time": use_sim_time}],
         condition=IfCondition(LaunchConfiguration("sentinel")),
     )
-    return LaunchDescription([*arguments, arm, controller, sentinel])
+    return LaunchDescription([*arguments, profile, arm, controller, sentinel])
