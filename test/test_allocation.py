@@ -280,7 +280,7 @@ def test_tick_from_bytes_to_bytes_allocates_nothing(panda) -> None:
         stamp = decoder.decode(data)
         controller.step(1e-9 * stamp, decoder.q, decoder.v, command.values)
         sent = command.encode()
-        statistics.record(1e-5, 1e-4, 1e-6)
+        statistics.record(1e-5, 1e-4, 1e-6, 1e-3)
 
     before = numba_allocations()
     counted = allocated(tick)

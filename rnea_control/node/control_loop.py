@@ -43,6 +43,7 @@ from rnea_control.messages.joint_state import (
     OtherJoints,
     measured_efforts,
 )
+from rnea_control.node.applied_torque import AppliedTorque
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.ros.deferred_log import DeferredLog, Logger
 from rnea_control.ros.effort_command import Command
@@ -142,6 +143,7 @@ class ControlLoop:
         self._take_command: Callable[[], tuple[bytes, int | None] | None] | None = None
         self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
         self._decoder = JointStateDecoder(controller.model.joint_names)
+        self._applied = AppliedTorque(controller.model.nv)
         self._origin = 0  # stamp that the controller's time is counted from, [ns]
         self._stamp = 0  # of the last state, [ns]
         self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
@@ -384,6 +386,17 @@ class ControlLoop:
         """Time since the last usable state with a new stamp, by the steady clock, [s]."""
         return time.monotonic() - self._received_at
 
+    def torque_age(self) -> float:
+        """How old the torque was that the robot applied when the last state came, [s]; NaN if its
+        measured efforts are none of the last commands."""
+        with self._lock:
+            state, seen_at = self.last_state, self._received_at
+        if state is None:
+            return math.nan
+        return self._applied.age(
+            measured_efforts(state, self.controller.model.joint_names), seen_at
+        )
+
     def _note_change(self, old: Mode, new: Mode, reason: str) -> None:
         self.changes.append((old, new, reason))
         severity = "error" if new in (*_ERRORS, Mode.EMERGENCY_STOP) else "info"
@@ -451,8 +464,10 @@ class ControlLoop:
 
     def _publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
-        if self.handover.may_command(time.monotonic()):
+        now = time.monotonic()
+        if self.handover.may_command(now):
             self.command.publish()
+            self._applied.note(self.command.torque, now)
             return True
         self._yield_if_asked()
         return False
@@ -492,7 +507,9 @@ class ControlLoop:
         duration = time.monotonic() - taken_at
         if not 0.0 <= age < LONGEST_AGE:
             age = math.nan  # the stamps are of another clock
-        statistics.record(duration, age + duration, abs(interval - period))
+        # In simulated time nobody is late by the steady clock.
+        waited = interval if self._system_time else math.nan
+        statistics.record(duration, age + duration, abs(interval - period), waited)
 
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from rnea_control.node.statistics import (
     NAMES,
     PERIOD_JITTER,
     STATE_AGE,
+    STATE_INTERVAL,
     TICK_DURATION,
     LoopStatistics,
 )
@@ -37,6 +39,7 @@ class NodeReport:
         publishers: how many publishers of joint states there are.
         rivals: what is wrong with who publishes on our topics; empty if nothing is.
         sentinel: its mode; empty without one.
+        effort_controller: its name and state.
         model: in what the model does not fit the robot, one sentence a joint.
         trajectories: how many trajectories have been received.
         real_time: what of the real-time set-up is in force.
@@ -50,6 +53,7 @@ class NodeReport:
     publishers: int
     rivals: str
     sentinel: str
+    effort_controller: str
     model: tuple[str, ...]
     trajectories: int
     real_time: str
@@ -114,6 +118,9 @@ def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
             f"joint_states went back or jumped; joint_states has {report.publishers} publisher(s)"
         )
         found.append((WARN, text))
+    longest = recent.largest[STATE_INTERVAL]
+    if longest > report.loop.settings.supervision.state_gap:
+        found.append((WARN, f"waited {longest:.3g} s for joint_states in the last second"))
     if recent.counted_back > 1:  # once may be a publisher that was started again
         found.append((ERROR, "joint_states come from more than one publisher; only one may be"))
     for word, level in LEVELS.items():
@@ -138,6 +145,7 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
     values["mode"] = supervisor.mode.value
     values["reason"] = supervisor.reason
     values["sentinel"] = report.sentinel or "none"
+    values["effort controller"] = report.effort_controller
     if loop.now is not None and controller.has_trajectory:
         end = controller.trajectory.end_time
         values["motion"] = f"following until {end:.3f} s" if controller.is_moving else "holding"
@@ -168,5 +176,9 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
     for row, name in enumerate(NAMES):
         values[f"{name}, last second"] = report.recent.summary(row)
         values[f"{name}, since activation"] = loop.statistics.summary(row)
+    age = loop.torque_age()
+    values["age of the applied torque"] = (
+        "not known, as effort in joint_states is no command" if math.isnan(age) else f"{age:.4f} s"
+    )
     values["real time"] = report.real_time
     return values

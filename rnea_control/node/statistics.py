@@ -17,17 +17,18 @@ SHORTEST = 1e-6
 BINS = 7 * BINS_PER_DECADE
 
 # Rows of the histograms.
-TICK_DURATION, STATE_AGE, PERIOD_JITTER = range(3)
-NAMES = ("tick duration", "state age", "period jitter")
+TICK_DURATION, STATE_AGE, PERIOD_JITTER, STATE_INTERVAL = range(4)
+NAMES = ("tick duration", "state age", "period jitter", "time between states")
 
 
 class LoopStatistics:
-    """Histograms of tick duration, state age and period jitter, and counts of states.
+    """Histograms of four durations, and counts of states.
 
     - tick duration: from when the loop has the state's bytes to when it has published the command.
     - state age: from the state's stamp to when the loop has published the command.
     - period jitter: difference between the time from one state to the next as the loop took them
       and as they were stamped.
+    - time between states: as the loop took them, by the steady clock.
 
     Attributes:
         ticks: states answered.
@@ -43,9 +44,9 @@ class LoopStatistics:
         self.largest = np.zeros(len(NAMES))
         self.ticks = self.missed = self.late = self.dropped = self.counted_back = 0
 
-    def record(self, tick_duration: float, state_age: float, period_jitter: float) -> None:
+    def record(self, duration: float, age: float, jitter: float, interval: float) -> None:
         """Adds the measurements of one tick, [s], without those that are NaN; allocates nothing."""
-        _record(self.counts, self.largest, tick_duration, state_age, period_jitter)
+        _record(self.counts, self.largest, duration, age, jitter, interval)
 
     def since(self, earlier: LoopStatistics) -> LoopStatistics:
         """What was recorded after an earlier copy; the largest values are edges of bins."""
@@ -92,11 +93,16 @@ def _upper_edge(index: int) -> float:
     return SHORTEST * 10.0 ** ((index + 1) / BINS_PER_DECADE)
 
 
-@kernel("void(i8[:,::1], f8[::1], f8, f8, f8)")
+@kernel("void(i8[:,::1], f8[::1], f8, f8, f8, f8)")
 def _record(
-    counts: FloatArray, largest: FloatArray, first: float, second: float, third: float
+    counts: FloatArray,
+    largest: FloatArray,
+    first: float,
+    second: float,
+    third: float,
+    fourth: float,
 ) -> None:
-    for row, value in enumerate((first, second, third)):
+    for row, value in enumerate((first, second, third, fourth)):
         if math.isnan(value):
             continue
         place = math.log10(max(value, SHORTEST) / SHORTEST) * BINS_PER_DECADE
