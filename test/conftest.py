@@ -24,7 +24,16 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "ben
 
 
 # What runs real processes against the clock: one after the other, also where tests run in parallel.
-AGAINST_THE_CLOCK = ("node", "sentinel", "faults", "demo", "simulation", "ros", "interfaces")
+AGAINST_THE_CLOCK = (
+    "node",
+    "sentinel",
+    "faults",
+    "demo",
+    "commands",
+    "simulation",
+    "ros",
+    "interfaces",
+)
 FIGURE = "figure"
 
 

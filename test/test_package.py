@@ -47,7 +47,7 @@ HOUSE = [
 FLOOR = {name: floor for floor, names in enumerate(HOUSE) for name in names}
 ROS_FREE = {name for names in HOUSE[3:] for name in names}
 # Their files touch no private attribute of another object.
-WITHOUT_PRIVATE_ACCESS = ["demo", "messages", "node", "ros", "sentinel", "simulation"]
+WITHOUT_PRIVATE_ACCESS = ["commands", "demo", "messages", "node", "ros", "sentinel", "simulation"]
 ROS_MODULES = re.compile(r"^(rclpy|rcl_interfaces|ament_index_python|\w+_msgs|std_srvs)(\.|$)")
 
 
@@ -66,7 +66,7 @@ def test_share_directory_holds_everything() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["rnea_controller", "rnea_sentinel", "rnea_simulated_arm", "rnea_demo"]
+    "name", ["rnea_controller", "rnea_sentinel", "rnea_simulated_arm", "rnea_demo", "rnea_doctor"]
 )
 def test_executables_are_installed(name: str) -> None:
     (entry,) = metadata.entry_points(group="console_scripts", name=name)

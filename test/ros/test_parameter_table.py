@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rnea_control.exceptions import ParameterError
-from rnea_control.ros.parameter_table import Parameter, markdown
+from rnea_control.ros.parameter_table import GivenParameters, Parameter, expand, markdown
 
 WORDS = {
     "boolean": Parameter("x", bool, True, ""),
@@ -54,3 +54,14 @@ def test_special_value_is_allowed_and_nothing_else_beyond_the_bounds() -> None:
 def test_mandatory_parameter_says_what_it_means() -> None:
     with pytest.raises(ParameterError, match=r"'x' is not set; it must be a double: the gain"):
         Parameter("x", float, None, "the gain").check("x", None)
+
+
+def test_plain_values_are_checked_and_have_defaults() -> None:
+    table = [Parameter("p.<joint>", float, None, "gain"), Parameter("x", int, 3, "", at_least=0)]
+    given = GivenParameters({"p.a": 2, "x": -1, "y": 0}, expand(table, ["a", "b"]))
+    assert given["p.a"] == 2.0 and isinstance(given["p.a"], float)
+    assert given.unknown() == ["y"]
+    faults = given.faults()
+    assert len(faults) == 2
+    assert "'p.b' is not set" in faults[0] and "'x' is -1" in faults[1]
+    assert GivenParameters({}, expand(table, []))["x"] == 3

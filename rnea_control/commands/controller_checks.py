@@ -1,0 +1,186 @@
+"""The controller and its sentinel: whether they run, and what they have said of themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from rnea_control.commands.configuration import Configuration
+from rnea_control.commands.evidence import Evidence, Status
+from rnea_control.commands.finding import Finding, error, note, warning
+from rnea_control.exceptions import listed
+from rnea_control.ros.parameter_table import expand
+from rnea_control.ros.robot_parameters import (
+    HANDOVER_PARAMETERS,
+    ROBOT_PARAMETERS,
+)
+
+NODE_TWICE = error(
+    "node-twice",
+    "two nodes have the same name; both would command the arm",
+    "Stop one of them, or give each arm its namespace",
+)
+NODE_SILENT = warning(
+    "node-silent",
+    "a node does not answer for its parameters, which could not be checked",
+    "See whether its process is stopped or short of CPU time; a longer --seconds waits longer",
+)
+CONTROLLER_ABSENT = note(
+    "controller-absent",
+    "rnea_controller does not run",
+    "Start it: `ros2 launch rnea_control arm.launch.py parameters:=FILE.yaml`, or correct "
+    "--namespace and --node",
+)
+CONTROLLER_SILENT = warning(
+    "controller-silent",
+    "the controller is there, and its services or its /diagnostics are silent",
+    "See whether its process is stopped or short of CPU time; a longer --seconds waits longer",
+)
+CONTROLLER_INACTIVE = note(
+    "controller-inactive",
+    "the controller is not configured or not active",
+    "`ros2 lifecycle set NODE configure` and `activate`, or leave `autostart` true",
+)
+CONTROLLER_WAITING = note(
+    "controller-waiting",
+    "the controller is active and waits; it commands the gravity torque at most",
+    "Do what the message waits for",
+)
+CONTROLLER_WARNS = warning(
+    "controller-warns",
+    "the controller's /diagnostics say WARN",
+    "docs/realtime.md explains the figures, docs/safety.md the rest",
+)
+CONTROLLER_FAILS = error(
+    "controller-fails",
+    "the controller's /diagnostics say ERROR",
+    "docs/safety.md explains the modes and how to leave them",
+)
+SENTINEL_ABSENT = warning(
+    "sentinel-absent",
+    "the controller runs without rnea_sentinel: if it is killed, its last torque stays in force",
+    "Start rnea_sentinel; the launch files do",
+)
+SENTINEL_REQUIRED = error(
+    "sentinel-required",
+    "`require_sentinel` is true, and there is no rnea_sentinel: the controller does not activate",
+    "Start rnea_sentinel; the launch files do",
+)
+HANDOVER_DIFFERS = error(
+    "handover-differs",
+    "sentinel and controller have different times of the hand-over, or another `command_topic`: "
+    "both could command at once, or neither",
+    "Start both with the same YAML file",
+)
+SENTINEL_DIFFERS = warning(
+    "sentinel-differs",
+    "the sentinel has other parameters of the robot than the controller: it would hold another arm",
+    "Start both with the same YAML file, and set live parameters for both",
+)
+SENTINEL_FAILS = error(
+    "sentinel-fails",
+    "the sentinel's /diagnostics say ERROR",
+    "docs/safety.md says when the sentinel takes the arm, and how it gives it back",
+)
+
+CODES = (
+    NODE_TWICE,
+    NODE_SILENT,
+    CONTROLLER_ABSENT,
+    CONTROLLER_SILENT,
+    CONTROLLER_INACTIVE,
+    CONTROLLER_WAITING,
+    CONTROLLER_WARNS,
+    CONTROLLER_FAILS,
+    SENTINEL_ABSENT,
+    SENTINEL_REQUIRED,
+    HANDOVER_DIFFERS,
+    SENTINEL_DIFFERS,
+    SENTINEL_FAILS,
+)
+# What both must have in common, but for the description, which has a check of its own.
+OF_HANDOVER = ("command_topic", *(parameter.name for parameter in HANDOVER_PARAMETERS))
+OF_ROBOT = tuple(each for each in ROBOT_PARAMETERS if each.name != "robot_description")
+
+OK, WARN = 0, 1
+# /diagnostics come once a second.
+LONGEST_SILENCE = 2.5
+MODEL_DIFFERS = "the model does not fit the robot"
+
+
+def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+    """What is wrong with controller and sentinel."""
+    counts = Counter(evidence.nodes)
+    ours = {evidence.controller, evidence.sentinel, evidence.manager}
+    for node in sorted(name for name in ours if counts[name] > 1):
+        yield NODE_TWICE.found(f"{node} is there {counts[node]} times")
+    silent = [node for node, values in evidence.parameters.items() if values is None]
+    for node in silent:
+        has_finding = node == evidence.controller
+        has_finding |= node == evidence.manager and evidence.controllers is None
+        if not has_finding:
+            yield NODE_SILENT.found(f"{node} has not answered in {evidence.seconds:g} s")
+    if evidence.controller not in counts:
+        yield CONTROLLER_ABSENT.found(f"{evidence.controller} is not there")
+        return
+    yield from _controller(evidence)
+    yield from _sentinel(evidence, settings)
+
+
+def _controller(evidence: Evidence) -> Iterator[Finding]:
+    name = evidence.controller
+    if evidence.parameters.get(name) is None:
+        yield CONTROLLER_SILENT.found(
+            f"{name} has not answered for its parameters in {evidence.seconds:g} s"
+        )
+    reports = evidence.diagnostics.get(name, ())
+    if not reports:
+        if evidence.seconds >= LONGEST_SILENCE:
+            yield CONTROLLER_SILENT.found(
+                f"{name} has published no /diagnostics in {evidence.seconds:g} s"
+            )
+        return
+    last = reports[-1]
+    if last.level == OK and last.message in ("not configured", "not active"):
+        yield CONTROLLER_INACTIVE.found(f"{name} is {last.message}", NODE=name)
+    elif last.level == WARN and last.values.get("mode") == "waiting":
+        yield CONTROLLER_WAITING.found(f"{name} is {last.message}")
+        reports = tuple(one for one in reports if one.values.get("mode") != "waiting")
+    for level, code in ((WARN, CONTROLLER_WARNS), (WARN + 1, CONTROLLER_FAILS)):
+        for words in _messages(reports, level):
+            yield code.found(f"{name}: {words}")
+
+
+def _messages(reports: tuple[Status, ...], level: int) -> list[str]:
+    """What was said at this level, the last one of each kind, with how often."""
+    kinds: dict[str, list[str]] = {}
+    for report in reports:
+        if min(report.level, WARN + 1) == level and not report.message.startswith(MODEL_DIFFERS):
+            kind = "".join(letter for letter in report.message if not letter.isdigit())
+            kinds.setdefault(kind, []).append(report.message)
+    return [f"{said[-1]} ({len(said)} of {len(reports)} reports)" for said in kinds.values()]
+
+
+def _sentinel(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+    name = evidence.sentinel
+    if name not in evidence.nodes:
+        required = settings.get("require_sentinel")
+        code = SENTINEL_REQUIRED if required else SENTINEL_ABSENT
+        yield code.found(f"{name} is not there")
+        return
+    reports = evidence.diagnostics.get(name, ())
+    for words in _messages(reports, WARN + 1):
+        yield SENTINEL_FAILS.found(f"{name}: {words}")
+    theirs = evidence.parameters.get(name)
+    if theirs is None or settings.where != evidence.controller:
+        return
+    ours = settings.values
+    shared = {HANDOVER_DIFFERS: OF_HANDOVER, SENTINEL_DIFFERS: expand(OF_ROBOT, settings.joints)}
+    for code, names in shared.items():
+        different = [
+            f"{each} ({ours[each]!r} for the controller, {theirs[each]!r})"
+            for each in names
+            if each in ours and each in theirs and ours[each] != theirs[each]
+        ]
+        if different:
+            yield code.found(f"{name}: {listed(different)}")

@@ -1,0 +1,96 @@
+"""The executable `rnea_doctor`: looks at a running system and says what is wrong, with remedies.
+
+It changes nothing. The exit status is 0 if there is no error, warnings and notes aside, and 1 if
+there is one, or if it could not look; 2 for wrong options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rclpy.exceptions import NameValidationException
+from rclpy.utilities import remove_ros_args
+
+from rnea_control.commands.checks import CODES, findings
+from rnea_control.commands.finding import Finding, Level
+from rnea_control.commands.observer import Observer, Request
+from rnea_control.ros.process import ros_process
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Looks, prints, and returns the exit status.
+
+    Args:
+        arguments: the command line with the program's name; the process's own by default.
+    """
+    arguments = list(sys.argv if arguments is None else arguments)
+    with ros_process(arguments) as running:
+        options = _options(remove_ros_args(arguments)[1:])
+        request = Request(options.namespace, options.node, options.parameters, options.seconds)
+        try:
+            observer = Observer(request)
+        except NameValidationException as error:
+            sys.exit(f"rnea_doctor does not start: --namespace or --node: {error}")
+        try:
+            evidence = observer.observe(running)
+        finally:
+            observer.destroy()
+        if not running():
+            sys.exit("interrupted: nothing was checked")
+    found = findings(evidence)
+    print(_json(found) if options.json else _text(found))
+    return int(any(finding.level is Level.error for finding in found))
+
+
+def _options(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="rnea_doctor",
+        description="Looks at a running system before torque is on, or after a motion, and says "
+        "what is wrong and how to mend it. It changes nothing. Exit status: 0 without errors, "
+        "1 with. ROS arguments go after --ros-args.",
+    )
+    parser.add_argument("--namespace", default="", help="namespace of the arm")
+    parser.add_argument("--node", default="rnea_controller", help="name of the controller's node")
+    parser.add_argument(
+        "--parameters",
+        default="",
+        metavar="FILE.yaml",
+        help="the controller's parameters: for a controller that does not run yet, and to compare",
+    )
+    parser.add_argument(
+        "--seconds", type=_duration, default=3.0, help="how long to look; 3 by default"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser.parse_args(arguments)
+
+
+def _duration(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} s; it must be positive and finite")
+    return value
+
+
+def _counts(found: list[Finding]) -> dict[str, int]:
+    return {level.value: sum(each.level is level for each in found) for level in Level}
+
+
+def _text(found: list[Finding]) -> str:
+    counts = [
+        f"{count} {word}{'' if count == 1 else 's'}" for word, count in _counts(found).items()
+    ]
+    return "\n".join([*map(str, found), f"{', '.join(counts)}; {len(CODES)} kinds looked for"])
+
+
+def _json(found: list[Finding]) -> str:
+    rows = [{**asdict(finding), "level": finding.level.value} for finding in found]
+    return json.dumps({"findings": rows, "counts": _counts(found)}, indent=2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""What this computer allows, and the middleware's environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rnea_control.commands.configuration import Configuration
+from rnea_control.commands.evidence import Evidence, Machine
+from rnea_control.commands.finding import Finding, note, warning
+
+PRIORITY = warning(
+    "real-time-priority",
+    "the control loop has, or would have, no real-time priority: others delay it by milliseconds",
+    "Give the user an rtprio limit of 98, or the container --cap-add=SYS_NICE (docs/realtime.md)",
+)
+MEMORY = warning(
+    "memory-lock",
+    "the controller's memory is not, or could not be, locked: a tick may wait for a page",
+    "Give the user `memlock unlimited`, or the container --ulimit memlock=-1 (docs/realtime.md)",
+)
+KERNEL = note(
+    "kernel",
+    "the kernel has no PREEMPT_RT",
+    "Use a real-time kernel for 1 kHz on a busy computer (docs/realtime.md)",
+)
+CPU_QUOTA = warning(
+    "cpu-quota",
+    "the cgroup has a CPU quota: it stops real-time threads too, for many milliseconds",
+    "Start the container without --cpus and --cpu-quota; use --cpuset-cpus",
+)
+DDS_PROFILE = warning(
+    "dds-profile",
+    "without a profile Fast DDS can hold messages up for a third of a second while a process joins",
+    "Set FASTDDS_DEFAULT_PROFILES_FILE and FASTRTPS_DEFAULT_PROFILES_FILE to "
+    "config/fastdds_real_time.xml for all ROS processes of the computer, controller_manager first",
+)
+DDS_PROFILE_UNREADABLE = warning(
+    "dds-profile-unreadable",
+    "the environment names a Fast DDS profile that cannot be read; Fast DDS goes on without",
+    "Correct the path",
+)
+DDS_LOCAL_ONLY = warning(
+    "dds-local-only",
+    "with it rmw_fastrtps adds a shared-memory transport of its own, and a profile has no effect",
+    "Set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET, and a ROS_DOMAIN_ID of your own",
+)
+
+CODES = (
+    PRIORITY,
+    MEMORY,
+    KERNEL,
+    CPU_QUOTA,
+    DDS_PROFILE,
+    DDS_PROFILE_UNREADABLE,
+    DDS_LOCAL_ONLY,
+)
+
+FAST_DDS = "rmw_fastrtps"
+# What the controller's report says of what is in force.
+IN_FORCE = "real time"
+
+
+def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+    """What is wrong with the computer."""
+    machine = evidence.machine
+    priority, locks = settings.get("thread_priority"), settings.get("lock_memory")
+    reports = evidence.diagnostics.get(evidence.controller, ())
+    in_force = reports[-1].values.get(IN_FORCE) if reports else None
+    if in_force is not None:
+        who = f"{evidence.controller} says: {in_force}"
+        has_priority, has_lock = "SCHED_FIFO" in in_force, "locked in memory" in in_force
+        real_time_kernel = "without PREEMPT_RT" not in in_force
+    else:
+        who = f"here the largest priority is {machine.largest_priority}"
+        has_priority = machine.largest_priority >= priority
+        has_lock, real_time_kernel = machine.may_lock_memory, machine.real_time_kernel
+    if priority > 0 and not has_priority:
+        yield PRIORITY.found(f"thread_priority is {priority}; {who}")
+    if locks and not has_lock:
+        limited = "here the memlock limit is not unlimited"
+        yield MEMORY.found(f"lock_memory is true; {who if in_force is not None else limited}")
+    if not real_time_kernel:
+        yield KERNEL.found("it is that of this computer" if in_force is None else who)
+    if machine.cpu_quota is not None:
+        yield CPU_QUOTA.found(f"rnea_doctor's own cgroup may use {machine.cpu_quota:.3g} CPUs")
+    if machine.middleware.startswith(FAST_DDS):
+        yield from _fast_dds(machine)
+
+
+def _fast_dds(machine: Machine) -> Iterator[Finding]:
+    if not machine.profile:
+        yield DDS_PROFILE.found("no profile is set in this shell")
+    elif machine.profile_text is None:
+        yield DDS_PROFILE_UNREADABLE.found(machine.profile)
+    elif not _is_real_time(machine.profile_text):
+        yield DDS_PROFILE.found(
+            f"{machine.profile} sets no healthy_check_timeout_ms for shared memory"
+        )
+    if machine.local_only:
+        yield DDS_LOCAL_ONLY.found(f"{machine.local_only} in this shell")
+
+
+def _is_real_time(profile: str) -> bool:
+    """Whether a profile bounds the wait, or uses no shared memory."""
+    text = "".join(profile.split())
+    without_shared_memory = "<useBuiltinTransports>false" in text and "<type>SHM</type>" not in text
+    return "<healthy_check_timeout_ms>" in text or without_shared_memory

@@ -1,0 +1,213 @@
+"""Whether joint_states has what the controller needs: joints, numbers, rate, and who sends them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from rnea_control.commands.configuration import Configuration
+from rnea_control.commands.evidence import Evidence, State
+from rnea_control.commands.finding import Finding, error, warning
+from rnea_control.control.handover import HandoverTimes
+from rnea_control.exceptions import listed
+
+STATES_MISSING = error(
+    "states-missing",
+    "no joint state came",
+    "Load and activate joint_state_broadcaster; compare namespaces and ROS_DOMAIN_ID",
+)
+STATES_LACK_JOINTS = error(
+    "states-lack-joints",
+    "joint states lack joints that the controller shall control",
+    "Correct `joints`, or export position and velocity of these joints in the <ros2_control> tag",
+)
+STATES_NAME_TWICE = error(
+    "states-name-twice",
+    "a message names a joint twice; the controller refuses it",
+    "Give each joint one state interface of each kind",
+)
+STATES_INCOMPLETE = error(
+    "states-incomplete",
+    "positions or velocities are missing or not finite; the controller refuses such states",
+    "Export both state interfaces, position and velocity, of all joints in the <ros2_control> tag",
+)
+STATES_SECOND_PUBLISHER = error(
+    "states-second-publisher",
+    "several nodes publish joint_states, and the controller would see the arm jump",
+    "Stop all but one, or move the others to another topic, such as joint_state_publisher's",
+)
+RATE_TOO_LOW = error(
+    "rate-too-low",
+    "the time between two states is longer than `joint_state_gap`: each one is a gap",
+    "Raise update_rate of controller_manager; 500 Hz or more is usual for torque control",
+)
+RATE_LOW = warning(
+    "rate-low",
+    "four states take longer than `command_timeout`, and with that the sentinel's answer",
+    "Raise update_rate of controller_manager, or command_timeout",
+)
+RATE_DIFFERS = warning(
+    "rate-differs",
+    "states do not come at the update_rate of controller_manager",
+    "Give controller_manager real-time priority and CPU time; look for overruns in its log",
+)
+STATES_PAUSE = warning(
+    "states-pause",
+    "states stayed away for longer than `joint_state_gap`; the controller then slows a motion down",
+    "If the stamps pause too, controller_manager stood still: see docs/realtime.md. Else the "
+    "messages were late: see there for the Fast DDS profile",
+)
+STATES_JITTER = warning(
+    "states-jitter",
+    "states come less regularly than `diagnostics.period_jitter.warn`",
+    "Give controller_manager and this computer's other load different CPUs; docs/realtime.md",
+)
+STATES_OLD = warning(
+    "states-old",
+    "states are older when they come than `diagnostics.state_age.warn`",
+    "Run the controller on the computer of controller_manager, synchronise the clocks (chrony), or "
+    "take load from the computer",
+)
+
+CODES = (
+    STATES_MISSING,
+    STATES_LACK_JOINTS,
+    STATES_NAME_TWICE,
+    STATES_INCOMPLETE,
+    STATES_SECOND_PUBLISHER,
+    RATE_TOO_LOW,
+    RATE_LOW,
+    RATE_DIFFERS,
+    STATES_PAUSE,
+    STATES_JITTER,
+    STATES_OLD,
+)
+
+# By so much, as a part, the rate may differ from update_rate.
+RATE_TOLERANCE = 0.1
+# States that seem to be older than this were stamped by another clock, [ns].
+OTHER_CLOCK = 1_000_000_000
+# So many states tell of a rate.
+FEWEST = 10
+
+
+def of_joints(evidence: Evidence, settings: Configuration) -> list[State]:
+    """The states of the arm: those with one of its joints."""
+    joints = set(settings.joints)
+    return [state for state in evidence.states if joints & set(state.names)]
+
+
+def are_complete(states: list[State], joints: tuple[str, ...]) -> bool:
+    """Whether each has one finite position and velocity for every joint."""
+    return bool(states) and not any(_fault(state, joints) for state in states)
+
+
+def age(state: State, simulated: bool) -> int | None:
+    """How old a state was when it came, by the controller's clock, [ns]."""
+    now = state.simulated if simulated else state.clock
+    return None if now is None else now - state.stamp
+
+
+def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+    """What is wrong with joint_states."""
+    topic = evidence.states_topic
+    nodes = [publisher.node for publisher in topic.publishers]
+    if len(nodes) > 1:
+        yield STATES_SECOND_PUBLISHER.found(f"{topic.name}: {listed(sorted(nodes))}")
+    if not evidence.states:
+        who = f"{listed(nodes)} publishes" if nodes else "nobody publishes"
+        yield STATES_MISSING.found(
+            f"nothing came on {topic.name} in {evidence.seconds:g} s; {who} it{_asleep(evidence)}"
+        )
+        return
+    states = of_joints(evidence, settings)
+    yield from _content(evidence, settings, states)
+    if len(nodes) <= 1 and len(states) >= FEWEST:
+        yield from _timing(evidence, settings, states)
+
+
+def _asleep(evidence: Evidence) -> str:
+    """A broadcaster that is loaded and not active, in words."""
+    for controller in evidence.controllers or ():
+        if controller.type.startswith("joint_state_broadcaster/") and controller.state != "active":
+            return f", and {controller.name} is {controller.state}"
+    return ""
+
+
+def _content(evidence: Evidence, settings: Configuration, states: list[State]) -> Iterator[Finding]:
+    topic, joints = evidence.states_topic.name, settings.joints
+    if joints and not states:
+        names = sorted({name for state in evidence.states for name in state.names})
+        yield STATES_LACK_JOINTS.found(
+            f"{topic} has none of {listed(joints)}; it has {listed(names) or 'no names'}"
+        )
+    kinds: dict[tuple[int, str], list[int]] = {}
+    for number, state in enumerate(states):
+        if fault := _fault(state, joints):
+            kinds.setdefault(fault, []).append(number)
+    codes = (STATES_LACK_JOINTS, STATES_NAME_TWICE, STATES_INCOMPLETE)
+    for (kind, words), numbers in kinds.items():
+        yield codes[kind].found(f"{topic}: {words} (in {len(numbers)} of {len(states)} messages)")
+
+
+def _fault(state: State, joints: tuple[str, ...]) -> tuple[int, str] | None:
+    """What is wrong with one message: its kind, and in words."""
+    missing = [joint for joint in joints if joint not in state.names]
+    if missing:
+        return 0, f"{listed(missing)} missing"
+    if len(set(state.names)) != len(state.names):
+        twice = sorted({name for name in state.names if state.names.count(name) > 1})
+        return 1, f"{listed(twice)} twice"
+    for quantity in ("position", "velocity"):
+        values = getattr(state, quantity)
+        if len(values) != len(state.names):
+            return 2, f"{len(values)} {quantity} values for {len(state.names)} names"
+        by_name = dict(zip(state.names, values, strict=True))
+        broken = [joint for joint in joints if not math.isfinite(by_name[joint])]
+        if broken:
+            return 2, f"{quantity} of {listed(broken)} is not finite"
+    return None
+
+
+def _timing(evidence: Evidence, settings: Configuration, states: list[State]) -> Iterator[Finding]:
+    topic = evidence.states_topic.name
+    received = np.diff([state.received for state in states])
+    stamped = 1e-9 * np.diff([state.stamp for state in states])
+    simulated = bool(settings.values.get("use_sim_time"))
+    advances = bool((stamped > 0.0).all())
+    period = float(np.median(stamped if advances else received))
+    gap, timeout = settings.get("joint_state_gap"), settings.get("command_timeout")
+    rate = 1.0 / period
+    longest_answer = HandoverTimes.of_sentinel().states * period
+    if period >= gap:
+        yield RATE_TOO_LOW.found(f"{topic} has {rate:.4g} Hz, and joint_state_gap is {gap:g} s")
+    elif longest_answer > timeout:
+        yield RATE_LOW.found(f"{topic} has {rate:.4g} Hz, and command_timeout is {timeout:g} s")
+    nominal = evidence.parameter(evidence.manager, "update_rate")
+    if nominal and abs(rate / nominal - 1.0) > RATE_TOLERANCE:
+        yield RATE_DIFFERS.found(
+            f"{topic} has {rate:.4g} Hz, and {evidence.manager} has update_rate {nominal}"
+        )
+    if simulated or not advances:
+        return  # the steady clock tells nothing of simulated time
+    if received.max() > gap > period:
+        yield STATES_PAUSE.found(
+            f"{topic}: the longest pause was {1e3 * received.max():.3g} ms, by the stamps "
+            f"{1e3 * stamped.max():.3g} ms; joint_state_gap is {1e3 * gap:g} ms"
+        )
+    jitter = float(np.quantile(np.abs(received - stamped), 0.99))
+    bound = settings.get("diagnostics.period_jitter.warn")
+    if jitter > bound:
+        yield STATES_JITTER.found(
+            f"{topic}: 99 % of the states come within {1e3 * jitter:.3g} ms of their period, and "
+            f"{1e3 * bound:g} ms is the bound"
+        )
+    ages = [state.clock - state.stamp for state in states]
+    oldest, bound = np.quantile(ages, 0.99), settings.get("diagnostics.state_age.warn")
+    if 1e9 * bound < oldest < OTHER_CLOCK:
+        yield STATES_OLD.found(
+            f"{topic}: 99 % of the states are at most {1e-6 * oldest:.3g} ms old when they come, "
+            f"and {1e3 * bound:g} ms is the bound"
+        )

@@ -1,0 +1,218 @@
+"""Whether the model's torques fit the arm at rest: gravity, firmware, payload, rotor inertia."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.commands.command_checks import effort_controller
+from rnea_control.commands.configuration import Configuration
+from rnea_control.commands.evidence import Evidence, State
+from rnea_control.commands.finding import Finding, error, note, warning
+from rnea_control.commands.state_checks import are_complete, of_joints
+from rnea_control.control.model_check import Cause, ModelCheck, Witness, check_model
+from rnea_control.control.units import units
+from rnea_control.dynamics import Workspace, crba, gravity
+from rnea_control.exceptions import listed
+from rnea_control.model import RobotModel
+
+ARM_MOVES = note(
+    "arm-moves",
+    "the arm moves: its torques cannot be compared with the model's",
+    "Run rnea_doctor again while it rests",
+)
+EFFORT_UNKNOWN = note(
+    "effort-unknown",
+    "joint states have no effort: the model's gravity torque cannot be compared with it",
+    "Export the state interface effort in the <ros2_control> tag, if the hardware measures it",
+)
+GRAVITY_UNSEEN = note(
+    "gravity-unseen",
+    "the measured effort is 0 where the model says that gravity pulls; brakes, firmware, or an "
+    "effort that is not measured all look like that",
+    "Set hardware_compensates_gravity to true if firmware holds the arm (UR, Franka), else leave "
+    "it false: wrong, the arm falls or rises",
+)
+GRAVITY_NOT_HELD = warning(
+    "gravity-not-held",
+    "torque is on, and the measured effort is 0 where the model says that gravity pulls",
+    "Set hardware_compensates_gravity to true if firmware holds the arm (UR, Franka). Else see "
+    "whether brakes hold it, or the hardware measures no effort",
+)
+GRAVITY_MEASURED = warning(
+    "gravity-measured",
+    "hardware_compensates_gravity is true, and the measured effort is the gravity torque",
+    "Right for firmware that reports what its motors give altogether (Franka). Else set it to "
+    "false: the arm would fall",
+)
+GRAVITY_OPPOSITE = error(
+    "gravity-opposite",
+    "the measured effort is the opposite of the model's gravity torque: the arm would be thrown",
+    "Correct the parameter `gravity` (in the frame of the URDF's root link), or the sign of the "
+    "efforts in the hardware interface",
+)
+GRAVITY_DIRECTION = warning(
+    "gravity-direction",
+    "the measured efforts fit another direction of gravity",
+    "Set the parameter `gravity` in the frame of the URDF's root link, as the message says",
+)
+GRAVITY_STRENGTH = warning(
+    "gravity-strength",
+    "the parameter `gravity` is not as strong as the Earth's",
+    "Set it in m/s^2, in the frame of the URDF's root link; [0, 0, -9.81] for an arm on the floor",
+)
+PAYLOAD = warning(
+    "payload",
+    "the measured efforts fit a load on the last link that the model has not, or has too much",
+    "Set payload.mass and payload.center_of_mass, or add the tool to the URDF",
+)
+PAYLOAD_AT_ORIGIN = note(
+    "payload-at-origin",
+    "the payload has its centre of mass in the origin of its link",
+    "Set payload.center_of_mass, if it is elsewhere",
+)
+GRAVITY_DIFFERS = warning(
+    "gravity-differs",
+    "the measured efforts are not the model's gravity torques",
+    "Do what the message asks; if the effort is a motor current, this tells nothing",
+)
+ROTOR_INERTIA = warning(
+    "rotor-inertia",
+    "a joint has little inertia in the model and no `armature`: on a real arm its rotor has more, "
+    "and the joint would get too little torque",
+    "Set armature.<joint> to the rotor's inertia times the gear ratio squared",
+)
+
+CODES = (
+    ARM_MOVES,
+    EFFORT_UNKNOWN,
+    GRAVITY_UNSEEN,
+    GRAVITY_NOT_HELD,
+    GRAVITY_MEASURED,
+    GRAVITY_OPPOSITE,
+    GRAVITY_DIRECTION,
+    GRAVITY_STRENGTH,
+    PAYLOAD,
+    PAYLOAD_AT_ORIGIN,
+    GRAVITY_DIFFERS,
+    ROTOR_INERTIA,
+)
+
+# An arm slower than this rests, [rad/s] or [m/s].
+STILL = 0.01
+# In a shorter time the noise of the positions looks like motion, [s].
+SHORTEST = 1.0
+# Links this light are driven by rotors that count, [kg m^2].
+SMALL_INERTIA = 0.02
+EARTH, EARTH_TOLERANCE = 9.81, 0.05
+OF_CAUSE = {
+    Cause.opposite: GRAVITY_OPPOSITE,
+    Cause.direction: GRAVITY_DIRECTION,
+    Cause.payload: PAYLOAD,
+    Cause.twice: GRAVITY_DIFFERS,
+    Cause.ratio: GRAVITY_DIFFERS,
+    Cause.unknown: GRAVITY_DIFFERS,
+}
+
+
+def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+    """What is wrong with the model's torques."""
+    model = settings.model
+    if model is None:
+        return
+    strength = float(np.linalg.norm(model.gravity))
+    if abs(strength / EARTH - 1.0) > EARTH_TOLERANCE:
+        yield GRAVITY_STRENGTH.found(f"{settings.where}: gravity is {strength:.4g} m/s^2 strong")
+    mass = settings.get("payload.mass")
+    if mass > 0.0 and not any(settings.get("payload.center_of_mass")):
+        yield PAYLOAD_AT_ORIGIN.found(
+            f"{settings.where}: payload.mass is {mass:g} kg, payload.center_of_mass is 0, 0, 0"
+        )
+    states = of_joints(evidence, settings)
+    if not are_complete(states, model.joint_names) or any(
+        len(model.joint_names) != each for each in (model.nq, model.nv)
+    ):
+        return
+    q = _history(states, "position", model.joint_names).mean(axis=0)
+    yield from _rotors(settings, model, q)
+    speed = _speed(states, model.joint_names)
+    if speed > STILL:
+        yield ARM_MOVES.found(f"{evidence.states_topic.name}: up to {speed:.2g} rad/s or m/s")
+    elif settings.get("model_check.bound") > 0.0:
+        yield from _gravity(evidence, settings, model, q, states)
+
+
+def _history(states: list[State], quantity: str, joints: tuple[str, ...]) -> FloatArray:
+    """One quantity of the joints in every state, shape (states, nv); NaN where it has none."""
+    rows = []
+    for state in states:
+        values = getattr(state, quantity)
+        if len(values) != len(state.names):
+            return np.full((1, len(joints)), math.nan)
+        by_name = dict(zip(state.names, values, strict=True))
+        rows.append([by_name[joint] for joint in joints])
+    return np.array(rows)
+
+
+def _speed(states: list[State], joints: tuple[str, ...]) -> float:
+    """Of the fastest joint, noise aside: by its mean velocity, or by how far it went."""
+    velocity = np.abs(_history(states, "velocity", joints).mean(axis=0)).max()
+    duration = max(states[-1].received - states[0].received, SHORTEST)
+    return float(
+        max(velocity, np.ptp(_history(states, "position", joints), axis=0).max() / duration)
+    )
+
+
+def _rotors(settings: Configuration, model: RobotModel, q: FloatArray) -> Iterator[Finding]:
+    inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv))))
+    light = [
+        f"{name} ({inertia[j]:.2g} kg m^2)"
+        for j, name in enumerate(model.joint_names)
+        if model.joint_types[j] != "prismatic"
+        and inertia[j] < SMALL_INERTIA
+        and model.armature[j] == 0.0
+    ]
+    if light:
+        yield ROTOR_INERTIA.found(f"{settings.where}: {listed(light)}, where the arm is now")
+
+
+def _gravity(
+    evidence: Evidence,
+    settings: Configuration,
+    model: RobotModel,
+    q: FloatArray,
+    states: list[State],
+) -> Iterator[Finding]:
+    topic, ws = evidence.states_topic.name, Workspace(model)
+    effort = _history(states, "effort", model.joint_names).mean(axis=0) - model.torque_offset
+    if not np.isfinite(effort).any():
+        yield EFFORT_UNKNOWN.found(f"{topic} has no finite effort")
+        return
+    limit = np.where(model.effort_limit > 0.0, model.effort_limit, math.inf)
+    bound = settings.get("model_check.bound") * limit
+    compensated = settings.get("hardware_compensates_gravity")
+    link = settings.get("payload.link") or None
+    found = check_model(model, ws, q, effort, bound, Witness.effort, compensated, link)
+    torque = gravity(model, ws, q, np.zeros(model.nv))
+    pulls = [
+        f"{model.joint_names[j]} {torque[j]:.1f} {units(model, j).effort}"
+        for j in map(int, np.flatnonzero(np.abs(torque) > bound))
+    ]
+    if found.cause is Cause.none:
+        if compensated and pulls:
+            yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, {listed(pulls)}")
+    elif found.cause is not Cause.no_torque:
+        yield OF_CAUSE[found.cause].found(f"{topic}: {_sentence(found)}")
+    elif not compensated:
+        own = effort_controller(evidence)
+        code = GRAVITY_NOT_HELD if own is not None and own.state == "active" else GRAVITY_UNSEEN
+        yield code.found(f"{topic}: no effort, and the model says {listed(pulls)}")
+
+
+def _sentence(found: ModelCheck) -> str:
+    """All joints of a check, with their explanation once."""
+    numbers = [sentence.removesuffix(f": {found.explanation}") for sentence in found.sentences]
+    return f"{'; '.join(numbers)}: {found.explanation}"
