@@ -33,6 +33,7 @@ setup(
         "numba>=0.55.1,<0.69",
         "llvmlite>=0.38,<0.51",
         "urdf-parser-py>=0.0.4",
+        "PyYAML>=5.4",
     ],
     # No robot needs these. rnea_control/ros/extras.py names sim and demo by what Python imports.
     extras_require={
