@@ -7,6 +7,7 @@ robot_state_publisher and a ForwardCommandController on effort interfaces.
 """
 
 import os
+from pathlib import Path
 
 from launch.actions import DeclareLaunchArgument, OpaqueFunction, SetEnvironmentVariable
 from launch.substitutions import EnvironmentVariable, LaunchConfiguration, PathJoinSubstitution
@@ -56,6 +57,8 @@ def generate_launch_description() -> LaunchDescription:
 
 def _nodes(context: LaunchContext) -> list[Node]:
     given = context.launch_configurations
+    if not Path(given["parameters"]).is_file():
+        raise FileNotFoundError(f"parameters:={given['parameters']}: there is no such file")
     overrides = {}
     if given["robot_description"]:
         overrides["robot_description"] = given["robot_description"]

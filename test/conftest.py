@@ -37,23 +37,26 @@ AGAINST_THE_CLOCK = (
 FIGURE = "figure"
 
 
-def _is_against_the_clock(nodeid: str) -> bool:
-    return nodeid.startswith(tuple(f"test/{folder}/" for folder in AGAINST_THE_CLOCK))
+def _folder(nodeid: str) -> str:
+    return nodeid.split("/")[1]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest work comes first."""
-    items.sort(key=lambda item: not _is_against_the_clock(item.nodeid))
+    items.sort(key=lambda item: _folder(item.nodeid) not in AGAINST_THE_CLOCK)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """What runs against the clock is one piece of work, and every other file is one."""
+    """What runs against the clock is two pieces of work, and every other file is one."""
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "clock" if _is_against_the_clock(nodeid) else nodeid.partition("::")[0]
+            folder = _folder(nodeid)
+            if folder in AGAINST_THE_CLOCK:
+                return "sentinel" if folder == "sentinel" else "clock"
+            return nodeid.partition("::")[0]
 
     config.option.loadscopereorder = False
     return Scheduling(config, log)

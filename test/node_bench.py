@@ -22,6 +22,7 @@ from rnea_control.node.controller_node import ControllerNode
 from rnea_control.node.statistics import LoopStatistics
 
 JOINTS = ["shoulder", "elbow"]
+COMMANDS = "effort_controller/commands"
 # The watchdog goes by real time, of which a busy machine may take a lot.
 GOOD = {
     "joint_state_timeout": 20.0,
@@ -58,7 +59,9 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 class Bench:
     """A controller node and a peer that speaks for the robot, in one executor."""
 
-    def __init__(self, start: bool = True, namespace: str = "", **parameters: object) -> None:
+    def __init__(
+        self, start: bool = True, namespace: str = "", topic: str = COMMANDS, **parameters: object
+    ) -> None:
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
         self.node = ControllerNode(parameter_overrides=overrides, namespace=namespace)
         self.peer = rclpy.create_node("peer", namespace=namespace)
@@ -70,7 +73,7 @@ class Bench:
         self.trajectories = self.peer.create_publisher(
             JointTrajectory, "rnea_controller/joint_trajectory", 10
         )
-        self.topic = str(parameters.get("command_topic", "effort_controller/commands"))
+        self.topic = topic
         self.peer.create_subscription(Float64MultiArray, self.topic, self._command, 10)
         self.time = 1000.0
         if start:

@@ -164,6 +164,11 @@ class ControlLoop:
         )
 
     @property
+    def without_clock(self) -> bool:
+        """Whether simulated time is asked for, and nothing has come on /clock."""
+        return not self._system_time and self._clock.now().nanoseconds == 0
+
+    @property
     def listens(self) -> bool:
         """Whether it must hear what the sentinel commands."""
         return self.running and self.handover.phase is not Phase.commanding
@@ -413,10 +418,10 @@ class ControlLoop:
             self.statistics.counted_back += 1
         self._count = count
 
-    def _refuse(self, text: str) -> None:
+    def _refuse(self, text: str, kind: str = "state") -> None:
         self.refused = text
         self.supervisor.refuse_state(text)
-        self.log.say("error", "state", f"{text}; the state is ignored")
+        self.log.say("error", kind, f"{text}; the state is ignored")
 
     def _answer(self, state: bytes, taken_at: float) -> None:
         """Publishes the command for a state."""
@@ -485,7 +490,7 @@ class ControlLoop:
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
         blind = self.supervisor.mode is Mode.BLIND
         if gap < 0.0 and not blind:
-            self._refuse(jump)
+            self._refuse(jump, "stamps")
             if self.supervisor.mode is not Mode.BLIND:
                 return None
         elif not blind:
@@ -501,15 +506,15 @@ class ControlLoop:
         statistics, period = self.statistics, (stamp - self._stamp) * 1e-9
         interval = taken_at - self._taken_at
         statistics.ticks += 1
+        if not self._system_time:
+            interval = math.nan  # nobody is late by the steady clock
         if interval > 1.5 * period > 0.0:
             statistics.late += 1
         self._stamp, self._taken_at = stamp, taken_at
         duration = time.monotonic() - taken_at
         if not 0.0 <= age < LONGEST_AGE:
             age = math.nan  # the stamps are of another clock
-        # In simulated time nobody is late by the steady clock.
-        waited = interval if self._system_time else math.nan
-        statistics.record(duration, age + duration, abs(interval - period), waited)
+        statistics.record(duration, age + duration, abs(interval - period), interval)
 
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""

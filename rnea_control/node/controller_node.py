@@ -16,7 +16,7 @@ from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop, LoopSettings
-from rnea_control.node.diagnostics import NodeReport, diagnostics
+from rnea_control.node.diagnostics import NO_CLOCK, NodeReport, diagnostics
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
@@ -358,7 +358,12 @@ class ControllerNode(LifecycleNode):
 
     def _remind(self) -> None:
         if self._starting and self._value_or_none("autostart"):
-            self.get_logger().info(self.fault or "still waiting for the topic robot_description")
+            if self.fault:
+                self.get_logger().error(f"still not configured: {self.fault}")
+            else:
+                self.get_logger().info("still waiting for the topic robot_description")
+        elif self.active and self.loop.without_clock:
+            self.get_logger().error(f"{NO_CLOCK}; is the bridge of the clock running?")
         elif self.active and self.loop.now is None:
             self.get_logger().info(
                 f"still waiting for joint_states, which has {self.publishers()} publisher(s)"

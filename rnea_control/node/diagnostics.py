@@ -22,6 +22,7 @@ from rnea_control.node.statistics import (
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 LEVELS = {"error": ERROR, "warn": WARN}
+NO_CLOCK = "use_sim_time is true, and nothing has come on /clock"
 # The rows of `Controller.at_work`.
 STAGES = ("soft position limit", "velocity limit", "effort limit", "torque rate limit")
 # What has thresholds.
@@ -91,6 +92,8 @@ def _state(report: NodeReport) -> tuple[bytes, str]:
         return ERROR, loop.fault
     if not loop.running:
         return OK, "not active"
+    if loop.without_clock:
+        return ERROR, NO_CLOCK
     if loop.supervisor.mode is Mode.WAITING:
         return WARN, f"waiting {loop.supervisor.reason}"
     if loop.supervisor.mode is Mode.EMERGENCY_STOP:

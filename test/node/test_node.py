@@ -19,13 +19,15 @@ from rclpy.parameter import Parameter
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from robots import two_link_arm
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.control import Mode
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.node.statistics import LoopStatistics
+from rnea_control.node.diagnostics import NO_CLOCK
+from rnea_control.node.statistics import PERIOD_JITTER, STATE_INTERVAL, LoopStatistics
 from rnea_control.ros import rclpy_internals
 
 
@@ -135,6 +137,24 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
     slow.record(0.01, 0.0, 0.0, 0.0)
     assert bench.node.diagnostics(slow).status[0].level == DiagnosticStatus.ERROR
     assert "effort limit" in bench.node.diagnostics(LoopStatistics()).status[0].message
+
+
+def test_simulated_time_needs_a_clock_and_is_never_late() -> None:
+    bench = Bench(**{**GOOD, "use_sim_time": True})
+    try:
+        assert bench.status.level == DiagnosticStatus.ERROR
+        assert bench.status.message == NO_CLOCK
+        clock, message = bench.peer.create_publisher(Clock, "/clock", 1), Clock()
+        message.clock.sec = int(bench.time)
+        wait_for(lambda: clock.publish(message) or bench.status.message != NO_CLOCK, bench.spin)
+        for _ in range(3):
+            bench.answer()
+            time.sleep(0.1)  # a hundred times as long as the stamps say
+        statistics = bench.node.loop.statistics
+        assert statistics.late == 0
+        assert not statistics.counts[[PERIOD_JITTER, STATE_INTERVAL]].any()
+    finally:
+        bench.destroy()
 
 
 def test_refused_states_are_not_missed(bench: Bench) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import rclpy
 from dds import ros, wait_for
-from node_bench import GOOD, GRAVITY, Bench, Q, gravity_torque
+from node_bench import COMMANDS, GOOD, GRAVITY, Bench, Q, gravity_torque
 
 from rnea_control.control import Mode
 from rnea_control.node import effort_controller
@@ -76,7 +76,8 @@ class Manager:
 
 @pytest.fixture
 def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    bench = Bench(**{**GOOD, **getattr(request, "param", {})})
+    parameters = getattr(request, "param", {})
+    bench = Bench(topic=parameters.get("command_topic", COMMANDS), **{**GOOD, **parameters})
     yield bench
     bench.destroy()
 
