@@ -208,7 +208,7 @@ class Guard:
             silent = self._heard_at == before and now - before < LONGEST_CLOSE_LOOK
             self._pause = CLOSE_LOOK if silent else LOOK
             fresh = taken is not None and self._hear_state(now, taken[0])
-            if taken is None:
+            if not fresh:
                 handover.hear_nothing(now)
             if handover.look(now):
                 self._catch()
@@ -246,7 +246,10 @@ class Guard:
             stamp = self._clock.now().nanoseconds
         if self._origin is None:
             self._origin = stamp
-        self._time, self._state_at = (stamp - self._origin) * 1e-9, now
+        time_of_state = (stamp - self._origin) * 1e-9
+        if time_of_state == self._time and math.isfinite(self._state_at):
+            return False  # the same state again tells nothing new
+        self._time, self._state_at = time_of_state, now
         self.handover.hear_state(self._time)
         self.speed = float(np.abs(decoder.v).max())
         excess = np.abs(decoder.v) - self._fastest

@@ -338,7 +338,7 @@ _STOPS = Bound(rest=STOP)
 # While nothing is measured for a second, the error of the model, here its friction, adds up.
 _STOPS_BY_THE_MODEL = Bound(rest=STOP + 300, speed=1.3)
 # States of two arms mix.
-_STOPS_IN_A_MUDDLE = Bound(rest=STOP + 300, rate=90.0, speed=2.0)
+_STOPS_IN_A_MUDDLE = Bound(rest=STOP + 300, rate=90.0, speed=2.5)
 _WITHIN = Bound()
 
 
