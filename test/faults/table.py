@@ -25,9 +25,12 @@ from rows import Bound, Outcome, Row, run_row  # noqa: E402
 PAGE = TESTS.parent / "docs" / "safety.md"
 BEGIN, END = "<!-- fault table: begin -->", "<!-- fault table: end -->"
 ORIGIN = (
-    "Written by `python test/faults/table.py`; all rows keep torques finite and within the effort "
-    "limit, the torque rate within that of the default `rate limit`, velocities within the "
-    "velocity limits and positions within theirs, unless their bound says otherwise."
+    "Written by `python test/faults/table.py`, on a shared 2-core machine: Panda with its fastest "
+    "motion at 0.69 of the velocity limits, 1 kHz, real processes over UDP on loopback. All rows "
+    "keep torques finite and within the effort limit, the torque rate within that of the default "
+    "rate limit (4350 Nm/s for 87 Nm, with one period of jitter), velocities within the velocity "
+    "limits and positions within theirs, unless their bound says otherwise. **BROKEN** marks what "
+    "did not."
 )
 HEAD = (
     "| what is broken | torque / limit | torque rate, Nm/s | velocity / limit | "
