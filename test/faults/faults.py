@@ -337,8 +337,8 @@ _GOES_ON = Bound(astray=0.05, goal=0.01)
 _STOPS = Bound(rest=STOP)
 # While nothing is measured for a second, the error of the model, here its friction, adds up.
 _STOPS_BY_THE_MODEL = Bound(rest=STOP + 300, speed=1.3)
-# States of two arms mix.
-_STOPS_IN_A_MUDDLE = Bound(rest=STOP + 300, rate=90.0, speed=2.5)
+# States of two arms mix: which of them is believed, and what torques follow, is chance.
+_STOPS_IN_A_MUDDLE = Bound(rest=STOP + 600, rate=math.inf, speed=3.0)
 _WITHIN = Bound()
 
 
