@@ -48,15 +48,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """What runs against the clock is two pieces of work, and every other file is one."""
+    """What runs against the clock is one piece of work, and every other file is one."""
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            folder = _folder(nodeid)
-            if folder in AGAINST_THE_CLOCK:
-                return "sentinel" if folder == "sentinel" else "clock"
-            return nodeid.partition("::")[0]
+            clock = _folder(nodeid) in AGAINST_THE_CLOCK
+            return "clock" if clock else nodeid.partition("::")[0]
 
     config.option.loadscopereorder = False
     return Scheduling(config, log)

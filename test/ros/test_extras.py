@@ -46,7 +46,7 @@ def test_robots_need_no_extra() -> None:
         for requirement in metadata.requires("rnea_control") or []
         if "extra ==" not in requirement
     }
-    assert required == {"numpy", "numba", "llvmlite", "urdf-parser-py"}
+    assert required == {"numpy", "numba", "llvmlite", "urdf-parser-py", "PyYAML"}
 
 
 def test_controller_runs_without_any_extra() -> None:
