@@ -103,6 +103,7 @@ class Handover:
 
     Attributes:
         phase: what it does now.
+        commanding: whether that is to command.
         reason: why, in words.
         changes: how often `phase` has changed.
         contested: whether the other went on commanding after it was asked to yield.
@@ -112,6 +113,7 @@ class Handover:
     def __init__(self, times: HandoverTimes) -> None:
         self.times = times
         self.phase = Phase.idle
+        self.commanding = False
         self.reason = "not started"
         self.changes = 0
         self.contested = False
@@ -152,7 +154,7 @@ class Handover:
 
     def hear_command(self, now: float) -> None:
         """A command of the other came."""
-        if self.phase is Phase.commanding:
+        if self.commanding:
             self.strays += 1
             if self.strays > 1:
                 self._listen(now, self.times.timeout)
@@ -173,7 +175,7 @@ class Handover:
             return
         self._end_lease(now)  # before it may no longer count
         self._guarded = label in ("guarding", "revoking", "commanding")
-        if label == "revoking" and self.phase is Phase.commanding:
+        if label == "revoking" and self.commanding:
             self._yield(now, self.times.grace, "the sentinel has revoked it")
 
     # What is asked of it.
@@ -183,8 +185,9 @@ class Handover:
 
         It ends the ownership if the lease is over.
         """
-        self._end_lease(now)
-        if self.phase is not Phase.commanding:
+        if self._guarded:
+            self._end_lease(now)
+        if not self.commanding:
             return False
         self._has_commanded = True
         self._awake_at = now
@@ -236,7 +239,7 @@ class Handover:
 
     def give(self, now: float) -> bool:
         """Stops commanding for the other's sake; returns whether it commanded."""
-        if self.phase is not Phase.commanding:
+        if not self.commanding:
             return False
         self._yield(now, self.times.grace, "it gave the arm to the controller")
         return True
@@ -250,7 +253,7 @@ class Handover:
         """
         if self.phase is Phase.guarding and now - requested_at <= self.times.accept:
             self._take(now, "the sentinel gave it the arm")
-        return self.phase is Phase.commanding
+        return self.commanding
 
     def revoke(self, now: float, reason: str) -> bool:
         """Asks the owner to yield, for commands that are wrong; returns whether it does so now."""
@@ -266,7 +269,7 @@ class Handover:
 
     def _end_lease(self, now: float) -> None:
         """Yields if the lease counts and is over."""
-        counts = self._guarded and self._has_commanded and self.phase is Phase.commanding
+        counts = self._guarded and self._has_commanded and self.commanding
         if counts and now - self._awake_at > self.times.lease:
             self._yield(now, self.times.recovery, "it was away for too long")
 
@@ -308,3 +311,4 @@ class Handover:
     def _change(self, phase: Phase, reason: str) -> None:
         self.changes += self.phase is not phase
         self.phase, self.reason = phase, reason
+        self.commanding = phase is Phase.commanding

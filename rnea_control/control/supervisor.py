@@ -36,6 +36,9 @@ _REFUSALS = {
 }
 # Modes in which nothing is commanded.
 _SILENT = (Mode.INACTIVE, Mode.GUARDED)
+# In which a state is not simply answered.
+_IDLE_OR_BLIND = (*_SILENT, Mode.WAITING, Mode.BLIND)
+_HOLDING = Mode.HOLDING  # a name to look up in a tick: enumerations take several times as long
 
 # An arm slower than this is held at once where it is, [rad/s] or [m/s].
 STILL = 0.01
@@ -181,16 +184,8 @@ class Supervisor:
             ControllerError: the state cannot be true, or no torque can be computed from it. With
                 TorqueError, `tau` is to be commanded.
         """
-        mode = self._modes.mode
-        if mode in _SILENT:
+        if self._modes.mode in _IDLE_OR_BLIND and not self._resumes(t, q, v):
             return False
-        if mode is Mode.WAITING and not self._start(t, q, v):
-            return False
-        if mode is Mode.BLIND and np.isfinite(q).all() and np.isfinite(v).all():
-            if self.controller.is_frozen(q, v):
-                self.refuse_state(STILL_FROZEN)
-                raise ControllerError(STILL_FROZEN)
-            self._see_again(t, q, v)
         self._predicting = False
         try:
             self.controller.step(t, q, v, tau)
@@ -203,8 +198,21 @@ class Supervisor:
         self._bad_in_row = 0
         if self._observer is not None:
             self._observe(self._observer, t, q, v, tau)
-        if self._modes.mode is not Mode.HOLDING or self._gave_way != self.controller.gave_way:
+        if self._modes.mode is not _HOLDING or self._gave_way != self.controller.gave_way:
             self._follow_up()
+        return True
+
+    def _resumes(self, t: float, q: FloatArray, v: FloatArray) -> bool:
+        """Starts, or goes on after a time without states; whether this state is to be answered."""
+        if self._modes.mode is Mode.WAITING:
+            return self._start(t, q, v)
+        if self._modes.mode is not Mode.BLIND:
+            return False
+        if np.isfinite(q).all() and np.isfinite(v).all():
+            if self.controller.is_frozen(q, v):
+                self.refuse_state(STILL_FROZEN)
+                raise ControllerError(STILL_FROZEN)
+            self._see_again(t, q, v)
         return True
 
     def refuse_state(self, text: str) -> None:

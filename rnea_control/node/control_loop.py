@@ -43,6 +43,7 @@ from rnea_control.messages.joint_state import (
     OtherJoints,
     measured_efforts,
 )
+from rnea_control.messages.one_publisher import ANOTHERS, OnePublisher
 from rnea_control.node.applied_torque import AppliedTorque
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.ros.deferred_log import DeferredLog, Logger
@@ -104,8 +105,6 @@ class ControlLoop:
         failure: the bug that ended the loop; empty without one.
         refused: why the last state was refused; empty if it was not.
         statistics: of the ticks since activation.
-        publishers: how many publishers of states there are; with more than one, missed states are
-            not counted.
         log: what the ticks say.
         last_state: the bytes of the last state that was answered.
         changes: of the mode, oldest first: old and new one, and the reason.
@@ -128,7 +127,6 @@ class ControlLoop:
         self.handover = handover
         self.settings = settings
         self.statistics = LoopStatistics()
-        self.publishers = 1
         self.running = False
         self.now: float | None = None
         self.failure = self.refused = ""
@@ -144,10 +142,13 @@ class ControlLoop:
         self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
         self._decoder = JointStateDecoder(controller.model.joint_names)
         self._applied = AppliedTorque(controller.model.nv)
+        self._trusts_effort = settings.trusts_effort
+        self._state_timeout = supervision.state_timeout
+        self._tells_efforts = False  # whether the states bring efforts
         self._origin = 0  # stamp that the controller's time is counted from, [ns]
         self._stamp = 0  # of the last state, [ns]
         self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
-        self._count: int | None = None  # its publisher's count of it
+        self._publisher = OnePublisher(supervision.state_timeout)
         self._now_at = 0.0  # when the state with the stamp `now` came first, by the steady clock
         self._received_at = 0.0  # when the last usable state with a new stamp came, likewise
         self._predicted_at = 0.0  # when the last torque without a state was commanded
@@ -171,7 +172,7 @@ class ControlLoop:
     @property
     def listens(self) -> bool:
         """Whether it must hear what the sentinel commands."""
-        return self.running and self.handover.phase is not Phase.commanding
+        return self.running and not self.handover.commanding
 
     @property
     def fault(self) -> str:
@@ -186,7 +187,8 @@ class ControlLoop:
         Args:
             sentinel: the sentinel's mode, as `hear_sentinel`.
         """
-        self.now = self._count = None
+        self.now = None
+        self._publisher.reset()
         self.failure = self.refused = ""
         self.statistics = LoopStatistics()
         self._system_time = not self._clock.ros_time_is_active
@@ -326,8 +328,8 @@ class ControlLoop:
         self._system_time = not self._clock.ros_time_is_active
         self.log.flush()
 
-    def tick(self, state: bytes, count: int | None = None) -> None:
-        """Answers one state.
+    def tick(self, state: bytes, count: int | None = None) -> bool:
+        """Answers one state; whether that is done, so that `watch` has nothing to do.
 
         Args:
             state: a serialised JointState.
@@ -336,22 +338,23 @@ class ControlLoop:
         taken_at = time.monotonic()
         with self._lock:
             if not self.running:
-                return
-            self._count_missed(count)
-            self.handover.hear_nothing(taken_at)  # unless this state can be used
+                return False
             try:
-                self._answer(state, taken_at)
-                self.last_state = state
+                if self._answer(state, count, taken_at):
+                    return True
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are ignored")
             except (CdrError, JointStateError) as error:
-                self._refuse(str(error))
+                if self._follows(count, taken_at):
+                    self._refuse(str(error))
             except TorqueError as error:
                 self._publish()
                 self.log.say("error", "torque", str(error))
             except ControllerError as error:
                 self.refused = str(error)
                 self.log.say("error", "state", f"{error}; the state is ignored")
+            self.handover.hear_nothing(taken_at)
+            return False
 
     def hear_nothing(self) -> None:
         """No state waits; to be told every `longest_wait` while that is so."""
@@ -398,9 +401,9 @@ class ControlLoop:
             state, seen_at = self.last_state, self._received_at
         if state is None:
             return math.nan
-        return self._applied.age(
-            measured_efforts(state, self.controller.model.joint_names), seen_at
-        )
+        efforts = measured_efforts(state, self.controller.model.joint_names)
+        self._tells_efforts = bool(np.isfinite(efforts).all())
+        return self._applied.age(efforts, seen_at) if self._tells_efforts else math.nan
 
     def _note_change(self, old: Mode, new: Mode, reason: str) -> None:
         self.changes.append((old, new, reason))
@@ -408,24 +411,30 @@ class ControlLoop:
         self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
         self.log.wake()
 
-    def _count_missed(self, count: int | None) -> None:
-        if count is None or self.publishers > 1:  # each counts its own
-            self._count = None
-            return
-        if self._count is not None and count > self._count:
-            self.statistics.missed += count - self._count - 1
-        elif self._count is not None:
-            self.statistics.counted_back += 1
-        self._count = count
+    def _follows(self, count: int | None, taken_at: float) -> bool:
+        """Whether a state is of the publisher that is followed, as far as that can be told."""
+        if count is None:
+            return True
+        missed = self._publisher.follow(count, taken_at)
+        if missed == ANOTHERS:
+            self.statistics.foreign += 1
+            return False
+        if missed:
+            self.statistics.missed += missed
+        return True
 
     def _refuse(self, text: str, kind: str = "state") -> None:
         self.refused = text
         self.supervisor.refuse_state(text)
         self.log.say("error", kind, f"{text}; the state is ignored")
 
-    def _answer(self, state: bytes, taken_at: float) -> None:
-        """Publishes the command for a state."""
+    def _answer(self, state: bytes, count: int | None, taken_at: float) -> bool:
+        """Publishes the command for a state; whether it was one with a new stamp."""
         stamp = self._decoder.decode(state)
+        if not self._follows(count, taken_at):
+            self._decoder.decode(self.last_state or b"")  # whose state it is to remember
+            return False
+        self.last_state = state
         clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
         age = (clock - stamp) * 1e-9
         if stamp == 0:  # some hardware does not set it
@@ -436,25 +445,25 @@ class ControlLoop:
             self._now_at = taken_at
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
-        if gap < 0.0 or gap > self.settings.supervision.state_timeout:
+        if gap < 0.0 or gap > self._state_timeout:
             bridged = self._bridge(stamp, gap)
             if bridged is None:
-                return
+                return False
             now = bridged
         if gap == 0.0 and self.supervisor.predicting:
-            return  # the same state again tells nothing new
+            return False  # the same state again tells nothing new
         self.now = now
         if gap != 0.0:
             self._now_at = taken_at
         supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
         handover.hear_state(now)
-        if handover.phase is not Phase.commanding:
+        if not handover.commanding:
             while self._take_command is not None and (command := self._take_command()) is not None:
                 self._hear_command(command[0])
             if not handover.look(taken_at):
-                return
+                return False
             self._take_over("the sentinel commands no more")
-        if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
+        if self._trusts_effort and supervisor.mode is Mode.WAITING:
             efforts = measured_efforts(state, self.controller.model.joint_names)
             supervisor.in_force = efforts if np.isfinite(efforts).all() else None
         answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)
@@ -462,23 +471,26 @@ class ControlLoop:
             self._received_at = taken_at
         if not answered:
             self._stamp = stamp
-            return
+            return False
         self.refused = ""
-        if self._publish():
-            self._record(stamp, taken_at, age)
+        if not self._publish():
+            return False
+        self._record(stamp, taken_at, age)
+        return gap != 0.0
 
     def _publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
         now = time.monotonic()
         if self.handover.may_command(now):
             self.command.publish()
-            self._applied.note(self.command.torque, now)
+            if self._tells_efforts:
+                self._applied.note(self.command.torque, now)
             return True
         self._yield_if_asked()
         return False
 
     def _yield_if_asked(self) -> None:
-        if self.handover.phase is not Phase.commanding:
+        if not self.handover.commanding:
             self.supervisor.guarded(f"{HELD_BY_SENTINEL}: {self.handover.reason}")
 
     def _take_over(self, reason: str) -> None:
@@ -503,18 +515,14 @@ class ControlLoop:
         return now
 
     def _record(self, stamp: int, taken_at: float, age: float) -> None:
-        statistics, period = self.statistics, (stamp - self._stamp) * 1e-9
-        interval = taken_at - self._taken_at
-        statistics.ticks += 1
-        if not self._system_time:
-            interval = math.nan  # nobody is late by the steady clock
-        if interval > 1.5 * period > 0.0:
-            statistics.late += 1
+        period = (stamp - self._stamp) * 1e-9
+        # Nobody is late by the steady clock where another one makes the stamps.
+        interval = taken_at - self._taken_at if self._system_time else math.nan
         self._stamp, self._taken_at = stamp, taken_at
-        duration = time.monotonic() - taken_at
         if not 0.0 <= age < LONGEST_AGE:
             age = math.nan  # the stamps are of another clock
-        statistics.record(duration, age + duration, abs(interval - period), interval)
+        duration = time.monotonic() - taken_at
+        self.statistics.record(duration, age + duration, interval, period)
 
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""

@@ -170,7 +170,6 @@ class ControllerNode(LifecycleNode):
 
     @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self.loop.publishers = self.publishers()
         self._look_for_listeners()
         sentinel = self._sentinel.label
         if self.parameters["require_sentinel"] and not sentinel:
@@ -400,6 +399,8 @@ class ControllerNode(LifecycleNode):
     def _rivals(self) -> str:
         """Who else publishes states or commands, where only one may."""
         own, feed = self._command, self._feed
+        if self.count_publishers(own.topic) <= 1 and self.count_publishers(feed.topic) <= 1:
+            return ""  # as ever: their names cost more
         commanders = [name for name in own.publishers() if not name.endswith(f"/{SENTINEL}")]
         for topic, names in ((own.topic, commanders), (feed.topic, feed.publisher_names())):
             if len(names) > 1:
@@ -420,7 +421,6 @@ class ControllerNode(LifecycleNode):
     def publish_diagnostics(self) -> None:
         """Publishes the report of the last second, and does the loop's work beside the ticks."""
         if self.loop is not None:
-            self.loop.publishers = self.publishers()
             self._effort_controller.look()
             self._look_for_listeners()
             self._sentinel.look()

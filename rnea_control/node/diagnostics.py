@@ -108,9 +108,7 @@ def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
     recent = report.recent
     states = max(recent.ticks + recent.missed, 1)
     values = (
-        recent.quantile(TICK_DURATION, 0.99),
-        recent.quantile(STATE_AGE, 0.99),
-        recent.quantile(PERIOD_JITTER, 0.99),
+        *(recent.quantiles(row, 0.99)[0] for row in (TICK_DURATION, STATE_AGE, PERIOD_JITTER)),
         recent.missed / states,
         recent.late / states,
     )
@@ -124,8 +122,12 @@ def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
     longest = recent.largest[STATE_INTERVAL]
     if longest > report.loop.settings.supervision.state_gap:
         found.append((WARN, f"waited {longest:.3g} s for joint_states in the last second"))
-    if recent.counted_back > 1:  # once may be a publisher that was started again
-        found.append((ERROR, "joint_states come from more than one publisher; only one may be"))
+    if recent.foreign:
+        text = (
+            f"{recent.foreign} joint_states of another publisher were ignored in the last second; "
+            "only one may be"
+        )
+        found.append((ERROR, text))
     for word, level in LEVELS.items():
         for name, value in zip(MEASURED, values, strict=True):
             threshold = report.threshold(f"{name}.{word}")

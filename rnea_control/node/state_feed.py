@@ -85,7 +85,9 @@ class ThreadFeed:
             while not self._stopping:
                 taken = take(wait)
                 if taken is not None:
-                    tick(*taken)
+                    if tick(*taken):
+                        wait = usual
+                        continue
                 elif not self._node.context.ok():
                     break
                 else:

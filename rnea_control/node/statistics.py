@@ -34,19 +34,24 @@ class LoopStatistics:
         ticks: states answered.
         missed: states that their publisher counted and the loop never took.
         late: states that came more than half a period after they were due.
-        counted_back: states whose publisher had counted less than that of the one before: it was
-            started again, or there are several.
+        foreign: states of another publisher than the one that is followed; they are ignored.
         dropped: trajectories dropped because the states' stamps went back or jumped.
     """
 
     def __init__(self) -> None:
         self.counts = np.zeros((len(NAMES), BINS), dtype=np.int64)
         self.largest = np.zeros(len(NAMES))
-        self.ticks = self.missed = self.late = self.dropped = self.counted_back = 0
+        self.ticks = self.missed = self.late = self.dropped = self.foreign = 0
 
-    def record(self, duration: float, age: float, jitter: float, interval: float) -> None:
-        """Adds the measurements of one tick, [s], without those that are NaN; allocates nothing."""
-        _record(self.counts, self.largest, duration, age, jitter, interval)
+    def record(self, duration: float, age: float, interval: float, period: float) -> None:
+        """Counts one tick, with those of its measurements [s] that are not NaN; allocates nothing.
+
+        Args:
+            duration, age, interval: see the class.
+            period: from the stamp of the state before to this one's.
+        """
+        self.ticks += 1
+        self.late += _record(self.counts, self.largest, duration, age, interval, period)
 
     def since(self, earlier: LoopStatistics) -> LoopStatistics:
         """What was recorded after an earlier copy; the largest values are edges of bins."""
@@ -60,26 +65,28 @@ class LoopStatistics:
         difference.missed = self.missed - earlier.missed
         difference.late = self.late - earlier.late
         difference.dropped = self.dropped - earlier.dropped
-        difference.counted_back = self.counted_back - earlier.counted_back
+        difference.foreign = self.foreign - earlier.foreign
         return difference
 
     def copy(self) -> LoopStatistics:
         """A copy as of now."""
         return self.since(LoopStatistics())
 
-    def quantile(self, row: int, part: float) -> float:
-        """The quantile of a row's measurements, [s]; 0 without any. `part` is 0.99 for 99 %."""
-        cumulative = np.cumsum(self.counts[row])
-        if cumulative[-1] == 0:
-            return 0.0
-        rank = max(math.ceil(part * cumulative[-1]), 1)
-        return min(_upper_edge(int(np.searchsorted(cumulative, rank))), float(self.largest[row]))
+    def quantiles(self, row: int, *parts: float) -> list[float]:
+        """Quantiles of a row's measurements, [s]; 0 without any. A part is 0.99 for 99 %."""
+        cumulative = self.counts[row].cumsum()
+        total = int(cumulative[-1])
+        if total == 0:
+            return [0.0] * len(parts)
+        ranks = [max(math.ceil(part * total), 1) for part in parts]
+        largest = float(self.largest[row])
+        return [min(_upper_edge(int(j)), largest) for j in cumulative.searchsorted(ranks)]
 
     def summary(self, row: int) -> str:
         """Median, 99 %, 99.9 % and largest value of a row in words."""
         if not self.counts[row].any():
             return "not measured"
-        quantiles = [self.quantile(row, part) for part in (0.5, 0.99, 0.999)]
+        quantiles = self.quantiles(row, 0.5, 0.99, 0.999)
         median, high, higher = (f"{1e6 * value:.0f}" for value in quantiles)
         largest = f"{1e6 * self.largest[row]:.0f}"
         return f"median {median} us, 99 % {high} us, 99.9 % {higher} us, largest {largest} us"
@@ -93,18 +100,20 @@ def _upper_edge(index: int) -> float:
     return SHORTEST * 10.0 ** ((index + 1) / BINS_PER_DECADE)
 
 
-@kernel("void(i8[:,::1], f8[::1], f8, f8, f8, f8)")
+@kernel("i8(i8[:,::1], f8[::1], f8, f8, f8, f8)")
 def _record(
     counts: FloatArray,
     largest: FloatArray,
-    first: float,
-    second: float,
-    third: float,
-    fourth: float,
-) -> None:
-    for row, value in enumerate((first, second, third, fourth)):
+    duration: float,
+    age: float,
+    interval: float,
+    period: float,
+) -> int:
+    """Returns 1 for a state that was late, else 0."""
+    for row, value in enumerate((duration, age, abs(interval - period), interval)):
         if math.isnan(value):
             continue
         place = math.log10(max(value, SHORTEST) / SHORTEST) * BINS_PER_DECADE
         counts[row, int(min(place, BINS - 1.0))] += 1
         largest[row] = max(largest[row], value)
+    return 1 if interval > 1.5 * period > 0.0 else 0

@@ -20,7 +20,8 @@ from rnea_control.control import Controller
 from rnea_control.control.handover import Handover, Phase
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.joint_state import JointStateDecoder, JointStateError
+from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
+from rnea_control.messages.one_publisher import ANOTHERS, OnePublisher
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.real_time import RealTime
@@ -33,6 +34,8 @@ LOOK, CLOSE_LOOK = 0.002, 0.0005
 LONGEST_CLOSE_LOOK = 0.5
 # Between two commands without states, [s].
 PREDICTION_PERIOD = 0.004
+# After how many gaps in the states another publisher of them is followed.
+SILENT_GAPS = 5.0
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class Guard:
         self._log = log
         self._on_change = on_change
         self._decoder = JointStateDecoder(controller.model.joint_names)
+        self._publisher = OnePublisher(SILENT_GAPS * settings.prediction_gap)
+        self._state = b""  # the newest one
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
         self._origin: int | None = None  # stamp of the first state, [ns]
         self._applied = True  # the commands, as far as the controller knows
@@ -207,7 +212,7 @@ class Guard:
                 self._hear_command(now, message[0])
             silent = self._heard_at == before and now - before < LONGEST_CLOSE_LOOK
             self._pause = CLOSE_LOOK if silent else LOOK
-            fresh = taken is not None and self._hear_state(now, taken[0])
+            fresh = taken is not None and self._hear_state(now, *taken)
             if not fresh:
                 handover.hear_nothing(now)
             if handover.look(now):
@@ -233,15 +238,21 @@ class Guard:
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
             self._log.say("error", "revoking", f"commands are wrong: {fault}")
 
-    def _hear_state(self, now: float, message: bytes) -> bool:
+    def _hear_state(self, now: float, message: bytes, number: int | None) -> bool:
         """Decodes a state; whether it is of use."""
         decoder = self._decoder
         try:
             stamp = decoder.decode(message)
+        except OtherJoints:
+            return False
         except (CdrError, JointStateError) as error:
             self.refused_states += 1
             self._log.say("error", "state", str(error))
             return False
+        if number is not None and self._publisher.follow(number, now) == ANOTHERS:
+            decoder.decode(self._state)  # whose state it is to remember
+            return False
+        self._state = message
         if stamp == 0:  # some hardware does not set it
             stamp = self._clock.now().nanoseconds
         if self._origin is None:
