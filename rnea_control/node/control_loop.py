@@ -108,6 +108,7 @@ class ControlLoop:
         log: what the ticks say.
         last_state: the bytes of the last state that was answered.
         changes: of the mode, oldest first: old and new one, and the reason.
+        changed_at: the time `now` when the mode changed last, [s].
     """
 
     def __init__(
@@ -133,6 +134,7 @@ class ControlLoop:
         self.log = DeferredLog(logger)
         self.last_state: bytes | None = None
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
+        self.changed_at = 0.0
         self._logger = logger
         self._clock = clock
         self._system_time = True
@@ -407,6 +409,8 @@ class ControlLoop:
 
     def _note_change(self, old: Mode, new: Mode, reason: str) -> None:
         self.changes.append((old, new, reason))
+        if new is not old:
+            self.changed_at = self.now or 0.0
         severity = "error" if new in (*_ERRORS, Mode.EMERGENCY_STOP) else "info"
         self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
         self.log.wake()

@@ -13,6 +13,8 @@ from rnea_control.ros.deferred_log import Logger
 
 # An arm slower than this rests, [rad/s] or [m/s].
 STILL = 0.01
+# How long the arm must have been held before, [s]: the first states' efforts are none that hold it.
+HELD = 1.0
 
 
 class ModelWatch:
@@ -44,6 +46,8 @@ class ModelWatch:
         loop = self._loop
         snapshot = loop.snapshot()
         if part == 0.0 or snapshot is None or loop.supervisor.mode is not Mode.HOLDING:
+            return
+        if loop.now is None or loop.now - loop.changed_at < HELD:
             return
         state, controller = snapshot[1], loop.controller
         model, settings = controller.model, controller.settings
