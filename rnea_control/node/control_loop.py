@@ -48,6 +48,7 @@ from rnea_control.node.applied_torque import AppliedTorque
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.ros.deferred_log import DeferredLog, Logger
 from rnea_control.ros.effort_command import Command
+from rnea_control.ros.node_clock import NodeClock
 
 # An arm slower than this is at rest, [rad/s] or [m/s].
 STILL = 0.05
@@ -118,7 +119,7 @@ class ControlLoop:
         handover: Handover,
         settings: LoopSettings,
         logger: Logger,
-        clock: Clock,
+        clock: NodeClock | Clock,
         observer: MomentumObserver | None = None,
     ) -> None:
         self.controller = controller

@@ -34,6 +34,7 @@ from rnea_control.node.trajectory_parameters import meaningless
 from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
 from rnea_control.ros.effort_command import EffortCommand
+from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.real_time import RealTime
 from rnea_control.ros.robot_parameters import LOCKED_POSITION
@@ -86,6 +87,7 @@ class ControllerNode(LifecycleNode):
         )
         self.loop: ControlLoop | None = None
         self.fault = ""
+        self._time = NodeClock(self)
         self._recent = LoopStatistics()
         self._description = ""
         self._starting = True  # until first configured, by autostart or a lifecycle manager
@@ -136,7 +138,7 @@ class ControllerNode(LifecycleNode):
             recent,
         )
         message = diagnostics(report)
-        message.header.stamp = self.get_clock().now().to_msg()
+        message.header.stamp = self._time.now().to_msg()
         return message
 
     def autostart(self) -> None:
@@ -264,7 +266,7 @@ class ControllerNode(LifecycleNode):
                 parameters["last_command"] == "gravity",
             ),
             self.get_logger(),
-            self.get_clock(),
+            self._time,
             momentum_observer(parameters, controller),
         )
         self.real_time = RealTime(real_time_settings(parameters))
@@ -329,6 +331,7 @@ class ControllerNode(LifecycleNode):
         """Takes the node down, a running loop first."""
         self._release()
         self.trajectories.destroy()
+        self._time.destroy()
         super().destroy_node()
 
     # Beside the loop.
@@ -429,7 +432,7 @@ class ControllerNode(LifecycleNode):
         if self.loop is not None:
             self._tell()
             self.trajectories.housekeeping()
-            self.real_time.collect_garbage()
+            self.real_time.housekeeping()
 
     def _since_last(self) -> LoopStatistics:
         """What the loop measured since the last call."""

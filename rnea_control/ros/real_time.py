@@ -25,6 +25,10 @@ SWITCH_INTERVAL = 2e-5
 # would become resident.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 _CAP_IPC_LOCK, _CAP_SYS_NICE = 14, 23
+# Fast DDS sends again by these threads. They spin while another one holds what they need: with
+# real-time priority on every CPU that one would never run, and the machine would stand still.
+_SPINNING_THREADS = "dds.asyn"
+_RESET_ON_FORK = os.SCHED_RESET_ON_FORK
 # While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
@@ -65,13 +69,15 @@ class RealTime:
         self.in_force: list[str] = []
         self.denied: list[str] = []
         self._takes_priority = False
+        self._raised: set[int] = set()
         self._undo = ExitStack()
 
     def enter_process(self) -> None:
         """Applies everything but what belongs to the control loop's thread alone.
 
-        All other threads get a priority one below that of the loop's: they deliver its messages,
-        and the one that runs Python holds the lock that the loop must wait for.
+        All other threads but `_SPINNING_THREADS` get a priority one below that of the loop's: they
+        deliver its messages, and the one that runs Python holds the lock that the loop must wait
+        for. Threads that start later have none until `housekeeping`, as they may be such.
         """
         self._undo.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(SWITCH_INTERVAL)
@@ -94,19 +100,24 @@ class RealTime:
         """Applies priority and affinity to the calling thread, which is the control loop's."""
         thread = threading.get_native_id()
         if self._takes_priority:
+            self._raised.add(thread)
             _schedule(thread, os.SCHED_FIFO, self.settings.thread_priority)
         if self.settings.cpu_affinity:
             self._bind(thread, self.settings.cpu_affinity)
 
-    def collect_garbage(self) -> None:
-        """Collects garbage while the collector is off; to be called beside the ticks."""
+    def housekeeping(self) -> None:
+        """Collects garbage while the collector is off, and gives new threads their priority; to be
+        called beside the ticks, once a second."""
         if self.settings.freeze_garbage_collector:
             gc.collect()
+        if self._takes_priority:
+            self._raise_others()
 
     def leave(self) -> None:
         """Restores everything; not to be called by the control loop's thread."""
         self._undo.close()
         self._takes_priority = False
+        self._raised.clear()
         self.in_force.clear()
         self.denied.clear()
 
@@ -116,14 +127,21 @@ class RealTime:
             _schedule(
                 threading.get_native_id(), os.SCHED_FIFO, priority
             )  # raises if the limit is lower
-            for thread in _threads():
-                _schedule(thread, os.SCHED_FIFO, max(priority - 1, 1))
+            self._raise_others()
         except OSError as error:
             self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
             return
         self._takes_priority = True
-        self._undo.callback(_restore_priorities, policy, before)
+        self._undo.callback(_restore_priorities, policy & ~_RESET_ON_FORK, before)
         self.in_force.append(f"SCHED_FIFO priority {priority}")
+
+    def _raise_others(self) -> None:
+        """Raises the threads that were not here before."""
+        present = set(_threads())
+        for thread in present - self._raised:
+            if not _thread_name(thread).startswith(_SPINNING_THREADS):
+                _schedule(thread, os.SCHED_FIFO, max(self.settings.thread_priority - 1, 1))
+        self._raised = present
 
     def _bind(self, thread: int, cpus: tuple[int, ...]) -> None:
         before = os.sched_getaffinity(thread)
@@ -190,6 +208,13 @@ def _threads() -> list[int]:
     return [int(name) for name in os.listdir("/proc/self/task")]
 
 
+def _thread_name(thread: int) -> str:
+    try:
+        return Path(f"/proc/self/task/{thread}/comm").read_text().strip()
+    except OSError:
+        return ""  # it has ended meanwhile
+
+
 def _has_capability(number: int) -> bool:
     return bool(int(_status("CapEff"), 16) >> number & 1)
 
@@ -214,8 +239,13 @@ def _restore_affinity(thread: int, cpus: set[int]) -> None:
 
 
 def _schedule(thread: int, policy: int, priority: int) -> None:
+    """What the thread starts gets no real-time priority from it."""
+    flag = 0 if policy == os.SCHED_OTHER else _RESET_ON_FORK
     with suppress(ProcessLookupError):  # it has ended meanwhile
-        os.sched_setscheduler(thread, policy, os.sched_param(priority))
+        try:
+            os.sched_setscheduler(thread, policy | flag, os.sched_param(priority))
+        except PermissionError:  # without CAP_SYS_NICE the flag stays
+            os.sched_setscheduler(thread, policy | _RESET_ON_FORK, os.sched_param(priority))
 
 
 def _resident_megabytes() -> int:

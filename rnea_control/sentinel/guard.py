@@ -24,6 +24,7 @@ from rnea_control.messages.joint_state import JointStateDecoder, JointStateError
 from rnea_control.messages.one_publisher import ANOTHERS, OnePublisher
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
+from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.real_time import RealTime
 from rnea_control.sentinel.command_watch import STILL, CommandWatch
 from rnea_control.sentinel.feed import Feed
@@ -82,7 +83,7 @@ class Guard:
         handover: Handover,
         watch: CommandWatch,
         settings: GuardSettings,
-        clock: Clock,
+        clock: NodeClock | Clock,
         log: DeferredLog,
         on_change: Callable[[str], None],
     ) -> None:

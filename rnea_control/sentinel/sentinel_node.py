@@ -23,6 +23,7 @@ from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
+from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_table import expand
 from rnea_control.ros.real_time import RealTime
@@ -73,6 +74,7 @@ class SentinelNode(Node):
         self.guard: Guard | None = None
         self.fault = "waiting for the topic robot_description"
         self._undo = ExitStack()
+        self._time = NodeClock(self)
         self._publishing = threading.Lock()  # the guard's thread publishes changes at once
         self._take_parameters_of_controller()
         self.parameters = NodeParameters(
@@ -114,7 +116,7 @@ class SentinelNode(Node):
             label = self.label
             self._mode.publish(
                 TransitionEvent(
-                    timestamp=self.get_clock().now().nanoseconds,
+                    timestamp=self._time.now().nanoseconds,
                     transition=Transition(label=self.reason),
                     start_state=State(label=before or label),
                     goal_state=State(label=label),
@@ -124,6 +126,7 @@ class SentinelNode(Node):
     def destroy_node(self) -> None:
         """Takes the node down; a guard that commands leaves the gravity torque."""
         self._undo.close()
+        self._time.destroy()
         self.guard = None
         super().destroy_node()
 
@@ -201,7 +204,7 @@ class SentinelNode(Node):
                 timeout if parameters["revoke_frozen_commands"] else math.inf,
             ),
             GuardSettings(parameters["velocity_limit_factor"], parameters["prediction_gap"]),
-            self.get_clock(),
+            self._time,
             log,
             self._changed,
         )
@@ -270,10 +273,10 @@ class SentinelNode(Node):
 
     def _once_a_second(self) -> None:
         message = diagnostics(self.get_fully_qualified_name(), self.guard, self.fault)
-        message.header.stamp = self.get_clock().now().to_msg()
+        message.header.stamp = self._time.now().to_msg()
         self._diagnostics.publish(message)
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:
             self._heed(True)  # who commands next may say nothing
         if self.guard is not None:
             self._log.flush()
-            self.real_time.collect_garbage()
+            self.real_time.housekeeping()

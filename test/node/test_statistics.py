@@ -6,6 +6,7 @@ import gc
 import math
 import os
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -82,7 +83,10 @@ def test_what_is_granted_is_in_force_and_taken_back() -> None:
     def policies() -> set[tuple[int, int]]:
         threads = [int(name) for name in os.listdir("/proc/self/task")]
         return {
-            (os.sched_getscheduler(thread), os.sched_getparam(thread).sched_priority)
+            (
+                os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK,
+                os.sched_getparam(thread).sched_priority,
+            )
             for thread in threads
         }
 
@@ -102,6 +106,35 @@ def test_what_is_granted_is_in_force_and_taken_back() -> None:
         assert policies() == before and os.sched_getaffinity(0) == cpus and gc.isenabled()
         locked = Path("/proc/self/status").read_text().split("VmLck:")[1].split()[0]
         assert locked == "0"
+
+
+@pytest.mark.skipif(not may_have_real_time(), reason="SCHED_FIFO is denied")
+def test_threads_that_spin_get_no_real_time_priority() -> None:
+    """Fast DDS starts them when it first needs them; at such a priority they have kept both CPUs
+    from the thread that they waited for."""
+    ends = threading.Event()
+
+    def start(name: str) -> int:
+        thread = threading.Thread(target=ends.wait)
+        thread.start()
+        Path(f"/proc/self/task/{thread.native_id}/comm").write_text(name)
+        return thread.native_id
+
+    def policy(thread: int) -> int:
+        return os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK
+
+    early, listener = start("dds.asyn.0.0"), start("dds.udp.7400")
+    real_time = RealTime(RealTimeSettings(51))
+    real_time.enter_process()
+    try:
+        late, second = start("dds.asyn.1.0"), start("dds.udp.7401")
+        assert policy(late) == policy(second) == os.SCHED_OTHER  # whoever starts them
+        real_time.housekeeping()
+        assert policy(early) == policy(late) == os.SCHED_OTHER
+        assert policy(listener) == policy(second) == os.SCHED_FIFO
+    finally:
+        real_time.leave()
+        ends.set()
 
 
 def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch, tmp_path: Path) -> None:
