@@ -15,6 +15,7 @@ for the first time may wait a third of it, and its `publish` too.
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import subprocess
@@ -33,6 +34,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from table import Table
 
 from rnea_control.ros.raw_subscription import RawSubscription
 
@@ -43,6 +45,8 @@ TAKE = 0.05
 # States answered in a row after which the count begins, and how long that may take, [s].
 START_UP, LONGEST_START = 200, 60.0
 JOINING_PROCESSES = 3
+# For how long each case is counted by default, [s].
+TABLE_SECONDS = 60.0
 # Fast DDS 3 reads one of them, and 2 the other.
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 SHARED_MEMORY = """<transport_descriptor><transport_id>shm</transport_id><type>SHM</type>
@@ -166,25 +170,37 @@ class Tally:
         self.never_taken += int(answer[STATE] - self.answer[STATE]) - 1 - commands
         self.answer = answer
 
-    def show(self, joined: int) -> None:
-        unanswered = self.states - self.answered
-        print(
-            f"  {self.states} states beside {joined} participants that joined: {unanswered} not "
-            f"answered within {1e3 * LONGEST_WAIT:.0f} ms, {self.late} after more than "
-            f"{1e3 * LATE:.0f} ms; median round trip {1e6 * np.median(self.trips):.0f} us\n"
-            f"  {self.never_taken} states never taken, {self.never_received} commands sent but "
-            f"never received\n"
-            f"  longest publish: of a state {1e3 * self.longest_publish:.0f} ms, of a command "
-            f"{1e3 * self.answer[LONGEST_PUBLISH]:.0f} ms\n"
-            f"  oldest state when taken {1e3 * self.answer[OLDEST]:.0f} ms; states that were there "
-            f"and found by a timeout only: {self.answer[OVERSLEPT]:.0f}\n"
-            f"  load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} CPUs",
-            flush=True,
-        )
+    def numbers(self, joined: int) -> dict[str, float]:
+        """What it has counted, times in [ms] and [us]."""
+        return {
+            "states": self.states,
+            "joined": joined,
+            "unanswered": self.states - self.answered,
+            "late": self.late,
+            "never_taken": self.never_taken,
+            "never_received": self.never_received,
+            "longest_state_publish": 1e3 * self.longest_publish,
+            "longest_command_publish": 1e3 * self.answer[LONGEST_PUBLISH],
+            "oldest": 1e3 * self.answer[OLDEST],
+            "overslept": self.answer[OVERSLEPT],
+            "median": 1e6 * float(np.median(self.trips)),
+            "load": os.getloadavg()[0],
+        }
+
+
+REPORT = """\
+  {states} states beside {joined} participants that joined: {unanswered} not answered within \
+{wait:.0f} ms, {late} after more than {bound:.0f} ms; median round trip {median:.0f} us
+  {never_taken} states never taken, {never_received} commands sent but never received
+  longest publish: of a state {longest_state_publish:.0f} ms, of a command \
+{longest_command_publish:.0f} ms
+  oldest state when taken {oldest:.0f} ms; states that were there and found by a timeout only: \
+{overslept:.0f}
+  load average {load:.1f}, {cpus} CPUs"""
 
 
 def count(seconds: float) -> None:
-    """Plays the hardware for so long, and prints what it counted."""
+    """Plays the hardware for so long, and prints what it counted as JSON."""
     rclpy.init()
     node = rclpy.create_node("hardware")
     publisher = node.create_publisher(JointState, "joint_states", STATES)
@@ -226,7 +242,7 @@ def count(seconds: float) -> None:
     joiners.end()
     if not started:
         raise TimeoutError("the floor does not answer")
-    tally.show(joiners.joined)
+    print(json.dumps(tally.numbers(joiners.joined)))
 
 
 def with_profile(path: str) -> dict[str, str]:
@@ -244,33 +260,83 @@ def profile(folder: Path, name: str, shared_memory: str) -> str:
     return str(path)
 
 
+DEFAULT, SHORT, UDP = "default", "30 ms", "UDP alone"
+CASES = (
+    ("1000 ms, the default, for all", DEFAULT, DEFAULT),
+    ("30 ms for hardware and floor", SHORT, DEFAULT),
+    ("30 ms for those who join", DEFAULT, SHORT),
+    ("30 ms for all", SHORT, SHORT),
+    ("UDP alone for hardware and floor", UDP, DEFAULT),
+)
+
+
+def measured(seconds: float, ours: str, others: str) -> dict[str, float]:
+    """What is counted while others join, with these profiles."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        profiles = {
+            DEFAULT: profile(folder, "default.xml", SHARED_MEMORY.format(timeout=1000)),
+            SHORT: profile(folder, "short.xml", SHARED_MEMORY.format(timeout=30)),
+            UDP: profile(folder, "udp.xml", ""),
+        }
+        environment = {
+            **with_profile(profiles[ours]),
+            "FOLDER": name,
+            "JOINERS_PROFILE": profiles[others],
+            # With LOCALHOST, rmw_fastrtps adds transports of its own to those of the profile.
+            "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",
+        }
+        arguments = [sys.executable, __file__, "count", str(seconds)]
+        done = subprocess.run(
+            arguments, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+    numbers: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return numbers
+
+
+def tables() -> list[Table]:
+    """Without and with the transports of `config/fastdds_real_time.xml`."""
+    table = Table(
+        f"While nodes join and leave, {TABLE_SECONDS:.0f} s each",
+        (
+            "transport of hardware and controller",
+            "states",
+            "joined",
+            "not answered in 200 ms",
+            "later than 20 ms",
+            "longest publish",
+            "median",
+        ),
+        notes=[
+            "A floor answers with fixed bytes at 1 kHz, the next state once it has answered. Three "
+            "processes have participants join and leave, with Fast DDS's defaults."
+        ],
+    )
+    for title, ours in (("shared memory, the default", DEFAULT), ("UDP: our profile", UDP)):
+        found = measured(TABLE_SECONDS, ours, DEFAULT)
+        longest = max(found["longest_state_publish"], found["longest_command_publish"])
+        table.rows.append(
+            (
+                title,
+                *(f"{found[key]:.0f}" for key in ("states", "joined", "unanswered", "late")),
+                f"{longest:.0f} ms",
+                f"{found['median']:.0f} us",
+            )
+        )
+    return [table]
+
+
 def main() -> None:
     if sys.argv[1:2] == ["floor"]:
         return floor()
     if sys.argv[1:2] == ["count"]:
         return count(float(sys.argv[2]))
-    seconds = sys.argv[1] if len(sys.argv) > 1 else "60"
-    # With LOCALHOST, rmw_fastrtps adds transports of its own to those of the profile.
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        os.environ["FOLDER"] = name
-        default, short = (
-            profile(folder, f"{timeout}.xml", SHARED_MEMORY.format(timeout=timeout))
-            for timeout in (1000, 30)
-        )
-        udp = profile(folder, "udp.xml", "")
-        for title, ours, others in (
-            ("1000 ms, the default, for all", default, default),
-            ("30 ms for hardware and floor", short, default),
-            ("30 ms for those who join", default, short),
-            ("30 ms for all", short, short),
-            ("UDP alone for hardware and floor", udp, default),
-        ):
-            print(f"{title}:", flush=True)
-            os.environ["JOINERS_PROFILE"] = others
-            arguments = [sys.executable, __file__, "count", seconds]
-            subprocess.run(arguments, env=with_profile(ours), check=True)
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else TABLE_SECONDS
+    for title, ours, others in CASES:
+        print(f"{title}:", flush=True)
+        found = measured(seconds, ours, others)
+        shown = {"wait": 1e3 * LONGEST_WAIT, "bound": 1e3 * LATE, "cpus": os.cpu_count(), **found}
+        print(REPORT.format(**shown), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import batch
 import growth
 import kernels
 import loop
+import lost_answers
 import operations
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "performance.md"
@@ -22,7 +23,7 @@ PACKAGES = ("numba", "numpy", "rclpy", "pin", "mujoco", "dynibo")
 def main() -> None:
     tables = [
         table
-        for part in (kernels, growth, operations, batch, bare_tick, loop)
+        for part in (kernels, growth, operations, batch, bare_tick, loop, lost_answers)
         for table in (part.tables())
     ]
     for table in tables:

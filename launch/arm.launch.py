@@ -35,6 +35,12 @@ def generate_launch_description() -> LaunchDescription:
             description="true for a robot in Gazebo; if empty, what the YAML says",
         ),
         DeclareLaunchArgument(
+            "activate_effort_controller",
+            default_value="",
+            description="whether the controller has the effort controller activated once it "
+            "commands the gravity torque; if empty, what the YAML says",
+        ),
+        DeclareLaunchArgument(
             "sentinel",
             default_value="true",
             description="whether rnea_sentinel guards the arm (docs/safety.md)",
@@ -59,11 +65,12 @@ def _nodes(context: LaunchContext) -> list[Node]:
     given = context.launch_configurations
     if not Path(given["parameters"]).is_file():
         raise FileNotFoundError(f"parameters:={given['parameters']}: there is no such file")
-    overrides = {}
+    overrides: dict[str, object] = {}
     if given["robot_description"]:
         overrides["robot_description"] = given["robot_description"]
-    if given["use_sim_time"]:
-        overrides["use_sim_time"] = given["use_sim_time"].lower() == "true"
+    for name in ("use_sim_time", "activate_effort_controller"):
+        if given[name]:
+            overrides[name] = given[name].lower() == "true"
     shared = {
         "package": "rnea_control",
         "namespace": given["namespace"],

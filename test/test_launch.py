@@ -37,7 +37,7 @@ sys.exit(service.run())
 
 @pytest.fixture(scope="module", autouse=True)
 def executables() -> Iterator[None]:
-    """pip puts executables into bin, colcon into lib/rnea_control, where launch looks."""
+    """In an editable installation executables are in bin only, not where launch looks."""
     folder = Path(get_package_prefix("rnea_control")) / "lib" / "rnea_control"
     links = []
     folder.mkdir(parents=True, exist_ok=True)

@@ -57,6 +57,7 @@ def test_share_directory_holds_everything() -> None:
         "package.xml",
         "launch/simulation.launch.py",
         "launch/arm.launch.py",
+        "launch/gazebo.launch.py",
         "config/rnea_controller.yaml",
         "config/panda.yaml",
         "config/moveit_controllers.yaml",

@@ -29,8 +29,8 @@ from rnea_control.commands.state_recorder import StateRecorder
 from rnea_control.node.effort_controller import COMMANDS, ListControllers
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.effort_command import UNKNOWN
+from rnea_control.ros.parameter_files import section_of
 from rnea_control.ros.rclpy_internals import RCLError
-from rnea_control.sentinel.controller_section import section_of
 
 LATCHED = QoSProfile(
     depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL

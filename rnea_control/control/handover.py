@@ -270,8 +270,9 @@ class Handover:
     def _end_lease(self, now: float) -> None:
         """Yields if the lease counts and is over."""
         counts = self._guarded and self._has_commanded and self.commanding
-        if counts and now - self._awake_at > self.times.lease:
-            self._yield(now, self.times.recovery, "it was away for too long")
+        away = now - self._awake_at
+        if counts and away > self.times.lease:
+            self._yield(now, self.times.recovery, f"it was away for {1e3 * away:.1f} ms")
 
     def _is_silent(self, now: float) -> bool:
         return self._has_passed(now, self._wait)

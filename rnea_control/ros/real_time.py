@@ -25,8 +25,9 @@ SWITCH_INTERVAL = 2e-5
 # would become resident.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 _CAP_IPC_LOCK, _CAP_SYS_NICE = 14, 23
-# Fast DDS sends again by these threads. They spin while another one holds what they need: with
-# real-time priority on every CPU that one would never run, and the machine would stand still.
+# Fast DDS sends again by these threads. They spin while another one holds what they need: at its
+# priority, on every CPU, they would keep it from ever running, and the machine would stand still.
+# They get less, but as much as keeps all other programs from holding them up: they hold locks too.
 _SPINNING_THREADS = "dds.asyn"
 _RESET_ON_FORK = os.SCHED_RESET_ON_FORK
 # While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
@@ -75,9 +76,10 @@ class RealTime:
     def enter_process(self) -> None:
         """Applies everything but what belongs to the control loop's thread alone.
 
-        All other threads but `_SPINNING_THREADS` get a priority one below that of the loop's: they
-        deliver its messages, and the one that runs Python holds the lock that the loop must wait
-        for. Threads that start later have none until `housekeeping`, as they may be such.
+        All other threads get a priority one below that of the loop's: they deliver its messages,
+        and the one that runs Python holds the lock that the loop must wait for.
+        `_SPINNING_THREADS` get two less; threads that start later have none until `housekeeping`,
+        as they may be such.
         """
         self._undo.callback(sys.setswitchinterval, sys.getswitchinterval())
         sys.setswitchinterval(SWITCH_INTERVAL)
@@ -139,8 +141,10 @@ class RealTime:
         """Raises the threads that were not here before."""
         present = set(_threads())
         for thread in present - self._raised:
-            if not _thread_name(thread).startswith(_SPINNING_THREADS):
-                _schedule(thread, os.SCHED_FIFO, max(self.settings.thread_priority - 1, 1))
+            less = 2 if _thread_name(thread).startswith(_SPINNING_THREADS) else 1
+            priority = self.settings.thread_priority - less
+            if priority > 0 or less == 1:
+                _schedule(thread, os.SCHED_FIFO, max(priority, 1))
         self._raised = present
 
     def _bind(self, thread: int, cpus: tuple[int, ...]) -> None:

@@ -25,6 +25,7 @@ from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.parameter_files import section_of
 from rnea_control.ros.parameter_table import expand
 from rnea_control.ros.real_time import RealTime
 from rnea_control.ros.robot_parameters import LOCKED_POSITION
@@ -36,7 +37,6 @@ from rnea_control.ros.robot_settings import (
     update_model,
 )
 from rnea_control.sentinel.command_watch import CommandWatch
-from rnea_control.sentinel.controller_section import section_of
 from rnea_control.sentinel.diagnostics import diagnostics
 from rnea_control.sentinel.feed import feed
 from rnea_control.sentinel.guard import Guard, GuardSettings

@@ -1,0 +1,115 @@
+"""An arm in Gazebo, its controller and the sentinel, in one go: any URDF whose joints take efforts.
+
+ros2 launch rnea_control gazebo.launch.py
+ros2 launch rnea_control gazebo.launch.py urdf:=my_arm.urdf parameters:=my_arm.yaml
+
+Needs Gazebo Harmonic or later with ros_gz_sim, ros_gz_bridge, gz_ros2_control and ros2_controllers:
+docs/gazebo.md.
+"""
+
+import tempfile
+from pathlib import Path
+
+import yaml
+from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription, OpaqueFunction
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch.substitutions import PathJoinSubstitution
+from launch_ros.actions import Node
+from launch_ros.substitutions import FindPackageShare
+
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from rnea_control.simulation import gazebo
+
+# How long Gazebo may take to start, [s].
+LONGEST_START = "120"
+
+
+def generate_launch_description() -> LaunchDescription:
+    share = FindPackageShare("rnea_control")
+    # Further arguments, such as sentinel, are those of arm.launch.py.
+    arguments = [
+        DeclareLaunchArgument(
+            "urdf",
+            default_value=PathJoinSubstitution([share, "urdf", "seven_axis_arm.urdf"]),
+            description="URDF file of the arm, without ros2_control's tags or with Gazebo's",
+        ),
+        DeclareLaunchArgument(
+            "parameters",
+            default_value=PathJoinSubstitution([share, "config", "rnea_controller.yaml"]),
+            description="YAML file with the parameters; its joints get effort interfaces",
+        ),
+        DeclareLaunchArgument(
+            "start",
+            default_value="{}",
+            description="where joints start, as in '{joint2: 0.3}', rad or m",
+        ),
+        DeclareLaunchArgument(
+            "step", default_value="0.001", description="of the physics, in seconds"
+        ),
+        DeclareLaunchArgument(
+            "update_rate",
+            default_value="",
+            description="of controller_manager, in simulated Hz; if empty, once a step",
+        ),
+        DeclareLaunchArgument(
+            "real_time_factor",
+            default_value="1.0",
+            description="how fast simulated time is to pass",
+        ),
+        DeclareLaunchArgument("gui", default_value="true", description="whether to show it"),
+    ]
+    return LaunchDescription([*arguments, OpaqueFunction(function=_everything)])
+
+
+def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    given = context.launch_configurations
+    step = float(given["step"])
+    joints, effort_controller = gazebo.parameters_of(Path(given["parameters"]))
+    urdf = Path(given["urdf"]).read_text(encoding="utf-8")
+    start = gazebo.start_positions(urdf, joints, yaml.safe_load(given["start"]) or {})
+    folder = Path(tempfile.mkdtemp(prefix="rnea_gazebo_"))  # read for as long as Gazebo runs
+    world, controllers = folder / "world.sdf", folder / "controllers.yaml"
+    world.write_text(gazebo.world(step, float(given["real_time_factor"])))
+    rate = int(given["update_rate"] or round(1.0 / step))
+    controllers.write_text(gazebo.controllers(joints, effort_controller, rate))
+    description = gazebo.description(urdf, start, controllers)
+    given["use_sim_time"] = given["activate_effort_controller"] = "true"
+    server = "" if given["gui"].lower() == "true" else "-s "
+    return [
+        _included("rnea_control", "arm.launch.py"),
+        _included("ros_gz_sim", "gz_sim.launch.py", gz_args=f"-r {server}{world}"),
+        Node(
+            package="ros_gz_bridge",
+            executable="parameter_bridge",
+            arguments=["/clock@rosgraph_msgs/msg/Clock[gz.msgs.Clock"],
+        ),
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            parameters=[{"robot_description": description, "use_sim_time": True}],
+        ),
+        Node(
+            package="ros_gz_sim",
+            executable="create",
+            arguments=["-topic", "robot_description", "-name", "arm"],
+            output="screen",
+        ),
+        _spawner("joint_state_broadcaster"),
+        # Inactive: Gazebo holds the joints meanwhile. The controller asks for its activation.
+        _spawner(effort_controller, "--inactive"),
+    ]
+
+
+def _included(package: str, name: str, **arguments: str) -> IncludeLaunchDescription:
+    path = PathJoinSubstitution([FindPackageShare(package), "launch", name])
+    source = PythonLaunchDescriptionSource(path)
+    return IncludeLaunchDescription(source, launch_arguments=arguments.items())
+
+
+def _spawner(controller: str, *arguments: str) -> Node:
+    return Node(
+        package="controller_manager",
+        executable="spawner",
+        arguments=[controller, *arguments, "--controller-manager-timeout", LONGEST_START],
+        output="screen",
+    )
