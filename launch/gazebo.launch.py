@@ -73,10 +73,10 @@ def _everything(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     rate = int(given["update_rate"] or round(1.0 / step))
     controllers.write_text(gazebo.controllers(joints, effort_controller, rate))
     description = gazebo.description(urdf, start, controllers)
-    given["use_sim_time"] = given["activate_effort_controller"] = "true"
+    controller = {"parameters": given["parameters"], "use_sim_time": "true"}
     server = "" if given["gui"].lower() == "true" else "-s "
     return [
-        _included("rnea_control", "arm.launch.py"),
+        _included("rnea_control", "arm.launch.py", activate_effort_controller="true", **controller),
         _included("ros_gz_sim", "gz_sim.launch.py", gz_args=f"-r {server}{world}"),
         Node(
             package="ros_gz_bridge",

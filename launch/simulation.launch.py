@@ -35,7 +35,8 @@ def generate_launch_description() -> LaunchDescription:
         ),
     ]
     controller = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(PathJoinSubstitution([share, "launch", "arm.launch.py"]))
+        PythonLaunchDescriptionSource(PathJoinSubstitution([share, "launch", "arm.launch.py"])),
+        launch_arguments={"parameters": LaunchConfiguration("parameters")}.items(),
     )
     arm = Node(
         package="rnea_control",

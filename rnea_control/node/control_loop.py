@@ -505,6 +505,11 @@ class ControlLoop:
         """The controller's time of a state whose stamp is not soon after the last one; None if the
         state is refused."""
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
+        if not self._system_time and self.now is not None:  # the simulation was reset, or is slow
+            self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
+            now = max(self.now, self.controller.time) + min(max(gap, 0.0), self._state_timeout)
+            self._stamp, self._origin = stamp, stamp - round(now * 1e9)
+            return now
         blind = self.supervisor.mode is Mode.BLIND
         if gap < 0.0 and not blind:
             self._refuse(jump, "stamps")

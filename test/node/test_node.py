@@ -23,7 +23,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from rnea_control.control import Mode
+from rnea_control.control import Mode, Waypoint
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.node.diagnostics import NO_CLOCK
@@ -153,6 +153,45 @@ def test_simulated_time_needs_a_clock_and_is_never_late() -> None:
         statistics = bench.node.loop.statistics
         assert statistics.late == 0
         assert not statistics.counts[[PERIOD_JITTER, STATE_INTERVAL]].any()
+    finally:
+        bench.destroy()
+
+
+def test_simulated_time_that_is_reset_ends_no_motion() -> None:
+    timeout = {"joint_state_timeout": 0.1, "joint_state_gap": 0.1}
+    bench = Bench(**{**GOOD, **timeout, "use_sim_time": True})
+    try:
+        clock, message = bench.peer.create_publisher(Clock, "/clock", 1), Clock()
+        message.clock.sec = int(bench.time)
+        wait_for(lambda: clock.publish(message) or bench.status.message != NO_CLOCK, bench.spin)
+        bench.answer()
+        loop = bench.node.loop
+        target = Waypoint(1.0, np.array(Q) + 0.01, np.zeros(2), np.zeros(2))
+        loop.controller.follow(loop.now, [target], 0.0)
+        for jump in (-5.0, 10.0):
+            before = loop.now
+            bench.time += jump
+            bench.answer()
+            assert before <= loop.now <= before + 0.2
+            assert loop.controller.is_moving and not loop.fault
+        assert loop.statistics.dropped == loop.supervisor.bad_states == 0
+    finally:
+        bench.destroy()
+
+
+def test_the_executor_takes_no_clock_and_the_nodes_clock_goes_by_it() -> None:
+    bench = Bench(**{**GOOD, "use_sim_time": True})
+    try:
+        assert "/clock" not in [one.topic_name for one in bench.node.subscriptions]
+        clock, message = bench.peer.create_publisher(Clock, "/clock", 1), Clock()
+        message.clock.sec = 1234
+
+        def stamp() -> int:
+            clock.publish(message)
+            return bench.node.diagnostics(LoopStatistics()).header.stamp.sec
+
+        wait_for(lambda: stamp() == 1234, bench.spin)
+        assert bench.node.get_clock().now().to_msg().sec == 1234
     finally:
         bench.destroy()
 
