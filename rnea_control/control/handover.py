@@ -148,9 +148,12 @@ class Handover:
 
     def hear_nothing(self, now: float) -> None:
         """No usable state has come since the last one; to be told more often than once a lease,
-        as long as none comes. It keeps an owner in office that has nothing to answer."""
+        as long as none comes. It keeps an owner in office that has nothing to answer, and lets one
+        who listens do so between states that come less often than once a lease."""
         if now - self._awake_at <= self.times.lease:
             self._awake_at = now
+        if now - self._looked_at <= self.times.lease:
+            self._looked_at = now
 
     def hear_command(self, now: float) -> None:
         """A command of the other came."""

@@ -42,6 +42,8 @@ _HOLDING = Mode.HOLDING  # a name to look up in a tick: enumerations take severa
 
 # An arm slower than this is held at once where it is, [rad/s] or [m/s].
 STILL = 0.01
+# An effort controller that became active this long ago at most may have let the arm fall since, [s].
+FALL = 1.0
 STILL_FROZEN = "the measured positions still do not change"
 # How often the reason for not starting is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
@@ -87,6 +89,7 @@ class Supervisor:
         self._ending = False
         self._streaming = self._predicting = False
         self._held = False  # the arm, since activation
+        self._streamed_at = -math.inf  # when the gravity torque was commanded to nobody
         self._awaited = "for a subscription to the commands"  # while nobody listens
         self._gave_way = 0
         self._complained = math.nan
@@ -118,6 +121,7 @@ class Supervisor:
         self._fault = ""
         self._stopped = self._emergency
         self._ending = self._streaming = self._predicting = self._held = False
+        self._streamed_at = -math.inf
         self._complained = math.nan
         self._modes.change(Mode.WAITING, reason)
 
@@ -261,8 +265,10 @@ class Supervisor:
 
     def _start(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts from a state if it allows that; whether a torque is to be commanded."""
-        # An arm that it held, and that moves now, is caught.
-        obstacle = obstacle_to_start(self.controller.model, self.settings, q, v, self._held)
+        # An arm that it held, and that moves now, is caught; so is one that began to fall when the
+        # effort controller became active, with no torque yet.
+        held = self._held or (self.listening and t - self._streamed_at < FALL)
+        obstacle = obstacle_to_start(self.controller.model, self.settings, q, v, held)
         if obstacle:
             self._streaming = False
             if not abs(t - self._complained) < COMPLAINT_PERIOD:
@@ -277,10 +283,12 @@ class Supervisor:
             self._change_unless_latched(Mode.BRAKING, "to rest, from where the arm was")
         elif self.listening:
             self._change_unless_latched(self._rest, "at the measured position")
-        elif not self._streaming:
-            self._streaming = True
-            self.controller.guide()
-            self._modes.change(Mode.WAITING, self._awaited)
+        else:
+            self._streamed_at = t
+            if not self._streaming:
+                self._streaming = True
+                self.controller.guide()
+                self._modes.change(Mode.WAITING, self._awaited)
         return True
 
     def _start_controller(self, t: float, q: FloatArray) -> None:

@@ -168,6 +168,23 @@ def test_controller_that_begins_beside_a_sentinel_listens() -> None:
     assert clocks.run(1.0) == pytest.approx(31, abs=1)
 
 
+def test_who_listens_does_so_between_slow_states() -> None:
+    """At 50 Hz, less than one state a lease: a look with each, and in between word of nothing."""
+    owner, now = Handover(HandoverTimes.of_controller()), 0.0
+    owner.start(now, alone=False)
+    owner.hear_mode(now, "guarding")
+    for tick in range(2000):
+        now = 0.001 * tick
+        if tick % 20 == 0:
+            owner.hear_state(now)
+            if owner.look(now):
+                break
+        elif tick % 3 == 0:
+            owner.hear_nothing(now)
+    assert now == pytest.approx(0.1, abs=0.04)
+    assert owner.commanding
+
+
 def test_owner_that_is_awake_without_states_goes_on(controller: Handover) -> None:
     clocks = Clocks(controller)
     clocks.run(PERIOD)

@@ -113,6 +113,25 @@ def test_without_a_listener_it_follows_the_arm() -> None:
     np.testing.assert_allclose(arm.controller.desired[0], q)
 
 
+@pytest.mark.parametrize("seconds", [0.5, 2.0])
+def test_arm_that_began_to_fall_when_the_effort_controller_became_active_is_caught(
+    seconds: float,
+) -> None:
+    """Some periods pass without torque; an arm that has moved for longer is somebody else's."""
+    arm = SupervisedArm(supervision={"start_velocity": 0.05})
+    arm.supervisor.listening = False
+    arm.supervisor.activate()
+    assert arm.supervisor.answer(arm.t, START, np.zeros(2), arm.tau)
+    arm.t += seconds
+    falling = np.array([0.0, 0.3])
+    assert not arm.supervisor.answer(arm.t, START, falling, arm.tau)
+    assert "the arm must be at rest" in arm.supervisor.reason
+    arm.supervisor.start_anew("somebody listens")
+    arm.t += 0.01
+    assert arm.supervisor.answer(arm.t, START, falling, arm.tau) == (seconds < 1.0)
+    assert arm.mode is (Mode.BRAKING if seconds < 1.0 else Mode.WAITING)
+
+
 def test_motion_ends_when_nobody_listens_any_more() -> None:
     arm = moving()
     arm.supervisor.wait_for_listener("nobody subscribes to the commands")
