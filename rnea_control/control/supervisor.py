@@ -42,7 +42,7 @@ _HOLDING = Mode.HOLDING  # a name to look up in a tick: enumerations take severa
 
 # An arm slower than this is held at once where it is, [rad/s] or [m/s].
 STILL = 0.01
-# An effort controller that became active this long ago at most may have let the arm fall since, [s].
+# An arm that fell since its effort controller became active has done so for this long at most, [s].
 FALL = 1.0
 STILL_FROZEN = "the measured positions still do not change"
 # How often the reason for not starting is brought up to date, [s].
