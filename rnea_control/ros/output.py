@@ -46,5 +46,6 @@ def _unblocked(stream: int) -> Iterator[None]:
     finally:
         os.dup2(destination, stream)  # closes the pipe, which ends the cat
         os.close(destination)
-        with suppress(subprocess.TimeoutExpired):  # it goes on by itself once it can
+        # It goes on by itself once it can; a further Ctrl-C ends only this wait.
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
             cat.wait(LONGEST_WAIT)
