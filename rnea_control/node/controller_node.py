@@ -404,7 +404,8 @@ class ControllerNode(LifecycleNode):
         own, feed = self._command, self._feed
         if self.count_publishers(own.topic) <= 1 and self.count_publishers(feed.topic) <= 1:
             return ""  # as ever: their names cost more
-        commanders = [name for name in own.publishers() if not name.endswith(f"/{SENTINEL}")]
+        others = (name for name in own.publishers() if not name.endswith(f"/{SENTINEL}"))
+        commanders = {self.get_fully_qualified_name(), *others}  # its own may not be discovered
         for topic, names in ((own.topic, commanders), (feed.topic, feed.publisher_names())):
             if len(names) > 1:
                 return (

@@ -195,7 +195,7 @@ def test_system_that_is_healthy_and_then_is_not(tmp_path: Path) -> None:
 
 
 def healthy_system(control: Ros2Control) -> None:
-    observer = Observer(Request(seconds=3.0))
+    observer = Observer(Request(seconds=5.0))
     evidence = observer.observe()
     # The controller would take a subscription to its commands for somebody who listens.
     found = control.manager.get_subscriptions_info_by_topic("/effort_controller/commands")

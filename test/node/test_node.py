@@ -93,7 +93,8 @@ def test_bad_states_do_not_let_time_run_faster(bench: Bench) -> None:
         time.sleep(0.02)
         bench.refusal(Q, (5.0, 0.0), stamp=bench.time + 0.02)  # it stands still and moves
     assert loop.now - before == pytest.approx(0.2)
-    assert 0.2 <= loop.controller.time - before < 1.2 * (time.monotonic() - begin)
+    # A torque is predicted every 2 ms, the last one maybe before the last state came.
+    assert 0.195 <= loop.controller.time - before < 1.2 * (time.monotonic() - begin)
 
 
 def test_states_with_the_same_stamp_do_not_hold_time_back() -> None:
