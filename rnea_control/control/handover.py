@@ -47,6 +47,9 @@ class Phase(Enum):
     commanding = "commanding"
 
 
+_COMMANDING = (
+    Phase.commanding
+)  # a name to look up in a tick: enumerations take several times longer
 # How long after a revocation in vain there is no other, [s].
 REVOCATION_PAUSE = 1.0
 
@@ -103,7 +106,6 @@ class Handover:
 
     Attributes:
         phase: what it does now.
-        commanding: whether that is to command.
         reason: why, in words.
         changes: how often `phase` has changed.
         contested: whether the other went on commanding after it was asked to yield.
@@ -113,7 +115,6 @@ class Handover:
     def __init__(self, times: HandoverTimes) -> None:
         self.times = times
         self.phase = Phase.idle
-        self.commanding = False
         self.reason = "not started"
         self.changes = 0
         self.contested = False
@@ -130,6 +131,11 @@ class Handover:
         self._looked_at = -math.inf
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
+
+    @property
+    def commanding(self) -> bool:
+        """Whether it owns the arm."""
+        return self.phase is _COMMANDING
 
     @property
     def guarded(self) -> bool:
@@ -190,7 +196,7 @@ class Handover:
         """
         if self._guarded:
             self._end_lease(now)
-        if not self.commanding:
+        if self.phase is not _COMMANDING:
             return False
         self._has_commanded = True
         self._awake_at = now
@@ -315,4 +321,3 @@ class Handover:
     def _change(self, phase: Phase, reason: str) -> None:
         self.changes += self.phase is not phase
         self.phase, self.reason = phase, reason
-        self.commanding = phase is Phase.commanding

@@ -145,8 +145,6 @@ class ControlLoop:
         self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
         self._decoder = JointStateDecoder(controller.model.joint_names)
         self._applied = AppliedTorque(controller.model.nv)
-        self._trusts_effort = settings.trusts_effort
-        self._state_timeout = supervision.state_timeout
         self._tells_efforts = False  # whether the states bring efforts
         self._origin = 0  # stamp that the controller's time is counted from, [ns]
         self._stamp = 0  # of the last state, [ns]
@@ -437,7 +435,8 @@ class ControlLoop:
         """Publishes the command for a state; whether it was one with a new stamp."""
         stamp = self._decoder.decode(state)
         if not self._follows(count, taken_at):
-            self._decoder.decode(self.last_state or b"")  # whose state it is to remember
+            if self.last_state is not None:
+                self._decoder.decode(self.last_state)  # whose state it is to remember
             return False
         self.last_state = state
         clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
@@ -450,7 +449,7 @@ class ControlLoop:
             self._now_at = taken_at
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
-        if gap < 0.0 or gap > self._state_timeout:
+        if gap < 0.0 or gap > self.settings.supervision.state_timeout:
             bridged = self._bridge(stamp, gap)
             if bridged is None:
                 return False
@@ -468,7 +467,7 @@ class ControlLoop:
             if not handover.look(taken_at):
                 return False
             self._take_over("the sentinel commands no more")
-        if self._trusts_effort and supervisor.mode is Mode.WAITING:
+        if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
             efforts = measured_efforts(state, self.controller.model.joint_names)
             supervisor.in_force = efforts if np.isfinite(efforts).all() else None
         answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)
@@ -507,7 +506,8 @@ class ControlLoop:
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
         if not self._system_time and self.now is not None:  # the simulation was reset, or is slow
             self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
-            now = max(self.now, self.controller.time) + min(max(gap, 0.0), self._state_timeout)
+            longest = self.settings.supervision.state_timeout
+            now = max(self.now, self.controller.time) + min(max(gap, 0.0), longest)
             self._stamp, self._origin = stamp, stamp - round(now * 1e9)
             return now
         blind = self.supervisor.mode is Mode.BLIND

@@ -31,7 +31,6 @@ class LoopStatistics:
     - time between states: as the loop took them, by the steady clock.
 
     Attributes:
-        ticks: states answered.
         missed: states that their publisher counted and the loop never took.
         late: states that came more than half a period after they were due.
         foreign: states of another publisher than the one that is followed; they are ignored.
@@ -41,7 +40,12 @@ class LoopStatistics:
     def __init__(self) -> None:
         self.counts = np.zeros((len(NAMES), BINS), dtype=np.int64)
         self.largest = np.zeros(len(NAMES))
-        self.ticks = self.missed = self.late = self.dropped = self.foreign = 0
+        self.missed = self.late = self.dropped = self.foreign = 0
+
+    @property
+    def ticks(self) -> int:
+        """How many states were answered: each has a duration."""
+        return int(self.counts[TICK_DURATION].sum())
 
     def record(self, duration: float, age: float, interval: float, period: float) -> None:
         """Counts one tick, with those of its measurements [s] that are not NaN; allocates nothing.
@@ -50,7 +54,6 @@ class LoopStatistics:
             duration, age, interval: see the class.
             period: from the stamp of the state before to this one's.
         """
-        self.ticks += 1
         self.late += _record(self.counts, self.largest, duration, age, interval, period)
 
     def since(self, earlier: LoopStatistics) -> LoopStatistics:
@@ -61,7 +64,6 @@ class LoopStatistics:
             bins = np.flatnonzero(counts)
             difference.largest[row] = _upper_edge(bins[-1]) if bins.size else 0.0
         np.minimum(difference.largest, self.largest, out=difference.largest)
-        difference.ticks = self.ticks - earlier.ticks
         difference.missed = self.missed - earlier.missed
         difference.late = self.late - earlier.late
         difference.dropped = self.dropped - earlier.dropped

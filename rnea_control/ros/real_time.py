@@ -29,7 +29,6 @@ _CAP_IPC_LOCK, _CAP_SYS_NICE = 14, 23
 # priority, on every CPU, they would keep it from ever running, and the machine would stand still.
 # They get less, but as much as keeps all other programs from holding them up: they hold locks too.
 _SPINNING_THREADS = "dds.asyn"
-_RESET_ON_FORK = os.SCHED_RESET_ON_FORK
 # While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
@@ -134,7 +133,7 @@ class RealTime:
             self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
             return
         self._takes_priority = True
-        self._undo.callback(_restore_priorities, policy & ~_RESET_ON_FORK, before)
+        self._undo.callback(_restore_priorities, policy & ~os.SCHED_RESET_ON_FORK, before)
         self.in_force.append(f"SCHED_FIFO priority {priority}")
 
     def _raise_others(self) -> None:
@@ -244,12 +243,12 @@ def _restore_affinity(thread: int, cpus: set[int]) -> None:
 
 def _schedule(thread: int, policy: int, priority: int) -> None:
     """What the thread starts gets no real-time priority from it."""
-    flag = 0 if policy == os.SCHED_OTHER else _RESET_ON_FORK
+    flag = 0 if policy == os.SCHED_OTHER else os.SCHED_RESET_ON_FORK
     with suppress(ProcessLookupError):  # it has ended meanwhile
         try:
             os.sched_setscheduler(thread, policy | flag, os.sched_param(priority))
         except PermissionError:  # without CAP_SYS_NICE the flag stays
-            os.sched_setscheduler(thread, policy | _RESET_ON_FORK, os.sched_param(priority))
+            os.sched_setscheduler(thread, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
 
 
 def _resident_megabytes() -> int:

@@ -100,7 +100,7 @@ def start_positions(
     Raises:
         ParameterError: a joint is not in the URDF, or not among `joints`.
     """
-    limits = {joint.get("name"): joint.find("limit") for joint in _root(urdf).iter("joint")}
+    limits = {joint.get("name"): joint.find("limit") for joint in _root(urdf).findall("joint")}
     for name in (*joints, *given):
         if name not in limits or name not in joints:
             raise ParameterError(

@@ -543,8 +543,7 @@ _INPUTS = (
         "jittering",
         "stamps jump by up to 10 s either way each time, 1 s",
         states("jittering_stamps", 1000, by=10.0),
-        # A stamp that is ahead by a few milliseconds is believed: as much time has passed.
-        Bound(rest=STOP, rate=90.0),
+        _STOPS,
     ),
     _row(
         "pause",

@@ -68,6 +68,15 @@ def test_joints_start_within_their_limits(panda_urdf: Path) -> None:
     assert set(gazebo.start_positions(two_link_arm(), ["shoulder"], {})) == {"shoulder"}
 
 
+def test_a_transmission_of_a_joint_is_not_the_joint() -> None:
+    """Both are called <joint>, and only one has limits."""
+    tag = "<transmission name='t'><joint name='joint4'/></transmission>"
+    limit = '<limit lower="-2.0" upper="2.0" effort="100" velocity="2.5"/>'
+    assert limit in URDF
+    bent = URDF.replace(limit, limit.replace("-2.0", "1.0")).replace("</robot>", f"{tag}</robot>")
+    assert gazebo.start_positions(bent, JOINTS, {})["joint4"] == pytest.approx(1.2)
+
+
 def test_controllers_and_world() -> None:
     content = yaml.safe_load(gazebo.controllers(["a", "b"], "torques", 500))
     manager = content["controller_manager"]["ros__parameters"]
