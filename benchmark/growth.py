@@ -54,7 +54,7 @@ def chain(n: int) -> str:
     joints = "".join(
         f'<joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{i + 1}"/>'
         f'<origin xyz="0.2 0 0.01" rpy="0.3 0.2 0.1"/><axis xyz="0 {i % 2} {1 - i % 2}"/>'
-        '<limit lower="-3" upper="3" effort="100" velocity="3"/></joint>'
+        '<limit lower="-3" upper="3" effort="100000" velocity="3"/></joint>'
         for i in range(n)
     )
     return f'<robot name="chain">{links}{joints}</robot>'

@@ -67,7 +67,11 @@ class Hardware:
         )
 
     def await_controller(self) -> None:
+        """Waits until a state is answered by the controller that runs now: the last command of the
+        one before may still be here."""
         deadline = time.monotonic() + 60.0
+        while self.commands.take(0.0) is not None:
+            pass
         while not (self.publisher.get_subscription_count() and self.round_trip() < GIVE_UP):
             if time.monotonic() > deadline:
                 raise TimeoutError("the controller does not answer")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import bare_tick
 import batch
+import compiled
+import compiled_peers
 import growth
 import kernels
 import loop
@@ -21,10 +23,9 @@ PACKAGES = ("numba", "numpy", "rclpy", "pin", "mujoco", "dynibo")
 
 
 def main() -> None:
+    dynamics = (kernels, growth, operations, batch, compiled, compiled_peers)
     tables = [
-        table
-        for part in (kernels, growth, operations, batch, bare_tick, loop, lost_answers)
-        for table in (part.tables())
+        table for part in (*dynamics, bare_tick, loop, lost_answers) for table in part.tables()
     ]
     for table in tables:
         table.show()

@@ -38,6 +38,10 @@ class ArgumentError(RneaControlError, ValueError):
     """An argument that an algorithm cannot use, such as an array of the wrong size or type."""
 
 
+class TraceError(RneaControlError):
+    """An algorithm that has no straight-line code."""
+
+
 class TrajectoryError(RneaControlError, ValueError):
     """A trajectory that cannot be followed."""
 

@@ -15,7 +15,7 @@ from rnea_control.analysis.constraints import (
     constraint_error,
     constraint_jacobian,
 )
-from rnea_control.analysis.regressor import (
+from rnea_control.dynamics.regressor import (
     inertial_parameters,
     parameter_count,
     parameter_names,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rnea_control.analysis.regressor import parameter_count, parameter_names, regressor
 from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.dynamics.regressor import parameter_count, parameter_names, regressor
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rnea_control.array_types import FloatArray
+from rnea_control.compiled import compile_robot
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.external_forces import subtract_external_forces
 from rnea_control.dynamics.friction import friction_torque
@@ -21,6 +22,9 @@ from rnea_control.dynamics.workspace import FORCE
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
+
+# From so many samples on, the time to compile a robot is less than it saves.
+WORTH_COMPILING = 500_000
 
 
 def inverse_dynamics_batch(
@@ -34,9 +38,10 @@ def inverse_dynamics_batch(
 ) -> FloatArray:
     """Actuator torques at each of N samples of a motion, **friction included**.
 
-    Each row equals `inverse_dynamics` to the last bit. Inputs may be of any layout and type of real
-    numbers; what is not C-contiguous, writeable float64 is copied. A NaN stays in its row: the
-    torques that depend on it are NaN.
+    Each row equals `inverse_dynamics` to the last bit; from `WORTH_COMPILING` samples on, where the
+    robot is compiled (`compile_robot`) unless there are external forces, to rounding. Inputs may
+    be of any layout and type of real numbers; what is not C-contiguous, writeable float64 is
+    copied. A NaN stays in its row: the torques that depend on it are NaN.
 
     Args:
         model: the robot; do not change it until the call returns.
@@ -73,9 +78,19 @@ def inverse_dynamics_batch(
         arrays = (model.bodies, model.links, model.friction_parameters, memory)
         _inverse_dynamics_rows(*arrays, q[rows], v[rows], a[rows], forces[rows], tau[rows])
 
+    def add_friction(rows: slice) -> None:
+        _add_friction_rows(model.friction_parameters, v[rows], tau[rows])
+
+    work = fill
+    apart = not any(np.may_share_memory(each, tau) for each in (q, v, a))
+    if samples >= WORTH_COMPILING and external_forces is None and apart:
+        compile_robot(model).batch("rnea", q, v, a, out=tau, workers=workers)
+        if not model.friction_parameters.any():
+            return tau
+        work = add_friction
     ends = [samples * i // workers for i in range(workers + 1)]
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(fill, map(slice, ends[:-1], ends[1:])))
+        list(pool.map(work, map(slice, ends[:-1], ends[1:])))
     return tau
 
 
@@ -126,5 +141,12 @@ def _inverse_dynamics_rows(
         subtract_external_forces(links, memory, forces[k], FORCE)
         inward_pass(bodies, memory, tau[k])
         add_armature(bodies, a[k], tau[k])
+        for j in range(tau.shape[1]):
+            tau[k, j] += friction_torque(friction_parameters, v[k], j)
+
+
+@kernel_on_demand("void(f8[:,::1], f8[:,::1], f8[:,::1])", nogil=True)
+def _add_friction_rows(friction_parameters: FloatArray, v: FloatArray, tau: FloatArray) -> None:
+    for k in range(v.shape[0]):
         for j in range(tau.shape[1]):
             tau[k, j] += friction_torque(friction_parameters, v[k], j)

@@ -81,6 +81,15 @@ def _forward_kinematics(
         return False
     if poses.shape[0] != links.shape[0] or poses.shape[1] != 4 or poses.shape[2] != 4:
         return False
+    fill_poses(bodies, links, memory, q, poses)
+    return True
+
+
+@inlined
+def fill_poses(
+    bodies: FloatArray, links: FloatArray, memory: FloatArray, q: FloatArray, poses: FloatArray
+) -> None:
+    """Fills the transforms of all links."""
     pose_pass(bodies, memory, q)
     for k in range(links.shape[0]):
         R, p = link_pose(links, memory, k)
@@ -90,4 +99,3 @@ def _forward_kinematics(
             for column in range(3):
                 poses[k, row, column] = R[3 * row + column]
         poses[k, 3, 3] = 1.0
-    return True

@@ -18,7 +18,7 @@ from rnea_control.dynamics.arguments import (
 )
 from rnea_control.dynamics.forward_kinematics import link_pose, pose_pass
 from rnea_control.dynamics.workspace import Workspace
-from rnea_control.kernels.kernel import kernel_on_demand
+from rnea_control.kernels.kernel import inlined, kernel_on_demand
 from rnea_control.kernels.vector3 import add, cross, scale, subtract, z_axis
 from rnea_control.model import RobotModel
 
@@ -63,6 +63,20 @@ def _jacobian(
     nv = body.velocity_count(bodies)
     if not fit_position(bodies, memory, q) or J.shape[0] != 6 or J.shape[1] != nv:
         return False
+    fill_jacobian(bodies, links, memory, link, q, J)
+    return True
+
+
+@inlined
+def fill_jacobian(
+    bodies: FloatArray,
+    links: FloatArray,
+    memory: FloatArray,
+    link: int,
+    q: FloatArray,
+    J: FloatArray,
+) -> None:
+    """Fills J, column by column on the way from the link to the root."""
     pose_pass(bodies, memory, q)
     _, p_L = link_pose(links, memory, link)
     for row in range(6):
@@ -78,4 +92,3 @@ def _jacobian(
             J[k, column] += ratio * linear[k]
             J[3 + k, column] += ratio * S_angular * z[k]
         i = body.parent(bodies, i)
-    return True

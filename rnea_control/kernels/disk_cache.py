@@ -14,6 +14,7 @@ import pickle
 import sys
 import uuid
 import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -69,19 +70,10 @@ class DiskCache:
 
     def load_overload(self, _signature: Any, target_context: Any) -> Any:
         """The kernel, ready to be called; None if it is not on disk."""
-        for directory in self._directories:
-            path = directory / self._file
-            try:
-                data = path.read_bytes()
-            except OSError:  # not there, or not for us: saving says why if nothing can be done
-                continue
-            start = len(_MAGIC) + hashlib.sha256().digest_size
-            if data[:start] != _MAGIC + hashlib.sha256(data[start:]).digest():
-                _say_once("damaged", f"{path} is damaged: its kernel is compiled anew")
-                continue
+        for path, data in read_sealed(self._directories, self._file):
             try:
                 target_context.refresh()
-                return CompileResult._rebuild(target_context, *pickle.loads(data[start:]))
+                return CompileResult._rebuild(target_context, *pickle.loads(data))
             except Exception as error:  # of whatever kind: compiling is always possible
                 _say_once("unusable", f"{path} cannot be used ({error!r}): compiled anew")
         return None
@@ -95,22 +87,9 @@ class DiskCache:
         except Exception as error:  # Numba's private matters: the kernel itself is sound
             _say_once("unsaved", f"{self._name} cannot be kept on disk: {error!r}")
             return
-        data = _MAGIC + hashlib.sha256(data).digest() + data
-        reasons = []
-        for directory in self._directories:
-            try:
-                directory.mkdir(parents=True, exist_ok=True)
-                _write(directory / self._file, data)
-            except OSError as error:
-                reasons.append(str(error))
-            else:
-                self._remove_older(directory)
-                return
-        _say_once(
-            "nowhere",
-            f"compiled kernels cannot be kept on disk ({'; '.join(reasons)}), so each start "
-            "compiles them anew; set NUMBA_CACHE_DIR to a writeable folder",
-        )
+        directory = write_sealed(self._directories, self._file, data)
+        if directory is not None:
+            self._remove_older(directory)
 
     def _remove_older(self, directory: Path) -> None:
         """Removes the files of earlier versions of this kernel."""
@@ -134,6 +113,41 @@ def directories(source: str) -> list[Path]:
     if os.path.isabs(home):  # a user without a home directory keeps its "~"
         found.append(Path(home, "rnea_control", own))
     return found
+
+
+def read_sealed(folders: Iterable[Path], file: str) -> Iterator[tuple[Path, bytes]]:
+    """What files of this name hold, where their checksums are right; with their paths."""
+    for folder in folders:
+        path = folder / file
+        try:
+            data = path.read_bytes()
+        except OSError:  # not there, or not for us: saving says why if nothing can be done
+            continue
+        start = len(_MAGIC) + hashlib.sha256().digest_size
+        if data[:start] == _MAGIC + hashlib.sha256(data[start:]).digest():
+            yield path, data[start:]
+        else:
+            _say_once("damaged", f"{path} is damaged: what it held is compiled anew")
+
+
+def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None:
+    """Writes a file for `read_sealed` to the first folder that takes it; returns the folder."""
+    data = _MAGIC + hashlib.sha256(data).digest() + data
+    reasons = []
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(folder / file, data)
+        except OSError as error:
+            reasons.append(str(error))
+        else:
+            return folder
+    _say_once(
+        "nowhere",
+        f"compiled kernels cannot be kept on disk ({'; '.join(reasons)}), so each start "
+        "compiles them anew; set NUMBA_CACHE_DIR to a writeable folder",
+    )
+    return None
 
 
 def _write(path: Path, data: bytes) -> None:

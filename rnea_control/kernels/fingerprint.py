@@ -180,12 +180,15 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
         return name, str(value)
     if isinstance(getattr(value, "py_func", None), FunctionType):
         return _compiled_function(value, functions, where)
+    definition = getattr(value, "_defn", None)  # of an @intrinsic
+    if isinstance(definition, FunctionType):
+        return name, definition.__qualname__, module_digest(definition.__module__)
     if callable(value) and _library(value):
         return name, value.__module__, value.__qualname__
     raise FingerprintError(
         f"{where} is a {name}. A kernel may use numbers, strings, arrays, tuples of these, "
-        f"functions that are @inlined, and attributes of modules taken as module.NAME: the cache "
-        "sees a change of nothing else"
+        f"functions that are @inlined or an @intrinsic, and attributes of modules taken as "
+        "module.NAME: the cache sees a change of nothing else"
     )
 
 

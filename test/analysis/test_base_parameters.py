@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from robots import PANDA_JOINTS, example_robot, load_quietly, random_mechanism, two_link_arm
 
 from rnea_control.analysis.base_parameters import base_parameters
-from rnea_control.analysis.regressor import (
+from rnea_control.dynamics import Workspace
+from rnea_control.dynamics.regressor import (
     inertial_parameters,
     parameter_count,
     parameter_names,
     regressor,
 )
-from rnea_control.dynamics import Workspace
 from rnea_control.model import RobotModel, pseudo_inertia
 from rnea_control.model.inertia import ten_parameters
 

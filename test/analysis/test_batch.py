@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import random_mechanism, two_link_arm
 
+from rnea_control.analysis import batch
 from rnea_control.analysis.batch import inverse_dynamics_batch
+from rnea_control.compiled import compile_robot
 from rnea_control.dynamics import Workspace, inverse_dynamics
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
@@ -52,6 +54,28 @@ def test_equals_inverse_dynamics_of_each_row(
 def test_thousands_of_rows_on_all_cores() -> None:
     q, v, a = motion(ARM, 4001)
     np.testing.assert_array_equal(inverse_dynamics_batch(ARM, q, v, a), row_by_row(ARM, q, v, a))
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.7])
+@pytest.mark.parametrize("workers", [None, 1])
+def test_compiled_where_that_pays(friction: float, workers: int | None, monkeypatch) -> None:
+    monkeypatch.setattr(batch, "WORTH_COMPILING", 100)
+    compiled = []
+    monkeypatch.setattr(
+        batch, "compile_robot", lambda model: compiled.append(model) or compile_robot(model)
+    )
+    model = RobotModel.from_urdf_string(two_link_arm())
+    model.friction, model.torque_offset = [friction, 0.0], [0.0, friction]
+    q, v, a = motion(model, 101)
+    expected = row_by_row(model, q, v, a)
+    tau = inverse_dynamics_batch(model, q, v, a, workers=workers)
+    np.testing.assert_allclose(tau, expected, rtol=1e-11, atol=1e-11)
+    assert compiled == [model]
+    forces = np.zeros((101, len(model.link_names), 6))
+    for more in ({"external_forces": forces}, {"tau": a}):
+        tau = inverse_dynamics_batch(model, q, v, a, **more)
+        np.testing.assert_array_equal(tau, expected)
+    assert compiled == [model]
 
 
 @pytest.mark.parametrize("workers", [1, 2])

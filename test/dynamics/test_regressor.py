@@ -20,14 +20,14 @@ from robots import (
     two_link_arm,
 )
 
-from rnea_control.analysis.regressor import (
+from rnea_control.dynamics import Workspace, inverse_dynamics
+from rnea_control.dynamics.friction import STICKING_VELOCITY
+from rnea_control.dynamics.regressor import (
     inertial_parameters,
     parameter_count,
     parameter_names,
     regressor,
 )
-from rnea_control.dynamics import Workspace, inverse_dynamics
-from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import Joint, Mimic, RobotModel, pseudo_inertia
 from rnea_control.model.inertia import ten_parameters

@@ -28,11 +28,12 @@ import math
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.dynamics import Workspace, body, joint
+from rnea_control.dynamics import body, joint
 from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
+from rnea_control.dynamics.workspace import Workspace
 from rnea_control.kernels.kernel import inlined, kernel_on_demand
 from rnea_control.kernels.vector3 import (
     ORIGIN,
@@ -189,6 +190,27 @@ def actuator_columns(v: FloatArray, a: FloatArray, Y: FloatArray, first: int) ->
         Y[j, first + 3 * n + j] = 1.0
 
 
+@inlined
+def fill_regressor(
+    bodies: FloatArray,
+    links: FloatArray,
+    joint_links: IntArray,
+    memory: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    Y: FloatArray,
+) -> None:
+    """Fills all columns."""
+    outward_pass(bodies, memory, q, v, a)
+    for row in range(Y.shape[0]):
+        for column in range(Y.shape[1]):
+            Y[row, column] = 0.0
+    for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
+        body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
+    actuator_columns(v, a, Y, 10 * (joint_links.shape[0] - 1))
+
+
 @kernel_on_demand(
     "b1(f8[:,::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1])"
 )
@@ -202,16 +224,10 @@ def _regressor(
     a: FloatArray,
     Y: FloatArray,
 ) -> bool:
-    actuators = 10 * (joint_links.shape[0] - 1)
     if not fit(bodies, memory, q, v, a, a):
         return False
-    if Y.shape[0] != v.shape[0] or Y.shape[1] != actuators + 4 * v.shape[0]:
+    columns = 10 * (joint_links.shape[0] - 1) + 4 * v.shape[0]
+    if Y.shape[0] != v.shape[0] or Y.shape[1] != columns:
         return False
-    outward_pass(bodies, memory, q, v, a)
-    for row in range(Y.shape[0]):
-        for column in range(Y.shape[1]):
-            Y[row, column] = 0.0
-    for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
-        body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
-    actuator_columns(v, a, Y, actuators)
+    fill_regressor(bodies, links, joint_links, memory, q, v, a, Y)
     return True

@@ -1,0 +1,264 @@
+"""The algorithms of `dynamics/` as straight-line programs for one robot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.compiled.expressions import Graph, Number, Reference
+from rnea_control.compiled.plain_functions import PlainFunctions
+from rnea_control.compiled.regrouping import regrouped
+from rnea_control.dynamics.aba import acceleration_pass, articulated_pass, velocity_pass
+from rnea_control.dynamics.crba import mass_matrix
+from rnea_control.dynamics.external_forces import subtract_external_forces
+from rnea_control.dynamics.forward_kinematics import fill_poses
+from rnea_control.dynamics.gravity import gravity_outward_pass
+from rnea_control.dynamics.jacobian import fill_jacobian
+from rnea_control.dynamics.regressor import fill_regressor, parameter_count
+from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
+from rnea_control.dynamics.workspace import COLUMNS, FORCE, row_count
+from rnea_control.exceptions import TraceError
+from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
+
+Recorded = np.ndarray  # of numbers and Numbers
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What goes into an algorithm, what comes out, and how it runs.
+
+    Attributes:
+        inputs: names of the arrays; what each has numbers of is a key of `sizes`.
+        output: name of the result.
+        shape: of the result.
+        run: takes a `Recorder`, the inputs, and the result to fill.
+    """
+
+    inputs: dict[str, str]
+    output: str
+    shape: Callable[[RobotModel], tuple[int, ...]]
+    run: Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Program:
+    """Straight-line code, in no language.
+
+    Attributes:
+        name: of the algorithm.
+        inputs: arrays by name, with their shapes.
+        graph: the operations.
+        results: what each entry of the output is, in C order.
+    """
+
+    name: str
+    inputs: dict[str, tuple[int, ...]]
+    graph: Graph
+    results: tuple[Reference, ...]
+
+    @property
+    def order(self) -> list[int]:
+        """The operations that the results need, by index, each after those that it uses: result by
+        result, so that a limb is done before the next begins."""
+        order: list[int] = []
+        done = [False] * len(self.graph.operations)
+        for result in self.results:
+            stack = [abs(result) - 1]
+            while stack:
+                index = stack[-1]
+                if done[index]:
+                    stack.pop()
+                    continue
+                open_ = [
+                    abs(each) - 1
+                    for each in self.graph.operations[index].arguments
+                    if not done[abs(each) - 1]
+                ]
+                if open_:
+                    stack.extend(reversed(open_))
+                else:
+                    done[index] = True
+                    order.append(index)
+                    stack.pop()
+        return order
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """What an algorithm runs on when it is traced.
+
+    Attributes:
+        plain: makes plain functions.
+        bodies, memory: of the model and of a workspace, as arrays of objects.
+        links, joint_links: of the model.
+        link: the one that is asked for, by its index.
+    """
+
+    plain: Callable[[Any], Any]
+    bodies: Recorded
+    memory: Recorded
+    links: FloatArray
+    joint_links: IntArray
+    link: int
+
+
+def _rnea(on: Recorder, q: Recorded, v: Recorded, a: Recorded, tau: Recorded) -> None:
+    on.plain(outward_pass)(on.bodies, on.memory, q, v, a)
+    on.plain(inward_pass)(on.bodies, on.memory, tau)
+    on.plain(add_armature)(on.bodies, a, tau)
+
+
+def _rnea_with_forces(
+    on: Recorder, q: Recorded, v: Recorded, a: Recorded, external_forces: Recorded, tau: Recorded
+) -> None:
+    on.plain(outward_pass)(on.bodies, on.memory, q, v, a)
+    on.plain(subtract_external_forces)(on.links, on.memory, external_forces, FORCE)
+    on.plain(inward_pass)(on.bodies, on.memory, tau)
+    on.plain(add_armature)(on.bodies, a, tau)
+
+
+def _regressor(on: Recorder, q: Recorded, v: Recorded, a: Recorded, Y: Recorded) -> None:
+    fill = on.plain(fill_regressor)
+    fill(on.bodies, on.links, on.joint_links, on.memory, q, v, a, Y)
+
+
+def _nonlinear_effects(on: Recorder, q: Recorded, v: Recorded, tau: Recorded) -> None:
+    _rnea(on, q, v, np.zeros(len(v), dtype=object), tau)
+
+
+def _gravity(on: Recorder, q: Recorded, tau: Recorded) -> None:
+    on.plain(gravity_outward_pass)(on.bodies, on.memory, q)
+    on.plain(inward_pass)(on.bodies, on.memory, tau)
+
+
+def _crba(on: Recorder, q: Recorded, M: Recorded) -> None:
+    on.plain(mass_matrix)(on.bodies, on.memory, None, q, M)
+
+
+def _aba(on: Recorder, q: Recorded, v: Recorded, tau: Recorded, a: Recorded) -> None:
+    on.plain(velocity_pass)(on.bodies, on.memory, q, v)
+    on.plain(articulated_pass)(on.bodies, on.memory, tau)
+    on.plain(acceleration_pass)(on.bodies, on.memory, a)
+
+
+def _jacobian(on: Recorder, q: Recorded, J: Recorded) -> None:
+    on.plain(fill_jacobian)(on.bodies, on.links, on.memory, on.link, q, J)
+
+
+def _forward_kinematics(on: Recorder, q: Recorded, poses: Recorded) -> None:
+    on.plain(fill_poses)(on.bodies, on.links, on.memory, q, poses)
+
+
+def sizes(model: RobotModel) -> dict[str, tuple[int, ...]]:
+    """The shapes of inputs: positions, velocities, a force and a moment for each link."""
+    return {"nq": (model.nq,), "nv": (model.nv,), "links": (len(model.link_names), 6)}
+
+
+_Q, _QV = {"q": "nq"}, {"q": "nq", "v": "nv"}
+_QVA = {**_QV, "a": "nv"}
+# `rnea` where there are external forces.
+WITH_FORCES = "rnea_with_external_forces"
+ALGORITHMS = {
+    "rnea": Algorithm(_QVA, "tau", lambda m: (m.nv,), _rnea),
+    WITH_FORCES: Algorithm(
+        {**_QVA, "external_forces": "links"}, "tau", lambda m: (m.nv,), _rnea_with_forces
+    ),
+    "regressor": Algorithm(_QVA, "Y", lambda m: (m.nv, parameter_count(m)), _regressor),
+    "gravity": Algorithm(_Q, "tau", lambda m: (m.nv,), _gravity),
+    "nonlinear_effects": Algorithm(_QV, "tau", lambda m: (m.nv,), _nonlinear_effects),
+    "crba": Algorithm(_Q, "M", lambda m: (m.nv, m.nv), _crba),
+    "aba": Algorithm({**_QV, "tau": "nv"}, "a", lambda m: (m.nv,), _aba),
+    "jacobian": Algorithm(_Q, "J", lambda m: (6, m.nv), _jacobian),
+    "forward_kinematics": Algorithm(
+        _Q, "poses", lambda m: (len(m.link_names), 4, 4), _forward_kinematics
+    ),
+}
+
+# The array of the model's own numbers that stay variable.
+BODIES = "bodies"
+# What is left of 0 in a rotation by a right angle, which no floating-point number is exactly.
+_RIGHT_ANGLE = 1e-15
+
+
+def trace(
+    name: str,
+    model: RobotModel,
+    variable: Collection[tuple[int, int]] = (),
+    link: int = 0,
+    base_parameters: bool = False,
+) -> Program:
+    """Runs an algorithm once on recording numbers.
+
+    Args:
+        name: a key of `ALGORITHMS`.
+        model: the robot.
+        variable: entries of `model.bodies`, (row, column), that the code reads when it runs; all
+            others become constants.
+        link: index of the link that is asked for.
+        base_parameters: whether inertial parameters are regrouped, but for the variable ones.
+
+    Raises:
+        TraceError: the algorithm branches on a value, or always divides by 0.
+    """
+    algorithm, graph = ALGORITHMS[name], Graph()
+    inputs = {array: sizes(model)[size] for array, size in algorithm.inputs.items()}
+    arrays = [
+        _objects([graph.input(array, i) for i in range(math.prod(shape))]).reshape(shape)
+        for array, shape in inputs.items()
+    ]
+    bodies = model.bodies.copy()
+    rotations = bodies[:, layout.ROTATION : layout.ROTATION + 9]
+    rotations[1:][np.abs(rotations[1:]) < _RIGHT_ANGLE] = 0.0
+    if base_parameters:
+        inertia = range(layout.INERTIA, layout.INERTIA + 10)
+        bodies = regrouped(bodies, {row for row, column in variable if column in inertia})
+    bodies = bodies.astype(object)
+    for row, column in variable:
+        bodies[row, column] = graph.input(BODIES, row * layout.COLUMNS + column)
+    memory = np.zeros((row_count(len(bodies) - 1), COLUMNS), dtype=object)
+    result = np.zeros(algorithm.shape(model), dtype=object)
+    on = Recorder(_functions(graph).plain, bodies, memory, model.links, model.joint_links, link)
+    try:
+        algorithm.run(on, *arrays, result)
+    except ZeroDivisionError as error:
+        raise TraceError(
+            f"{name} of {model.name!r} divides by 0: a joint moves nothing that has inertia. Give "
+            "its link an <inertial>, or lock the joint"
+        ) from error
+    results = tuple(graph.reference(value) for value in result.ravel())
+    return Program(name, {**inputs, BODIES: model.bodies.shape}, graph, results)
+
+
+def _objects(values: list) -> Recorded:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _functions(graph: Graph) -> PlainFunctions:
+    def sincos(rows: Recorded, row: int, angle: int, sine: int, cosine: int, count: int) -> None:
+        for i in range(count):
+            x = graph.reference(rows[row, angle + i])
+            constant = graph.operations[abs(x) - 1]
+            if constant.name == "constant":
+                value = math.copysign(constant.value, x)
+                rows[row, sine + i], rows[row, cosine + i] = math.sin(value), math.cos(value)
+            else:
+                rows[row, sine + i] = graph.function("sine", x)
+                rows[row, cosine + i] = graph.function("cosine", x)
+
+    def sqrt(x: float | Number) -> Number:
+        return graph.function("square_root", graph.reference(x))
+
+    def tanh(x: float | Number) -> Number:
+        return graph.function("hyperbolic_tangent", graph.reference(x))
+
+    replaced: dict[str, Any] = {"sincos": sincos, "math": SimpleNamespace(sqrt=sqrt, tanh=tanh)}
+    return PlainFunctions(replaced)
