@@ -47,11 +47,11 @@ def load_quietly(
 def _read(path: Path, joints: tuple[str, ...] | None, floating_base: bool) -> RobotModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
-        return RobotModel(_description(path), joints, floating_base=floating_base)
+        return RobotModel(read_description(path), joints, floating_base=floating_base)
 
 
 @cache
-def _description(path: Path) -> RobotDescription:
+def read_description(path: Path) -> RobotDescription:
     return description_from_urdf(path.read_bytes(), str(path))
 
 
@@ -62,7 +62,7 @@ def load_all_joints(path: Path) -> RobotModel:
 
 
 def link(
-    name: str, mass: float = 1.0, com=(0, 0, 0), inertia=(1, 0, 0, 1, 0, 1), rpy=(0, 0, 0)
+    name: str, mass: float = 1.0, com=(0, 0, 0), inertia=(0.1, 0, 0, 0.1, 0, 0.1), rpy=(0, 0, 0)
 ) -> str:
     """A link with an inertial; the inertia is xx, xy, xz, yy, yz, zz about the centre of mass."""
     xx, xy, xz, yy, yz, zz = inertia

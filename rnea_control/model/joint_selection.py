@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import RobotModelError
+from rnea_control.exceptions import RobotModelError, listed
 from rnea_control.model.bodies import Coordinates
 from rnea_control.model.joints import Joint, Mimic
+from rnea_control.model.locked_positions import (
+    checked_locked_positions,
+    locked_outside_limits,
+)
 
 
 @dataclass(frozen=True)
@@ -64,27 +67,31 @@ def select_joints(
 
     Raises:
         RobotModelError: names that are not there, given twice, or cannot move; locked positions
-            that are not numbers or of no such joint; a mimic of itself or of several positions.
+            that are not numbers, far outside the limits or of no such joint; a mimic of itself or
+            of several positions.
     """
     if wanted is not None:
         wanted = list_of_names(wanted, source)
     by_name = {joint.name: joint for joint in joints}
-    notes, mimics = [], {}
+    strangers, mimics = [], {}
     own = {*(wanted or ()), *locked_positions}  # their <mimic> is not used
     for joint in joints:
         if joint.name in own:
             continue
         if joint.mimic is not None and joint.mimic.joint not in by_name:
-            notes.append(
-                f"{source}: joint {joint.name!r} mimics {joint.mimic.joint!r}, which is no joint, "
-                "so it moves by itself. Correct the name"
-            )
+            strangers.append(f"{joint.name} ({joint.mimic.joint!r})")
         elif joint.mimic is not None:
             mimics[joint.name] = _leader(joint, by_name, own, source)
+    notes = []
+    if strangers:
+        notes.append(
+            f"{source}: what is mimicked is no joint: {listed(strangers)}; so these joints move by "
+            "themselves. Correct the names"
+        )
     if wanted is None:
         wanted = [joint.name for joint in joints if joint.moves and joint.name not in mimics]
     _check_wanted(by_name, wanted, source)
-    locked = _checked_locked_positions(by_name, wanted, locked_positions, source)
+    locked = checked_locked_positions(by_name, wanted, locked_positions, source)
     chosen = tuple(by_name[name] for name in wanted)
     coordinates, nq, nv = {}, 0, 0
     for joint in chosen:
@@ -102,6 +109,8 @@ def select_joints(
         coordinates[name] = Coordinates(
             leader.q, leader.v, mimic.multiplier, mimic.offset, leads=False
         )
+    fixed = [joint for joint in joints if joint.nq == 1 and joint.name not in coordinates]
+    notes.extend(locked_outside_limits(fixed, locked, source))
     return JointSelection(chosen, tuple(followers), coordinates, locked, nq, nv, tuple(notes))
 
 
@@ -148,33 +157,3 @@ def _check_wanted(by_name: Mapping[str, Joint], wanted: Sequence[str], source: s
             )
     if len(set(wanted)) != len(wanted):
         raise RobotModelError(f"{source}: `joints` names a joint twice: {', '.join(wanted)}")
-
-
-def _checked_locked_positions(
-    by_name: Mapping[str, Joint], wanted: Sequence[str], locked: Mapping[str, float], source: str
-) -> dict[str, float]:
-    if not isinstance(locked, Mapping):
-        raise RobotModelError(
-            f"{source}: `locked_positions` is {locked!r}; it must map names to positions"
-        )
-    for name, position in locked.items():
-        if not isinstance(position, (int, float, np.number)):
-            raise RobotModelError(
-                f"{source}: `locked_positions` of {name!r} is {position!r}; it must be a number"
-            )
-        if name not in by_name or by_name[name].nq != 1:
-            raise RobotModelError(
-                f"{source}: `locked_positions` names {name!r}, which is no joint of the robot "
-                "with one degree of freedom"
-            )
-        if name in wanted:
-            raise RobotModelError(
-                f"{source}: joint {name!r} is in `locked_positions` and in `joints`; keep it in "
-                "one of them"
-            )
-        if not math.isfinite(position):
-            raise RobotModelError(
-                f"{source}: `locked_positions` of {name!r} is {position}; it must be a finite "
-                "number"
-            )
-    return {name: float(position) for name, position in locked.items()}

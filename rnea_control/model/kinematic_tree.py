@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from rnea_control.exceptions import RobotModelError
@@ -43,19 +43,18 @@ def ordered_tree(
                 )
     _refuse_two_parents(joints, source)
     roots = sorted(link_names - {joint.child for joint in joints})
-    if len(roots) != 1:
-        found = "none, so its joints form a closed loop" if not roots else ", ".join(roots)
+    if len(roots) > 1:
         raise RobotModelError(
             f"{source}: a robot has exactly one root link (a link that is no joint's child); "
-            f"found: {found}"
+            f"found: {', '.join(roots)}. Connect them by joints"
         )
-    order = _depth_first(joints, roots[0])
+    order = _depth_first(joints, roots[0]) if roots else []
     if len(order) < len(joints):
-        reached = set(order)
-        loop = [joint.name for i, joint in enumerate(joints) if i not in reached]
+        loop = ", ".join(_loop(joints, set(order)))
+        apart = f" apart from the root {roots[0]!r}" if roots else ", so there is no root link"
         raise RobotModelError(
-            f"{source}: the joints {', '.join(loop)} form a closed loop apart from the root "
-            f"{roots[0]!r}; a URDF must be a tree"
+            f"{source}: the joints {loop} form a closed loop{apart}; a URDF must be a tree. Cut "
+            "the loop at one of them"
         )
     return roots[0], order
 
@@ -64,8 +63,8 @@ def _refuse_duplicates(kind: str, names: Sequence[str], source: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise RobotModelError(
-            f"{source}: the {kind} name {twice[0]!r} is given to more than one {kind}; each needs "
-            "its own"
+            f"{source}: more than one {kind} is named {', '.join(map(repr, twice))}; each needs a "
+            "name of its own"
         )
 
 
@@ -91,3 +90,17 @@ def _depth_first(joints: Sequence[Edge], root: str) -> list[int]:
         order.append(index)
         stack.extend(joints_from.get(joints[index].child, [])[::-1])
     return order
+
+
+def _loop(joints: Sequence[Edge], in_tree: Collection[int]) -> list[str]:
+    """The joints of a closed loop, in their order along it from the first in the file. Every link
+    outside the tree has a parent, and so leads to one."""
+    above = {joint.child: joint for i, joint in enumerate(joints) if i not in in_tree}
+    way: list[str] = []
+    edge = next(iter(above.values()))
+    while edge.name not in way:
+        way.append(edge.name)
+        edge = above[edge.parent]
+    loop = way[way.index(edge.name) :][::-1]
+    first = next(i for joint in joints for i, name in enumerate(loop) if name == joint.name)
+    return loop[first:] + loop[:first]

@@ -1,8 +1,9 @@
-"""The inertia of each link, checked, as a pseudo-inertia in the link's frame."""
+"""The inertia of each link, and which of them no real body has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 from urdf_parser_py import urdf
@@ -11,6 +12,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.inertia import principal_second_moments, pseudo_inertia
 from rnea_control.model.joints import read_origin
+from rnea_control.model.wording import named
 
 # What rounding in a URDF's printed numbers may leave of a second moment that is zero: relative, and
 # [kg m^2].
@@ -18,58 +20,119 @@ _RELATIVE_TOLERANCE = 1e-6
 _ABSOLUTE_TOLERANCE = 1e-12
 
 
-def read_link_inertia(link: urdf.Link, source: str, warn: Callable[[str], None]) -> FloatArray:
-    """Pseudo-inertia of a URDF's link in its own frame, shape (4, 4); zero without <inertial>.
+@dataclass(frozen=True, eq=False)
+class LinkInertia:
+    """Mass and inertia of a link: `inertia` about the centre of mass, shape (3, 3), in the axes in
+    which it was given, R_LI of the link's frame L."""
+
+    link: str
+    mass: float
+    center_of_mass: FloatArray
+    inertia: FloatArray
+    rotation: FloatArray
+
+    def pseudo_inertia(self) -> FloatArray:
+        """In the link's frame, shape (4, 4)."""
+        turned = self.rotation @ self.inertia @ self.rotation.T
+        return pseudo_inertia(self.mass, self.center_of_mass, turned)
+
+
+def read_link_inertia(link: urdf.Link, source: str) -> LinkInertia:
+    """The inertia of a URDF's link; zero without <inertial>.
 
     Raises:
         RobotModelError: a negative mass.
     """
     if link.inertial is None:
-        return np.zeros((4, 4))
-    where = f"{source}: link {link.name!r}"
+        return LinkInertia(link.name, 0.0, np.zeros(3), np.zeros((3, 3)), np.eye(3))
     mass = link.inertial.mass
     if mass < 0.0:
-        raise RobotModelError(f"{where}: <mass value> is {mass:g} kg; it must not be negative")
-    rotation, center_of_mass = read_origin(link.inertial.origin)
+        raise RobotModelError(
+            f"{source}: link {link.name!r}: <mass value> is {mass:g} kg; it must not be negative"
+        )
     # URDF gives the inertia about the centre of mass, in the axes of the inertial frame.
-    inertia = rotation @ np.array(link.inertial.inertia.to_matrix()) @ rotation.T
-    if mass == 0.0 and inertia.any():
-        warn(
-            f"{where}: has an inertia but no mass; the inertia counts. Give the link "
-            "its mass, or set the inertia to 0"
+    rotation, center_of_mass = read_origin(link.inertial.origin)
+    inertia = np.array(link.inertial.inertia.to_matrix(), dtype=np.float64)
+    return LinkInertia(link.name, mass, center_of_mass, inertia, rotation)
+
+
+def link_inertia_of(link: str, matrix: FloatArray) -> LinkInertia:
+    """The same of a pseudo-inertia in the link's frame."""
+    mass, second_moment, center = float(matrix[3, 3]), matrix[:3, :3], np.zeros(3)
+    if mass != 0.0:
+        center = matrix[:3, 3] / mass
+        second_moment = second_moment - mass * np.outer(center, center)
+    inertia = np.trace(second_moment) * np.eye(3) - second_moment
+    return LinkInertia(link, mass, center, inertia, np.eye(3))
+
+
+def impossible_inertias(links: Iterable[LinkInertia], source: str) -> list[str]:
+    """A sentence for each kind of inertia that no real body has, with the links that have it."""
+    found: dict[tuple[str, str], list[tuple[float, str, str]]] = {}
+    for link in links:
+        if fault := _fault(link):
+            kind, remedy, badness, words = fault
+            found.setdefault((kind, remedy), []).append((badness, link.link, words))
+    notes = []
+    for (_, remedy), cases in found.items():
+        names = [link for _, link, _ in cases]
+        badness, worst, words = max(cases)
+        of_worst = f" for {worst!r}" if len(cases) > 1 and badness > 0.0 else ""
+        notes.append(f"{source}: {named('link', names)}: {words}{of_worst}; {remedy}")
+    return notes
+
+
+def is_of_real_body(link: LinkInertia) -> bool:
+    """Whether a real body can have this inertia."""
+    return _fault(link) is None
+
+
+def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
+    """The kind of fault, what to do, how bad it is, and the words for it; None for a real body."""
+    if link.mass < 0.0:
+        return "mass", "no real body has that", -link.mass, f"the mass is {link.mass:.4g} kg"
+    if link.mass == 0.0 and link.inertia.any():
+        remedy = "the inertia counts. Give the mass, or set the inertia to 0"
+        return "phantom", remedy, 0.0, "an inertia but no mass"
+    moments = np.linalg.eigvalsh(link.inertia)
+    smallest, largest = float(moments[0]), float(moments[-1])
+    # Rounding grows with the parallel axes that `link_inertia_of` takes off.
+    shifted = link.mass * float(link.center_of_mass @ link.center_of_mass)
+    tolerance = _RELATIVE_TOLERANCE * float(np.abs(moments).max()) + _ABSOLUTE_TOLERANCE * max(
+        1.0, shifted
+    )
+    if smallest < -tolerance:
+        words = (
+            "the inertia is not positive definite: its smallest principal moment is "
+            f"{smallest:.3g} kg m^2 (largest {largest:.3g})"
         )
-    _check_physical(inertia, where, warn)
-    return pseudo_inertia(mass, center_of_mass, inertia)
-
-
-def check_pseudo_inertia(matrix: FloatArray, where: str, warn: Callable[[str], None]) -> None:
-    """Warns if no real body has this pseudo-inertia."""
-    mass, first_moment = matrix[3, 3], matrix[:3, 3]
-    if mass < 0.0:
-        warn(f"{where}: the mass is {mass:.4g} kg; no real body has that")
-    elif mass == 0.0 and matrix.any():
-        warn(f"{where}: has an inertia but no mass; the inertia counts")
-    else:
-        second_moment = matrix[:3, :3]
-        if mass > 0.0:
-            second_moment = second_moment - np.outer(first_moment, first_moment) / mass
-        _check_physical(np.trace(second_moment) * np.eye(3) - second_moment, where, warn)
-
-
-def _check_physical(inertia: FloatArray, where: str, warn: Callable[[str], None]) -> None:
-    moments = np.linalg.eigvalsh(inertia)
-    largest = float(np.abs(moments).max())
-    tolerance = _RELATIVE_TOLERANCE * largest + _ABSOLUTE_TOLERANCE
-    if moments[0] < -tolerance:
-        warn(
-            f"{where}: the inertia is not positive definite: its smallest principal moment is "
-            f"{moments[0]:.3g} kg m^2 (largest {moments[-1]:.3g}); no real body has that. Export "
-            "it again from the CAD program"
+        return "definite", _remedy(link.inertia), -smallest, words
+    if principal_second_moments(link.inertia)[0] < -tolerance:
+        a, b, c = (float(moment) if abs(moment) > tolerance else 0.0 for moment in moments)
+        words = (
+            f"the principal moments of inertia {a:.4g}, {b:.4g}, {c:.4g} kg m^2 break the triangle "
+            f"inequality by {c - a - b:.3g}"
         )
-    elif principal_second_moments(inertia)[0] < -tolerance:
-        a, b, c = moments
-        warn(
-            f"{where}: the principal moments of inertia {a:.4g}, {b:.4g}, {c:.4g} kg m^2 break the "
-            f"triangle inequality by {c - a - b:.3g}; no real body has that. Check the inertia, "
-            "often its units or its axes"
+        return "triangle", _remedy(link.inertia), c - a - b, words
+    return None
+
+
+def _remedy(inertia: FloatArray) -> str:
+    """What is probably wrong with an impossible inertia."""
+    if np.ptp(inertia) == 0.0:
+        return "no real body has that. The products of inertia, ixy, ixz and iyz, must be 0"
+    names = ("ixx", "iyy", "izz")
+    below = [name for name, moment in zip(names, np.diag(inertia), strict=True) if moment < 0.0]
+    if below:
+        return f"no real body has that. {' and '.join(below)} must be positive"
+    reversed_ = inertia.copy()
+    reversed_[0, 1] = reversed_[1, 0] = -inertia[0, 1]  # as good as turning the sign of all three
+    if inertia.any() and principal_second_moments(reversed_)[0] >= 0.0:
+        return (
+            "no real body has that, but one has it with the other sign of ixy, ixz and iyz, or of "
+            "one of them: CAD programs also write products of inertia without the minus of URDF"
         )
+    return (
+        "no real body has that. Check the inertia, often its units or its axes, or export it again "
+        "from the CAD program"
+    )

@@ -12,7 +12,8 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.joints import Joint, read_joint
 from rnea_control.model.kinematic_tree import ordered_tree
-from rnea_control.model.links import check_pseudo_inertia, read_link_inertia
+from rnea_control.model.links import impossible_inertias, link_inertia_of, read_link_inertia
+from rnea_control.model.suspicious_origins import turned_in_degrees
 from rnea_control.model.urdf_document import parse_urdf
 
 # What a floating base is called, and the link that it floats in.
@@ -65,7 +66,10 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
     robot = document.robot
     root, order = ordered_tree([link.name for link in robot.links], robot.joints, source)
     joints = tuple(read_joint(robot.joints[i], source) for i in order)
-    inertias = {link.name: read_link_inertia(link, source, notes.append) for link in robot.links}
+    links = [read_link_inertia(link, source) for link in robot.links]
+    notes.extend(impossible_inertias(links, source))
+    notes.extend(turned_in_degrees(robot, source))
+    inertias = {link.link: link.pseudo_inertia() for link in links}
     urdf_joints = tuple(robot.joints)
     return RobotDescription(robot.name, source, root, joints, inertias, tuple(notes), urdf_joints)
 
@@ -99,9 +103,7 @@ def description_from_joints(
             )
     root, order = ordered_tree(links, joints, name)
     matrices = {link: np.array(inertias.get(link, np.zeros((4, 4)))) for link in links}
-    notes: list[str] = []
-    for link, matrix in matrices.items():
-        check_pseudo_inertia(matrix, f"{name}: link {link!r}", notes.append)
+    notes = impossible_inertias([link_inertia_of(*item) for item in matrices.items()], name)
     return RobotDescription(
         name, name, root, tuple(joints[i] for i in order), matrices, tuple(notes)
     )

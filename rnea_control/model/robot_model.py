@@ -6,7 +6,6 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -14,10 +13,12 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
 from rnea_control.model.friction_parameters import COULOMB, DAMPING, OFFSET, ROWS
+from rnea_control.model.idle_joints import joints_of_nothing, joints_without_effort
 from rnea_control.model.inertia import homogeneous, ten_parameters
-from rnea_control.model.joint_selection import list_of_names, select_joints
+from rnea_control.model.joint_selection import JointSelection, list_of_names, select_joints
 from rnea_control.model.joints import Joint
 from rnea_control.model.payload import payload_inertia
+from rnea_control.model.plausibility import implausible
 from rnea_control.model.positions import neutral_position, random_position
 from rnea_control.model.robot_description import (
     RobotDescription,
@@ -25,6 +26,7 @@ from rnea_control.model.robot_description import (
     description_from_urdf,
 )
 from rnea_control.model.suspicious_joints import suspicious_joints
+from rnea_control.model.urdf_text import read_urdf_file
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 STRONGEST_GRAVITY = 1000.0
@@ -33,8 +35,9 @@ STRONGEST_GRAVITY = 1000.0
 class RobotModel:
     """A kinematic tree on a fixed or a floating base, from a URDF or from Python.
 
-    Immutable but for the setters. Joint vectors are ordered as `joint_names`; `Joint` says what
-    positions and velocities a joint has.
+    Immutable but for the setters. `model.damping = [...]` sets the values of all joints; the array
+    that it gives is read-only, as a value written into it would have no effect. Joint vectors are
+    ordered as `joint_names`; `Joint` says what positions and velocities a joint has.
 
     Attributes:
         name: the robot's name in the URDF.
@@ -67,7 +70,7 @@ class RobotModel:
         floating_base: bool = False,
     ) -> None:
         """Use `from_urdf_file`, `from_urdf_string` or `from_joints`."""
-        source, notes = description.source, list(description.notes)
+        source = description.source
         if floating_base:
             description = description.with_floating_base()
             if joints is not None:
@@ -127,13 +130,8 @@ class RobotModel:
         self._payloads: dict[str, FloatArray] = {}
         self._gravity = np.zeros(3)
         self.gravity = gravity
-        names = set(self.joint_names)
-        controlled = [joint for joint in description.urdf_joints if joint.name in names]
-        notes.extend(selection.notes)
-        notes.extend(suspicious_joints(controlled, source))
-        notes.extend(self._suspicious_bodies((*chosen, *selection.followers)))
-        self.warnings = tuple(notes)
-        for note in notes:
+        self.warnings = _suspicions(description, selection, merged, self._gravity)
+        for note in self.warnings:
             warnings.warn(note, RobotModelWarning, stacklevel=3)
 
     @classmethod
@@ -165,10 +163,7 @@ class RobotModel:
         Warns:
             RobotModelWarning: once for each thing that is legal but suspicious.
         """
-        try:
-            xml = Path(path).read_bytes()
-        except OSError as error:
-            raise RobotModelError(f"{os.fspath(path)}: cannot be read: {error.strerror}") from error
+        xml = read_urdf_file(path)
         description = description_from_urdf(xml, os.fspath(path))
         return cls(description, joints, locked_positions, gravity, floating_base)
 
@@ -212,11 +207,11 @@ class RobotModel:
 
     @property
     def gravity(self) -> FloatArray:
-        """Acceleration of gravity in the root link's frame, shape (3,), [m/s^2]; a copy.
+        """Acceleration of gravity in the root link's frame, shape (3,), [m/s^2]; read-only.
 
         Set it for arms on walls and ceilings; it takes effect in the next call of any algorithm.
         """
-        return self._gravity.copy()
+        return _frozen(self._gravity)
 
     @gravity.setter
     def gravity(self, value: Iterable[float]) -> None:
@@ -233,12 +228,13 @@ class RobotModel:
         # Gravity enters the recursions as the root's acceleration, -g.
         start = layout.BASE_ACCELERATION
         self.bodies[0, start : start + 3] = -vector
+        self.bodies[0, layout.GRAVITY_CHANGES] += 1.0
 
     @property
     def armature(self) -> FloatArray:
         """Inertia of each actuator's rotor as felt at its joint: its own times the gear ratio
         squared, shape (nv,), [kg m^2] or [kg]. Part of `rnea` and `aba`."""
-        return self._armature
+        return _frozen(self._armature)
 
     @armature.setter
     def armature(self, value: Iterable[float]) -> None:
@@ -248,12 +244,13 @@ class RobotModel:
             count = part.stop - part.start
             rows = slice(last - count + 1, last + 1)
             self.bodies[rows, layout.ARMATURE] = self._armature[part]
+        self.bodies[0, layout.ARMATURE_CHANGES] += 1.0
 
     @property
     def damping(self) -> FloatArray:
         """Viscous friction, shape (nv,), [Nm s/rad] or [N s/m]; of the URDF's <dynamics> at first.
         Like `friction` and `torque_offset` part of `inverse_dynamics`, not of `rnea`."""
-        return self.friction_parameters[DAMPING].copy()
+        return _frozen(self.friction_parameters[DAMPING])
 
     @damping.setter
     def damping(self, value: Iterable[float]) -> None:
@@ -262,7 +259,7 @@ class RobotModel:
     @property
     def friction(self) -> FloatArray:
         """Coulomb friction, shape (nv,), [Nm] or [N]; of the URDF's <dynamics> at first."""
-        return self.friction_parameters[COULOMB].copy()
+        return _frozen(self.friction_parameters[COULOMB])
 
     @friction.setter
     def friction(self, value: Iterable[float]) -> None:
@@ -271,7 +268,7 @@ class RobotModel:
     @property
     def torque_offset(self) -> FloatArray:
         """Constant torque offset of each actuator, shape (nv,), [Nm] or [N]; zero at first."""
-        return self.friction_parameters[OFFSET].copy()
+        return _frozen(self.friction_parameters[OFFSET])
 
     @torque_offset.setter
     def torque_offset(self, value: Iterable[float]) -> None:
@@ -313,6 +310,7 @@ class RobotModel:
             )
             parameters += ten_parameters(transform @ self._payloads[name] @ transform.T)
         self.bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
+        self.bodies[0, layout.INERTIA_CHANGES] += 1.0
 
     @property
     def total_mass(self) -> float:
@@ -348,21 +346,27 @@ class RobotModel:
             )
         return _frozen(vector)
 
-    def _suspicious_bodies(self, joints: Sequence[Joint]) -> list[str]:
-        notes = []
-        for joint in joints:
-            row = self.joint_rows[joint.name]
-            if not self._own_inertias[row].any():
-                notes.append(
-                    f"{self.source}: link {joint.child!r} moves with joint {joint.name!r} but has "
-                    "no inertia; no torque is computed for moving it. Give it an <inertial>"
-                )
-            if joint.effort_limit == 0.0 and joint.name in self.joint_names:
-                notes.append(
-                    f"{self.source}: joint {joint.name!r}: <limit effort> is 0, so the joint may "
-                    "exert no torque at all. Give its actuator's effort limit"
-                )
-        return notes
+
+def _suspicions(
+    description: RobotDescription,
+    selection: JointSelection,
+    merged: layout.Bodies,
+    gravity: FloatArray,
+) -> tuple[str, ...]:
+    """What is legal but suspicious: in the URDF, and in what is done with it."""
+    source, names = description.source, {joint.name for joint in selection.chosen}
+    everything = {joint.name for joint in description.joints}
+    controlled = [joint for joint in description.urdf_joints if joint.name in names]
+    moving = (*selection.chosen, *selection.followers)
+    notes = [*description.notes, *selection.notes]
+    notes += suspicious_joints(controlled, everything, source)
+    notes += joints_of_nothing(moving, merged.rows, merged.array, source)
+    notes += joints_without_effort(selection.chosen, source)
+    if description.urdf_joints:  # what is written in Python does not come from another program
+        rows = merged.links[:, layout.LINK_BODY].astype(int)
+        body_of = dict(zip(merged.link_names, rows, strict=True))
+        notes += implausible(description, selection.chosen, body_of, gravity)
+    return tuple(notes)
 
 
 def _frozen(values: Iterable[float]) -> FloatArray:

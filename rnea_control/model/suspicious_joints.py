@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from urdf_parser_py import urdf
 
+from rnea_control.exceptions import listed
 from rnea_control.model.urdf_document import SINGLE_TYPES
 
 
-def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
-    """A sentence for each kind of finding in these joints."""
+def suspicious_joints(
+    joints: Iterable[urdf.Joint], known: Container[str], source: str
+) -> list[str]:
+    """A sentence for each kind of finding in these joints; `known` are the names of all."""
     joints, notes = list(joints), []
     several = [
         joint.name
@@ -19,35 +22,35 @@ def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
     ]
     if several:
         notes.append(
-            f"{source}: <dynamics> and <limit> of {', '.join(several)} are not used, as URDF does "
+            f"{source}: <dynamics> and <limit> of {listed(several)} are not used, as URDF does "
             "not say for which degree of freedom they are. Set damping and friction of the "
             "RobotModel in Python"
         )
     joints = [joint for joint in joints if joint.type in SINGLE_TYPES]
-    mimics = [joint.name for joint in joints if joint.mimic is not None]
+    mimics = [joint.name for joint in joints if joint.mimic and joint.mimic.joint in known]
     if mimics:
         notes.append(
-            f"{source}: {', '.join(mimics)} have a <mimic> and are named in `joints`, so each "
+            f"{source}: {listed(mimics)} have a <mimic> and are named in `joints`, so each "
             "moves as a joint of its own. Leave them out of `joints` to let them follow"
         )
     soft = [joint.name for joint in joints if joint.safety_controller is not None]
     if soft:
         notes.append(
-            f"{source}: {', '.join(soft)} have a <safety_controller>; near the soft limits "
+            f"{source}: {listed(soft)} have a <safety_controller>; near the soft limits "
             "ros2_control may then cancel a torque that leads back inside. Remove the tags if a "
             "joint sticks there"
         )
     unlimited = [joint.name for joint in joints if joint.limit is None]
     if unlimited:
         notes.append(
-            f"{source}: {', '.join(unlimited)} have no <limit>, so their torque is never clamped. "
+            f"{source}: {listed(unlimited)} have no <limit>, so their torque is never clamped. "
             "Give the actuator's effort limit"
         )
     limited = [joint for joint in joints if joint.limit is not None]
     slow = [joint.name for joint in limited if joint.limit.velocity == 0.0]
     if slow:
         notes.append(
-            f"{source}: <limit velocity> of {', '.join(slow)} is 0; it is taken as no limit here, "
+            f"{source}: <limit velocity> of {listed(slow)} is 0; it is taken as no limit here, "
             "while ros2_control may let no torque through. Give the actuator's largest velocity"
         )
     stuck = [
@@ -57,7 +60,7 @@ def suspicious_joints(joints: Iterable[urdf.Joint], source: str) -> list[str]:
     ]
     if stuck:
         notes.append(
-            f"{source}: <limit> lower and upper of {', '.join(stuck)} are the same, so these "
+            f"{source}: <limit> lower and upper of {listed(stuck)} are the same, so these "
             "joints may not move. Give their range"
         )
     return notes

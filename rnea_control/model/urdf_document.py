@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from urdf_parser_py.urdf import Robot
 from urdf_parser_py.xml_reflection.core import ParseError
 
 from rnea_control.exceptions import RobotModelError
+from rnea_control.model.urdf_text import parse_xml, refuse_expression
 
 
 @dataclass(frozen=True)
@@ -135,36 +138,11 @@ def clean_urdf(xml: str | bytes, source: str) -> tuple[ET.Element, tuple[str, ..
         source: where the text comes from, for error messages.
 
     Raises:
-        RobotModelError: not XML, not a `<robot>`, an unexpanded xacro file, or a missing, repeated
-            or malformed element or number.
+        RobotModelError: not the XML of a URDF (urdf_text.py), or a missing, repeated or malformed
+            element or number, or an expression of xacro in its place.
     """
-    if not isinstance(xml, (str, bytes)):
-        raise RobotModelError(
-            f"{source}: the robot description is a {type(xml).__name__}; it must be str or bytes"
-        )
-    # Bytes, because an encoding declaration inside a str is an error for some parsers.
-    data = xml.encode("utf-8") if isinstance(xml, str) else xml
-    if not data.strip():
-        raise RobotModelError(f"{source}: the robot description is empty; it must hold URDF XML")
-    try:
-        root = ET.fromstring(data)
-    except (ET.ParseError, LookupError, ValueError) as error:
-        raise RobotModelError(
-            f"{source}: this is not well-formed XML ({error}); a URDF file must start with <robot "
-            "name=...>"
-        ) from error
-    if root.tag != "robot":
-        raise RobotModelError(
-            f"{source}: the root element is <{root.tag}>, a URDF has <robot name=...>; "
-            "SDF and MJCF files must be converted first"
-        )
-    if any("xacro" in str(element.tag) for element in root.iter()):
-        raise RobotModelError(
-            f"{source}: this file holds unexpanded xacro elements; expand it first: xacro "
-            f"{source} > arm.urdf"
-        )
     unknown: dict[str, None] = {}
-    return _checked_copy(root, source, "robot", unknown), tuple(unknown)
+    return _checked_copy(parse_xml(xml, source), source, "robot", unknown), tuple(unknown)
 
 
 def _checked_copy(
@@ -175,6 +153,7 @@ def _checked_copy(
     rule = ELEMENTS[tag]
     copy = ET.Element(tag)
     for attribute, text in element.attrib.items():
+        refuse_expression(text, f"{source}: {where}: {attribute}")
         if attribute in rule.numbers:
             _check_numbers(text, rule.numbers[attribute], f"{source}: {where}: {attribute}")
         elif attribute in rule.choices:
@@ -185,7 +164,9 @@ def _checked_copy(
                 )
         elif attribute not in rule.text:
             if (tag, attribute) not in UNUSED_ATTRIBUTES:
-                unknown.setdefault(f"attribute {attribute!r} of <{tag}>")
+                what = f"attribute {attribute!r} of <{tag}>"
+                known = (*rule.numbers, *rule.choices, *rule.text)
+                unknown.setdefault(_misspelt(what, attribute, known, f"{source}: {where}"))
             continue
         elif not text.strip():
             raise RobotModelError(
@@ -201,7 +182,8 @@ def _checked_copy(
         if not isinstance(child.tag, str) or child.tag in UNUSED_TAGS:
             continue
         if child.tag not in rule.children:
-            unknown.setdefault(f"tag <{child.tag}> in <{tag}>")
+            what = f"tag <{child.tag}> in <{tag}>"
+            unknown.setdefault(_misspelt(what, child.tag, rule.children, f"{source}: {where}"))
             continue
         if tag != "robot" and copy.find(child.tag) is not None:
             raise RobotModelError(
@@ -221,6 +203,15 @@ def _place(where: str, child: ET.Element) -> str:
     if child.tag in ("link", "joint"):
         return f"{child.tag} {child.get('name')!r}"
     return f"{where}: <{child.tag}>"
+
+
+def _misspelt(what: str, name: str, known: Sequence[str], where: str) -> str:
+    """What is unknown, with the name that it is probably meant to have; RobotModelError if only
+    capitals are wrong, as in <Joint>."""
+    if name.lower() in known:
+        raise RobotModelError(f"{where}: {what}: URDF is case-sensitive; write {name.lower()}")
+    similar = get_close_matches(name, known, 1, 0.8)
+    return f"{what}, perhaps {similar[0]!r} misspelt" if similar else what
 
 
 def _check_numbers(text: str, count: int, where: str) -> None:

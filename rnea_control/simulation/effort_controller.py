@@ -5,7 +5,7 @@ Measured: an empty message changes nothing; one with a number that is not finite
 dropped; one of the wrong length deactivates the controller until somebody activates it again;
 without commands the last torque is held for ever. The controller_manager then limits the
 effort: to the URDF's limit, and beyond a position or velocity limit to the direction that leads
-back.
+back. Unlike there a velocity limit of 0 is none, as for the controller and its model.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class EffortController:
         self.commanded = False
         self._model = model
         self._command = np.zeros(model.nv)
+        self._fastest = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
 
     def receive(self, values: Sequence[float]) -> str | None:
         """Takes one command message; returns what is wrong with it, or None."""
@@ -55,6 +56,6 @@ class EffortController:
         """The torque that reaches the motors at positions `q` and velocities `v`."""
         model = self._model
         low, high = -model.effort_limit, model.effort_limit.copy()
-        low[((q <= model.lower) & (v <= 0.0)) | (v < -model.velocity_limit)] = 0.0
-        high[((q >= model.upper) & (v >= 0.0)) | (v > model.velocity_limit)] = 0.0
+        low[((q <= model.lower) & (v <= 0.0)) | (v < -self._fastest)] = 0.0
+        high[((q >= model.upper) & (v >= 0.0)) | (v > self._fastest)] = 0.0
         return np.clip(self._command, low, high)

@@ -11,6 +11,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
+from rnea_control.simulation.coupled_joints import CoupledJoints
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, urdf_for_mujoco
 
 # Runge-Kutta steps no longer than this follow smooth arm motions to about 1e-9 rad, [s].
@@ -25,6 +26,7 @@ _INSTABILITY = (
 
 class MujocoArm:
     """An arm in MuJoCo, without shapes and so without contacts; position limits are elastic stops.
+    Joints with <mimic> follow their leaders exactly.
 
     Args:
         xml: the URDF that `model` was read from.
@@ -35,8 +37,8 @@ class MujocoArm:
         errors: how the simulated arm differs from the URDF.
 
     Raises:
-        SimulationError: an initial position of an unknown joint or beyond a limit; a robot that
-            MuJoCo refuses.
+        SimulationError: joints with several degrees of freedom; an initial position of an unknown
+            joint or beyond a limit; a robot that MuJoCo refuses.
     """
 
     def __init__(
@@ -48,6 +50,12 @@ class MujocoArm:
         locked_positions: Mapping[str, float] | None = None,
         errors: ModelErrors | None = None,
     ) -> None:
+        several = [name for name, part in model.v_slices.items() if part.stop - part.start != 1]
+        if several:
+            raise SimulationError(
+                f"{model.source}: {', '.join(several)} has more than one degree of freedom, which "
+                "the simulated arm does not move; leave it out of `joints`"
+            )
         text = urdf_for_mujoco(xml, model, locked_positions or {}, errors or ModelErrors())
         try:
             self._physics = mujoco.MjModel.from_xml_string(text)
@@ -63,11 +71,13 @@ class MujocoArm:
             mujoco.mjtIntegrator.mjINT_IMPLICITFAST if damped else mujoco.mjtIntegrator.mjINT_RK4
         )
         self._physics.opt.gravity[:] = model.gravity
-        self._data = mujoco.MjData(self._physics)
+        start = _start(model, initial_positions or {})
+        self._coupled = CoupledJoints(self._physics, model, start) if model.mimic_joints else None
+        self._data = self._coupled.data if self._coupled else mujoco.MjData(self._physics)
         joints = [self._physics.joint(name) for name in model.joint_names]
         self._position_index = np.array([joint.qposadr[0] for joint in joints])
         self._velocity_index = np.array([joint.dofadr[0] for joint in joints])
-        self._data.qpos[self._position_index] = _start(model, initial_positions or {})
+        self._data.qpos[self._position_index] = start
         mujoco.mj_forward(self._physics, self._data)
 
     @property
@@ -91,10 +101,16 @@ class MujocoArm:
         Raises:
             SimulationError: the simulation has become unstable.
         """
-        self._data.qfrc_applied[self._velocity_index] = torque
-        for _ in range(self._steps):
-            mujoco.mj_step(self._physics, self._data)
-        if any(self._data.warning[kind].number for kind in _INSTABILITY):
+        if self._coupled is not None:
+            for _ in range(self._steps):
+                self._coupled.step(torque)
+            stable = self._coupled.is_stable
+        else:
+            self._data.qfrc_applied[self._velocity_index] = torque
+            for _ in range(self._steps):
+                mujoco.mj_step(self._physics, self._data)
+            stable = not any(self._data.warning[kind].number for kind in _INSTABILITY)
+        if not stable:
             raise SimulationError(
                 f"the simulation became unstable at {self.time:.3f} s with the torques {torque}; "
                 "are the masses, the friction and the commands those of a real arm?"

@@ -27,6 +27,7 @@ from rnea_control.simulation.effort_controller import EffortController
 from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
+from rnea_control.simulation.urdf_text import urdf_text
 
 LATCHED = QoSProfile(
     depth=1,
@@ -109,7 +110,7 @@ class SimulatedArm(Node):
             self.create_publisher(Clock, "/clock", 1) if parameters["publish_clock"] else None
         )
         self._description_publisher = self.create_publisher(String, "robot_description", LATCHED)
-        self._description_publisher.publish(String(data=xml))
+        self._description_publisher.publish(String(data=urdf_text(xml)))
         topic = parameters["command_topic"]
         try:
             self.create_subscription(Float64MultiArray, topic, self._receive, COMMANDS)
@@ -186,7 +187,7 @@ class SimulatedArm(Node):
         }
 
 
-def _description(parameters: NodeParameters) -> str:
+def _description(parameters: NodeParameters) -> str | bytes:
     if parameters["robot_description"]:
         return parameters["robot_description"]
     path = parameters["urdf_file"]
@@ -196,8 +197,8 @@ def _description(parameters: NodeParameters) -> str:
             "unless the parameter 'robot_description' has the URDF as text"
         )
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return Path(path).read_bytes()
+    except OSError as error:
         raise ParameterError(
             f"parameter 'urdf_file' is {path!r}, which cannot be read: {error}"
         ) from error

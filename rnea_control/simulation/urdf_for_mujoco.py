@@ -1,6 +1,7 @@
 """Turns any URDF that `RobotModel` loads into one that MuJoCo loads, with chosen model errors.
 
-It drops shapes and the friction tags, and makes joints that are not simulated fixed ones.
+It drops shapes and the friction tags, and makes joints that are not simulated fixed ones. Joints
+that follow a simulated one move by themselves in it: simulation/coupled_joints.py couples them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import numpy as np
 
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
-from rnea_control.model.joints import read_joint
+from rnea_control.model.joint_selection import select_joints
+from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.rotations import rpy_from_rotation
-from rnea_control.model.urdf_document import clean_urdf, parse_urdf
+from rnea_control.model.urdf_document import clean_urdf
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,17 @@ def urdf_for_mujoco(
         SimulationError: `payload_link` is not a link of the robot.
     """
     robot, _ = clean_urdf(xml, model.source)
-    parsed = {joint.name: joint for joint in parse_urdf(xml, model.source).robot.joints}
+    joints = {joint.name: joint for joint in description_from_urdf(xml, model.source).joints}
+    moving = {*model.joint_names, *model.mimic_joints}
+    locked = select_joints(
+        tuple(joints.values()), model.joint_names, locked_positions, model.source
+    ).locked
     for joint in robot.findall("joint"):
         for tag in ("dynamics", "mimic", "safety_controller"):
             for element in joint.findall(tag):
                 joint.remove(element)
         name = joint.get("name", "")
-        if name in model.joint_names:
+        if name in moving:
             ET.SubElement(
                 joint,
                 "dynamics",
@@ -83,9 +89,8 @@ def urdf_for_mujoco(
                 friction=repr(errors.joint_friction),
             )
         elif joint.get("type") != "fixed":
-            placed = read_joint(parsed[name], model.source)
-            _fix(joint, *placed.placement_at(locked_positions.get(name, 0.0)))
-    _mend_inertias(robot)
+            _fix(joint, *joints[name].placement_at(locked.get(name, 0.0)))
+    mend_inertias(robot)
     _scale_masses(robot, errors.mass_scale)
     _add_payload(robot, model, errors)
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", _COMPILER)
@@ -100,7 +105,7 @@ def _fix(joint: ET.Element, rotation: np.ndarray, translation: np.ndarray) -> No
     ET.SubElement(joint, "origin", xyz=_text(translation), rpy=_text(rpy_from_rotation(rotation)))
 
 
-def _mend_inertias(robot: ET.Element) -> None:
+def mend_inertias(robot: ET.Element) -> None:
     """Replaces impossible inertias, which MuJoCo refuses, by the nearest possible ones."""
     names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     upper = np.triu_indices(3)

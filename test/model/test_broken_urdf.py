@@ -23,7 +23,7 @@ BROKEN = {
     "white space": ("  \n", ["empty"]),
     "no XML": ("hello", ["not well-formed XML"]),
     "cut off": ("<robot name='a'><link", ["not well-formed XML"]),
-    "unknown encoding": ("<?xml version='1.0' encoding='nonsense'?><robot/>", ["XML", "nonsense"]),
+    "unknown encoding": (b"<?xml version='1.0' encoding='nonsense'?><robot/>", ["XML", "nonsense"]),
     "SDF": ("<sdf version='1.7'/>", ["<sdf>", "<robot"]),
     "xacro": (
         '<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:arm/></robot>',

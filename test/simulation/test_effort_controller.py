@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from robots import two_link_arm
 
-from rnea_control.model import RobotModel
+from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.simulation.effort_controller import EffortController
 
 MODEL = RobotModel.from_urdf_string(two_link_arm())
@@ -70,3 +70,12 @@ def test_beyond_a_limit_only_the_way_back_is_open(effort_controller: EffortContr
     assert torque(effort_controller, v=[10.5, -10.5]) == [0.0, 10.0]
     effort_controller.receive([-10.0, -10.0])
     assert torque(effort_controller, q=[3.1, -3.1]) == [-10.0, 0.0]
+
+
+def test_velocity_limit_of_zero_is_none_as_in_the_model() -> None:
+    urdf = two_link_arm().replace('velocity="10"', 'velocity="0"')
+    with pytest.warns(RobotModelWarning, match="it is taken as no limit here"):
+        model = RobotModel.from_urdf_string(urdf)
+    controller = EffortController(model)
+    controller.receive([10.0, -10.0])
+    assert torque(controller, v=[50.0, -50.0]) == [10.0, -10.0]

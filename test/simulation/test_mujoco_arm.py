@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from robots import PANDA_JOINTS, example_robots, load_quietly, random_tree, two_link_arm
+from robots import (
+    PANDA_JOINTS,
+    example_robots,
+    joint,
+    link,
+    load_quietly,
+    random_tree,
+    robot,
+    two_link_arm,
+)
 
 from rnea_control.dynamics import Workspace, gravity, rnea
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
 from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
+
+pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
 URDF = two_link_arm()
 MODEL = RobotModel.from_urdf_string(URDF)
@@ -117,6 +128,16 @@ def test_initial_positions_are_checked() -> None:
         MujocoArm(URDF, MODEL, 0.001, {"wrist": 0.0})
     with pytest.raises(SimulationError, match=r"initial_positions\.elbow is 4.*-3 to 3"):
         MujocoArm(URDF, MODEL, 0.001, {"elbow": 4.0})
+
+
+@pytest.mark.parametrize("kind", ["floating", "planar"])
+def test_joint_of_several_degrees_of_freedom_is_named(kind: str) -> None:
+    urdf = robot(
+        link("base"), link("a"), link("b"), joint("j", "base", "a", kind), joint("k", "a", "b")
+    )
+    with pytest.raises(SimulationError, match="j has more than one degree of freedom"):
+        MujocoArm(urdf, RobotModel.from_urdf_string(urdf), 0.001)
+    MujocoArm(urdf, RobotModel.from_urdf_string(urdf, ["k"]), 0.001).step(np.zeros(1))
 
 
 def test_start_lies_within_the_limits(panda_urdf) -> None:

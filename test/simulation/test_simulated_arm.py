@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from rnea_control.exceptions import RneaControlError
+from rnea_control.model import RobotModel
 from rnea_control.simulation.run import run_in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
@@ -100,6 +102,22 @@ def test_description_is_latched(bench: Bench) -> None:
     assert received[0].data == two_link_arm()
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+def test_file_may_declare_its_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "arm.urdf"
+    text = f'<?xml version="1.0" encoding="{encoding}"?>' + two_link_arm("Ärmchen")
+    path.write_bytes(text.encode(encoding))
+    bench = Bench(urdf_file=str(path))
+    try:
+        assert bench.arm.model.name == "Ärmchen"
+        received = []
+        bench.peer.create_subscription(String, "robot_description", received.append, LATCHED)
+        wait_for(lambda: received, bench.spin)
+        assert RobotModel.from_urdf_string(received[0].data).name == "Ärmchen"
+    finally:
+        bench.destroy()
+
+
 def test_brakes_hold_until_the_first_command(bench: Bench) -> None:
     for _ in range(100):
         bench.arm.advance()
@@ -165,6 +183,7 @@ def test_real_time_stamps_are_a_period_apart(bench: Bench) -> None:
 WRONG = {
     "no description": ({}, "'urdf_file' is not set"),
     "no file": ({"urdf_file": "/no/such.urdf"}, "'urdf_file' is '/no/such.urdf', which cannot be"),
+    "file that is no URDF": ({"urdf_file": __file__}, "not well-formed XML"),
     "not a URDF": ({"robot_description": "hello"}, "not well-formed XML"),
     "nothing moves": (
         {"robot_description": robot('<link name="a"/>')},

@@ -1,0 +1,226 @@
+"""Whether a file or string holds URDF text at all, and if not, what it is.
+
+People give a path for a text, a mesh, an SRDF or a file that Git LFS has not fetched. An XML parser
+says "invalid token" to all of them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from rnea_control.exceptions import RobotModelError
+
+_EXPAND = "expand it first: xacro arm.urdf.xacro > arm.urdf"
+
+# How a file begins that is something else, and what to do.
+_BEGINNINGS = (
+    (
+        b"version https://git-lfs",
+        "this is a Git LFS pointer, not the file itself; fetch it with git lfs pull",
+    ),
+    (b"solid ", "this is an STL mesh; give the URDF that names it"),
+    (b"\x1f\x8b", "this file is compressed with gzip; unpack it first"),
+    (b"PK\x03\x04", "this is a ZIP archive; unpack it and give the URDF in it"),
+    (b"<!doctype html", "this is a web page, not a URDF; download the raw file"),
+    (b"<html", "this is a web page, not a URDF; download the raw file"),
+)
+
+# What a file is by its root element, in lower case.
+_OTHER_ROOTS = {
+    "robot": "tags are case-sensitive, write <robot>",
+    "sdf": "this is an SDF file; convert it to a URDF first",
+    "gazebo": "this is an SDF file; convert it to a URDF first",
+    "mujoco": "this is an MJCF file (MuJoCo); convert it to a URDF first",
+    "mujocoinclude": "this is an MJCF file (MuJoCo); convert it to a URDF first",
+    "collada": "this is a COLLADA mesh; give the URDF that names it",
+    "html": "this is a web page; download the raw file",
+    "launch": "this is a launch file; give the robot's URDF",
+    "package": "this is a package.xml; give the robot's URDF",
+}
+
+# What the root of an SRDF may hold.
+_SRDF_TAGS = frozenset(
+    {
+        "group",
+        "group_state",
+        "end_effector",
+        "virtual_joint",
+        "passive_joint",
+        "disable_collisions",
+        "disable_default_collisions",
+        "link_sphere_approximation",
+    }
+)
+
+# Longest first: the mark of UTF-32 begins with that of UTF-16.
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+# How UTF-16 without a byte-order mark begins.
+_UNMARKED = (
+    (re.compile(rb"[\s<]\x00[^\x00]"), "utf-16-le"),
+    (re.compile(rb"\x00[\s<]\x00"), "utf-16-be"),
+)
+_DECLARATION = re.compile(rb"""^<\?xml[^>]*?\bencoding\s*=\s*["']([^"'>]*)["']""")
+_PATH = re.compile(
+    r'[^<>{"\n]*(/|\\|\.(urdf|xacro|xml|srdf|sdf|stl|dae|obj))[^<>{"\n]*', re.IGNORECASE
+)
+
+
+def read_urdf_file(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        RobotModelError: it is not there, is a directory or may not be read, or `path` is URDF text.
+    """
+    if isinstance(path, bytes) or not isinstance(path, (str, os.PathLike)):
+        raise RobotModelError(
+            f"the path is a {type(path).__name__}; it must be a str or a Path. If it is URDF text, "
+            "use RobotModel.from_urdf_string"
+        )
+    name = os.fspath(path)
+    if name.lstrip("\ufeff \t\r\n").startswith("<"):
+        raise RobotModelError(
+            f"{name.strip()[:40]!r}...: this is URDF text, not the path of a file; use "
+            "RobotModel.from_urdf_string"
+        )
+    try:
+        return Path(path).read_bytes()
+    except IsADirectoryError as error:
+        inside = sorted(file.name for file in Path(path).glob("*.urdf"))
+        example = f", such as {inside[0]}" if inside else ""
+        raise RobotModelError(
+            f"{name}: cannot be read: this is a directory; give a URDF file{example}"
+        ) from error
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = getattr(error, "strerror", None) or error
+        raise RobotModelError(f"{name}: cannot be read: {why}") from error
+
+
+def parse_xml(xml: str | bytes, source: str) -> ET.Element:
+    """The root element `<robot>` of a URDF.
+
+    Args:
+        xml: the URDF as text, or as bytes in UTF-8 or what byte-order mark or declaration say.
+        source: where the text comes from, for error messages.
+
+    Raises:
+        RobotModelError: it is something else.
+    """
+    if not isinstance(xml, (str, bytes)):
+        hint = "; for a file use RobotModel.from_urdf_file" if isinstance(xml, os.PathLike) else ""
+        raise RobotModelError(
+            f"{source}: the robot description is a {type(xml).__name__}; it must be str or bytes"
+            f"{hint}"
+        )
+    text = (xml if isinstance(xml, str) else _decoded(xml, source)).lstrip("\ufeff \t\r\n")
+    if not text.strip():
+        raise RobotModelError(f"{source}: the robot description is empty; it must hold URDF XML")
+    _refuse_beginning(text[:100].encode("utf-8", "replace"), source)
+    if len(text) < 4096 and _PATH.fullmatch(text.strip()):
+        raise RobotModelError(
+            f"{source}: {text.strip()!r} is the path of a file, not its text; use "
+            "RobotModel.from_urdf_file, or give what is in the file"
+        )
+    try:
+        # An encoding declared in a str means nothing, and this parser does not look at it.
+        root = ET.fromstring(text)
+    except (ET.ParseError, ValueError) as error:
+        if "unbound prefix" in str(error) and "<xacro:" in text:
+            raise RobotModelError(
+                f"{source}: this file holds unexpanded xacro elements; {_EXPAND}"
+            ) from error
+        raise RobotModelError(
+            f"{source}: this is not well-formed XML ({error}); a URDF file must start with <robot "
+            "name=...>"
+        ) from error
+    _strip_namespace(root)
+    _refuse_other_kinds(root, source)
+    return root
+
+
+def refuse_expression(text: str, where: str) -> None:
+    """Raises RobotModelError if a value is an expression that xacro has not evaluated."""
+    if "${" in text or "$(" in text:
+        raise RobotModelError(f"{where} is {text!r}, an unexpanded xacro expression; {_EXPAND}")
+
+
+def _decoded(data: bytes, source: str) -> str:
+    _refuse_beginning(data.lstrip(), source)
+    encoding = _encoding_of(data)
+    try:
+        text = data.decode(encoding)
+    except LookupError as error:
+        raise RobotModelError(
+            f"{source}: its XML declaration names the encoding {encoding!r}, which is not known; "
+            "save it as UTF-8"
+        ) from error
+    except ValueError as error:
+        if b"\x00" not in data:
+            at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
+            raise RobotModelError(
+                f"{source}: it is not in {encoding}{at}; save it as UTF-8, or name its encoding in "
+                'the first line: <?xml version="1.0" encoding="latin-1"?>'
+            ) from error
+        text = "\x00"
+    if "\x00" in text:
+        raise RobotModelError(
+            f"{source}: this is a binary file, such as a mesh, not a URDF; give the URDF that "
+            "names it"
+        )
+    return text
+
+
+def _encoding_of(data: bytes) -> str:
+    """By the byte-order mark, or the first two bytes, or the declaration; else UTF-8."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return encoding
+    for beginning, encoding in _UNMARKED:
+        if beginning.match(data):
+            return encoding
+    found = _DECLARATION.match(data.lstrip()[:1000])
+    declared = found[1].decode("ascii", "replace").strip()[:40] if found else "utf-8"
+    # A file that was saved anew may still declare an encoding of two or four bytes a letter.
+    wide = declared.lower().replace("_", "-").startswith(("utf-16", "utf-32", "ucs-2"))
+    return "utf-8" if wide else declared
+
+
+def _refuse_beginning(data: bytes, source: str) -> None:
+    for beginning, what in _BEGINNINGS:
+        if data[:40].lower().startswith(beginning.lower()):
+            raise RobotModelError(f"{source}: {what}")
+
+
+def _strip_namespace(root: ET.Element) -> None:
+    """Takes the root's namespace (xmlns="...") off all elements, as parsers of URDF ignore it."""
+    if root.tag.startswith("{"):
+        namespace = root.tag[: root.tag.index("}") + 1]
+        for element in root.iter():
+            if isinstance(element.tag, str):
+                element.tag = element.tag.removeprefix(namespace)
+
+
+def _refuse_other_kinds(root: ET.Element, source: str) -> None:
+    if root.tag != "robot":
+        hint = _OTHER_ROOTS.get(root.tag.lower(), "give the robot's URDF")
+        raise RobotModelError(
+            f"{source}: the root element is <{root.tag}>, a URDF has <robot name=...>; {hint}"
+        )
+    tags = {str(element.tag) for element in root.iter()}
+    if any("xacro" in tag for tag in tags):
+        raise RobotModelError(f"{source}: this file holds unexpanded xacro elements; {_EXPAND}")
+    top = {str(child.tag) for child in root}
+    if "link" not in top and top & _SRDF_TAGS:
+        raise RobotModelError(
+            f"{source}: this is an SRDF (MoveIt's groups and collisions): it has "
+            f"<{min(top & _SRDF_TAGS)}> and no links; give the robot's URDF"
+        )
