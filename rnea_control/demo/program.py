@@ -9,66 +9,87 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from rnea_control.control import ControlLaw
+from rnea_control.demo import catalogue, report
+from rnea_control.demo.film import film
+from rnea_control.demo.options import COMPARED, DISTURBED, FAILED, PICTURE, VOID, options
 from rnea_control.demo.picture import draw
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot, default_robot, load_robot
 from rnea_control.demo.run import BANDWIDTH, run
+from rnea_control.demo.skeleton import bones, draw_robots, link_poses
+from rnea_control.demo.verdict import disturbances, void
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModelWarning
 from rnea_control.ros.process import ros_process
 
 
 def main() -> int:
-    """Runs the demo; the exit status is 0, or 1 where it could not run."""
-    arguments = _arguments()
+    """Runs the demo; demo/options.py says what the exit status means."""
+    given = options(__doc__ or "")
     console = Console()
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
+    if given.list:
+        _list(console, given.picture)
+        return COMPARED
     try:
-        robot = load_robot(arguments.robot or default_robot())
+        robot = load_robot(given.robot or default_robot(), given.joints)
         _print_introduction(console, robot)
+        if reason := void(robot):
+            console.print(f"Nothing to compare: {reason}.", style="red", markup=False)
+            return VOID
         with ros_process(["--ros-args", "--log-level", "error"]) as running:
             recordings = [
-                _run(robot, law, arguments.rate, running, console)
+                _run(robot, law, given.rate, running, console)
                 for law in (ControlLaw.computed_torque, ControlLaw.pd)
             ]
     except RneaControlError as error:
         console.print(str(error), style="red", markup=False)
-        return 1
-    console.print(_table(robot, *recordings))
-    _print_summary(console, *recordings)
-    path = Path(arguments.picture).resolve()
-    draw(path, robot.model, *recordings)
-    console.print(f"Picture: {path}")
-    return 0
+        return FAILED
+    reasons = [
+        f"under {recording.law}: {sentence}"
+        for recording in recordings
+        for sentence in disturbances(robot.model, recording, robot.waypoints[-1].time)
+    ]
+    if reasons:
+        _print_disturbed(console, reasons)
+    else:
+        _print_result(console, robot, *recordings)
+    for recording in reversed(recordings):
+        console.print(report.stalls(recording))
+    _show(console, given, robot, recordings, bool(reasons))
+    return DISTURBED if reasons else COMPARED
+
+
+def _list(console: Console, picture: str | None) -> None:
+    robots = catalogue.entries()
+    console.print(catalogue.table(robots))
+    if picture is not None:
+        drawn = []
+        for robot in robots:
+            if robot.model is not None and robot.model.nv > 0:
+                poses = link_poses(robot.model, robot.model.neutral()[None])[0]
+                drawn.append((robot.name, poses, bones(robot.path, robot.model)))
+        draw_robots(Path(picture), drawn)
+        console.print(f"Picture: {Path(picture).resolve()}", soft_wrap=True)
 
 
 def _print_introduction(console: Console, robot: DemoRobot) -> None:
     for warning in robot.model.warnings:
         text = warning.replace(robot.model.source, Path(robot.model.source).name)
         console.print(text, style="yellow", markup=False)
+    followers = len(robot.model.mimic_joints)
+    more = f"; joints that mimic them: {followers}" if followers else ""
     console.print(
         f"{robot.name}: {robot.model.nv} joints follow a trajectory of "
-        f"{robot.waypoints[-1].time:g} s in real time. The controller is a process of its own and "
-        "talks to the simulated arm over ROS 2. It runs first with the RNEA (computed torque), "
-        f"then with PD alone. Both are tuned to a bandwidth of {BANDWIDTH:g} rad/s; PD uses each "
-        "joint's own inertia for that, and models neither gravity nor the coupling of the joints."
+        f"{robot.waypoints[-1].time:g} s in real time{more}. The controller is a process of its "
+        "own and talks to the simulated arm over ROS 2. It runs first with the RNEA (computed "
+        f"torque), then with PD alone. Both are tuned to a bandwidth of {BANDWIDTH:g} rad/s; "
+        "PD uses each joint's own inertia for that, and models neither gravity nor the coupling "
+        "of the joints."
     )
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--robot",
-        help="a name in example-robot-data, or the path of a URDF file; by default panda, or "
-        "the arm that comes with this package where example-robot-data is not installed",
-    )
-    parser.add_argument("--rate", type=float, default=1000.0, help="control rate [Hz]")
-    parser.add_argument("--picture", default="rnea_demo.png", help="where to write the picture")
-    return parser.parse_args()
 
 
 def _run(robot: DemoRobot, law: ControlLaw, rate: float, running, console: Console) -> Recording:
@@ -85,34 +106,46 @@ def _run(robot: DemoRobot, law: ControlLaw, rate: float, running, console: Conso
     return recording
 
 
-def _table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Table:
-    table = Table(title=f"{robot.name}: tracking errors in mrad (mm), torques in Nm (N)")
-    table.add_column("joint", overflow="fold")
-    for heading in ("RMS", "largest"):
-        for law in ("PD", "RNEA"):
-            table.add_column(f"{heading}\n{law}", justify="right")
-    table.add_column("peak torque\nRNEA", justify="right")
-    table.add_column("limit", justify="right")
-    for j, name in enumerate(robot.model.joint_names):
-        table.add_row(
-            name,
-            f"{1e3 * baseline.rms[j]:.3f}",
-            f"{1e3 * model_based.rms[j]:.3f}",
-            f"{1e3 * baseline.largest[j]:.3f}",
-            f"{1e3 * model_based.largest[j]:.3f}",
-            f"{model_based.peak_torque[j]:.1f}",
-            f"{robot.model.effort_limit[j]:g}",
-        )
-    return table
-
-
-def _print_summary(console: Console, model_based: Recording, baseline: Recording) -> None:
-    ratio = baseline.total_rms / model_based.total_rms
-    console.print(
-        f"RMS over all joints: {baseline.law} {1e3 * baseline.total_rms:.3f} mrad, "
-        f"{model_based.law} {1e3 * model_based.total_rms:.4f} mrad: "
-        f"[bold]{ratio:.0f} times closer[/]"
-    )
-    console.print(f"The trajectory was sent by {model_based.sent}")
+def _print_result(
+    console: Console, robot: DemoRobot, model_based: Recording, baseline: Recording
+) -> None:
+    console.print(report.table(robot, model_based, baseline))
+    for line in report.summary(robot.model, model_based, baseline):
+        console.print(line, style="bold", markup=False)
+    console.print(f"The trajectory was sent by {model_based.sent}", markup=False)
     for recording in (baseline, model_based):
-        console.print(f"State-to-command latency under {recording.law}: {recording.latency}")
+        console.print(
+            f"State-to-command latency under {recording.law}, its start included: "
+            f"{recording.latency}"
+        )
+
+
+def _print_disturbed(console: Console, reasons: list[str]) -> None:
+    console.print("No comparison: the demo was disturbed.", style="bold red")
+    for reason in reasons:
+        console.print(f"- {reason}", style="red", markup=False)
+    console.print("Run it again; on a busy computer with a lower --rate.")
+
+
+def _show(
+    console: Console,
+    given: argparse.Namespace,
+    robot: DemoRobot,
+    recordings: list[Recording],
+    disturbed: bool,
+) -> None:
+    """Picture, film and viewer, of the recorded runs."""
+    picture = Path(given.picture or PICTURE).resolve()
+    draw(picture, robot.model, *recordings, disturbed=disturbed)
+    console.print(f"Picture: {picture}", soft_wrap=True)
+    if any(len(recording.time) < 2 for recording in recordings):
+        return  # nothing has moved
+    if given.video:
+        console.print("Drawing the film ...")
+        how = film(Path(given.video), robot, recordings[0])
+        console.print(f"Film, drawn by {how}: {Path(given.video).resolve()}", soft_wrap=True)
+    if given.view:
+        from rnea_control.demo.viewer import show  # noqa: PLC0415 - MuJoCo's viewer, rarely used
+
+        console.print("Playing both runs; close the window to end.")
+        show(robot, recordings)

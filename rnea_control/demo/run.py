@@ -13,15 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import ControlLaw
+from rnea_control.control.settings import LONGEST_DEAD_TIME
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.demo.sender import Sender
+from rnea_control.demo.watch import ControllerWatch
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.simulation.run import run_in_real_time
@@ -36,6 +37,11 @@ BANDWIDTH = 20.0
 # Time for the controller to start, which may compile first, and to settle before it moves, [s].
 LONGEST_START = 120.0
 SETTLING = 1.0
+
+# After the trajectory: how much is recorded, and how long the controller has for its last report,
+# which comes once a second, [s].
+TAIL = 0.3
+LONGEST_REPORT = 3.0
 
 
 def run(
@@ -60,18 +66,14 @@ def run(
     arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=_arm_parameters(robot, rate))
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
-    latency: list[str] = []
-    arm.create_subscription(
-        DiagnosticArray, "/diagnostics", lambda message: _note_latency(message, latency), 1
-    )
-    sender = Sender(arm, robot)
+    sender, watch = Sender(arm, robot), ControllerWatch(arm)
     try:
-        with _controller(robot, law) as process:
-            recorder = _Recorder(robot, arm, sender, process, progress)
+        with _controller(robot, law, rate) as process:
+            recorder = _Recorder(robot, arm, sender, watch, process, progress)
             run_in_real_time(arm, executor, lambda: running() and not recorder.done, recorder)
             if not recorder.done:
                 raise RneaControlError("the demo was stopped")
-            return recorder.recording(law.name, latency[-1] if latency else "not reported")
+            return recorder.recording(law.name)
     finally:
         executor.shutdown()
         arm.destroy_node()
@@ -80,16 +82,21 @@ def run(
 class _Recorder:
     """Sends the trajectory once the controller holds the arm, and records until its end."""
 
-    def __init__(self, robot, arm, sender, process, progress) -> None:
+    def __init__(self, robot, arm, sender, watch, process, progress) -> None:
         self.done = False
-        self._robot, self._arm, self._sender = robot, arm, sender
+        self._robot, self._arm, self._sender, self._watch = robot, arm, sender, watch
         self._process, self._progress = process, progress
         self._deadline = time.monotonic() + LONGEST_START
         self._settled: float | None = None
         self._start = 0
-        size = int((robot.waypoints[-1].time + 1.0) / arm.period)
+        self._duration = robot.waypoints[-1].time
+        size = int((self._duration + 1.0) / arm.period)
         self._count = 0
+        self._ended = False
+        self._reports = 0
         self._stamp = np.zeros(size, dtype=np.int64)
+        self._lateness = np.zeros(size)
+        self._commands = np.zeros(size, dtype=np.int64)
         self._measured = np.zeros((size, robot.model.nv))
         self._torque = np.zeros((size, robot.model.nv))
 
@@ -100,17 +107,11 @@ class _Recorder:
         self._sender.check()
         if not self._start:
             self._wait(stamp)
-            return
-        i = self._count
-        if stamp < self._start or self.done:
-            return
-        self._stamp[i], self._measured[i], self._torque[i] = stamp, self._arm.q, self._arm.torque
-        self._count += 1
-        passed = 1e-9 * (stamp - self._start)
-        duration = self._robot.waypoints[-1].time
-        if i % 64 == 0:
-            self._progress(min(passed / duration, 1.0))
-        self.done = passed > duration + 0.3 or self._count == len(self._stamp)
+        elif self._ended:
+            reported = self._watch.reports > self._reports
+            self.done = reported or time.monotonic() > self._deadline
+        elif stamp >= self._start:
+            self._take(stamp)
 
     def _wait(self, stamp: int) -> None:
         now = time.monotonic()
@@ -118,25 +119,50 @@ class _Recorder:
             self._settled = now + SETTLING
         if now > self._deadline:
             raise RneaControlError("the controller did not start; its output above says why")
-        if self._settled is not None and now > self._settled and self._sender.is_ready:
+        settled = self._settled is not None and now > self._settled
+        if settled and self._sender.is_ready and self._watch.reports:
             self._start = stamp + 200_000_000
+            self._watch.begin()
             self._sender.send(self._start)
 
-    def recording(self, law: str, latency: str) -> Recording:
+    def _take(self, stamp: int) -> None:
+        i, arm = self._count, self._arm
+        self._stamp[i], self._measured[i], self._torque[i] = stamp, arm.q, arm.torque
+        self._lateness[i] = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
+        self._commands[i] = arm.commands_received
+        self._count += 1
+        passed = 1e-9 * (stamp - self._start)
+        if i % 64 == 0:
+            self._progress(min(passed / self._duration, 1.0))
+        over = passed > self._duration + TAIL or self._count == len(self._stamp)
+        if over or self._sender.aborted:
+            self._ended = True
+            self._reports = self._watch.reports
+            self._deadline = time.monotonic() + LONGEST_REPORT
+
+    def recording(self, law: str) -> Recording:
         """What was recorded."""
         n = self._count
         times = 1e-9 * (self._stamp[:n] - self._start)
         robot = self._robot
         trajectory = motion(robot.model, robot.start, robot.waypoints)
-        desired = np.array([trajectory.at(t)[0] for t in times])
+        desired = np.array([trajectory.at(t)[0] for t in times]).reshape(n, robot.model.nq)
+        incidents = list(self._watch.incidents())
+        if self._sender.aborted:
+            incidents.insert(0, self._sender.aborted)
+        if self._watch.reports == self._reports:
+            incidents.append("the controller did not report how the run went")
         return Recording(
             law,
             times,
             desired,
             self._measured[:n],
             self._torque[:n],
-            latency,
+            self._watch.latency,
             self._sender.report,
+            self._lateness[:n],
+            self._commands[:n],
+            tuple(incidents),
         )
 
 
@@ -154,13 +180,15 @@ def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
 
 
 @contextmanager
-def _controller(robot: DemoRobot, law: ControlLaw) -> Iterator[subprocess.Popen]:
+def _controller(robot: DemoRobot, law: ControlLaw, rate: float) -> Iterator[subprocess.Popen]:
     """The executable `rnea_controller` as a process of its own, ended as by Ctrl-C."""
     parameters = {
         "joints": list(robot.model.joint_names),
         "gains": _gains(robot, np.ones(robot.model.nv)),
         **robot.parameters,
         "control_law": law.name,
+        # The simulated arm gets each torque at once, and holds it for a state.
+        "dead_time": min(0.5 / rate, LONGEST_DEAD_TIME),
         # A desktop computer pauses now and then.
         "joint_state_timeout": 0.5,
         "joint_state_gap": 0.5,
@@ -195,11 +223,3 @@ def _gains(robot: DemoRobot, inertia: FloatArray) -> dict[str, dict[str, float]]
         joint: {"p": float(BANDWIDTH**2 * m), "d": float(2.0 * BANDWIDTH * m)}
         for joint, m in zip(robot.model.joint_names, inertia, strict=True)
     }
-
-
-def _note_latency(message: DiagnosticArray, latency: list[str]) -> None:
-    for status in message.status:
-        if NAMESPACE in status.name:
-            for value in status.values:
-                if value.key == "state age, since activation":
-                    latency.append(value.value)

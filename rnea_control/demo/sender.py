@@ -35,12 +35,13 @@ class Sender:
 
     Attributes:
         report: how it was sent, and what came of it.
+        aborted: why the action has given it up; empty if it has not.
     """
 
     def __init__(self, node: Node, robot: DemoRobot) -> None:
         self._robot = robot
         self._client = self._publisher = None
-        self._error = ""
+        self._refusal = self.aborted = ""
         if FollowJointTrajectory is None:
             self.report = f"the topic {TOPIC}, as control_msgs is not installed for the action"
             self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
@@ -65,23 +66,23 @@ class Sender:
         self._client.send_goal_async(goal).add_done_callback(self._note_answer)
 
     def check(self) -> None:
-        """Raises RneaControlError if the action has refused or aborted the trajectory."""
-        if self._error:
-            raise RneaControlError(self._error)
+        """Raises RneaControlError if the action has refused the trajectory."""
+        if self._refusal:
+            raise RneaControlError(self._refusal)
 
     def _note_answer(self, answer: Future) -> None:
         handle: ClientGoalHandle = answer.result()
         if handle.accepted:
             handle.get_result_async().add_done_callback(self._note_result)
         else:
-            self._error = f"{ACTION} rejected the trajectory; the controller's output says why"
+            self._refusal = f"{ACTION} rejected the trajectory; the controller's output says why"
 
     def _note_result(self, result: Future) -> None:
         outcome = result.result().result
         if outcome.error_code == outcome.SUCCESSFUL:
             self.report = f"the action {ACTION}, which reports: {outcome.error_string}"
         else:
-            self._error = f"{ACTION} aborted the trajectory: {outcome.error_string}"
+            self.aborted = f"the action aborted the trajectory: {outcome.error_string}"
 
 
 def _message(robot: DemoRobot, start: int) -> JointTrajectory:

@@ -1,0 +1,86 @@
+"""What the demo prints of two runs that can be compared."""
+
+from __future__ import annotations
+
+import math
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from rnea_control.demo.kinds import Kind, kinds
+from rnea_control.demo.recording import STALL, Recording
+from rnea_control.demo.robots import DemoRobot
+from rnea_control.model import RobotModel
+
+
+def table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Table:
+    """Errors and torques of each joint."""
+    result = Table(title=f"{robot.name}: tracking errors and torques", box=SIMPLE_HEAD)
+    result.add_column("\njoint", overflow="fold", min_width=12)
+    for heading in ("RMS", "largest"):
+        for law in ("PD", "RNEA"):
+            result.add_column(f"{heading}\n{law}", justify="right")
+    result.add_column("torque\nRNEA", justify="right")
+    result.add_column("\nlimit", justify="right")
+    result.add_column("\nunits", no_wrap=True)
+    for kind in kinds(robot.model):
+        for j in kind.joints:
+            limit = robot.model.effort_limit[j]
+            result.add_row(
+                robot.model.joint_names[j],
+                f"{1e3 * baseline.rms[j]:.3f}",
+                f"{1e3 * model_based.rms[j]:.4f}",
+                f"{1e3 * baseline.largest[j]:.3f}",
+                f"{1e3 * model_based.largest[j]:.4f}",
+                f"{model_based.peak_torque[j]:.1f}",
+                f"{limit:g}" if math.isfinite(limit) else "none",
+                f"{kind.error}, {kind.effort}",
+            )
+    return result
+
+
+def summary(model: RobotModel, model_based: Recording, baseline: Recording) -> list[str]:
+    """A line for the joints of each kind."""
+    lines = []
+    every = kinds(model)
+    for kind in every:
+        count = len(kind.joints)
+        which = "all joints"
+        if len(every) > 1:
+            which = f"{count} {kind.name} {'joint' if count == 1 else 'joints'}"
+        figures = [
+            f"{recording.law} {1e3 * recording.total_rms(kind.joints):.4g} {kind.error}"
+            for recording in (baseline, model_based)
+        ]
+        lines.append(
+            f"RMS over {which}: {', '.join(figures)}: {ratio(kind, model_based, baseline)}"
+        )
+    return lines
+
+
+def ratio(kind: Kind, model_based: Recording, baseline: Recording) -> str:
+    """Which of two runs follows closer, and how many times."""
+    ours, theirs = model_based.total_rms(kind.joints), baseline.total_rms(kind.joints)
+    if ours <= theirs:
+        return f"RNEA is {_factor(theirs, ours)} times closer"
+    return f"PD is {_factor(ours, theirs)} times closer"
+
+
+def comparison(kind: Kind, model_based: Recording, baseline: Recording) -> str:
+    """The same, with the joints' kind."""
+    return f"{kind.name} joints: {ratio(kind, model_based, baseline)}"
+
+
+def stalls(recording: Recording) -> str:
+    """How often the run stalled."""
+    count, longest = recording.stalls()
+    if count == 0:
+        return f"Stalls under {recording.law}: none longer than {1e3 * STALL:g} ms"
+    return f"Stalls under {recording.law}: {count}, the longest {1e3 * longest:.0f} ms"
+
+
+def _factor(large: float, small: float) -> str:
+    if small == 0.0:
+        return "infinitely many" if large > 0.0 else "1"
+    factor = large / small
+    return f"{factor:.0f}" if factor >= 10.0 else f"{factor:.2g}"

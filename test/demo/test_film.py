@@ -1,0 +1,123 @@
+"""Films and pictures of robots: their shapes, and what draws them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from robots import example_robot, example_robots, load_quietly, two_link_arm
+
+from rnea_control.demo.catalogue import entries
+from rnea_control.demo.film import SIZE, drawn_by_mujoco, film
+from rnea_control.demo.recording import Recording
+from rnea_control.demo.robots import load_robot
+from rnea_control.demo.scene import Scene
+from rnea_control.demo.shapes import mesh_file, shapes
+from rnea_control.demo.skeleton import bones, draw_robots, link_poses, skeleton_frames
+
+pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
+
+
+def test_meshes_are_found_around_the_urdf_by_file_and_in_packages(tmp_path: Path) -> None:
+    urdf = tmp_path / "some_robot" / "urdf" / "arm.urdf"
+    mesh = tmp_path / "some_robot" / "meshes" / "arm.stl"
+    for path in (urdf, mesh):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    assert mesh_file("package://some_robot/meshes/arm.stl", urdf) == mesh
+    assert mesh_file(f"file://{mesh}", urdf) == mesh
+    assert mesh_file("../meshes/arm.stl", urdf).samefile(mesh)
+    assert mesh_file("package://rnea_control/package.xml", urdf).name == "package.xml"
+    assert mesh_file("package://some_robot/meshes/leg.stl", urdf) is None
+    assert mesh_file("package://no_package/arm.stl", urdf) is None
+
+
+def test_panda_is_drawn_by_its_collision_meshes_as_its_visuals_are_dae() -> None:
+    path = example_robot("panda")
+    found = shapes(path)
+    assert {Path(shape.file).suffix for shape in found if shape.kind == "mesh"} == {".stl"}
+    assert {shape.link for shape in found if shape.kind == "mesh"} >= {
+        f"panda_link{i}" for i in range(8)
+    }
+
+
+def test_links_without_a_shape_are_bars(tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(two_link_arm())
+    (bar,) = shapes(path)
+    assert (bar.link, bar.kind) == ("upper", "bar")
+    np.testing.assert_array_equal(bar.translation, [0.4, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in example_robots() if path.stem != "ur3"][::4],
+    ids=lambda path: path.stem,
+)
+def test_mujoco_takes_the_shapes_and_puts_the_links_in_their_places(path: Path) -> None:
+    model = load_quietly(path)
+    poses = link_poses(model, model.random(np.random.default_rng(1))[None])
+    scene = Scene(shapes(path), model.link_names, poses)
+    scene.place(poses[0])
+    for link, pose in zip(model.link_names, poses[0], strict=True):
+        body = scene.data.body(f"link {link}")
+        np.testing.assert_allclose(body.xpos, pose[:3, 3], atol=1e-12)
+        np.testing.assert_allclose(body.xmat.reshape(3, 3), pose[:3, :3], atol=1e-9)
+
+
+def swing(name: str, frames: int = 3) -> tuple:
+    robot = load_robot(name)
+    q = robot.start + np.linspace(0.0, 0.5, frames)[:, None]
+    return robot, q, link_poses(robot.model, q)
+
+
+def test_mujoco_draws_a_moving_robot() -> None:
+    robot, _, poses = swing("seven_axis_arm")
+    frames, objections = drawn_by_mujoco(shapes(robot.path), robot.model.link_names, poses)
+    if frames is None:
+        pytest.skip(f"MuJoCo cannot draw without a window here: {'; '.join(objections)}")
+    assert frames.shape == (3, SIZE[1], SIZE[0], 3)
+    assert frames[0].std() > 10.0  # not one colour
+    assert (frames[0] != frames[2]).any()
+
+
+def test_backend_that_does_not_work_is_no_end() -> None:
+    robot, _, poses = swing("seven_axis_arm")
+    link_names = robot.model.link_names
+    backends = ["no such thing"]
+    frames, objections = drawn_by_mujoco(shapes(robot.path), link_names, poses, backends)
+    assert frames is None
+    assert len(objections) == 1 and "no such thing: " in objections[0]
+
+
+def test_skeleton_is_drawn_where_mujoco_is_not() -> None:
+    robot, _, poses = swing("panda")
+    frames = skeleton_frames(poses, bones(robot.path, robot.model), (200, 150))
+    assert frames.shape == (3, 150, 200, 3)
+    assert (frames[0] != 255).any()
+    assert (frames[0] != frames[2]).any()
+
+
+def test_film_lasts_as_long_as_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "no such thing")  # the skeleton is quick, and always there
+    robot, _, _ = swing("panda")
+    time = np.linspace(0.0, 2.0, 200)
+    wave = robot.start + 0.3 * np.sin(3.0 * time)[:, None]
+    recording = Recording("computed_torque", time, wave, wave, wave, "")
+    path = tmp_path / "film.gif"
+    assert "matplotlib" in film(path, robot, recording)
+    with Image.open(path) as image:
+        assert image.n_frames * image.info["duration"] == pytest.approx(2000, abs=160)
+        assert image.size == SIZE
+
+
+def test_picture_of_robots(tmp_path: Path) -> None:
+    drawn = []
+    for entry in entries()[:12]:
+        if entry.model is not None:
+            poses = link_poses(entry.model, entry.model.neutral()[None])[0]
+            drawn.append((entry.name, poses, bones(entry.path, entry.model)))
+    draw_robots(tmp_path / "robots.png", drawn)
+    assert (tmp_path / "robots.png").stat().st_size > 20_000
