@@ -22,6 +22,7 @@ setup(
         (f"share/{package_name}", ["package.xml"]),
         (f"share/{package_name}/launch", glob("launch/*.launch.py")),
         (f"share/{package_name}/config", glob("config/*.*")),
+        (f"share/{package_name}/config/robots", glob("config/robots/*.yaml")),
         (f"share/{package_name}/urdf", glob("urdf/*.urdf")),
         *LAUNCHED,
     ],

@@ -25,6 +25,11 @@ def generate_launch_description() -> LaunchDescription:
             "namespace", default_value="", description="namespace of the robot's topics"
         ),
         DeclareLaunchArgument(
+            "joint_states",
+            default_value="joint_states",
+            description="topic of the joint states, such as franka/joint_states",
+        ),
+        DeclareLaunchArgument(
             "robot_description",
             default_value="",
             description="URDF text; if empty, the YAML's, else the topic robot_description",
@@ -76,6 +81,7 @@ def _nodes(context: LaunchContext) -> list[Node]:
         "namespace": given["namespace"],
         "output": "screen",
         "parameters": [given["parameters"], overrides],
+        "remappings": [("joint_states", given["joint_states"])],
     }
     # Others may wait for its activation: OnStateTransition(goal_state="active").
     nodes = [LifecycleNode(executable="rnea_controller", name="rnea_controller", **shared)]

@@ -34,16 +34,31 @@ AGAINST_THE_CLOCK = (
     "ros",
     "interfaces",
 )
+# What only computes in the same folders.
+COMPUTES = (
+    "commands/test_checks.py",
+    "demo/test_film.py",
+    "faults/test_measures.py",
+    "interfaces/test_controller_manager_msgs.py",
+    "node/test_applied_torque.py",
+    "node/test_statistics.py",
+    "ros/test_parameter_table.py",
+    "sentinel/test_command_watch.py",
+    "simulation/test_coupled_joints.py",
+    "simulation/test_gazebo.py",
+    "simulation/test_mujoco_arm.py",
+)
 FIGURE = "figure"
 
 
-def _folder(nodeid: str) -> str:
-    return nodeid.split("/")[1]
+def _is_against_the_clock(nodeid: str) -> bool:
+    file = nodeid.partition("::")[0].partition("/")[2]
+    return file.partition("/")[0] in AGAINST_THE_CLOCK and file not in COMPUTES
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest work comes first."""
-    items.sort(key=lambda item: _folder(item.nodeid) not in AGAINST_THE_CLOCK)
+    items.sort(key=lambda item: not _is_against_the_clock(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -53,8 +68,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            clock = _folder(nodeid) in AGAINST_THE_CLOCK
-            return "clock" if clock else nodeid.partition("::")[0]
+            return "clock" if _is_against_the_clock(nodeid) else nodeid.partition("::")[0]
 
     config.option.loadscopereorder = False
     return Scheduling(config, log)

@@ -27,6 +27,7 @@ COMMANDS = "effort_controller/commands"
 GOOD = {
     "joint_state_timeout": 20.0,
     "joint_state_gap": 20.0,
+    "dead_time": 0.0,
     # The torques of the control law itself: these tests jump from state to state.
     "activation.blend_time": 0.0,
     "activation.max_velocity": 100.0,

@@ -65,7 +65,7 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
         "elif limited < last - change:",
         "elif False:",
     ),
-    "rate limit of a whole gap": (output_stage, "min(dt, LONGEST_RATE_STEP)", "dt"),
+    "rate limit of a whole gap": (output_stage, "min(dt, state[layout.RATE_STEP, 0])", "dt"),
     "rate limit from what was asked for": (
         output_stage,
         "state[layout.COMMAND, j] = limited",

@@ -19,7 +19,7 @@ from ament_index_python.packages import get_package_share_directory, get_package
 import rnea_control
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import LOCKED_POSITION, PARAMETERS
+from rnea_control.node.parameters import PARAMETERS
 from rnea_control.node.trajectory_parameters import (
     GAINS_OF_JOINT_TRAJECTORY_CONTROLLER,
     OF_JOINT_TRAJECTORY_CONTROLLER,
@@ -59,7 +59,7 @@ def test_share_directory_holds_everything() -> None:
         "launch/arm.launch.py",
         "launch/gazebo.launch.py",
         "config/rnea_controller.yaml",
-        "config/panda.yaml",
+        "config/robots/simulated_panda.yaml",
         "config/moveit_controllers.yaml",
         "urdf/seven_axis_arm.urdf",
     ):
@@ -81,16 +81,12 @@ def test_versions_agree() -> None:
     assert rnea_control.__version__ in (REPOSITORY / "CHANGELOG.rst").read_text()
 
 
-@pytest.mark.parametrize("file", ["rnea_controller.yaml", "panda.yaml"])
-def test_config_files_hold_only_known_parameters(file: str) -> None:
-    parameters = config(file)["/**"]["rnea_controller"]["ros__parameters"]
+def test_config_file_holds_only_known_parameters() -> None:
+    parameters = config("rnea_controller.yaml")["/**"]["rnea_controller"]["ros__parameters"]
     joints = parameters["joints"]
     known = expand(PARAMETERS, joints)
     for name, value in flatten(parameters):
-        if name.startswith("locked_positions."):
-            LOCKED_POSITION.check(name, value)
-        else:
-            known[name].check(name, value)
+        known[name].check(name, value)
     for name, parameter in known.items():
         if parameter.default is None:
             assert name in dict(flatten(parameters)), name
@@ -110,7 +106,7 @@ def test_moveit_sends_the_panda_s_trajectories_to_the_action() -> None:
     )
     manager = moveit["moveit_simple_controller_manager"]
     (name,) = manager["controller_names"]
-    ((node, parameters),) = config("panda.yaml")["/**"].items()
+    ((node, parameters),) = config("robots/simulated_panda.yaml")["/**"].items()
     assert name == node
     entry = manager[name]
     assert (entry["type"], entry["default"]) == ("FollowJointTrajectory", True)

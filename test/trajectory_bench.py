@@ -44,6 +44,7 @@ PARAMETERS = {
     # In lockstep the arm waits for as long as the machine needs.
     "joint_state_timeout": 1000.0,
     "joint_state_gap": 1000.0,
+    "dead_time": 0.0,  # what is desired at a stamp is that of the stamp
     # Tests push the arm far, and set it back.
     "max_position_errors": {joint: 0.0 for joint in JOINTS},
     "saturation_timeout": 0.0,

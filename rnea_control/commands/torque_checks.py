@@ -14,8 +14,9 @@ from rnea_control.commands.evidence import Evidence, State
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete, of_joints
 from rnea_control.control.model_check import Cause, ModelCheck, Witness, check_model
+from rnea_control.control.rotor_inertia import light_joints
 from rnea_control.control.units import units
-from rnea_control.dynamics import Workspace, crba, gravity
+from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
 
@@ -40,7 +41,8 @@ GRAVITY_NOT_HELD = warning(
     "gravity-not-held",
     "torque is on, and the measured effort is 0 where the model says that gravity pulls",
     "Set hardware_compensates_gravity to true if firmware holds the arm (UR, Franka). Else see "
-    "whether brakes hold it, or the hardware measures no effort",
+    "whether brakes hold it, or the hardware measures no effort, as Gazebo Fortress: then leave it "
+    "false",
 )
 GRAVITY_MEASURED = warning(
     "gravity-measured",
@@ -83,7 +85,8 @@ ROTOR_INERTIA = warning(
     "rotor-inertia",
     "a joint has little inertia in the model and no `armature`: on a real arm its rotor has more, "
     "and the joint would get too little torque",
-    "Set armature.<joint> to the rotor's inertia times the gear ratio squared",
+    "Set armature.<joint> to the rotor's inertia times the gear ratio squared, or "
+    "feedback_inertia.<joint> if that is not known",
 )
 
 CODES = (
@@ -105,8 +108,6 @@ CODES = (
 STILL = 0.01
 # In a shorter time the noise of the positions looks like motion, [s].
 SHORTEST = 1.0
-# Links this light are driven by rotors that count, [kg m^2].
-SMALL_INERTIA = 0.02
 EARTH, EARTH_TOLERANCE = 9.81, 0.05
 OF_CAUSE = {
     Cause.opposite: GRAVITY_OPPOSITE,
@@ -167,15 +168,8 @@ def _speed(states: list[State], joints: tuple[str, ...]) -> float:
 
 
 def _rotors(settings: Configuration, model: RobotModel, q: FloatArray) -> Iterator[Finding]:
-    inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv))))
-    light = [
-        f"{name} ({inertia[j]:.2g} kg m^2)"
-        for j, name in enumerate(model.joint_names)
-        if model.joint_types[j] != "prismatic"
-        and inertia[j] < SMALL_INERTIA
-        and model.armature[j] == 0.0
-    ]
-    if light:
+    of_joints = [settings.get(f"feedback_inertia.{name}") for name in model.joint_names]
+    if light := light_joints(model, q, np.array(of_joints)):
         yield ROTOR_INERTIA.found(f"{settings.where}: {listed(light)}, where the arm is now")
 
 

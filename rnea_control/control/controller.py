@@ -13,6 +13,7 @@ from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.findings import refusal, violation
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
+from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.planner import Plan, Planner
 from rnea_control.control.settings import ControllerSettings, TrajectorySettings
 from rnea_control.control.situation import Situation
@@ -71,6 +72,7 @@ class Controller:
         self.gave_way = 0
         self.gave_way_reason = ""
         self._state[layout.COMMAND] = self._state[layout.LAST_MEASURED] = math.nan
+        self._state[layout.RATE_STEP] = LONGEST_RATE_STEP
         rows = self._state[layout.PREDICTED_POSITION], self._state[layout.PREDICTED_VELOCITY]
         self._predicted = rows
         self.settings = settings
@@ -163,7 +165,7 @@ class Controller:
 
     @property
     def predicted(self) -> tuple[FloatArray, FloatArray]:
-        """Position and velocity that `predict` took last, shape (nv,) each; views."""
+        """Position and velocity that the last torque was computed for, shape (nv,) each; views."""
         return self._predicted
 
     @property
@@ -315,6 +317,7 @@ class Controller:
             self._revision,
             t,
             t - float(state[layout.BEHIND, 0]),
+            self.settings.dead_time * float(state[layout.SCALING, 0]),
             float(state[scaling, 0]),
             desired - error,
             state[layout.DESIRED_VELOCITY] - state[layout.VELOCITY_ERROR],
@@ -418,6 +421,11 @@ class Controller:
                 f"({self.model.nv},)"
             ) from error
         return outcome
+
+    def limit_rate_step(self, elapsed: float) -> None:
+        """Has the rate limit of the next step count no more than this time, [s]: for a state whose
+        stamp is further from the last one than it can be."""
+        self._state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau` with what comes after the last torque on the way to `target`, by the rate

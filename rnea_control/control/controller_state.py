@@ -28,13 +28,13 @@ class ControllerState:
 
     @property
     def errors(self) -> FloatArray:
-        """Desired minus measured position and velocity, shape (2, nv)."""
+        """Desired minus measured position and velocity when the torque acts, shape (2, nv)."""
         return self.rows[layout.POSITION_ERROR : layout.VELOCITY_ERROR + 1]
 
     @property
     def measured(self) -> FloatArray:
-        """Measured position and velocity, shape (2, nv); continuous joints in the turn of the
-        desired position."""
+        """Measured position and velocity, carried on to when the torque acts, shape (2, nv);
+        continuous joints in the turn of the desired position."""
         return self.desired[:2] - self.errors
 
     @property

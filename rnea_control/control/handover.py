@@ -47,9 +47,8 @@ class Phase(Enum):
     commanding = "commanding"
 
 
-_COMMANDING = (
-    Phase.commanding
-)  # a name to look up in a tick: enumerations take several times longer
+# A name to look up in a tick: enumerations take several times as long.
+_COMMANDING = Phase.commanding
 # How long after a revocation in vain there is no other, [s].
 REVOCATION_PAUSE = 1.0
 
@@ -194,7 +193,7 @@ class Handover:
 
         It ends the ownership if the lease is over.
         """
-        if self._guarded:
+        if now - self._awake_at > self.times.lease:
             self._end_lease(now)
         if self.phase is not _COMMANDING:
             return False

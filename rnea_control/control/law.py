@@ -15,6 +15,13 @@ the friction (dynamics/friction.py) at the desired velocity, as the measured one
 noise; gravity_compensation, which has no desired velocity, adds that at the measured one. All laws
 with a desired motion add the effort of its waypoints.
 
+All this is for the moment when the torque acts, a dead time after the measurement: the desired
+motion is that of then, and the measured state is carried on with the desired acceleration.
+
+A wrist whose model lacks its rotor inertia has hardly any feedback under computed_torque, as the
+feedback is an acceleration. A least inertia f of a joint's feedback gives it that of a joint with
+the inertia f: max(0, f - M_jj) u is added.
+
 While a hand guides the arm, the desired position is the measured one, and the feedback a part of
 the velocity gain. While no state comes, the law is computed_torque on a predicted state: position
 and velocity keep the errors of the last measured ones, and the velocity error decays,
@@ -31,11 +38,13 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control.layout import (
     CONTINUOUS,
     D_GAIN,
+    DEAD_TIME,
     DESIRED_ACCELERATION,
     DESIRED_EFFORT,
     DESIRED_POSITION,
     DESIRED_VELOCITY,
     FEEDBACK,
+    FEEDBACK_INERTIA,
     FRICTION,
     GRAVITY_TORQUE,
     GUIDED,
@@ -52,9 +61,12 @@ from rnea_control.control.layout import (
     MODEL_VELOCITY,
     P_GAIN,
     POSITION_ERROR,
+    PREDICTED_POSITION,
+    PREDICTED_VELOCITY,
     TORQUE,
     VELOCITY_ERROR,
 )
+from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.gravity import gravity_outward_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
@@ -83,18 +95,26 @@ PREDICTED_DECAY = 10.0
 def update_feedback(
     settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
 ) -> None:
-    """Errors, clamped integral and feedback u; `dt` is the time since the last tick, [s]."""
+    """The state when the torque will act, its errors, clamped integral and feedback u.
+
+    `dt` is the time since the last tick, [s].
+    """
     guided = state[GUIDED, 0] != 0.0
+    ahead = settings[DEAD_TIME, 0]
     for j in range(q.shape[0]):
         if guided:
-            state[DESIRED_POSITION, j] = q[j]
             state[DESIRED_VELOCITY, j] = 0.0
             state[DESIRED_ACCELERATION, j] = 0.0
             state[DESIRED_EFFORT, j] = 0.0
-        e = state[DESIRED_POSITION, j] - q[j]
+        change = ahead * state[DESIRED_ACCELERATION, j]
+        state[PREDICTED_POSITION, j] = q[j] + ahead * (v[j] + 0.5 * change)
+        state[PREDICTED_VELOCITY, j] = v[j] + change
+        if guided:
+            state[DESIRED_POSITION, j] = state[PREDICTED_POSITION, j]
+        e = state[DESIRED_POSITION, j] - state[PREDICTED_POSITION, j]
         if settings[CONTINUOUS, j] != 0.0:
             e -= 2.0 * math.pi * math.floor(e / (2.0 * math.pi) + 0.5)
-        de = state[DESIRED_VELOCITY, j] - v[j]
+        de = state[DESIRED_VELOCITY, j] - state[PREDICTED_VELOCITY, j]
         integral = state[INTEGRAL, j] + settings[I_GAIN, j] * e * dt
         if settings[I_GAIN, j] == 0.0:
             integral -= dt * integral  # switched off while running: fades within seconds
@@ -149,9 +169,31 @@ def gravity_torque(
 
 
 @inlined
+def _add_feedback_inertia(
+    bodies: FloatArray,
+    memory: FloatArray,
+    matrix: FloatArray,
+    settings: FloatArray,
+    state: FloatArray,
+    q: FloatArray,
+) -> None:
+    """Adds to row TORQUE what the feedback lacks where the model's inertia is below the least."""
+    wanted = False
+    for j in range(q.shape[0]):
+        wanted |= settings[FEEDBACK_INERTIA, j] > 0.0
+    if not wanted:
+        return
+    mass_matrix(bodies, memory, None, q, matrix)
+    for j in range(q.shape[0]):
+        lacking = max(settings[FEEDBACK_INERTIA, j] - matrix[j, j], 0.0)
+        state[TORQUE, j] += lacking * state[FEEDBACK, j]
+
+
+@inlined
 def control_torque(
     bodies: FloatArray,
     memory: FloatArray,
+    matrix: FloatArray,
     settings: FloatArray,
     state: FloatArray,
     q: FloatArray,
@@ -166,6 +208,7 @@ def control_torque(
 
     Args:
         bodies, memory: of the model and of a workspace made for it.
+        matrix: shape (nv, nv), overwritten.
         settings, state: see layout.py.
         q, v: the measured or predicted state, shape (nv,).
         predicted: whether it is predicted.
@@ -194,6 +237,8 @@ def control_torque(
         )
         inward_pass(bodies, memory, torque)
         add_armature(bodies, state[MODEL_ACCELERATION], torque)
+    if law == _COMPUTED_TORQUE:
+        _add_feedback_inertia(bodies, memory, matrix, settings, state, q)
     friction = settings[FRICTION : FRICTION + 3]
     for j in range(q.shape[0]):
         if law != _GRAVITY_COMPENSATION:

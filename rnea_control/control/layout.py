@@ -6,10 +6,11 @@ FRICTION = 7  # three rows: what `friction_torque` takes
 # Of output_stage.py and state_check.py; a velocity limit of infinity is none.
 TORQUE_RATE_LIMIT, SOFT_LOWER, SOFT_UPPER, MARGIN = range(10, 14)
 VELOCITY_LIMIT, MAX_POSITION_ERROR, STATE_VELOCITY_LIMIT = range(14, 17)
+FEEDBACK_INERTIA = 17
 # From here on entry 0 is that of the arm.
-LAW, HARDWARE_ADDS_GRAVITY, LIMIT_STIFFNESS, SATURATION_TIMEOUT = range(17, 21)
-BLEND_TIME, GUIDING_DAMPING, CHECK_JUMPS = range(21, 24)
-SETTINGS_ROWS = 24
+LAW, HARDWARE_ADDS_GRAVITY, LIMIT_STIFFNESS, SATURATION_TIMEOUT = range(18, 22)
+BLEND_TIME, GUIDING_DAMPING, CHECK_JUMPS, DEAD_TIME = range(22, 26)
+SETTINGS_ROWS = 26
 
 # Rows of the state array, one column a joint; from LAST_TIME on, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range(4)
@@ -23,7 +24,8 @@ CHECKED, START_TIME, END_TIME = range(22, 25)
 VIOLATING_JOINT, VIOLATING_QUANTITY, VIOLATION, VIOLATED_TOLERANCE = range(25, 29)
 # Whether a hand guides the arm, and the desired position follows it.
 GUIDED = 29
-# The state that is predicted while none comes, one column a joint.
+# The state that the torque is computed for, one column a joint: predicted to the moment when the
+# torque acts, or from the model while none comes.
 PREDICTED_POSITION, PREDICTED_VELOCITY = range(30, 32)
 # Of state_check.py: the last measured state, one column a joint, its time, which joint jumped, and
 # how far joints should have moved since positions changed last.
@@ -35,4 +37,6 @@ LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT, STANDSTILL = range(3
 BLEND_OFFSET, BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(37, 42)
 POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(42, 46)
 HELD_INERTIA, FREE_INERTIA = range(46, 48)
-STATE_ROWS = 48
+# The longest time that the rate limit counts in the next step (entry 0).
+RATE_STEP = 48
+STATE_ROWS = 49

@@ -163,7 +163,8 @@ def output_stage(
         Whether a torque is at its limit, and whether one has been for the saturation timeout.
     """
     saturated, too_long = False, False
-    dt_rate = min(dt, LONGEST_RATE_STEP)
+    dt_rate = min(dt, state[layout.RATE_STEP, 0])
+    state[layout.RATE_STEP, 0] = LONGEST_RATE_STEP
     for j in range(tau.shape[0]):
         torque, last = state[layout.TORQUE, j], state[layout.COMMAND, j]
         limit = settings[layout.EFFORT_LIMIT, j]

@@ -118,7 +118,7 @@ class Planner:
         points.check(self._model.joint_names)
         check_fields(points, rules)
         tolerances = rules.tolerances.overridden(request.tolerances, self._model.joint_names)
-        earliest = situation.s + lead
+        earliest = situation.s + situation.ahead + lead
         start = earliest
         if request.start is not None:
             if not math.isfinite(request.start):

@@ -16,6 +16,9 @@ from rnea_control.control.tolerances import Tolerances
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 
+# Over a longer one no state can be predicted from its velocity, [s].
+LONGEST_DEAD_TIME = 0.02
+
 
 @dataclass(frozen=True)
 class Gains:
@@ -113,6 +116,9 @@ class ControllerSettings:
         friction_compensation: whether the model's friction and offset are added to the torque.
         trajectories: see `TrajectorySettings`; without them, the default ones.
         safety: see `SafetySettings`; without them, only the model's effort limits are in force.
+        feedback_inertia: least inertia by which computed_torque turns the feedback of each joint
+            into a torque, shape (nv,), [kg m^2] or [kg]; without it, the model's.
+        dead_time: how long after its measurement a torque acts, at most `LONGEST_DEAD_TIME`, [s].
     """
 
     gains: Gains
@@ -122,6 +128,8 @@ class ControllerSettings:
     friction_compensation: bool = False
     trajectories: TrajectorySettings | None = None
     safety: SafetySettings | None = None
+    feedback_inertia: FloatArray | None = None
+    dead_time: float = 0.0
 
     def check(self, joint_names: tuple[str, ...]) -> None:
         """Refuses settings that do not fit these joints.
@@ -155,10 +163,30 @@ class ControllerSettings:
             raise ControllerError(
                 f"effort_limit_scale is {self.effort_limit_scale}; it must be above 0 and at most 1"
             )
+        if self.feedback_inertia is not None:
+            self._check_feedback_inertia(self.feedback_inertia, joint_names)
+        if not 0.0 <= self.dead_time <= LONGEST_DEAD_TIME:
+            raise ControllerError(
+                f"dead_time is {self.dead_time} s; it must be 0 to {LONGEST_DEAD_TIME} s: over a "
+                "longer one no state can be predicted from its velocity"
+            )
         if self.trajectories is not None:
             self.trajectories.check(joint_names)
         if self.safety is not None:
             self.safety.check(joint_names)
+
+    @staticmethod
+    def _check_feedback_inertia(values: FloatArray, joint_names: tuple[str, ...]) -> None:
+        if np.shape(values) != (len(joint_names),):
+            raise ControllerError(
+                f"feedback_inertia has shape {np.shape(values)}; it needs one number for each of "
+                f"the {len(joint_names)} joints"
+            )
+        for name, value in zip(joint_names, values, strict=True):
+            if not 0.0 <= value < math.inf:
+                raise ControllerError(
+                    f"feedback_inertia of {name!r} is {value}; it must be finite and not negative"
+                )
 
     def rows(self, model: RobotModel) -> FloatArray:
         """The array that the control step takes; see layout.py."""
@@ -172,6 +200,9 @@ class ControllerSettings:
             rows[layout.FRICTION : layout.FRICTION + 3] = model.friction_parameters
         rows[layout.LAW] = self.control_law
         rows[layout.HARDWARE_ADDS_GRAVITY] = self.hardware_compensates_gravity
+        if self.feedback_inertia is not None:
+            rows[layout.FEEDBACK_INERTIA] = self.feedback_inertia
+        rows[layout.DEAD_TIME] = self.dead_time
         (self.safety or SafetySettings.none(model.nv)).fill(rows, model)
         return rows
 

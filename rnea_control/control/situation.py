@@ -23,6 +23,7 @@ class Situation:
         trajectory: followed now.
         revision: how many there have been.
         t, s: controller's time and trajectory time now, [s].
+        ahead: by how much the torque that is computed now acts later, in trajectory time, [s].
         scaling: of trajectory time.
         position, velocity: measured, shape (nv,).
         error: desired minus measured position, shape (nv,).
@@ -32,6 +33,7 @@ class Situation:
     revision: int
     t: float
     s: float
+    ahead: float
     scaling: float
     position: FloatArray
     velocity: FloatArray
@@ -56,7 +58,7 @@ class Situation:
         if self.scaling > SLOWEST_SCALING:
             velocity = self.velocity / self.scaling
             coefficients[:, 1] = np.clip(velocity, -velocity_limit, velocity_limit)
-        starts = np.array([self.s])
+        starts = np.array([self.s + self.ahead])
         if joints.all():
             return Trajectory(starts, coefficients[None])
         old = self.trajectory

@@ -88,7 +88,8 @@ def step(
     dt = max(t - state[layout.LAST_TIME, 0], 0.0)
     advance(state, dt, predicted)
     # After a prediction the states' stamps may be a little behind: trajectory time waits for them.
-    s = max(t - state[layout.BEHIND, 0], state[layout.LAST_TRAJECTORY_TIME, 0])
+    ahead = settings[layout.DEAD_TIME, 0] * state[layout.SCALING, 0]
+    s = max(t + ahead - state[layout.BEHIND, 0], state[layout.LAST_TRAJECTORY_TIME, 0])
     state[layout.LAST_TIME, 0] = t
     state[layout.LAST_TRAJECTORY_TIME, 0] = s
     segment = int(state[layout.SEGMENT, 0])
@@ -98,8 +99,9 @@ def step(
         predict_state(settings, state, q, v, dt)
     else:
         update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
+        q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
     limited = limit_acceleration(settings, state, q, v, dt)
-    control_torque(bodies, memory, settings, state, q, v, predicted)
+    control_torque(bodies, memory, matrix, settings, state, q, v, predicted)
     if limited:
         add_limit_torques(bodies, memory, matrix, settings, state, q, v, dt)
     blend(settings, state, t)

@@ -38,7 +38,8 @@ _REFUSALS = {
 _SILENT = (Mode.INACTIVE, Mode.GUARDED)
 # In which a state is not simply answered.
 _IDLE_OR_BLIND = (*_SILENT, Mode.WAITING, Mode.BLIND)
-_HOLDING = Mode.HOLDING  # a name to look up in a tick: enumerations take several times as long
+# Names to look up in a tick: enumerations take several times as long.
+_HOLDING, _MOVING = Mode.HOLDING, Mode.MOVING
 
 # An arm slower than this is held at once where it is, [rad/s] or [m/s].
 STILL = 0.01
@@ -188,7 +189,14 @@ class Supervisor:
             ControllerError: the state cannot be true, or no torque can be computed from it. With
                 TorqueError, `tau` is to be commanded.
         """
-        if self._modes.mode in _IDLE_OR_BLIND and not self._resumes(t, q, v):
+        mode = self._modes.mode
+        # The usual modes first: to look an enumeration up in a tuple takes several times as long.
+        if (
+            mode is not _HOLDING
+            and mode is not _MOVING
+            and mode in _IDLE_OR_BLIND
+            and not self._resumes(t, q, v)
+        ):
             return False
         self._predicting = False
         try:
@@ -202,7 +210,10 @@ class Supervisor:
         self._bad_in_row = 0
         if self._observer is not None:
             self._observe(self._observer, t, q, v, tau)
-        if self._modes.mode is not _HOLDING or self._gave_way != self.controller.gave_way:
+        mode, controller = self._modes.mode, self.controller
+        if self._gave_way != controller.gave_way or (
+            mode is not _HOLDING and (mode is not _MOVING or controller.motion is None)
+        ):
             self._follow_up()
         return True
 

@@ -35,6 +35,9 @@ class OnePublisher:
             number: its publisher's count of it.
             now: by the steady clock, [s].
         """
+        if number == self._next:
+            self._next, self._heard_at = number + 1, now
+            return 0
         missed = 0 if self._next is None else number - self._next
         if not 0 <= missed <= MOST_MISSED and now - self._heard_at <= self._silence:
             return ANOTHERS

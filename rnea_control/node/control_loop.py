@@ -60,8 +60,11 @@ LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
 LOOKS = 0.3
 LISTENING = "to hear whether the sentinel commands"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
+# By how much more than the steady clock the stamps may have advanced since the last torque, [s],
+# before the rate limit goes by the steady clock: states come late.
+LATENESS = 0.0005
 # How often a torque is commanded while no state comes, or none that can be used, [s].
-PREDICTION_PERIOD = 0.002
+PREDICTION_PERIOD = 0.001
 # The last torques come at this period, until the very last one and for this long at most, [s].
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
 # Changes of the mode that wait to be told; older ones are forgotten.
@@ -136,6 +139,7 @@ class ControlLoop:
         self.last_state: bytes | None = None
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
+        self._state_timeout, self._trusts_effort = supervision.state_timeout, settings.trusts_effort
         self._logger = logger
         self._clock = clock
         self._system_time = True
@@ -152,6 +156,7 @@ class ControlLoop:
         self._publisher = OnePublisher(supervision.state_timeout)
         self._now_at = 0.0  # when the state with the stamp `now` came first, by the steady clock
         self._received_at = 0.0  # when the last usable state with a new stamp came, likewise
+        self._published_at = math.nan  # when the last torque was commanded, likewise
         self._predicted_at = 0.0  # when the last torque without a state was commanded
 
     def like(self, controller: Controller, command: Command) -> ControlLoop:
@@ -190,6 +195,7 @@ class ControlLoop:
         """
         self.now = None
         self._publisher.reset()
+        self._published_at = math.nan
         self.failure = self.refused = ""
         self.statistics = LoopStatistics()
         self._system_time = not self._clock.ros_time_is_active
@@ -416,14 +422,11 @@ class ControlLoop:
 
     def _follows(self, count: int | None, taken_at: float) -> bool:
         """Whether a state is of the publisher that is followed, as far as that can be told."""
-        if count is None:
-            return True
-        missed = self._publisher.follow(count, taken_at)
+        missed = 0 if count is None else self._publisher.follow(count, taken_at)
         if missed == ANOTHERS:
             self.statistics.foreign += 1
             return False
-        if missed:
-            self.statistics.missed += missed
+        self.statistics.missed += missed
         return True
 
     def _refuse(self, text: str, kind: str = "state") -> None:
@@ -433,10 +436,11 @@ class ControlLoop:
 
     def _answer(self, state: bytes, count: int | None, taken_at: float) -> bool:
         """Publishes the command for a state; whether it was one with a new stamp."""
-        stamp = self._decoder.decode(state)
+        decoder = self._decoder
+        stamp = decoder.decode(state)
         if not self._follows(count, taken_at):
             if self.last_state is not None:
-                self._decoder.decode(self.last_state)  # whose state it is to remember
+                decoder.decode(self.last_state)  # whose state it is to remember
             return False
         self.last_state = state
         clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
@@ -449,7 +453,7 @@ class ControlLoop:
             self._now_at = taken_at
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
-        if gap < 0.0 or gap > self.settings.supervision.state_timeout:
+        if gap < 0.0 or gap > self._state_timeout:
             bridged = self._bridge(stamp, gap)
             if bridged is None:
                 return False
@@ -459,7 +463,7 @@ class ControlLoop:
         self.now = now
         if gap != 0.0:
             self._now_at = taken_at
-        supervisor, decoder, handover = self.supervisor, self._decoder, self.handover
+        supervisor, handover = self.supervisor, self.handover
         handover.hear_state(now)
         if not handover.commanding:
             while self._take_command is not None and (command := self._take_command()) is not None:
@@ -467,9 +471,11 @@ class ControlLoop:
             if not handover.look(taken_at):
                 return False
             self._take_over("the sentinel commands no more")
-        if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
+        if self._trusts_effort and supervisor.mode is Mode.WAITING:
             efforts = measured_efforts(state, self.controller.model.joint_names)
             supervisor.in_force = efforts if np.isfinite(efforts).all() else None
+        if self._system_time and gap > (elapsed := taken_at - self._published_at + LATENESS):
+            self.controller.limit_rate_step(elapsed)  # no torque changes by what has not passed
         answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)
         if gap != 0.0:  # and the state is of use
             self._received_at = taken_at
@@ -487,6 +493,7 @@ class ControlLoop:
         now = time.monotonic()
         if self.handover.may_command(now):
             self.command.publish()
+            self._published_at = now
             if self._tells_efforts:
                 self._applied.note(self.command.torque, now)
             return True

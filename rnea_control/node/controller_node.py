@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
-from rnea_control.control import Controller, ControllerSettings
+from rnea_control.control import ControlLaw, Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.control.rotor_inertia import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop, LoopSettings
@@ -239,6 +241,7 @@ class ControllerNode(LifecycleNode):
         parameters = self.parameters
         controller = Controller(model, settings)
         update_model(parameters, model)
+        self._warn_of_missing_rotors(model, settings)
         command = EffortCommand(
             self,
             parameters["command_topic"],
@@ -307,6 +310,16 @@ class ControllerNode(LifecycleNode):
         for warning in model.warnings:
             self.get_logger().warning(warning)
         return model
+
+    def _warn_of_missing_rotors(self, model: RobotModel, settings: ControllerSettings) -> None:
+        q = np.clip(model.neutral(), model.lower, model.upper)
+        light = light_joints(model, q, settings.feedback_inertia)
+        if light and settings.control_law == ControlLaw.computed_torque:
+            self.get_logger().warning(
+                f"the model has little inertia at {', '.join(light)} and no armature: feedback is "
+                "weak where the rotor has more. Give armature.<joint>, the rotor's inertia times "
+                "the gear ratio squared, or feedback_inertia.<joint> if that is not known"
+            )
 
     def _deactivate(self, reason: str) -> None:
         """Brings a moving arm to rest, ends with the last command, and says what that does."""

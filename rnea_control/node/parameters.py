@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from rnea_control.control import ControlLaw
+from rnea_control.control.settings import LONGEST_DEAD_TIME
 from rnea_control.node.safety_parameters import SAFETY_PARAMETERS
 from rnea_control.node.trajectory_parameters import TRAJECTORY_PARAMETERS
 from rnea_control.ros.parameter_table import Parameter, markdown
@@ -17,6 +18,9 @@ from rnea_control.ros.robot_parameters import (
     REAL_TIME_PARAMETERS,
     ROBOT_PARAMETERS,
 )
+
+# Where tracking was closest on a controller_manager at 1 kHz: one state, [s].
+DEAD_TIME = 0.001
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
@@ -74,6 +78,28 @@ PARAMETERS = (
         at_most=0.0,
         live=True,
         infinite=True,
+    ),
+    Parameter(
+        "feedback_inertia.<joint>",
+        float,
+        0.0,
+        "least inertia by which computed_torque turns the feedback of this joint into a torque, "
+        "for joints whose rotor inertia is not known; 0 for the model's. More than the joint has "
+        "makes it that much stiffer than its gains say",
+        "kg m^2 or kg",
+        at_least=0.0,
+        live=True,
+    ),
+    Parameter(
+        "dead_time",
+        float,
+        DEAD_TIME,
+        "how long after its measurement a torque acts: the torque is computed for the state and "
+        "the desired motion of then. The default was measured with ros2_control at 1 kHz",
+        "s",
+        at_least=0.0,
+        at_most=LONGEST_DEAD_TIME,
+        live=True,
     ),
     *COMMAND_PARAMETERS,
     Parameter(

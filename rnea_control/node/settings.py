@@ -46,6 +46,8 @@ def controller_settings(parameters: Parameters, model: RobotModel) -> Controller
         parameters["friction_compensation"],
         _trajectory_settings(parameters, joints),
         safety_settings(parameters, model),
+        np.array([parameters[f"feedback_inertia.{joint}"] for joint in joints]),
+        parameters["dead_time"],
     )
 
 

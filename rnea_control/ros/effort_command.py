@@ -6,6 +6,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Protocol
 
+from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
@@ -15,9 +16,13 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
+from rnea_control.ros.rclpy_internals import raw_publish
 
 # What rmw calls a node of which it has discovered the publisher only, so far.
 UNKNOWN = "_NODE_NAME_UNKNOWN_"
+
+# For the last torques to arrive: a subscription that hangs does not keep the process.
+LONGEST_WAIT = Duration(seconds=0.5)
 
 
 def publisher_names(node: Node, topic: str) -> list[str]:
@@ -72,6 +77,7 @@ class EffortCommand:
             raise ParameterError(
                 f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
             ) from error
+        self._publish_raw = raw_publish(self._publisher)
         self._node = node
         self._message = Float64MultiArrayEncoder(joints)
         self.torque = self._message.values
@@ -95,9 +101,10 @@ class EffortCommand:
     def publish(self) -> bytes:
         """Publishes `torque` as it is now; returns the serialised message."""
         message = self._message.encode()
-        self._publisher.publish(message)
+        self._publish_raw(message)
         return message
 
     def destroy(self) -> None:
-        """Takes the publisher down."""
+        """Takes the publisher down, once the last torques have arrived; they stay in force."""
+        self._publisher.wait_for_all_acked(LONGEST_WAIT)
         self._node.destroy_publisher(self._publisher)

@@ -232,7 +232,7 @@ def planted_faults(control: Ros2Control, sentinel: Process, tmp_path: Path) -> N
     control.add("robot_state_publisher", robot_description=URDF.replace('"2.0"', '"2.5"'))
     file = tmp_path / "other.yaml"
     file.write_text(yaml.safe_dump({"rnea_controller": {"ros__parameters": {"joints": ["x"]}}}))
-    evidence = observe(file=str(file))
+    evidence = observe(8.0, str(file))  # nodes answer late on a busy machine
     other.destroy_publisher(description)
     found = codes(evidence)
     expected = {

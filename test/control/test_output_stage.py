@@ -323,6 +323,16 @@ def test_torque_changes_no_faster_than_the_rate() -> None:
     assert c.at_work[RATE, 0] == pytest.approx(5.0 - 0.001)
 
 
+def test_rate_limit_counts_no_more_than_the_time_it_is_told() -> None:
+    c = controller(q=ZERO, gains=Gains.uniform(2, 1000.0, 20.0), torque_rate_limit=100.0)
+    last = torque(c, 0.001, ZERO).copy()
+    c.limit_rate_step(0.002)
+    for t, dt in ((0.005, 0.002), (0.008, 0.003), (0.012, 0.004)):
+        now = torque(c, t, [-3.0, -3.0]).copy()
+        np.testing.assert_allclose(now - last, 100.0 * dt, rtol=1e-9)
+        last = now
+
+
 def live_changes() -> dict:
     def payload(c: Controller) -> None:
         c.model.set_payload("lower", 3.0, (0.3, 0.0, 0.0))

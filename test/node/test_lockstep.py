@@ -21,6 +21,7 @@ PARAMETERS = {
     "gains": GAINS,
     "joint_state_timeout": 1000.0,
     "joint_state_gap": 1000.0,
+    "dead_time": 0.0005,  # a torque acts at once here, and holds for a period
 }
 FIRST_TICKS = 50
 LEAD = 0.2  # from the message to the start of the trajectory, [s]
@@ -70,11 +71,11 @@ def exact(panda_urdf):
     return run(panda_urdf)
 
 
-def test_exact_model_tracks_below_a_tenth_of_a_milliradian(exact, report) -> None:
+def test_exact_model_tracks_below_a_microradian(exact, report) -> None:
     errors, _ = exact
-    report(f"lockstep, exact model: RMS error {1e3 * rms(errors):.6f} mrad (must be below 0.1)")
-    assert rms(errors) < 1e-4
-    assert np.abs(errors).max() < 3e-4
+    report(f"lockstep, exact model: RMS error {1e3 * rms(errors):.6f} mrad (must be below 0.001)")
+    assert rms(errors) < 1e-6
+    assert np.abs(errors).max() < 1e-5
     assert np.abs(errors[-50:]).max() < 1e-6  # at rest at the end
 
 

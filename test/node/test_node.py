@@ -93,7 +93,9 @@ def test_bad_states_do_not_let_time_run_faster(bench: Bench) -> None:
         time.sleep(0.02)
         bench.refusal(Q, (5.0, 0.0), stamp=bench.time + 0.02)  # it stands still and moves
     assert loop.now - before == pytest.approx(0.2)
-    wait_for(lambda: loop.controller.time - before >= 0.2)  # a torque is predicted every 2 ms
+    wait_for(
+        lambda: loop.controller.time - before >= 0.2
+    )  # a torque is predicted every millisecond
     assert loop.controller.time - before < 1.2 * (time.monotonic() - begin)
 
 

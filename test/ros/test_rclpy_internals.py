@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ SAID = "the executor takes the joint states, which costs more CPU time"
 # Only our file sees the change; rclpy itself keeps its own implementation.
 ANOTHER_RCLPY = """
 import types
-import rclpy.context, rclpy.subscription
+import rclpy.context, rclpy.publisher, rclpy.subscription
 import rclpy.impl.implementation_singleton as singleton
 class EmptyWaitSet:
     def __init__(self, *arguments):
@@ -66,6 +67,13 @@ def internals_used(path: Path) -> list[str]:
 def test_one_file_imports_rclpys_internals() -> None:
     users = [path for path in sorted(PACKAGE.rglob("*.py")) if internals_used(path)]
     assert users == [Path(rclpy_internals.__file__)]
+
+
+def test_without_raw_publishing_the_public_method_does_it() -> None:
+    sent = []
+    publisher = SimpleNamespace(handle=object(), publish=sent.append)
+    rclpy_internals.raw_publish(publisher)(b"bytes")
+    assert sent == [b"bytes"]
 
 
 @pytest.fixture

@@ -1,0 +1,90 @@
+"""The control loop by itself: bytes in, torques out, no middleware."""
+
+from __future__ import annotations
+
+import time
+from array import array
+
+import numpy as np
+import pytest
+from dds import ros
+from rclpy.clock import ROSClock
+from rclpy.logging import get_logger
+from rclpy.serialization import serialize_message
+from robots import two_link_arm
+from sensor_msgs.msg import JointState
+
+from rnea_control.control import (
+    Controller,
+    ControllerSettings,
+    Gains,
+    SafetySettings,
+    SupervisionSettings,
+)
+from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.model import RobotModel
+from rnea_control.node.control_loop import LATENESS, ControlLoop, LoopSettings
+
+RATE = 1000.0
+AHEAD = 0.004
+
+
+class Command:
+    """Keeps what was published."""
+
+    def __init__(self) -> None:
+        self.torque = np.zeros(2)
+        self.sent: list[np.ndarray] = []
+
+    def publish(self) -> None:
+        self.sent.append(self.torque.copy())
+
+
+class SimulatedClock:
+    """Time as a simulation tells it."""
+
+    ros_time_is_active = True
+
+    def now(self) -> object:
+        return ROSClock().now()
+
+
+def state(nanoseconds: int, q: list[float]) -> bytes:
+    message = JointState(name=["shoulder", "elbow"], position=array("d", q))
+    message.velocity = array("d", [0.0, 0.0])
+    message.header.stamp.sec, message.header.stamp.nanosec = 1000, nanoseconds
+    return serialize_message(message)
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+def test_rate_limit_goes_by_the_steady_clock_where_a_stamp_is_ahead(simulated: bool) -> None:
+    model = RobotModel.from_urdf_string(two_link_arm())
+    safety = SafetySettings.none(2).changed(torque_rate_limit=np.full(2, RATE))
+    settings = ControllerSettings(Gains.uniform(2, 1e5, 10.0), safety=safety)
+    command = Command()
+    clock = SimulatedClock() if simulated else ROSClock()
+    supervision = SupervisionSettings(1.0, 1.0)
+    loop = ControlLoop(
+        Controller(model, settings),
+        command,
+        Handover(HandoverTimes.of_controller()),
+        LoopSettings(supervision),
+        get_logger("test"),
+        clock,
+    )
+    with ros(94):
+        loop.start()
+        for k in range(5):  # the first ticks take longer
+            begin = time.monotonic()
+            loop.tick(state(k, [0.3, -0.4]))
+        # Further from its desired position than any torque within the rate mends.
+        loop.tick(state(4 + round(AHEAD * 1e9), [0.32, -0.42]))
+        passed = time.monotonic() - begin
+        loop.stop()
+    first, second = command.sent[4:6]
+    changed = np.abs(second - first).max()
+    assert changed > 0.0
+    if simulated:
+        assert changed == pytest.approx(RATE * AHEAD)
+    else:
+        assert changed <= RATE * (passed + LATENESS)
