@@ -7,6 +7,7 @@ package_name = "rnea_control"
 
 SIM = ["mujoco>=3.2"]
 DEMO = [*SIM, "matplotlib>=3.5", "rich>=10", "PyYAML>=5.4", "example-robot-data>=4"]
+IDENTIFY = ["scipy>=1.8", "clarabel>=0.6", "rosbags>=0.9.20", "matplotlib>=3.5", "rich>=10"]
 SYMBOLIC = ["sympy>=1.12"]
 
 # colcon puts the executables there itself.
@@ -36,12 +37,21 @@ setup(
         "urdf-parser-py>=0.0.4",
         "PyYAML>=5.4",
     ],
-    # No robot needs these. rnea_control/ros/extras.py names sim and demo by what Python imports.
+    # No robot needs these. rnea_control/ros/extras.py names what Python imports of the first three.
     extras_require={
         "sim": SIM,
         "demo": DEMO,
+        "identify": IDENTIFY,
         "symbolic": SYMBOLIC,
-        "test": [*DEMO, *SYMBOLIC, "pin>=3", "pytest>=7", "pytest-timeout>=2", "hypothesis>=6"],
+        "test": [
+            *DEMO,
+            *IDENTIFY,
+            *SYMBOLIC,
+            "pin>=3",
+            "pytest>=7",
+            "pytest-timeout>=2",
+            "hypothesis>=6",
+        ],
         "bench": [*DEMO, "pin>=3", "dynibo>=0.5"],
     },
     zip_safe=True,
@@ -57,6 +67,7 @@ setup(
             "rnea_sentinel = rnea_control.sentinel.executable:main",
             "rnea_demo = rnea_control.demo.executable:main",
             "rnea_doctor = rnea_control.commands.doctor:main",
+            "rnea_identify = rnea_control.commands.identify.executable:main",
         ],
     },
 )

@@ -68,3 +68,11 @@ class ParameterError(RneaControlError, ValueError):
 
 class SimulationError(RneaControlError, ValueError):
     """A robot or an option that the simulated arm cannot work with."""
+
+
+class RecordingError(RneaControlError, ValueError):
+    """A recording of a motion that cannot be read, or that lacks what identification needs."""
+
+
+class IdentificationError(RneaControlError, ValueError):
+    """Parameters that cannot be identified, or an excitation that cannot be planned."""

@@ -1,4 +1,4 @@
-"""The extras of this package: what only simulation and demo need, and no robot has to have."""
+"""The extras of this package: what no robot has to have."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from types import ModuleType
 EXTRAS = {
     "sim": ("mujoco",),
     "demo": ("mujoco", "matplotlib", "rich", "yaml"),
+    "identify": ("scipy", "clarabel", "rosbags", "matplotlib", "rich"),
 }
 
 

@@ -1,0 +1,55 @@
+"""The executable `rnea_identify`: `plan`, `record`, `fit` and `check`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rnea_control.exceptions import RneaControlError
+from rnea_control.ros.extras import import_or_exit
+
+COMMANDS = {
+    "plan": "an exciting trajectory for a robot, to be sent to its controller",
+    "record": "send a trajectory and write the joint states, or only listen",
+    "fit": "the robot's parameters from recordings: a URDF, the controller's YAML, a report",
+    "check": "compare a recording with a model, and say what makes the difference",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one of the commands, and returns the exit status: 0 if all is well, 1 if not, 2 for
+    wrong options.
+
+    Args:
+        arguments: the command line with the program's name; the process's own by default.
+    """
+    arguments = list(sys.argv if arguments is None else arguments)[1:]
+    parser = argparse.ArgumentParser(
+        prog="rnea_identify",
+        description="From a recording to the parameters that make the controller right: "
+        "plan, record, fit, check.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    chosen = next((word for word in arguments if word in COMMANDS), None)
+    module = None
+    for name, words in COMMANDS.items():
+        command = commands.add_parser(
+            name, help=words, description=f"rnea_identify {name}: {words}."
+        )
+        if name == chosen:
+            # Only the command asked for is imported: the others need more, and time.
+            place = f"rnea_control.commands.identify.{name}"
+            module = import_or_exit(place, "rnea_identify", "identify")
+            module.add_arguments(command)
+    options = parser.parse_args(arguments)
+    assert module is not None
+    try:
+        status: int = module.run(options)
+    except RneaControlError as error:
+        sys.exit(f"rnea_identify {options.command}: {error}")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
