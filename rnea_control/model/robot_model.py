@@ -55,6 +55,8 @@ class RobotModel:
         velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite where there is none.
         effort_limit: shape (nv,), [Nm] or [N]; infinite where there is none.
         continuous: 1 for each position that is an angle of a continuous joint, else 0, shape (nq,).
+        link_inertias: pseudo-inertia of each link in its own frame, shape (4, 4), by name; payloads
+            are not in it. Do not write to them.
         urdf_damping, urdf_friction: of the URDF's <dynamics>, shape (nv,).
         warnings: what is legal in the URDF but suspicious, one sentence each.
         bodies, links, joint_links, joint_rows, friction_parameters: the same for the kernels, see
@@ -126,6 +128,7 @@ class RobotModel:
             [self.link_names.index(link) for link in (self.root_link, *moved)]
         )
         self.joint_rows = {name: merged.rows[name] for name in selection.coordinates}
+        self.link_inertias = {link: description.inertias[link] for link in self.link_names}
         self._own_inertias = merged.array[:, layout.INERTIA : layout.INERTIA + 10].copy()
         self._payloads: dict[str, FloatArray] = {}
         self._gravity = np.zeros(3)

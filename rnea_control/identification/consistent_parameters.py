@@ -1,0 +1,342 @@
+r"""Physically consistent parameters of every link that fit the data and are near the URDF's.
+
+The data determine base parameters, and those only to a degree. Among all parameters with about
+these, the ones are taken whose pseudo-inertias J are positive definite [Wensing 2018] and nearest
+to those of the URDF, J_0. Near is meant by mass that moves, whatever the frame or the unit
+[Lee 2019, to second order]:
+
+.. math:: \min_{J,\,p} \; \tfrac{1}{2} \beta^T A \beta - b^T \beta
+          + \frac{1}{2 \sigma^2} \sum_{links} \mathrm{tr} \left((J_0^{-1} J - 1)^2\right)
+          \quad \text{with} \quad J \succ 0
+
+beta being linear in J and the actuators' parameters p >= 0. With J = C S C^T, C C^T = J_0 it is a
+quadratic program with semidefinite cones in S, which starts at S = 1; Clarabel solves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from rnea_control.analysis import BaseParameters, inertial_parameters, parameter_count
+from rnea_control.array_types import FloatArray
+from rnea_control.dynamics.regressor import ACTUATOR_PARAMETERS, BODY_PARAMETERS
+from rnea_control.exceptions import IdentificationError
+from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
+from rnea_control.model.inertia import homogeneous, pseudo_inertia_of, ten_parameters
+
+# How far the URDF is trusted: inertias may be wrong by this part of themselves, sigma.
+TRUST = 0.5
+# No link loses more than this part of its URDF's inertia in any direction.
+LEAST_SHARE = 1e-3
+# A link that is a point, rod or plate in the URDF is taken for a body of this radius of gyration,
+# [m], and one without mass for this mass, [kg].
+LEAST_RADIUS = 0.01
+LEAST_MASS = 1e-3
+# A body none of whose links has an inertia: a ball of this mass and radius of gyration.
+UNKNOWN_MASS, UNKNOWN_RADIUS = 0.1, 0.05
+# An unknown load is compared with a ball of 1 kg and this radius of gyration; it may be that many
+# times as heavy.
+LOAD_RADIUS, LOAD_TRUST = 0.1, 100.0
+TOLERANCE = 1e-10
+
+_ROWS, _COLUMNS = np.tril_indices(4)
+# Clarabel's cone takes the upper triangle column by column, with products scaled so.
+_SCALE = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
+_SIZE = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ConsistentParameters:
+    """Full parameters of a robot.
+
+    Attributes:
+        inertias: pseudo-inertia of each link that moves, in its own frame, shape (4, 4).
+        armature, damping, friction, torque_offset: shape (nv,), SI units.
+        phi: all parameters as `inertial_parameters` orders them.
+        beta: what the equations' columns give them: base parameters, then those of the load.
+        load: pseudo-inertia of what was identified beside the robot, in its link's frame, or None.
+    """
+
+    inertias: dict[str, FloatArray]
+    armature: FloatArray
+    damping: FloatArray
+    friction: FloatArray
+    torque_offset: FloatArray
+    phi: FloatArray
+    beta: FloatArray
+    load: FloatArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Link:
+    """A link that moves: where its ten parameters count, and by how much for those of S."""
+
+    name: str
+    body: int
+    root: FloatArray  # C of its J_0
+    to_body: FloatArray  # shape (10, 10): the body's parameters for each entry of S
+    own: FloatArray  # the body's parameters by the URDF's inertia of the link
+
+
+class ParameterSpace:
+    """All parameters theta that a robot may have: S of each link that moves, then of the actuators
+    armature, damping, friction and offset, then S of an unknown load.
+
+    Args:
+        model: the robot as described, payloads included.
+        base: its base parameters.
+        scales: what armature, damping, friction and offset of each joint may be, shape (4, nv); a
+            value much smaller than that is as good as none.
+        load_link: that carries an unknown load.
+        trust: sigma above.
+
+    Attributes:
+        to_beta, beta_offset: beta = to_beta theta + beta_offset; with a load, its ten parameters
+            in its link's frame follow the base parameters.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        base: BaseParameters,
+        scales: FloatArray,
+        load_link: str | None = None,
+        trust: float = TRUST,
+    ) -> None:
+        self.model = model
+        self._links = _moving_links(model)
+        count, bodies = parameter_count(model), 10 * (len(model.joint_links) - 1)
+        size, actuators = _SIZE * len(self._links), len(ACTUATOR_PARAMETERS) * model.nv
+        self._free = size + actuators
+        total = self._free + (_SIZE if load_link else 0)
+        self._phi_matrix = np.zeros((count, self._free))
+        self.start, self.prior = np.zeros(total), np.zeros(total)
+        own = inertial_parameters(model)
+        self._phi_offset = own.copy()
+        self._phi_offset[bodies:] = 0.0
+        self._blocks = [slice(_SIZE * k, _SIZE * (k + 1)) for k in range(len(self._links))]
+        for columns, link in zip(self._blocks, self._links, strict=True):
+            rows = slice(10 * link.body, 10 * link.body + 10)
+            self._phi_matrix[rows, columns] = link.to_body
+            self._phi_offset[rows] -= link.own
+            self.start[columns] = _svec(np.eye(4))
+        self._actuators = slice(size, self._free)
+        self._load = slice(self._free, total)
+        self._phi_matrix[bodies:, self._actuators] = np.eye(actuators)
+        self.start[self._actuators] = own[bodies:]
+        self.prior[:size] = trust**-2
+        self.prior[self._actuators] = scales.ravel() ** -2
+        B = np.zeros((base.rank, count))
+        B[np.arange(base.rank), base.independent] = 1.0
+        B[:, base.dependent] = base.K
+        width = base.rank + (_SIZE if load_link else 0)
+        self.to_beta, self.beta_offset = np.zeros((width, total)), np.zeros(width)
+        self.to_beta[: base.rank, : self._free] = B @ self._phi_matrix
+        self.beta_offset[: base.rank] = B @ self._phi_offset
+        self._load_root = _root(_ball(1.0, LOAD_RADIUS))
+        if load_link is not None:
+            self.to_beta[base.rank :, self._load] = _columns_of(self._load_root, np.eye(4))
+            self.prior[self._load] = LOAD_TRUST**-2
+
+    @property
+    def beta(self) -> FloatArray:
+        """The base parameters that the URDF gives."""
+        return np.asarray(self.to_beta @ self.start + self.beta_offset)
+
+    @property
+    def beta_covariance(self) -> FloatArray:
+        """How far the URDF leaves them open."""
+        return np.asarray((self.to_beta / self.prior) @ self.to_beta.T)
+
+    def posterior(self, information: FloatArray) -> FloatArray:
+        """Covariance of the equations' unknowns, after the data and before positivity."""
+        matrix = self.to_beta.T @ information @ self.to_beta + np.diag(self.prior)
+        scale = 1.0 / np.sqrt(np.diag(matrix))
+        inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
+        return np.asarray(self.to_beta @ inverse @ self.to_beta.T)
+
+    def nearest(self, information: FloatArray, vector: FloatArray) -> ConsistentParameters:
+        """The consistent parameters that fit and are nearest to the robot's own.
+
+        Args:
+            information, vector: A and b above.
+
+        Raises:
+            IdentificationError: the solver finds none.
+        """
+        model, load = self.model, self._load
+        definite = [*self._blocks, *([load] if load.stop > load.start else [])]
+        actuators = self._actuators
+        theta = _minimum(
+            self.to_beta.T @ information @ self.to_beta,
+            self.to_beta.T @ (vector - information @ self.beta_offset),
+            self.prior,
+            self.start,
+            definite,
+            slice(actuators.start, actuators.start + 3 * model.nv),
+            [0.0 if block is load else LEAST_SHARE for block in definite],
+        )
+        inertias = {}
+        for block, link in zip(self._blocks, self._links, strict=True):
+            inertias[link.name] = _symmetric(link.root @ _smat(theta[block]) @ link.root.T)
+        _check_definite(inertias)
+        found = None
+        if load in definite:
+            found = _symmetric(self._load_root @ _smat(theta[load]) @ self._load_root.T)
+        phi = self._phi_offset + self._phi_matrix @ theta[: self._free]
+        beta = self.to_beta @ theta + self.beta_offset
+        rows = theta[actuators].reshape(4, model.nv)
+        armature, damping, friction, offset = rows
+        return ConsistentParameters(inertias, armature, damping, friction, offset, phi, beta, found)
+
+
+def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
+    """The body that a link belongs to, counted as the regressor's columns are, and the matrix that
+    takes ten parameters in the link's frame to the body's, shape (10, 10).
+
+    Raises:
+        IdentificationError: no such link, or it does not move.
+    """
+    if link not in model.link_names:
+        raise IdentificationError(
+            f"there is no link {link!r}; {model.name!r} has {', '.join(model.link_names)}"
+        )
+    k = model.link_names.index(link)
+    rows = model.links[model.joint_links[1:], layout.LINK_BODY]
+    bodies = np.flatnonzero(rows == model.links[k, layout.LINK_BODY])
+    if not len(bodies):
+        raise IdentificationError(
+            f"link {link!r} stands still with {model.root_link!r}: no torque tells what it carries"
+        )
+    body = int(bodies[0])
+    X_CL = np.linalg.solve(_placement(model, model.joint_links[body + 1]), _placement(model, k))
+    units = np.eye(_SIZE)
+    moved = [ten_parameters(X_CL @ pseudo_inertia_of(unit) @ X_CL.T) for unit in units]
+    return body, np.stack(moved, axis=1)
+
+
+def _minimum(
+    matrix: FloatArray,
+    vector: FloatArray,
+    prior: FloatArray,
+    start: FloatArray,
+    definite: list[slice],
+    nonnegative: slice,
+    least: list[float],
+) -> FloatArray:
+    """The theta that minimises 1/2 theta^T matrix theta - vector^T theta + 1/2 |theta - start|^2 by
+    `prior`, with S - `least` positive semidefinite for each S of `definite`."""
+    # Each unknown is scaled by what it weighs, so that the solver's tolerances mean something.
+    scale = 1.0 / np.sqrt(np.diag(matrix) + prior)
+    P = (matrix + np.diag(prior)) * np.outer(scale, scale)
+    gradient = (matrix @ start - vector) * scale  # of the change from the start
+    bounds = np.zeros(len(start))
+    cones = [clarabel.NonnegativeConeT(nonnegative.stop - nonnegative.start)]
+    for block, share in zip(definite, least, strict=True):
+        bounds[block] = share * _svec(np.eye(4))
+        cones.append(clarabel.PSDTriangleConeT(4))
+    rows = np.concatenate([np.arange(each.start, each.stop) for each in (nonnegative, *definite)])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(np.triu(P)),
+        gradient,
+        sparse.csc_matrix(-np.diag(scale)[rows]),
+        (start - bounds)[rows],
+        cones,
+        settings,
+    ).solve()
+    if str(solution.status) not in ("Solved", "AlmostSolved"):
+        raise IdentificationError(
+            f"no physically consistent parameters were found ({solution.status}). Are the efforts "
+            "in Nm and N, and have they the sign of the positions?"
+        )
+    return np.asarray(start + scale * np.array(solution.x))
+
+
+def _moving_links(model: RobotModel) -> list[_Link]:
+    """The links with inertia that move; of a body without any, the one that its joint carries."""
+    links = []
+    for body, carried in enumerate(model.joint_links[1:].tolist()):
+        X_BC = _placement(model, carried)
+        row = model.links[carried, layout.LINK_BODY]
+        there = np.flatnonzero(model.links[:, layout.LINK_BODY] == row).tolist()
+        heavy = [k for k in there if model.link_inertias[model.link_names[k]].any()]
+        for k in heavy or [carried]:
+            X_CL = np.asarray(np.linalg.solve(X_BC, _placement(model, k)), dtype=np.float64)
+            name = model.link_names[k]
+            own = model.link_inertias[name] if heavy else _ball(UNKNOWN_MASS, UNKNOWN_RADIUS)
+            root = _root(_definite(own))
+            share = ten_parameters(X_CL @ model.link_inertias[name] @ X_CL.T)
+            links.append(_Link(name, body, root, _columns_of(root, X_CL), share))
+    return links
+
+
+def _placement(model: RobotModel, link: int) -> FloatArray:
+    """X_BL of a link in its body's row."""
+    row = model.links[link]
+    rotation = row[layout.LINK_ROTATION : layout.LINK_ROTATION + 9].reshape(3, 3)
+    return homogeneous(rotation, row[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3])
+
+
+def _columns_of(root: FloatArray, transform: FloatArray) -> FloatArray:
+    """The ten parameters in another frame for 1 of each entry of S, shape (10, 10)."""
+    outer = transform @ root
+    columns = np.empty((len(BODY_PARAMETERS), _SIZE))
+    for k in range(_SIZE):
+        columns[:, k] = ten_parameters(outer @ _smat(np.eye(_SIZE)[k]) @ outer.T)
+    return columns
+
+
+def _root(matrix: FloatArray) -> FloatArray:
+    """C with C C^T = matrix."""
+    return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+
+
+def _definite(matrix: FloatArray) -> FloatArray:
+    """The pseudo-inertia nearest to one that a body of some size has."""
+    mass = max(float(matrix[3, 3]), LEAST_MASS)
+    center = matrix[:3, 3] / matrix[3, 3] if matrix[3, 3] > 0.0 else np.zeros(3)
+    about_center = matrix[:3, :3] - matrix[3, 3] * np.outer(center, center)
+    moments, axes = np.linalg.eigh(_symmetric(about_center))
+    moments = np.maximum(moments, mass * LEAST_RADIUS**2)
+    result = np.zeros((4, 4))
+    result[:3, :3] = (axes * moments) @ axes.T + mass * np.outer(center, center)
+    result[:3, 3] = result[3, :3] = mass * center
+    result[3, 3] = mass
+    return result
+
+
+def _ball(mass: float, radius: float) -> FloatArray:
+    """Pseudo-inertia of a body of this radius of gyration about the origin."""
+    return mass * np.diag([radius**2 / 2.0] * 3 + [1.0])
+
+
+def _check_definite(inertias: dict[str, FloatArray]) -> None:
+    for link, matrix in inertias.items():
+        root = np.sqrt(np.diag(matrix)) if (np.diag(matrix) > 0.0).all() else np.ones(4)
+        if not np.linalg.eigvalsh(matrix / np.outer(root, root))[0] > 0.0:
+            raise IdentificationError(
+                f"the inertia found for link {link!r} belongs to no real body; nothing is written. "
+                "Record a longer or faster motion"
+            )
+
+
+def _svec(matrix: FloatArray) -> FloatArray:
+    return np.asarray(matrix[_ROWS, _COLUMNS] * _SCALE)
+
+
+def _smat(vector: FloatArray) -> FloatArray:
+    matrix = np.zeros((4, 4))
+    matrix[_ROWS, _COLUMNS] = matrix[_COLUMNS, _ROWS] = vector / _SCALE
+    return matrix
+
+
+def _symmetric(matrix: FloatArray) -> FloatArray:
+    return 0.5 * (matrix + matrix.T)

@@ -1,0 +1,189 @@
+"""From motions to the parameters of a robot: least squares, then physical consistency."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rnea_control.analysis import BaseParameters, base_parameters, inertial_parameters
+from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.consistent_parameters import ParameterSpace
+from rnea_control.identification.least_squares import (
+    Solution,
+    delay_of,
+    solve,
+    solve_for_any_delay,
+)
+from rnea_control.identification.motion import STANDING, Motion
+from rnea_control.identification.result import Certainty, Estimate, Identification
+from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.model import RobotModel
+
+SINGLE_AXIS = ("revolute", "continuous", "prismatic")
+# A standard deviation of less than this part of the value, or of what the URDF leaves open, is an
+# identified parameter; of more than all of it, none.
+CERTAIN = 0.1
+# A delay of more than so many of its standard deviations is told.
+SIGNIFICANT = 3.0
+# A friction that adds less than this part of the measured torque is as good as none.
+SMALL_FRICTION = 0.1
+# A joint that moves for a shorter time says little about its friction, [s].
+SHORT = 1.0
+# Consistent parameters fit as well as any unless their residual is larger by this part.
+WORSE = 0.05
+
+_INERTIAL_UNITS = {"m": "kg", "mcx": "kg m", "mcy": "kg m", "mcz": "kg m"}
+_ACTUATOR_UNITS = {
+    "armature": ("kg m^2", "kg"),
+    "damping": ("Nm s/rad", "N s/m"),
+    "friction": ("Nm", "N"),
+    "torque_offset": ("Nm", "N"),
+}
+
+
+def identify(
+    model: RobotModel, motion: Motion, robust: bool = False, delay: float | None = None
+) -> Identification:
+    """The parameters of a robot that moved so.
+
+    Args:
+        model: as described by URDF and configuration; its payloads are taken as known.
+        motion: of its joints, in the order of `model.joint_names`.
+        robust: whether outliers count less.
+        delay: by which the efforts are later than the motion, [s]; from the data by default.
+
+    Raises:
+        IdentificationError: joints of several degrees of freedom, nothing moves, or no physically
+            consistent parameters.
+    """
+    check_joints(model)
+    base = base_parameters(model)
+    equations = TorqueEquations(model, base.independent)
+    space = ParameterSpace(model, base, actuator_scales(motion))
+    notes = [*motion.notes]
+    if delay is None:
+        delay, deviation = delay_of(equations, motion, space.beta)
+        if abs(delay) > SIGNIFICANT * deviation:
+            notes.append(
+                f"the efforts are {1e3 * delay:.2f} ms later than the positions; that was made up "
+                "for"
+            )
+        motion = motion.delayed(delay)
+        solution = solve_for_any_delay(equations, motion, space.beta, robust)
+    else:
+        motion = motion.delayed(delay)
+        solution = solve(equations, motion, space.beta, robust)
+    full = space.nearest(solution.information, solution.vector)
+    notes += _notes(model, motion, solution, full.beta)
+    beta = np.where(solution.determined, solution.beta, np.nan)
+    prior = base.values(inertial_parameters(model))
+    return Identification(
+        model,
+        base,
+        beta,
+        solution.covariance,
+        _estimates(model, base, prior, beta, solution, space),
+        full.inertias,
+        full.armature,
+        full.damping,
+        full.friction,
+        full.torque_offset,
+        solution.noise,
+        solution.condition,
+        delay,
+        motion.cutoff,
+        motion.counts.sum(axis=0).astype(np.float64),
+        motion.seconds,
+        tuple(notes),
+    )
+
+
+def check_joints(model: RobotModel) -> None:
+    """Raises IdentificationError unless each joint has one degree of freedom."""
+    for name, kind in zip(model.joint_names, model.joint_types, strict=True):
+        if kind not in SINGLE_AXIS:
+            raise IdentificationError(
+                f"joint {name!r} is {kind}; only revolute, continuous and prismatic joints can be "
+                "identified. Choose others by the option --joints"
+            )
+
+
+def actuator_scales(motion: Motion) -> FloatArray:
+    """What armature, damping, friction and offset would be if each alone made the measured torques,
+    shape (4, nv)."""
+    torque = np.maximum(_size(motion.effort), 1e-6)
+    return np.stack(
+        [
+            torque / np.maximum(_size(motion.a), 1e-2),
+            torque / np.maximum(_size(motion.v), STANDING),
+            torque,
+            torque,
+        ]
+    )
+
+
+def unit(model: RobotModel, parameter: str) -> str:
+    """The SI unit of a parameter, such as "panda_link3.mcx"."""
+    owner, _, kind = parameter.rpartition(".")
+    if kind in _ACTUATOR_UNITS:
+        sliding = model.joint_types[model.joint_names.index(owner)] == "prismatic"
+        return _ACTUATOR_UNITS[kind][sliding]
+    return _INERTIAL_UNITS.get(kind, "kg m^2")
+
+
+def _size(values: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
+
+
+def _estimates(
+    model: RobotModel,
+    base: BaseParameters,
+    prior: FloatArray,
+    beta: FloatArray,
+    solution: Solution,
+    space: ParameterSpace,
+) -> tuple[Estimate, ...]:
+    open_to = np.sqrt(np.diag(space.beta_covariance))
+    found = []
+    for k, name in enumerate(base.names):
+        first = name.split(" ")[0]
+        of_actuator = first.rpartition(".")[2] in _ACTUATOR_UNITS
+        leaves_open = open_to[k] * (SMALL_FRICTION if of_actuator else 1.0)
+        deviation = math.sqrt(solution.covariance[k, k])
+        if not deviation <= max(leaves_open, abs(prior[k])):
+            certainty = Certainty.unidentified
+        elif deviation <= CERTAIN * max(leaves_open, abs(float(beta[k]))):
+            certainty = Certainty.identified
+        else:
+            certainty = Certainty.uncertain
+        found.append(
+            Estimate(name, unit(model, first), prior[k], float(beta[k]), deviation, certainty)
+        )
+    return tuple(found)
+
+
+def _notes(
+    model: RobotModel, motion: Motion, solution: Solution, consistent: FloatArray
+) -> list[str]:
+    notes = []
+    for j, name in enumerate(model.joint_names):
+        seconds = np.count_nonzero(motion.counts[:, j]) * motion.period
+        if seconds < SHORT:
+            notes.append(
+                f"{name} moves for {seconds:.2g} s only; its friction and what it alone feels keep "
+                "the description's values as far as the data say nothing"
+            )
+    difference = consistent - solution.beta
+    samples = float(motion.counts.sum())
+    # What consistency costs, as a part of the residual's sum of squares; all weighted by noise.
+    cost = float(difference @ solution.information @ difference)
+    least = float((motion.counts.sum(axis=0) * solution.noise**2 / solution.variance).sum())
+    if samples and cost > WORSE * least:
+        notes.append(
+            "no parameters of real bodies fit as well as others would: the residual grows by "
+            f"{100.0 * (math.sqrt(1.0 + cost / least) - 1.0):.0f} %. Are the efforts in Nm, and "
+            "are the lengths of the URDF those of the robot?"
+        )
+    return notes

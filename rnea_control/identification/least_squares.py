@@ -1,0 +1,268 @@
+r"""Weighted least squares for the base parameters.
+
+Every joint has noise of its own, so its equations are weighted by its residual [Gautier 1997]. The
+noise of motors is not white: its variance is that of means over `BLOCK_SECONDS`, times their number
+of samples, where that is more. It gives the standard deviations.
+
+Where the measured effort is later than the motion by a delay d, tau = Y beta - d dtau/dt to first
+order; d is one more unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.motion import Motion
+from rnea_control.identification.torque_equations import (
+    MoreColumns,
+    NormalEquations,
+    TorqueEquations,
+)
+
+# Noise that is correlated for less than this is averaged out, [s].
+BLOCK_SECONDS = 0.2
+# Directions of the scaled information matrix with less than this part of the largest eigenvalue
+# are not determined by the data.
+RANK = 1e-10
+WEIGHTINGS = 20
+SETTLED = 1e-4
+# A torque counts less where its residual is beyond this many standard deviations [Huber 1964]: 95 %
+# as good as least squares where the noise is normal.
+HUBER = 1.345
+# One median absolute deviation of normal noise is this part of its standard deviation.
+MEDIAN_DEVIATION = 0.6745
+ROBUST_PASSES = 10
+# For the delay that many samples are enough.
+DELAY_SAMPLES = 100_000
+DELAY_PASSES = 5
+LONGEST_DELAY = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A solution of the equations.
+
+    Attributes:
+        beta: shape (columns,).
+        covariance: shape (columns, columns), infinite on the diagonal of what is not determined.
+        determined: whether the data determine each one, shape (columns,).
+        condition: of the weighted and scaled regressor, over what is determined.
+        variance: of each joint's noise, correlation included, shape (nv,).
+        noise: standard deviation of each joint's residual, shape (nv,).
+        information: matrix of the equations weighted by `variance`.
+        vector: of the same.
+    """
+
+    beta: FloatArray
+    covariance: FloatArray
+    determined: BoolArray
+    condition: float
+    variance: FloatArray
+    noise: FloatArray
+    information: FloatArray
+    vector: FloatArray
+
+
+def solve(
+    equations: TorqueEquations,
+    motion: Motion,
+    prior: FloatArray,
+    robust: bool = False,
+    more: MoreColumns | None = None,
+) -> Solution:
+    """The base parameters of a motion.
+
+    Args:
+        equations: of the robot.
+        motion: what was measured.
+        prior: base parameters by the robot's description; what the data say nothing of keeps them.
+        robust: whether outliers count less.
+        more: gives columns after those of the base parameters.
+
+    Raises:
+        IdentificationError: too few torques.
+    """
+    if not motion.counts.any():
+        raise IdentificationError(
+            f"{motion.source}: no joint moves faster than it would at rest with noise, so nothing "
+            "can be identified. Record an exciting motion: rnea_identify plan makes one"
+        )
+    normal = equations.normal(motion, more=more)
+    beta = _reweighted(normal, prior)
+    residual = motion.effort - equations.predicted(motion, beta, more)
+    for _ in range(ROBUST_PASSES if robust else 0):
+        scale = _robust_scale(residual, motion.counts)
+        outlying = HUBER * scale / np.maximum(np.abs(residual), 1e-300)
+        normal = equations.normal(motion, np.minimum(outlying, 1.0), more)
+        before, beta = beta, _reweighted(normal, prior)
+        residual = motion.effort - equations.predicted(motion, beta, more)
+        if np.abs(beta - before).max() <= SETTLED * np.abs(beta).max():
+            break
+    noise = _robust_scale(residual, motion.counts) if robust else _deviation(residual, motion)
+    if robust:
+        residual = np.clip(residual, -3.0 * noise, 3.0 * noise)
+    noise = np.maximum(noise, _least_noise(motion))
+    variance = np.maximum(noise**2, slow_variance(residual, motion))
+    return _solved(normal, prior, noise, variance)
+
+
+def delay_of(equations: TorqueEquations, motion: Motion, prior: FloatArray) -> tuple[float, float]:
+    """By how much the effort is later than the motion, and the standard deviation of that, [s].
+
+    Raises:
+        IdentificationError: as `solve`; or a delay of more than `LONGEST_DELAY`.
+    """
+    motion, delay, deviation = _thinned(motion), 0.0, 0.0
+    for _ in range(DELAY_PASSES):
+        solution = _with_delay(equations, motion.delayed(delay), prior)
+        step, deviation = -float(solution.beta[-1]), math.sqrt(solution.covariance[-1, -1])
+        delay += step
+        if abs(delay) > LONGEST_DELAY:
+            raise IdentificationError(
+                f"{motion.source}: the efforts seem to be {1e3 * delay:.0f} ms later than the "
+                "motion; do efforts and positions have the same clock? Give the delay by the "
+                "option --delay"
+            )
+        if abs(step) <= max(0.1 * deviation, 1e-6):
+            break
+    return delay, deviation
+
+
+def solve_for_any_delay(
+    equations: TorqueEquations,
+    motion: Motion,
+    prior: FloatArray,
+    robust: bool = False,
+    more: MoreColumns | None = None,
+) -> Solution:
+    """As `solve`; what the delay is unknown by counts in the covariance and the information."""
+    solution = _with_delay(equations, motion, prior, robust, more)
+    A, b = solution.information, solution.vector
+    share = A[:-1, -1] / A[-1, -1] if A[-1, -1] > 0.0 else np.zeros(len(b) - 1)
+    return replace(
+        solution,
+        beta=solution.beta[:-1],
+        covariance=solution.covariance[:-1, :-1],
+        determined=solution.determined[:-1],
+        information=A[:-1, :-1] - np.outer(share, A[-1, :-1]),
+        vector=b[:-1] - share * b[-1],
+    )
+
+
+def _with_delay(
+    equations: TorqueEquations,
+    motion: Motion,
+    prior: FloatArray,
+    robust: bool = False,
+    more: MoreColumns | None = None,
+) -> Solution:
+    """The solution with one more unknown, minus the delay."""
+    solution = solve(equations, motion, prior, robust, more)
+    slope = slope_of(equations.predicted(motion, solution.beta, more), motion)
+
+    def with_slope(rows: slice, Y: FloatArray) -> FloatArray:
+        column = slope[rows, :, None]
+        return column if more is None else np.concatenate([more(rows, Y), column], axis=2)
+
+    return solve(equations, motion, np.append(prior, 0.0), robust, with_slope)
+
+
+def _solved(
+    normal: NormalEquations, prior: FloatArray, noise: FloatArray, variance: FloatArray
+) -> Solution:
+    information, vector = normal.weighted(variance)
+    scale = np.sqrt(np.diag(information))
+    scale[scale == 0.0] = 1.0
+    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
+    good = values > RANK * values[-1]
+    kept = vectors[:, good]
+    change = kept @ (kept.T @ ((vector - information @ prior) / scale) / values[good])
+    # A parameter with a share in a direction that the data do not see is not determined.
+    determined = (vectors[:, ~good] ** 2).sum(axis=1) < 1e-6
+    covariance = (kept / values[good]) @ kept.T / np.outer(scale, scale)
+    lost = np.flatnonzero(~determined)
+    covariance[lost, lost] = np.inf
+    condition = float(np.sqrt(values[-1] / values[good][0]))
+    return Solution(
+        prior + change / scale,
+        covariance,
+        determined,
+        condition,
+        variance,
+        noise,
+        information,
+        vector,
+    )
+
+
+def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
+    """The solution with each joint weighted by its own residual."""
+    scale = np.maximum(normal.power / np.maximum(normal.samples, 1.0), 1e-12)
+    variance = scale
+    beta = prior
+    for _ in range(WEIGHTINGS):
+        before = variance
+        beta = _solved(normal, prior, np.sqrt(variance), variance).beta
+        variance = np.maximum(normal.mean_square(beta), 1e-12 * scale)
+        if np.abs(variance - before).max() <= SETTLED * variance.max():
+            break
+    return beta
+
+
+def _deviation(residual: FloatArray, motion: Motion) -> FloatArray:
+    counts = np.maximum(motion.counts.sum(axis=0), 1)
+    return np.sqrt((np.where(motion.counts, residual, 0.0) ** 2).sum(axis=0) / counts)
+
+
+def _least_noise(motion: Motion) -> FloatArray:
+    """Rounding: a millionth of the measured torque."""
+    return 1e-6 * np.maximum(np.sqrt(np.mean(motion.effort**2, axis=0)), 1e-6)
+
+
+def _robust_scale(residual: FloatArray, counts: BoolArray) -> FloatArray:
+    scale = np.zeros(residual.shape[1])
+    for j, used in enumerate(counts.T):
+        if used.any():
+            scale[j] = np.median(np.abs(residual[used, j])) / MEDIAN_DEVIATION
+    return scale
+
+
+def slow_variance(residual: FloatArray, motion: Motion) -> FloatArray:
+    """Variance of means over blocks of time, times the number of samples in each."""
+    size = max(round(BLOCK_SECONDS / motion.period), 1)
+    sums, numbers = [], []
+    kept = np.where(motion.counts, residual, 0.0)
+    for part in motion.parts:
+        blocks = (part.stop - part.start) // size
+        rows = slice(part.start, part.start + blocks * size)
+        sums.append(kept[rows].reshape(blocks, size, -1).sum(axis=1))
+        numbers.append(motion.counts[rows].reshape(blocks, size, -1).sum(axis=1))
+    total, number = np.concatenate(sums), np.concatenate(numbers)
+    used = np.maximum(number.sum(axis=0), 1)
+    return np.asarray((total**2).sum(axis=0) / used)
+
+
+def slope_of(tau: FloatArray, motion: Motion) -> FloatArray:
+    """Time derivative of torques; 0 where the joint or the part ends to move."""
+    slope = np.zeros_like(tau)
+    for part in motion.parts:
+        slope[part] = np.gradient(tau[part], motion.period, axis=0)
+    return slope
+
+
+def _thinned(motion: Motion) -> Motion:
+    """Enough of a long motion, spread over all of it."""
+    share = DELAY_SAMPLES / len(motion.time)
+    if share >= 1.0:
+        return motion
+    length = max(round(2.0 / motion.period), 100)
+    kept = []
+    for part in motion.parts:
+        for begin in range(part.start, part.stop, round(length / share)):
+            kept.append(slice(begin, min(begin + length, part.stop)))
+    return motion.take([part for part in kept if part.stop - part.start > 20])

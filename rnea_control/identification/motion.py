@@ -1,0 +1,323 @@
+"""From a recording to positions, velocities, accelerations and torques on a uniform grid of time.
+
+Positions are filtered with zero phase (Butterworth, forward and backward) and differentiated by
+central differences; efforts are not filtered, so that their noise stays white and least squares
+averages it. Where a joint hardly moves, its torque says little: friction at rest can be anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.signal import butter, sosfiltfilt
+
+from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.dynamics.friction import STICKING_VELOCITY
+from rnea_control.exceptions import RecordingError
+from rnea_control.identification.recording import Recording
+
+# Below this velocity a joint counts as standing, [rad/s] or [m/s]; Coulomb friction is at 99.5 %.
+STANDING = 3.0 * STICKING_VELOCITY
+# A stamp that falls by more than this begins another motion; by less, the message is late, [s].
+RESTART = 0.5
+# A gap is a time without states of more than so many periods.
+GAP_PERIODS = 5.0
+# What is between two gaps counts if it is at least this long, [s].
+SHORTEST = 1.0
+# Periods that differ by more than this part from the median are put on a uniform grid.
+JITTER = 0.01
+ORDER = 4
+# The cut-off is this many times the frequency that 99 % of the power of the velocity is below.
+CUTOFF_FACTOR = 10.0
+LOWEST_CUTOFF = 5.0
+# At both ends the filter settles within so many periods of its cut-off.
+SETTLING = 4.0
+# At most this part of the sample rate.
+HIGHEST_CUTOFF = 0.2
+# Central differences of sixth order, for steps 1, 2 and 3.
+FIRST = (3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0)
+SECOND = (3.0 / 2.0, -3.0 / 20.0, 1.0 / 90.0)
+REACH = len(FIRST)
+
+
+_ARRAYS = ("time", "q", "v", "a", "effort", "counts")
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Continuous parts of one or more recordings, one after the other.
+
+    Attributes:
+        source: of the recordings.
+        time: shape (samples,), [s].
+        q, v, a: shape (samples, nv), SI units.
+        effort: measured, the same shape, [Nm] or [N].
+        counts: whether a torque is used: its joint moves, and the filter has settled.
+        ends: where each continuous part ends, ascending; the last one is the number of samples.
+        period: of the grid, [s]; of the first recording.
+        cutoff: of the filter, [Hz]; of the first recording.
+        notes: what was left out.
+    """
+
+    source: str
+    time: FloatArray
+    q: FloatArray
+    v: FloatArray
+    a: FloatArray
+    effort: FloatArray
+    counts: BoolArray
+    ends: tuple[int, ...]
+    period: float
+    cutoff: float
+    notes: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """How long the parts are together."""
+        return len(self.time) * self.period
+
+    @property
+    def parts(self) -> list[slice]:
+        """The continuous parts."""
+        return [slice(*pair) for pair in pairwise((0, *self.ends))]
+
+    def take(self, parts: list[slice]) -> Motion:
+        """Only what is in some ranges of samples, none of which goes beyond a continuous part."""
+        rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+        ends = tuple(np.cumsum([part.stop - part.start for part in parts]).tolist())
+        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ARRAYS}
+        return replace(self, ends=ends, **arrays)
+
+    def split(self, share: float) -> tuple[Motion, Motion]:
+        """The first part of each continuous part, and the `share` at its end."""
+        first, last = [], []
+        for part in self.parts:
+            middle = part.stop - round(share * (part.stop - part.start))
+            first.append(slice(part.start, middle))
+            last.append(slice(middle, part.stop))
+        return self.take(first), self.take(last)
+
+    def delayed(self, delay: float) -> Motion:
+        """With the motion of `delay` seconds before at each effort: by whole samples, and the rest
+        by Taylor's series."""
+        steps = round(delay / self.period)
+        rest = delay - steps * self.period
+        kept, q, v, a = [], [], [], []
+        for part in self.parts:
+            jerk = _derivative(self.a[part], self.period, FIRST)
+            moved = slice(part.start + max(steps, 0), part.stop + min(steps, 0))
+            seen = slice(max(-steps, 0), part.stop - part.start - max(steps, 0))
+            if moved.stop <= moved.start:
+                continue
+            kept.append(moved)
+            j, a0 = jerk[seen], self.a[part][seen]
+            v0, q0 = self.v[part][seen], self.q[part][seen]
+            q.append(q0 - rest * v0 + rest**2 / 2 * a0 - rest**3 / 6 * j)
+            v.append(v0 - rest * a0 + rest**2 / 2 * j)
+            a.append(a0 - rest * j)
+        shifted = self.take(kept)
+        moves = np.abs(np.concatenate(v)) > STANDING
+        return replace(
+            shifted,
+            q=np.concatenate(q),
+            v=np.concatenate(v),
+            a=np.concatenate(a),
+            counts=shifted.counts & moves,
+        )
+
+
+def join(motions: list[Motion]) -> Motion:
+    """Motions of the same joints, one after the other."""
+    first, offsets = motions[0], np.cumsum([0, *(len(motion.time) for motion in motions)])
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(motion, name) for motion in motions]) for name in _ARRAYS
+    }
+    return replace(
+        first,
+        source=", ".join(motion.source for motion in motions),
+        ends=tuple(
+            int(end + offset)
+            for motion, offset in zip(motions, offsets, strict=False)
+            for end in motion.ends
+        ),
+        notes=tuple(note for motion in motions for note in motion.notes),
+        **arrays,
+    )
+
+
+def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
+    """Cleans, filters and differentiates a recording.
+
+    Args:
+        recording: of the joints of a model, in their order; with efforts.
+        cutoff: of the low-pass filter of the positions, [Hz]; by the motion's own frequencies by
+            default.
+
+    Raises:
+        RecordingError: no second of it is continuous, no effort in it, or a cut-off that its rate
+            does not allow.
+    """
+    notes: list[str] = []
+    time, q, effort, starts = _cleaned(recording, notes)
+    period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
+    parts = _continuous(recording, time, starts, period, notes)
+    if not parts:
+        raise RecordingError(
+            f"{recording.source}: no {SHORTEST:g} s of it are without gaps; {len(time)} states "
+            f"have positions and efforts of {', '.join(recording.joints)}. Record again, at "
+            "100 states a second or more"
+        )
+    grids = [_on_grid(time[part], q[part], effort[part], period) for part in parts]
+    used = _checked_cutoff(recording.source, cutoff, period, [grid[1] for grid in grids])
+    sos = butter(ORDER, used, fs=1.0 / period, output="sos")
+    margin = max(round(SETTLING / (used * period)), REACH)
+    columns: list[list[FloatArray]] = [[], [], [], [], []]
+    counts = []
+    for grid_time, grid_q, grid_effort in grids:
+        smooth = sosfiltfilt(sos, grid_q, axis=0)
+        v = _derivative(smooth, period, FIRST)
+        a = _second_derivative(smooth, period)
+        for column, values in zip(columns, (grid_time, smooth, v, a, grid_effort), strict=True):
+            column.append(values)
+        settled = np.zeros(len(grid_time), dtype=np.bool_)
+        settled[margin:-margin] = True
+        counts.append(settled[:, None] & (np.abs(v) > STANDING))
+    grid, smooth, v, a, effort = (np.concatenate(column) for column in columns)
+    ends = tuple(np.cumsum([len(grid[0]) for grid in grids]).tolist())
+    used_torques = np.concatenate(counts)
+    return Motion(
+        recording.source, grid, smooth, v, a, effort, used_torques, ends, period, used, tuple(notes)
+    )
+
+
+def _cleaned(
+    recording: Recording, notes: list[str]
+) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+    """Time, positions and efforts that can be used, and where the time starts again."""
+    time = recording.time
+    whole = np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.effort).all(axis=1)
+    whole &= np.isfinite(time)
+    if not whole.all():
+        notes.append(
+            f"{recording.source}: {np.count_nonzero(~whole)} of {len(time)} states lack a position "
+            "or an effort; they were left out"
+        )
+    restarts = np.concatenate([[False], np.diff(time) < -RESTART])
+    motions = np.cumsum(restarts)
+    latest = np.full(len(time), -np.inf)
+    for k in range(int(motions[-1]) + 1 if len(time) else 0):
+        rows = np.flatnonzero(motions == k)
+        latest[rows[1:]] = np.maximum.accumulate(time[rows])[:-1]
+    in_order = time > latest
+    dropped = np.count_nonzero(~in_order)
+    if dropped:
+        notes.append(
+            f"{recording.source}: the stamps of {dropped} states fall or repeat; they were left out"
+        )
+    if motions.size and motions[-1]:
+        notes.append(
+            f"{recording.source}: the stamps start again {motions[-1]} times; each part counts by "
+            "itself"
+        )
+    kept = whole & in_order
+    moved = motions[kept]
+    starts = np.concatenate([[False], np.diff(moved) > 0]) if len(moved) else restarts[:0]
+    return time[kept], recording.q[kept], recording.effort[kept], starts
+
+
+def _continuous(
+    recording: Recording, time: FloatArray, starts: BoolArray, period: float, notes: list[str]
+) -> list[slice]:
+    """The parts without gaps that are long enough."""
+    if len(time) < 2:
+        return []
+    gaps = np.concatenate([[False], np.diff(time) > GAP_PERIODS * period]) & ~starts
+    cuts = [0, *np.flatnonzero(gaps | starts).tolist(), len(time)]
+    parts = [slice(*pair) for pair in pairwise(cuts)]
+    long = [part for part in parts if (part.stop - part.start) * period >= SHORTEST]
+    if gaps.any():
+        widest = float(np.diff(time)[gaps[1:]].max())
+        notes.append(
+            f"{recording.source}: {np.count_nonzero(gaps)} gaps, the longest of {widest:.3g} s; "
+            "what is between them counts part by part"
+        )
+    lost = sum(part.stop - part.start for part in parts) - sum(
+        part.stop - part.start for part in long
+    )
+    if lost and long:
+        notes.append(
+            f"{recording.source}: {lost} states in parts of less than {SHORTEST:g} s were left out"
+        )
+    return long
+
+
+def _on_grid(
+    time: FloatArray, q: FloatArray, effort: FloatArray, period: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The same at equal steps: as it is where it has them, else between the samples."""
+    if np.abs(np.diff(time) - period).max() <= JITTER * period:
+        return time, q, effort
+    grid = time[0] + period * np.arange(int((time[-1] - time[0]) / period + 1e-9) + 1)
+    between = np.stack([np.interp(grid, time, column) for column in effort.T], axis=1)
+    return grid, CubicSpline(time, q)(grid), between
+
+
+def _checked_cutoff(
+    source: str, cutoff: float | None, period: float, positions: list[FloatArray]
+) -> float:
+    rate = 1.0 / period
+    if cutoff is None:
+        highest = max(_highest_frequency(q, period) for q in positions)
+        return min(max(CUTOFF_FACTOR * highest, LOWEST_CUTOFF), HIGHEST_CUTOFF * rate)
+    if not 0.0 < cutoff < 0.5 * rate:
+        raise RecordingError(
+            f"{source}: the cut-off is {cutoff:g} Hz; with {rate:.4g} states a second it must be "
+            f"above 0 and below {0.5 * rate:.4g} Hz"
+        )
+    return cutoff
+
+
+def _highest_frequency(q: FloatArray, period: float) -> float:
+    """What 99 % of the power of the velocity of every joint is below, [Hz]."""
+    velocity = np.diff(q, axis=0) / period
+    power = np.abs(np.fft.rfft(velocity, axis=0)) ** 2
+    # Noise of the positions is white, and stands out at half the sample rate once differentiated.
+    frequency = np.fft.rfftfreq(len(velocity), period)
+    power[frequency > HIGHEST_CUTOFF / period / CUTOFF_FACTOR * 2.0] = 0.0
+    total = np.cumsum(power.sum(axis=1))
+    return float(frequency[np.searchsorted(total, 0.99 * total[-1])]) if total[-1] > 0.0 else 0.0
+
+
+def _derivative(values: FloatArray, period: float, weights: tuple[float, ...]) -> FloatArray:
+    """The first derivative; the first and last samples repeat their neighbours'."""
+    result = np.zeros_like(values)
+    n = len(values)
+    inner = slice(REACH, n - REACH)
+    for k, weight in enumerate(weights, start=1):
+        result[inner] += weight * (
+            values[REACH + k : n - REACH + k] - values[REACH - k : n - REACH - k]
+        )
+    result[inner] /= period
+    return _with_ends(result)
+
+
+def _second_derivative(values: FloatArray, period: float) -> FloatArray:
+    result = np.zeros_like(values)
+    n = len(values)
+    inner = slice(REACH, n - REACH)
+    result[inner] = -2.0 * sum(SECOND) * values[inner]
+    for k, weight in enumerate(SECOND, start=1):
+        result[inner] += weight * (
+            values[REACH + k : n - REACH + k] + values[REACH - k : n - REACH - k]
+        )
+    result[inner] /= period**2
+    return _with_ends(result)
+
+
+def _with_ends(values: FloatArray) -> FloatArray:
+    values[:REACH], values[-REACH:] = values[REACH], values[-REACH - 1]
+    return values

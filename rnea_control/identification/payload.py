@@ -1,0 +1,124 @@
+"""The load of one link, from a motion with it, and better also one without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnea_control.analysis import base_parameters
+from rnea_control.array_types import FloatArray
+from rnea_control.identification.consistent_parameters import ParameterSpace, parameters_in_body
+from rnea_control.identification.identify import actuator_scales, check_joints
+from rnea_control.identification.least_squares import delay_of, solve
+from rnea_control.identification.motion import Motion, join
+from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.model import RobotModel
+from rnea_control.model.links import link_inertia_of
+
+# How far the robot's own inertias are trusted when there is no motion without the load, and when
+# there is one.
+TRUST_ALONE, TRUST_WITH_EMPTY = 0.1, 0.5
+# A mass of less than this many standard deviations is none.
+SIGNIFICANT = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """A load.
+
+    Attributes:
+        link: that carries it.
+        mass: [kg].
+        center_of_mass: in the link's frame, shape (3,), [m].
+        inertia: about the centre of mass, in axes parallel to the link's, shape (3, 3), [kg m^2].
+        mass_deviation, center_deviation: standard deviations of the first two.
+        noise: standard deviation of each joint's residual, shape (nv,), [Nm] or [N].
+        delay: by which the efforts are later than the motion, [s].
+        seconds: of motion with the load.
+        notes: what the user should know.
+    """
+
+    link: str
+    mass: float
+    center_of_mass: FloatArray
+    inertia: FloatArray
+    mass_deviation: float
+    center_deviation: FloatArray
+    noise: FloatArray
+    delay: float
+    seconds: float
+    notes: tuple[str, ...]
+
+
+def identify_payload(
+    model: RobotModel,
+    link: str,
+    loaded: Motion,
+    empty: Motion | None = None,
+    robust: bool = False,
+    delay: float | None = None,
+) -> Payload:
+    """The ten parameters of a load.
+
+    Friction and offsets are unknowns too, and so are the robot's own inertias, within what the
+    description is trusted for; a motion without the load tells them apart from it.
+
+    Args:
+        model: without the load.
+        link: that carries it.
+        loaded, empty: motions with and without it.
+        robust, delay: as of `identify`.
+
+    Raises:
+        IdentificationError: an unknown link, one that does not move, or nothing that moves.
+    """
+    check_joints(model)
+    body, to_body = parameters_in_body(model, link)
+    motion = loaded if empty is None else join([loaded, empty])
+    trust = TRUST_ALONE if empty is None else TRUST_WITH_EMPTY
+    base = base_parameters(model)
+    equations = TorqueEquations(model, base.independent)
+    space = ParameterSpace(model, base, actuator_scales(motion), link, trust)
+    if delay is None:
+        delay, _ = delay_of(equations, loaded, space.beta[: base.rank])
+    parts = [loaded.delayed(delay), *([] if empty is None else [empty.delayed(delay)])]
+    motion = join(parts)
+    carries = np.arange(len(motion.time)) < len(parts[0].time)
+
+    def load_columns(rows: slice, Y: FloatArray) -> FloatArray:
+        columns = Y[:, :, 10 * body : 10 * body + 10] @ to_body
+        return np.asarray(columns * carries[rows, None, None])
+
+    start = space.beta.copy()
+    start[base.rank :] = 0.0
+    solution = solve(equations, motion, start, robust, load_columns)
+    full = space.nearest(solution.information, solution.vector)
+    assert full.load is not None
+    found = link_inertia_of(link, full.load)
+    covariance = space.posterior(solution.information)[base.rank :, base.rank :]
+    # c = mc / m, to first order.
+    slope = np.concatenate([-found.center_of_mass[:, None], np.eye(3)], axis=1) / found.mass
+    notes = [*motion.notes]
+    mass_deviation = float(np.sqrt(covariance[0, 0]))
+    if found.mass < SIGNIFICANT * mass_deviation:
+        notes.append(
+            f"{found.mass:.3g} kg with a standard deviation of {mass_deviation:.2g} kg may be no "
+            "load at all"
+        )
+    if empty is None:
+        notes.append(
+            "without a motion of the empty arm, errors of the robot's own model count as load"
+        )
+    return Payload(
+        link,
+        found.mass,
+        found.center_of_mass,
+        found.inertia,
+        mass_deviation,
+        np.sqrt(np.diag(slope @ covariance[:4, :4] @ slope.T)),
+        solution.noise,
+        delay,
+        parts[0].seconds,
+        tuple(notes),
+    )

@@ -1,0 +1,53 @@
+"""Measured torques beside those of two models."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.signal import butter, sosfiltfilt
+
+from rnea_control.analysis import inverse_dynamics_batch
+from rnea_control.array_types import FloatArray
+from rnea_control.identification.motion import ORDER, Motion
+from rnea_control.identification.result import Residuals
+from rnea_control.model import RobotModel
+
+
+def residuals_of(
+    before: RobotModel, after: RobotModel, motion: Motion, held_out: bool
+) -> Residuals:
+    """The torques of a motion, as measured and by two models, friction included.
+
+    Args:
+        before, after: models of the same joints.
+        motion: of these, with any delay made up for.
+        held_out: whether `after` knows nothing of it.
+    """
+    arrays = motion.q, motion.v, motion.a
+    predicted = [inverse_dynamics_batch(model, *arrays) for model in (before, after)]
+    for tau in predicted:
+        tau[~motion.counts] = np.nan  # at rest, friction may be anything
+    return Residuals(
+        motion.source,
+        held_out,
+        before.joint_names,
+        motion.time,
+        motion.effort,
+        predicted[0],
+        predicted[1],
+        measurement_noise(motion),
+    )
+
+
+def measurement_noise(motion: Motion) -> FloatArray:
+    """Standard deviation of the measured torques about their own smooth course, shape (nv,): what
+    the filter of the positions would take away from them, for noise that is white."""
+    sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
+    rough = np.concatenate(
+        [
+            motion.effort[part] - sosfiltfilt(sos, motion.effort[part], axis=0)
+            for part in motion.parts
+            if part.stop - part.start > 10 * ORDER
+        ]
+    )
+    kept = 1.0 - 2.0 * motion.cutoff * motion.period
+    return np.asarray(np.sqrt(np.mean(rough**2, axis=0) / kept))
