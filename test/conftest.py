@@ -37,6 +37,9 @@ AGAINST_THE_CLOCK = (
 # What only computes in the same folders.
 COMPUTES = (
     "commands/test_checks.py",
+    "commands/test_identify_fit.py",
+    "commands/test_identify_plan.py",
+    "commands/test_live_checks.py",
     "demo/test_film.py",
     "faults/test_measures.py",
     "interfaces/test_controller_manager_msgs.py",
@@ -47,6 +50,7 @@ COMPUTES = (
     "simulation/test_coupled_joints.py",
     "simulation/test_gazebo.py",
     "simulation/test_mujoco_arm.py",
+    "simulation/test_sensor_noise.py",
 )
 FIGURE = "figure"
 

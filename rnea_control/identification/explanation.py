@@ -118,7 +118,9 @@ def explain(model: RobotModel, motion: Motion) -> Explanation:
     # What no cause explains is noise too; all of them together leave only that.
     unexplained = solve(equations, rest, np.zeros(len(columns))).variance
     normal = equations.normal(rest, more=more)
-    choice = _Choice(normal, np.maximum(unexplained, noise**2), round(BLOCK_SECONDS / motion.period))
+    choice = _Choice(
+        normal, np.maximum(unexplained, noise**2), round(BLOCK_SECONDS / motion.period)
+    )
     groups = _groups(model)
     body, to_body = parameters_in_body(model, model.child_links[-1])
     found = choice.explain(groups)
@@ -131,7 +133,9 @@ def explain(model: RobotModel, motion: Motion) -> Explanation:
         elif cause in (Cause.masses, Cause.inertias):
             values = values[:0]
         contributions.append(Contribution(cause, part, torque, values))
-    total = np.sum([theta for _, _, theta in found], axis=0) if found else np.zeros(len(normal.b[0]))
+    total = (
+        np.sum([theta for _, _, theta in found], axis=0) if found else np.zeros(len(normal.b[0]))
+    )
     return Explanation(
         model.child_links[-1],
         np.sqrt(normal.power / _at_least_one(normal)),

@@ -64,14 +64,15 @@ def identify(
     space = ParameterSpace(model, base, actuator_scales(motion))
     notes = [*motion.notes]
     if delay is None:
-        delay, deviation = delay_of(equations, motion, space.beta)
-        if abs(delay) > SIGNIFICANT * deviation:
+        found = delay_of(equations, motion, space.beta)
+        delay = found.seconds
+        if abs(delay) > SIGNIFICANT * found.deviation:
             notes.append(
                 f"the efforts are {1e3 * delay:.2f} ms later than the positions; that was made up "
                 "for"
             )
         motion = motion.delayed(delay)
-        solution = solve_for_any_delay(equations, motion, space.beta, robust)
+        solution = solve_for_any_delay(equations, motion, space.beta, found.beta, robust)
     else:
         motion = motion.delayed(delay)
         solution = solve(equations, motion, space.beta, robust)

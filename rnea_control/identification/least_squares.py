@@ -38,7 +38,7 @@ HUBER = 1.345
 MEDIAN_DEVIATION = 0.6745
 ROBUST_PASSES = 10
 # For the delay that many samples are enough.
-DELAY_SAMPLES = 100_000
+DELAY_SAMPLES = 30_000
 DELAY_PASSES = 5
 LONGEST_DELAY = 0.1
 
@@ -111,37 +111,57 @@ def solve(
     return _solved(normal, prior, noise, variance)
 
 
-def delay_of(equations: TorqueEquations, motion: Motion, prior: FloatArray) -> tuple[float, float]:
-    """By how much the effort is later than the motion, and the standard deviation of that, [s].
+@dataclass(frozen=True, eq=False)
+class Delay:
+    """By how much the effort is later than the motion.
+
+    Attributes:
+        seconds, deviation: the delay and its standard deviation, [s].
+        beta: the base parameters that it was found with.
+    """
+
+    seconds: float
+    deviation: float
+    beta: FloatArray
+
+
+def delay_of(equations: TorqueEquations, motion: Motion, prior: FloatArray) -> Delay:
+    """The delay of a motion, from enough of its samples.
 
     Raises:
         IdentificationError: as `solve`; or a delay of more than `LONGEST_DELAY`.
     """
-    motion, delay, deviation = _thinned(motion), 0.0, 0.0
+    motion = _thinned(motion)
+    found = Delay(0.0, math.inf, solve(equations, motion, prior).beta)
     for _ in range(DELAY_PASSES):
-        solution = _with_delay(equations, motion.delayed(delay), prior)
+        solution = _with_delay(equations, motion.delayed(found.seconds), prior, found.beta)
         step, deviation = -float(solution.beta[-1]), math.sqrt(solution.covariance[-1, -1])
-        delay += step
-        if abs(delay) > LONGEST_DELAY:
+        found = Delay(found.seconds + step, deviation, solution.beta[:-1])
+        if abs(found.seconds) > LONGEST_DELAY:
             raise IdentificationError(
-                f"{motion.source}: the efforts seem to be {1e3 * delay:.0f} ms later than the "
-                "motion; do efforts and positions have the same clock? Give the delay by the "
+                f"{motion.source}: the efforts seem to be {1e3 * found.seconds:.0f} ms later than "
+                "the motion; do efforts and positions have the same clock? Give the delay by the "
                 "option --delay"
             )
         if abs(step) <= max(0.1 * deviation, 1e-6):
             break
-    return delay, deviation
+    return found
 
 
 def solve_for_any_delay(
     equations: TorqueEquations,
     motion: Motion,
     prior: FloatArray,
+    near: FloatArray,
     robust: bool = False,
-    more: MoreColumns | None = None,
 ) -> Solution:
-    """As `solve`; what the delay is unknown by counts in the covariance and the information."""
-    solution = _with_delay(equations, motion, prior, robust, more)
+    """As `solve`, of a motion whose delay was made up for; what the delay is unknown by counts in
+    the covariance and the information.
+
+    Args:
+        near: base parameters that were found before.
+    """
+    solution = _with_delay(equations, motion, prior, near, robust)
     A, b = solution.information, solution.vector
     share = A[:-1, -1] / A[-1, -1] if A[-1, -1] > 0.0 else np.zeros(len(b) - 1)
     return replace(
@@ -158,18 +178,16 @@ def _with_delay(
     equations: TorqueEquations,
     motion: Motion,
     prior: FloatArray,
+    near: FloatArray,
     robust: bool = False,
-    more: MoreColumns | None = None,
 ) -> Solution:
-    """The solution with one more unknown, minus the delay."""
-    solution = solve(equations, motion, prior, robust, more)
-    slope = slope_of(equations.predicted(motion, solution.beta, more), motion)
+    """The solution with one more unknown, minus the delay, about base parameters `near`."""
+    slope = slope_of(equations.predicted(motion, near), motion)
 
-    def with_slope(rows: slice, Y: FloatArray) -> FloatArray:
-        column = slope[rows, :, None]
-        return column if more is None else np.concatenate([more(rows, Y), column], axis=2)
+    def column(rows: slice, Y: FloatArray) -> FloatArray:
+        return slope[rows, :, None]
 
-    return solve(equations, motion, np.append(prior, 0.0), robust, with_slope)
+    return solve(equations, motion, np.append(prior, 0.0), robust, column)
 
 
 def _solved(

@@ -36,6 +36,7 @@ CUTOFF_FACTOR = 10.0
 LOWEST_CUTOFF = 5.0
 # At both ends the filter settles within so many periods of its cut-off.
 SETTLING = 4.0
+ABOVE_NOISE = 30.0
 # At most this part of the sample rate.
 HIGHEST_CUTOFF = 0.2
 # Central differences of sixth order, for steps 1, 2 and 3.
@@ -282,14 +283,19 @@ def _checked_cutoff(
 
 
 def _highest_frequency(q: FloatArray, period: float) -> float:
-    """What 99 % of the power of the velocity of every joint is below, [Hz]."""
-    velocity = np.diff(q, axis=0) / period
+    """What 99 % of the power of the joints' velocities is below, [Hz], noise aside."""
+    velocity = np.diff(q, axis=0) * np.hanning(len(q) - 1)[:, None]
+    frequency = np.fft.rfftfreq(len(velocity))  # of the sample rate
     power = np.abs(np.fft.rfft(velocity, axis=0)) ** 2
-    # Noise of the positions is white, and stands out at half the sample rate once differentiated.
-    frequency = np.fft.rfftfreq(len(velocity), period)
-    power[frequency > HIGHEST_CUTOFF / period / CUTOFF_FACTOR * 2.0] = 0.0
+    # White noise of the positions, once differentiated; there is little else at high frequencies.
+    shape = 4.0 * np.sin(np.pi * frequency[:, None]) ** 2
+    high = frequency > 0.25
+    noise = np.median(power[high] / shape[high], axis=0) * shape
+    power[power < ABOVE_NOISE * noise] = 0.0
     total = np.cumsum(power.sum(axis=1))
-    return float(frequency[np.searchsorted(total, 0.99 * total[-1])]) if total[-1] > 0.0 else 0.0
+    if not total[-1] > 0.0:
+        return 0.0
+    return float(frequency[np.searchsorted(total, 0.99 * total[-1])] / period)
 
 
 def _derivative(values: FloatArray, period: float, weights: tuple[float, ...]) -> FloatArray:

@@ -15,12 +15,13 @@ class Recording:
         source: the file, for messages.
         joints: the order of the columns.
         time: stamps, counted from the first one, shape (samples,), [s].
-        q: positions, shape (samples, joints), [rad] or [m].
+        q: positions, shape (samples, joints), [rad] or [m]; NaN where the messages had none.
         v: velocities, the same shape, [rad/s] or [m/s]; NaN where the messages had none.
         effort: measured efforts, the same shape, [Nm] or [N]; NaN where the messages had none.
         commanded: the commanded efforts in force at each state, the same shape; NaN where none was
             recorded.
         robot_description: the URDF that was recorded with them; "" if none was.
+        notes: what the reader of the file had to assume, a sentence each.
     """
 
     source: str
@@ -31,3 +32,4 @@ class Recording:
     effort: FloatArray
     commanded: FloatArray
     robot_description: str = ""
+    notes: tuple[str, ...] = ()

@@ -92,7 +92,7 @@ class Residuals:
         joints: the order of the columns.
         time: shape (samples,), [s].
         measured, before, after: torques as measured, by the robot's description and with the
-            identified parameters, shape (samples, joints), [Nm] or [N].
+            identified parameters, shape (samples, joints), [Nm] or [N]; NaN where a joint stands.
         noise: what no model explains: standard deviation of the measured torque about its own
             smooth course, shape (joints,).
     """
@@ -118,4 +118,5 @@ class Residuals:
 
 
 def _rms(differences: FloatArray) -> FloatArray:
-    return np.sqrt(np.mean(differences**2, axis=0))
+    moving = np.isfinite(differences)
+    return np.sqrt(np.mean(differences**2, axis=0, where=moving))

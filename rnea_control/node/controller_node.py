@@ -239,8 +239,8 @@ class ControllerNode(LifecycleNode):
     ) -> ControlLoop:
         """The loop and all around it; `undo` takes it down again, in reverse order."""
         parameters = self.parameters
+        update_model(parameters, model)  # first: the controller takes the friction that it finds
         controller = Controller(model, settings)
-        update_model(parameters, model)
         self._warn_of_missing_rotors(model, settings)
         command = EffortCommand(
             self,

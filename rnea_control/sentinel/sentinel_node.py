@@ -175,8 +175,8 @@ class SentinelNode(Node):
         model = load_model(parameters, joints, locked, description)
         parameters.check()
         lease, timeout = handover_times(parameters)
+        update_model(parameters, model)  # first: the controller takes the friction that it finds
         controller = Controller(model, self._controller_settings(model))
-        update_model(parameters, model)
         topic = parameters["command_topic"]
         command = EffortCommand(self, topic, parameters["command_reliability"], model.nv)
         undo.callback(command.destroy)

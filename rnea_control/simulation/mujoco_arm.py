@@ -63,6 +63,8 @@ class MujocoArm:
             raise SimulationError(
                 f"{model.source}: MuJoCo does not load this robot: {error}"
             ) from error
+        if errors is not None and errors.joint_armature > 0.0:
+            _add_rotors(self._physics, model, errors.joint_armature)
         self._steps = math.ceil(period / LONGEST_STEP - 1e-9)
         self._physics.opt.timestep = period / self._steps
         # Runge-Kutta is the more accurate, but strong damping makes it unstable.
@@ -115,6 +117,14 @@ class MujocoArm:
                 f"the simulation became unstable at {self.time:.3f} s with the torques {torque}; "
                 "are the masses, the friction and the commands those of a real arm?"
             )
+
+
+def _add_rotors(physics: mujoco.MjModel, model: RobotModel, armature: float) -> None:
+    """A joint that follows another by <mimic> has no actuator of its own."""
+    for name in model.joint_names:
+        physics.dof_armature[physics.joint(name).dofadr[0]] = armature
+    # MuJoCo scales friction and stops by the inertia of each joint.
+    mujoco.mj_setConst(physics, mujoco.MjData(physics))
 
 
 def _start(model: RobotModel, positions: Mapping[str, float]) -> FloatArray:

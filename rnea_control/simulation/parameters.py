@@ -107,6 +107,48 @@ PARAMETERS = (
         at_least=0.0,
         at_most=1e4,
     ),
+    Parameter(
+        "joint_armature",
+        float,
+        0.0,
+        "model error: rotor inertia of the actuator of every joint, times the gear ratio squared",
+        "kg m^2 or kg",
+        at_least=0.0,
+        at_most=1e4,
+    ),
+    Parameter(
+        "position_noise",
+        float,
+        0.0,
+        "standard deviation of the published positions",
+        "rad or m",
+        at_least=0.0,
+        at_most=1e3,
+    ),
+    Parameter(
+        "velocity_noise",
+        float,
+        0.0,
+        "standard deviation of the published velocities",
+        "rad/s or m/s",
+        at_least=0.0,
+        at_most=1e3,
+    ),
+    Parameter(
+        "effort_noise",
+        float,
+        0.0,
+        "standard deviation of the published efforts, as a share of each joint's effort limit",
+        at_least=0.0,
+        at_most=1e3,
+    ),
+    Parameter(
+        "noise_seed",
+        int,
+        0,
+        "seed of the noise; the same seed gives the same noise",
+        at_least=0,
+    ),
 )
 
 INITIAL_POSITION = Parameter(

@@ -26,6 +26,7 @@ from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.simulation.effort_controller import EffortController
 from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
+from rnea_control.simulation.sensor_noise import SensorNoise
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
 from rnea_control.simulation.urdf_text import urdf_text
 
@@ -100,8 +101,12 @@ class SimulatedArm(Node):
                 tuple(parameters["payload_position"]),
                 parameters["joint_friction"],
                 parameters["joint_damping"],
+                parameters["joint_armature"],
             ),
         )
+        noise = [parameters[f"{what}_noise"] for what in ("position", "velocity", "effort")]
+        seed = parameters["noise_seed"]
+        self._noise = SensorNoise(self.model, *noise, seed) if any(noise) else None
         self._state = JointState(name=list(self.model.joint_names))
         self._state.header.frame_id = "base_link"
         self._time = Clock()
@@ -150,9 +155,12 @@ class SimulatedArm(Node):
         stamp = self.stamp()
         header = self._state.header.stamp
         header.sec, header.nanosec = divmod(stamp, 1_000_000_000)
-        self._state.position = array("d", self.q)
-        self._state.velocity = array("d", self.v)
-        self._state.effort = array("d", self.torque)
+        q, v, effort = self.q, self.v, self.torque
+        if self._noise is not None:
+            q, v, effort = self._noise.added(self.ticks, q, v, effort)
+        self._state.position = array("d", q)
+        self._state.velocity = array("d", v)
+        self._state.effort = array("d", effort)
         if self._time_publisher is not None:
             self._time.clock = header
             self._time_publisher.publish(self._time)

@@ -31,6 +31,8 @@ class ModelErrors:
         payload_position: in the frame of `payload_link`, [m].
         joint_friction: Coulomb friction of every joint, [Nm] or [N].
         joint_damping: viscous friction of every joint, [Nm s/rad] or [N s/m].
+        joint_armature: rotor inertia of the actuator of every joint that moves by itself, times the
+            gear ratio squared, [kg m^2] or [kg].
     """
 
     mass_scale: float = 1.0
@@ -39,6 +41,7 @@ class ModelErrors:
     payload_position: tuple[float, float, float] = (0.0, 0.0, 0.0)
     joint_friction: float = 0.0
     joint_damping: float = 0.0
+    joint_armature: float = 0.0
 
 
 # Smaller moments of inertia are lost in the rounding of the URDF's numbers, [kg m^2].
@@ -65,7 +68,7 @@ def urdf_for_mujoco(
         xml: the URDF that `model` was read from.
         model: names the joints that move.
         locked_positions: where the others are, by name; 0 where not given.
-        errors: differences to build in.
+        errors: differences to build in, but for `joint_armature`, which a URDF cannot say.
 
     Raises:
         SimulationError: `payload_link` is not a link of the robot.

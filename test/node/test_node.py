@@ -678,6 +678,18 @@ def test_unknown_parameter_is_found() -> None:
         bench.destroy()
 
 
+def test_model_parameters_count_from_the_start() -> None:
+    given = {"offset": 0.7, "damping": 3.0, "coulomb": 0.5}
+    friction = {f"friction.elbow.{name}": value for name, value in given.items()}
+    bench = Bench(**GOOD, **friction, friction_compensation=True)
+    try:
+        np.testing.assert_allclose(bench.answer(Q), GRAVITY + [0.0, 0.7], rtol=1e-9)
+        model = bench.node.loop.controller.model
+        assert (model.damping[1], model.friction[1]) == (3.0, 0.5)
+    finally:
+        bench.destroy()
+
+
 def test_parameters_while_active(bench: Bench) -> None:
     bench.answer()
 

@@ -209,6 +209,16 @@ def test_friction_of_followers_is_borne_by_the_leader() -> None:
     assert slid(26.0, 4.0) > 3.0 * slid(26.0, 5.0)  # 22 N do not hold it
 
 
+def test_followers_have_no_rotor() -> None:
+    model = RobotModel.from_urdf_string(GRIPPER)
+    model.armature = np.full(2, 0.3)
+    arm = MujocoArm(GRIPPER, MODEL, 1e-6, START, errors=ModelErrors(joint_armature=0.3))
+    torque, a = np.array([8.0, -30.0]), np.zeros(2)
+    forward_dynamics(model, Workspace(model), arm.q, np.zeros(2), torque, a)
+    arm.step(torque)
+    np.testing.assert_allclose(arm.v, 1e-6 * a, rtol=1e-6)
+
+
 def test_strong_damping_is_stable() -> None:
     arm = MujocoArm(GRIPPER, MODEL, 0.001, START, errors=ModelErrors(joint_damping=500.0))
     for _ in range(200):

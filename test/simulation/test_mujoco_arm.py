@@ -15,7 +15,7 @@ from robots import (
     two_link_arm,
 )
 
-from rnea_control.dynamics import Workspace, gravity, rnea
+from rnea_control.dynamics import Workspace, forward_dynamics, gravity, rnea
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
 from rnea_control.simulation.mujoco_arm import MujocoArm
@@ -106,6 +106,39 @@ def test_friction_holds_and_damping_brakes() -> None:
             arm.step(np.zeros(2))
     assert np.abs(stuck.q - Q).max() < 0.1 * np.abs(free.q - Q).max()
     assert np.abs(damped.q - Q).max() < 0.5 * np.abs(free.q - Q).max()
+
+
+def test_rotors_are_those_of_the_model() -> None:
+    model = RobotModel.from_urdf_string(URDF)
+    model.armature = np.full(2, 0.3)
+    torque, a = np.array([8.0, -3.0]), np.zeros(2)
+    forward_dynamics(model, Workspace(model), Q, np.zeros(2), torque, a)
+    arm = MujocoArm(URDF, MODEL, 1e-6, START, errors=ModelErrors(joint_armature=0.3))
+    arm.step(torque)
+    np.testing.assert_allclose(arm.v, 1e-6 * a, rtol=1e-6)
+
+
+def test_friction_stops_a_joint_with_a_rotor() -> None:
+    """As much as without one: a heavy rotor does not make friction weaker."""
+    errors = ModelErrors(joint_friction=50.0, joint_armature=1.0)
+    arm = MujocoArm(URDF, MODEL, 0.001, START, errors=errors)
+    free = MujocoArm(URDF, MODEL, 0.001, START, errors=ModelErrors(joint_armature=1.0))
+    for _ in range(100):
+        arm.step(np.zeros(2))
+        free.step(np.zeros(2))
+    assert np.abs(arm.q - Q).max() < 0.1 * np.abs(free.q - Q).max()
+
+
+def test_friction_of_the_urdf_does_not_act() -> None:
+    """The arm has the friction that its parameters give it, whatever the controller's model has."""
+    tags = '<dynamics damping="50" friction="50"/></joint>'
+    rubbing = URDF.replace("</joint>", tags)
+    arm = MujocoArm(rubbing, RobotModel.from_urdf_string(rubbing), 0.001, START)
+    free = MujocoArm(URDF, MODEL, 0.001, START)
+    for _ in range(50):
+        arm.step(np.zeros(2))
+        free.step(np.zeros(2))
+    np.testing.assert_array_equal(arm.q, free.q)
 
 
 def test_strong_damping_is_stable() -> None:

@@ -23,6 +23,7 @@ from std_srvs.srv import Trigger
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.simulation.run import run_in_real_time
+from rnea_control.simulation.sensor_noise import SensorNoise
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -142,6 +143,28 @@ def test_commands_act_and_show_in_effort(bench: Bench) -> None:
     assert list(bench.state().effort) == [100.0, 0.0]
 
 
+def test_noise_is_in_the_states_and_not_in_the_arm(bench: Bench) -> None:
+    noise = {"position_noise": 1e-3, "velocity_noise": 0.01, "effort_noise": 0.02, "noise_seed": 5}
+    noisy = Bench(robot_description=two_link_arm(), **{"initial_positions.elbow": 0.5}, **noise)
+    try:
+        for arm in (bench.arm, noisy.arm):
+            arm.effort_controller.receive([3.0, -4.0])
+            for _ in range(20):
+                arm.advance()
+        np.testing.assert_array_equal(noisy.arm.q, bench.arm.q)
+        np.testing.assert_array_equal(noisy.arm.v, bench.arm.v)
+        state, again = noisy.state(), noisy.state()
+        assert state == again  # as lockstep asks for, which publishes a state again
+        expected = SensorNoise(noisy.arm.model, 1e-3, 0.01, 0.02, 5)
+        q, v, effort = expected.added(20, noisy.arm.q, noisy.arm.v, np.array([3.0, -4.0]))
+        assert list(state.position) == q.tolist()
+        assert list(state.velocity) == v.tolist()
+        assert list(state.effort) == effort.tolist()
+        assert abs(state.effort[0] - 3.0) > 1e-3
+    finally:
+        noisy.destroy()
+
+
 def test_wrong_length_deactivates_until_asked(bench: Bench) -> None:
     bench.command(3.0, -4.0)
     bench.command(1.0)
@@ -201,6 +224,14 @@ WRONG = {
     "negative payload": (
         {"robot_description": two_link_arm(), "payload_mass": -1.0},
         "'payload_mass' is -1.0",
+    ),
+    "negative noise": (
+        {"robot_description": two_link_arm(), "effort_noise": -0.1},
+        "'effort_noise' is -0.1",
+    ),
+    "negative seed": (
+        {"robot_description": two_link_arm(), "noise_seed": -1},
+        "'noise_seed' is -1; it must be an integer, at least 0",
     ),
     "initial position": (
         {"robot_description": two_link_arm(), "initial_positions.elbow": 9.0},

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rnea_control.exceptions import RneaControlError
 from rnea_control.ros.extras import import_or_exit
 
+ROS = "--ros-args"
 COMMANDS = {
     "plan": "an exciting trajectory for a robot, to be sent to its controller",
     "record": "send a trajectory and write the joint states, or only listen",
@@ -24,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: the command line with the program's name; the process's own by default.
     """
-    arguments = list(sys.argv if arguments is None else arguments)[1:]
+    arguments, for_ros = _split(list(sys.argv if arguments is None else arguments)[1:])
     parser = argparse.ArgumentParser(
         prog="rnea_identify",
         description="From a recording to the parameters that make the controller right: "
@@ -43,12 +44,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             module = import_or_exit(place, "rnea_identify", "identify")
             module.add_arguments(command)
     options = parser.parse_args(arguments)
+    options.ros_arguments = for_ros
     assert module is not None
     try:
         status: int = module.run(options)
     except RneaControlError as error:
         sys.exit(f"rnea_identify {options.command}: {error}")
     return status
+
+
+def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Our arguments, and those of ROS: from --ros-args to the end, or to `--`."""
+    if ROS not in arguments:
+        return arguments, []
+    start = arguments.index(ROS)
+    end = arguments.index("--", start) if "--" in arguments[start:] else len(arguments)
+    return arguments[:start] + arguments[end + 1 :], arguments[start:end]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,76 @@
+"""`rnea_identify check`: a recording against a model, and what makes the difference."""
+
+from __future__ import annotations
+
+import argparse
+
+from rich.console import Console
+from rich.table import Table
+
+from rnea_control.commands.identify import one_blas_thread  # noqa: F401  # before NumPy
+from rnea_control.commands.identify.causes import sentence
+from rnea_control.commands.identify.motions import (
+    add_recording_arguments,
+    described_robot,
+    motions_of,
+)
+from rnea_control.commands.identify.robot import add_robot_arguments
+from rnea_control.control.units import units
+from rnea_control.identification.explanation import Explanation, explain
+from rnea_control.identification.motion import join
+from rnea_control.model import RobotModel
+
+# A residual of less than this part of the torque is a good model's, whatever the noise.
+GOOD = 0.05
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    add_recording_arguments(parser)
+    add_robot_arguments(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compares and prints; the exit status is 0 for a good model."""
+    console = Console()
+    _, model = described_robot(options)
+    motion = join(motions_of(options, model, options.recordings, console))
+    for note in motion.notes:
+        console.print(f"note: {note}", highlight=False)
+    explanation = explain(model, motion.delayed(options.delay or 0.0))
+    console.print(_table(model, explanation))
+    good = _is_good(explanation)
+    if explanation.at_noise:
+        console.print("The model is right to the noise of the measurement.")
+    elif good:
+        console.print(f"The model is right to {100 * GOOD:.0f} % of the torque.")
+    else:
+        console.print("The model differs from the robot.")
+    for contribution in explanation.contributions:
+        console.print(
+            f"- {100 * contribution.part:.0f} % of what is above the noise: "
+            f"{sentence(model, explanation, contribution)}",
+            highlight=False,
+        )
+    if not good and not explanation.contributions:
+        console.print(
+            "- no cause that is known explains it: are the joints' order and signs right, and is "
+            "the recording of this robot?"
+        )
+    return int(not good)
+
+
+def _is_good(explanation: Explanation) -> bool:
+    small = explanation.rms <= GOOD * explanation.torque
+    return explanation.at_noise or bool(small.all())
+
+
+def _table(model: RobotModel, explanation: Explanation) -> Table:
+    table = Table(title="Measured torque minus the model's, RMS")
+    columns = ("joint", "torque", "residual", "noise", "unexplained", "")
+    for k, name in enumerate(columns):
+        table.add_column(name, justify="right" if 0 < k < 5 else "left")
+    for j, name in enumerate(model.joint_names):
+        numbers = (explanation.torque, explanation.rms, explanation.noise, explanation.rms_left)
+        table.add_row(name, *(f"{each[j]:.3g}" for each in numbers), units(model, j).effort)
+    return table

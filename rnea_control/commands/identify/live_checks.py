@@ -1,0 +1,172 @@
+"""`LiveChecks`: says while a recording is made what would make it useless, not after it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.commands.identify.motor_current import motor_current_guess
+from rnea_control.exceptions import RobotModelError, listed
+from rnea_control.model import RobotModel, RobotModelWarning
+
+# So many states are looked at before efforts and rate are judged.
+ENOUGH = 20
+# A joint that has gone further than this moves, [rad] or [m].
+MOVED = 0.05
+# A robot none of whose joints has gone further than this, for so long, is at rest.
+STILL, REST = 0.005, 0.5
+# Periods that make a gap.
+GAP = 3.0
+LOWEST_RATE = 100.0
+# Periods that are kept for their median.
+_PERIODS = 2000
+
+
+class LiveChecks:
+    """Looks at joint states in the order in which they come, and says each thing once.
+
+    Args:
+        joints: the columns.
+
+    Attributes:
+        states: how many were looked at.
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self.states = 0
+        self._joints = tuple(joints)
+        self._said: set[str] = set()
+        self._model: RobotModel | None = None
+        self._last: int | None = None
+        self._periods = np.zeros(0, dtype=np.int64)
+        self._lowest = np.full(len(joints), np.inf)
+        self._highest = np.full(len(joints), -np.inf)
+        self._has_effort = np.zeros(len(joints), dtype=bool)
+        self._has_other_than_zero = np.zeros(len(joints), dtype=bool)
+        self._rest: list[tuple[IntArray, FloatArray, FloatArray]] = []
+        self._gaps, self._longest, self._falls, self._repeats = 0, 0, 0, 0
+
+    def know(self, robot_description: str) -> None:
+        """Takes the robot's model from its URDF; without one gravity is not looked at."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RobotModelWarning)
+                self._model = RobotModel.from_urdf_string(robot_description, self._joints)
+        except RobotModelError:  # `rnea_identify fit` and the controller say why
+            self._model = None
+
+    def look(self, stamps: IntArray, values: FloatArray) -> list[str]:
+        """What is wrong, a sentence each; nothing that was said before.
+
+        Args:
+            stamps: of the new states, shape (n,), [ns].
+            values: their positions, velocities and efforts, shape (3, n, joints).
+        """
+        if not len(stamps):
+            return []
+        q, _, effort = values
+        self.states += len(stamps)
+        self._lowest = np.fmin(self._lowest, np.fmin.reduce(q))
+        self._highest = np.fmax(self._highest, np.fmax.reduce(q))
+        self._has_effort |= np.isfinite(effort).any(axis=0)
+        self._has_other_than_zero |= (effort != 0.0).any(axis=0)
+        found = [*self._of_stamps(stamps), *self._of_effort()]
+        if self._model is not None and "current" not in self._said:
+            found += self._of_gravity(stamps, q, effort)
+        return [text for kind, text in found if kind not in self._said and not self._said.add(kind)]
+
+    def summary(self) -> list[str]:
+        """How often stamps fell or repeated and messages were lost, once the recording is done."""
+        found = []
+        if self._gaps:
+            found.append(
+                f"{self._gaps} gaps of more than {GAP:g} periods, the longest of "
+                f"{self._longest / 1e6:.1f} ms"
+            )
+        if self._falls or self._repeats:
+            found.append(f"stamps fell {self._falls} times and repeated {self._repeats} times")
+        return found
+
+    def _of_stamps(self, stamps: IntArray) -> Iterator[tuple[str, str]]:
+        first = stamps[0] if self._last is None else self._last
+        steps = np.diff(stamps, prepend=first)[0 if self._last is not None else 1 :]
+        self._last = int(stamps[-1])
+        if not stamps.any():
+            yield "zero", "the stamps of joint_states are 0; let the publisher fill header.stamp"
+            return
+        rising = steps[steps > 0]
+        self._periods = np.concatenate([self._periods, rising])[-_PERIODS:]
+        falls, repeats = steps[steps < 0], int((steps == 0).sum())
+        self._falls, self._repeats = self._falls + len(falls), self._repeats + repeats
+        if len(falls):
+            yield (
+                "fall",
+                f"the stamps of joint_states fall, by {-falls.min() / 1e6:.1f} ms; are there two "
+                "publishers, or was the simulation reset?",
+            )
+        if repeats:
+            yield (
+                "repeat",
+                "the stamps of joint_states repeat; are there two publishers, or does the hardware "
+                "give a state twice?",
+            )
+        if len(self._periods) < ENOUGH:
+            return
+        period = float(np.median(self._periods))
+        gaps = rising[rising > GAP * period]
+        if len(gaps):
+            self._gaps, self._longest = self._gaps + len(gaps), max(self._longest, int(gaps.max()))
+            yield (
+                "gap",
+                f"joint states are missing: {gaps.max() / 1e6:.1f} ms without one, where they come "
+                f"every {period / 1e6:.2f} ms. Is the computer or the network busy?",
+            )
+        if 1e9 / period < 0.99 * LOWEST_RATE:
+            yield (
+                "rate",
+                f"joint states come {1e9 / period:.0f} times a second; accelerations need at least "
+                f"{LOWEST_RATE:.0f} Hz. Raise update_rate of the controller manager",
+            )
+
+    def _of_effort(self) -> Iterator[tuple[str, str]]:
+        if self.states < ENOUGH:
+            return
+        none = self._named(~self._has_effort)
+        if none:
+            yield (
+                "none",
+                f"no effort of {listed(none)}: it is empty or NaN, and without it nothing can be "
+                "identified. Does the hardware export the effort state interface?",
+            )
+        moved = self._highest - self._lowest > MOVED
+        zero = self._named(self._has_effort & ~self._has_other_than_zero & moved)
+        if zero:
+            yield (
+                "zero effort",
+                f"the effort of {listed(zero)} is exactly 0 while it moves: it is not measured. "
+                "Does the hardware fill the effort state interface?",
+            )
+
+    def _of_gravity(
+        self, stamps: IntArray, q: FloatArray, effort: FloatArray
+    ) -> Iterator[tuple[str, str]]:
+        """Looks once the robot has rested for a while."""
+        assert self._model is not None
+        self._rest.append((stamps, q, effort))
+        positions = np.concatenate([each[1] for each in self._rest])
+        if not (np.ptp(positions, axis=0) < STILL).all():
+            self._rest.clear()
+        elif stamps[-1] - self._rest[0][0][0] > 1e9 * REST:
+            efforts = np.concatenate([each[2] for each in self._rest])
+            self._rest.clear()
+            guess = motor_current_guess(
+                self._model, np.median(positions, axis=0), np.median(efforts, axis=0)
+            )
+            if guess:
+                yield "current", guess
+
+    def _named(self, which: np.ndarray) -> list[str]:
+        return [self._joints[i] for i in np.flatnonzero(which).tolist()]

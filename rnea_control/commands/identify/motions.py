@@ -1,0 +1,100 @@
+"""The options of `fit` and `check` that say what was recorded, and the motions that they name."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from rnea_control.commands.identify.robot import load_robot
+from rnea_control.exceptions import RecordingError
+from rnea_control.identification.motion import Motion, motion_of
+from rnea_control.identification.recording_checks import check_effort, check_positions
+from rnea_control.identification.recording_files import read_recording
+from rnea_control.model import RobotModel
+from rnea_control.model.urdf_text import read_urdf_file
+
+
+def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `motions_of` and `described_robot`."""
+    group = parser.add_argument_group("recordings")
+    group.add_argument(
+        "recordings",
+        nargs="+",
+        metavar="RECORDING",
+        help="rosbag2 folder, .mcap, .db3, .npz or .csv with positions and efforts",
+    )
+    group.add_argument(
+        "--urdf",
+        metavar="FILE.urdf",
+        help="the robot; by default the robot_description that was recorded",
+    )
+    group.add_argument("--topic", help="of the joint states; found by the joints by default")
+    group.add_argument(
+        "--cutoff",
+        type=positive,
+        metavar="HZ",
+        help="cut-off of the zero-phase filter of the positions; by the motion's own frequencies "
+        "by default",
+    )
+    group.add_argument(
+        "--delay",
+        type=float,
+        metavar="SECONDS",
+        help="by which the efforts are later than the positions; found from the data by default",
+    )
+
+
+def described_robot(options: argparse.Namespace) -> tuple[bytes, RobotModel]:
+    """The URDF that the options or a recording give, and the robot that it describes.
+
+    Raises:
+        RecordingError: there is none.
+        RobotModelError, ParameterError: as `load_robot`.
+    """
+    if options.urdf is not None:
+        return read_urdf_file(options.urdf), load_robot(options, options.urdf)
+    for path in options.recordings:
+        text = read_recording(path, topic=options.topic).robot_description
+        if text:
+            urdf = text.encode()
+            return urdf, load_robot(options, urdf)
+    raise RecordingError(
+        f"{options.recordings[0]}: no robot_description was recorded; name the robot's URDF by "
+        "the option --urdf"
+    )
+
+
+def motions_of(
+    options: argparse.Namespace, model: RobotModel, paths: Sequence[str], console: Console
+) -> list[Motion]:
+    """The motions of some recordings, cleaned, filtered and differentiated; says what they are.
+
+    Raises:
+        RecordingError: one cannot be read, or lacks joints, efforts or a second without gaps.
+    """
+    motions = []
+    for path in paths:
+        recording = read_recording(path, model.joint_names, options.topic)
+        check_positions(recording)
+        check_effort(recording)
+        for note in recording.notes:
+            console.print(f"note: {note}", highlight=False)
+        motion = motion_of(recording, options.cutoff)
+        motions.append(motion)
+        console.print(
+            f"{path}: {len(motion.time)} states, {motion.seconds:.1f} s at "
+            f"{1.0 / motion.period:.0f} Hz; positions filtered at {motion.cutoff:.1f} Hz",
+            highlight=False,
+        )
+    return motions
+
+
+def positive(text: str) -> float:
+    """A number above 0, for argparse."""
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}; it must be positive and finite")
+    return value

@@ -1,0 +1,145 @@
+"""`rnea_identify record`: sends a trajectory and writes the joint states, or only listens."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+
+from rclpy.exceptions import NameValidationException
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rich.console import Console
+
+from rnea_control.commands.identify.motion_sender import MotionSender
+from rnea_control.commands.identify.recorder import Recorder
+from rnea_control.commands.identify.recording_display import RecordingDisplay
+from rnea_control.commands.identify.recording_session import MARGIN, RecordingSession
+from rnea_control.commands.identify.trajectory_message import trajectory_message
+from rnea_control.exceptions import RecordingError
+from rnea_control.identification.recording_files import refuse_existing
+from rnea_control.identification.trajectory_file import read_trajectory
+from rnea_control.ros.process import ros_process
+
+NODE = "rnea_identify"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "trajectory",
+        nargs="?",
+        type=Path,
+        metavar="TRAJECTORY.yaml",
+        help="a JointTrajectory, as `rnea_identify plan` writes it, to be followed by the "
+        "controller; without one nothing is sent",
+    )
+    parser.add_argument(
+        "--output",
+        required=True,
+        type=Path,
+        metavar="NAME",
+        help="folder for rosbag2 (MCAP), or a file that ends in .npz or .csv; must not exist",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=_duration,
+        help="without a trajectory: how long to listen; until Ctrl-C by default",
+    )
+    parser.add_argument("--namespace", default="", help="namespace of the arm")
+    parser.add_argument("--node", default="rnea_controller", help="name of the controller's node")
+    parser.add_argument(
+        "--commands",
+        default="effort_controller/commands",
+        metavar="TOPIC",
+        help="topic of the effort commands; effort_controller/commands by default",
+    )
+    parser.add_argument(
+        "--joints",
+        nargs="+",
+        default=[],
+        metavar="JOINT",
+        help="joints to look at, and columns of .npz and .csv; those of the trajectory, or of "
+        "joint_states by default",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Records, writes, and returns the exit status: 0 if all is well, 1 if the motion failed, was
+    interrupted, or nothing came. What was recorded is written in any case.
+
+    Args:
+        options: of `add_arguments`, and `ros_arguments`, the words from --ros-args on.
+
+    Raises:
+        RneaControlError: a wrong output or trajectory, before anything is sent.
+    """
+    output: Path = options.output
+    refuse_existing(output)
+    trajectory = None if options.trajectory is None else read_trajectory(options.trajectory)
+    if trajectory is not None and options.seconds is not None:
+        raise RecordingError(
+            "--seconds is for listening without a trajectory; with one, its end ends the recording"
+        )
+    joints = tuple(options.joints or (trajectory.joints if trajectory else ()))
+    console = Console()
+    with ros_process([NODE, *getattr(options, "ros_arguments", [])]) as running:
+        try:
+            node = Node(
+                NODE,
+                namespace=options.namespace,
+                enable_rosout=False,
+                start_parameter_services=False,
+                parameter_overrides=[Parameter("start_type_description_service", value=False)],
+            )
+            recorder = Recorder(node, options.commands)
+            sender = None
+            if trajectory is not None:
+                sender = MotionSender(
+                    node, options.node, trajectory_message(trajectory), recorder.newest_stamp
+                )
+        except NameValidationException as error:
+            raise RecordingError(f"--namespace, --node or --commands: {error}") from error
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        seconds = options.seconds if sender is None else sender.duration + 2.0 * MARGIN
+        failure = "it failed"
+        try:
+            with RecordingDisplay(seconds, console) as display:
+                session = RecordingSession(recorder, executor, display, joints, running)
+                failure = session.listen(seconds) if sender is None else session.move(sender)
+                recorder.stop()
+                for text in session.summary():
+                    display.warn(text)
+            if failure:
+                _say(console, f"not as planned: {failure}")
+        finally:
+            recorder.stop()
+            written = _write(recorder, output, joints or None, console)
+            executor.shutdown()
+            node.destroy_node()
+    return int(bool(failure) or not written)
+
+
+def _write(
+    recorder: Recorder, output: Path, joints: tuple[str, ...] | None, console: Console
+) -> bool:
+    """Whether anything was recorded, and is written now."""
+    count = len(recorder.states.messages)
+    if not count:
+        _say(console, f"nothing came on {recorder.states.topic}: {output} is not written")
+    else:
+        _say(console, f"{count} joint states in {recorder.write(output, joints)}")
+    return count > 0
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _duration(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} s; it must be positive and finite")
+    return value

@@ -1,0 +1,244 @@
+"""`Recorder`: keeps the messages of a robot's topics as they come, as bytes, and writes them."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+
+from rnea_control.exceptions import RecordingError
+from rnea_control.identification.recorded_topics import (
+    FLOAT64_MULTI_ARRAY,
+    JOINT_STATE,
+    STRING,
+    RecordedTopics,
+)
+from rnea_control.identification.recording import Recording
+from rnea_control.identification.recording_files import write_recording
+from rnea_control.identification.rosbag_writing import TopicMessages, write_rosbag
+from rnea_control.messages.cdr import BIG_ENDIAN, HEADER, CdrReader
+from rnea_control.node.sentinel_link import SENTINEL
+from rnea_control.ros.effort_command import publisher_names
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rclpy_internals import WaitSetUnavailable
+
+# BEST_EFFORT takes from every publisher. None may be lost while Python is busy.
+STREAM = QoSProfile(depth=10_000, reliability=ReliabilityPolicy.BEST_EFFORT)
+LATCHED = QoSProfile(
+    depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)
+TABLES = (".npz", ".csv")
+# How the node ends with which a controller hears its sentinel.
+ASKS_SENTINEL = "_asks_sentinel"
+# How long a thread waits before it looks whether it shall end, [s].
+LONGEST_WAIT = 0.1
+
+
+class Channel:
+    """The messages of one topic, taken by a thread of its own where this rclpy has wait sets.
+
+    Args:
+        node: in whose name and domain it is; spun by an executor.
+        message_type, topic: of the subscription.
+        clock: the time, which never falls, [ns].
+
+    Attributes:
+        topic: the full name.
+        messages: the time at which each came, ascending, [ns], and its bytes.
+    """
+
+    def __init__(
+        self, node: Node, message_type: type, topic: str, clock: Callable[[], int]
+    ) -> None:
+        self.topic = node.resolve_topic_name(topic)
+        self.messages: list[tuple[int, bytes]] = []
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._raw: RawSubscription | None = None
+        try:
+            self._raw = RawSubscription(node, message_type, topic, STREAM)
+        except WaitSetUnavailable:
+            self._subscription = node.create_subscription(
+                message_type, topic, self.keep, STREAM, raw=True
+            )
+            return
+        self._thread = threading.Thread(target=self._take, name=f"recorder of {topic}", daemon=True)
+        self._thread.start()
+
+    def keep(self, message: bytes) -> None:
+        """Takes a message."""
+        self.messages.append((self._clock(), message))
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopping.is_set()
+
+    def stop(self, node: Node) -> None:
+        """Ends the subscription."""
+        if self._stopping.is_set():
+            return
+        self._stopping.set()
+        if self._raw is None:
+            node.destroy_subscription(self._subscription)
+            return
+        self._thread.join()
+        self._raw.destroy()
+
+    def _take(self) -> None:
+        assert self._raw is not None
+        while not self._stopping.is_set():
+            taken = self._raw.take(LONGEST_WAIT)
+            while taken is not None:
+                self.keep(taken[0])
+                taken = self._raw.poll()
+
+
+class Recorder:
+    """Records joint_states, robot_description, and the commands while somebody takes them.
+
+    Args:
+        node: for the subscriptions; an executor must spin it.
+        commands: topic of the effort commands.
+
+    Attributes:
+        states: of joint_states.
+        robot_description: the URDF; empty as long as none came.
+    """
+
+    def __init__(self, node: Node, commands: str) -> None:
+        self._node = node
+        # The clock of the computer may be set back meanwhile.
+        self._offset = time.time_ns() - time.monotonic_ns()
+        self.states = Channel(node, JointState, "joint_states", self._now)
+        self.robot_description = ""
+        self._command_topic = node.resolve_topic_name(commands)
+        self._commands: list[Channel] = []
+        self._descriptions: list[tuple[int, bytes]] = []
+        self._description_topic = node.resolve_topic_name("robot_description")
+        node.create_subscription(
+            String, "robot_description", self._hear_description, LATCHED, raw=True
+        )
+        self.follow_commands()
+
+    def newest_stamp(self) -> int:
+        """The stamp of the newest joint state, [ns]; 0 if there is none, or it is empty."""
+        if not self.states.messages:
+            return 0
+        message = self.states.messages[-1][1]
+        order = ">" if message[1] == BIG_ENDIAN else "<"
+        seconds, nanoseconds = struct.unpack_from(f"{order}iI", message, HEADER)
+        return int(seconds * 1_000_000_000 + nanoseconds)
+
+    def follow_commands(self) -> None:
+        """Subscribes to the commands once somebody else does, and no longer than that: the
+        controller would take this subscription for hardware that listens."""
+        subscriptions = self._node.get_subscriptions_info_by_topic(self._command_topic)
+        others = [info for info in subscriptions if not self._is_onlooker(info.node_name)]
+        listening = bool(self._commands) and not self._commands[-1].is_stopped
+        if others and not listening:
+            self._commands.append(
+                Channel(self._node, Float64MultiArray, self._command_topic, self._now)
+            )
+        elif listening and not others:
+            self._commands[-1].stop(self._node)
+
+    def _is_onlooker(self, name: str) -> bool:
+        """Whether a node of this name takes no commands: this one's channels, which are hidden, a
+        node that is not known yet, and what guards the controller."""
+        own = name == self._node.get_name()
+        return own or name.startswith("_") or name == SENTINEL or name.endswith(ASKS_SENTINEL)
+
+    def publishers(self) -> list[str]:
+        """The nodes that publish joint_states."""
+        return publisher_names(self._node, self.states.topic)
+
+    def other_topics(self) -> list[str]:
+        """Other topics with joint states."""
+        kind = JOINT_STATE
+        topics = self._node.get_topic_names_and_types()
+        return [name for name, types in topics if kind in types and name != self.states.topic]
+
+    def stop(self) -> None:
+        """Ends the subscriptions."""
+        for channel in (self.states, *self._commands):
+            channel.stop(self._node)
+
+    def write(self, path: Path, joints: Sequence[str] | None) -> Path:
+        """Writes what was recorded, and returns where.
+
+        What cannot be written there does not cost the recording: a rosbag2 folder is written
+        elsewhere then, and the error is raised after that.
+
+        Args:
+            path: `.npz` or `.csv` for a table of `joints`, else a rosbag2 folder.
+            joints: of a table; None for all.
+
+        Raises:
+            RecordingError: it cannot be written, or not as this table.
+        """
+        topics = self._topics()
+        try:
+            if path.suffix in TABLES:
+                write_recording(path, _table(path, topics, joints))
+            else:
+                write_rosbag(path, topics)
+        except RecordingError as error:
+            folder = _rescue(path.with_suffix(""), topics)
+            raise RecordingError(
+                f"{error}. All messages are in the rosbag2 folder {folder}"
+            ) from error
+        return path
+
+    def _topics(self) -> list[TopicMessages]:
+        """Commands come before the states that are recorded at the same time."""
+        commands = [message for each in self._commands for message in each.messages]
+        found = [
+            TopicMessages(self._description_topic, STRING, self._descriptions, is_latched=True),
+            TopicMessages(self._command_topic, FLOAT64_MULTI_ARRAY, commands),
+            TopicMessages(self.states.topic, JOINT_STATE, self.states.messages),
+        ]
+        return [topic for topic in found if topic.messages]
+
+    def _now(self) -> int:
+        return self._offset + time.monotonic_ns()
+
+    def _hear_description(self, message: bytes) -> None:
+        self._descriptions.append((self._now(), message))
+        self.robot_description = CdrReader(message, self._description_topic).string("data")
+
+
+def _table(path: Path, topics: Sequence[TopicMessages], joints: Sequence[str] | None) -> Recording:
+    recorded = RecordedTopics(str(path))
+    for topic in topics:
+        for received, message in topic.messages:
+            recorded.add(topic.name, topic.kind, received, message)
+    return recorded.recording(joints)
+
+
+def _rescue(path: Path, topics: Sequence[TopicMessages]) -> Path:
+    """Writes a rosbag2 folder beside `path`, or where this computer keeps temporary files."""
+    try:
+        folder = _free(path)
+        write_rosbag(folder, topics)
+    except RecordingError:
+        folder = _free(Path(tempfile.gettempdir()) / path.name)
+        write_rosbag(folder, topics)
+    return folder
+
+
+def _free(path: Path) -> Path:
+    """This path, or with a number where something is there."""
+    free, number = path, 1
+    while free.exists():
+        number += 1
+        free = path.with_name(f"{path.name}_{number}")
+    return free

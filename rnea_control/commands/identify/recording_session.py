@@ -1,0 +1,181 @@
+"""`RecordingSession`: from the first joint state to the last one, with a motion in between."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from rclpy.executors import SingleThreadedExecutor
+
+from rnea_control.commands.identify.live_checks import LiveChecks
+from rnea_control.commands.identify.motion_sender import MotionSender
+from rnea_control.commands.identify.recorder import Recorder
+from rnea_control.commands.identify.recording_display import RecordingDisplay
+from rnea_control.exceptions import listed
+from rnea_control.identification.number_topic import NumberTopic, joint_columns
+from rnea_control.messages.batch import joint_state_layout
+from rnea_control.messages.cdr import CdrError
+
+# Before and after the motion, [s].
+MARGIN = 1.0
+# Between two looks at what came, [s].
+LOOK = 0.1
+# Without joint states for so long it is said; a motion waits so long for its controller, [s].
+SILENCE, PATIENCE = 5.0, 20.0
+# How long a cancelled motion may take to end, [s].
+LONGEST_END = 3.0
+INTERRUPTED = "interrupted"
+
+
+class RecordingSession:
+    """Makes a recording; `recorder` has it then, however it ends.
+
+    Args:
+        recorder: takes the messages.
+        executor: of the recorder's and the sender's node.
+        display: shows how it goes on.
+        joints: that are looked at; empty for those of the first message.
+        running: whether to go on, until so many signals came.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        executor: SingleThreadedExecutor,
+        display: RecordingDisplay,
+        joints: Sequence[str],
+        running: Callable[..., bool],
+    ) -> None:
+        self._recorder = recorder
+        self._executor = executor
+        self._display = display
+        self._joints = tuple(joints)
+        self._running = running
+        self._checks: LiveChecks | None = None
+        self._described = ""
+        self._looked = 0
+        self._started = self._heard = time.monotonic()
+        self._silence_said = self._odd_said = False
+        self._first: float | None = None
+        self._sender: MotionSender | None = None
+
+    def listen(self, seconds: float | None) -> str:
+        """Listens for so long, or until a signal; returns why it ended early, or nothing."""
+        while self._running() and (seconds is None or self._elapsed < seconds):
+            self._step("listening")
+            if seconds is not None and time.monotonic() - self._started > seconds + SILENCE + 1.0:
+                break
+        return INTERRUPTED if seconds is not None and not self._running() else ""
+
+    def move(self, sender: MotionSender) -> str:
+        """Has a trajectory followed; returns why that failed, or nothing."""
+        self._sender = sender
+        while self._running() and not (sender.is_ready and self._elapsed >= MARGIN):
+            self._step("waiting" if self._first is None else "before the motion")
+            if time.monotonic() - self._started > PATIENCE:
+                if self._first is None:
+                    return f"no joint states on {self._recorder.states.topic}; nothing was sent"
+                return f"no controller on {sender.sought}; is it running and active?"
+        if not self._running():
+            return f"{INTERRUPTED} before the trajectory was sent"
+        sender.send()
+        self._display.say(f"sent {sender.duration:.1f} s of trajectory by {sender.way}")
+        while self._running() and not sender.ended:
+            self._step("moving")
+            sender.check()
+        if not sender.ended:
+            advice = sender.cancel()
+            self._display.warn(f"{INTERRUPTED}. {advice}" if advice else INTERRUPTED)
+            self._step_until(lambda: sender.ended, LONGEST_END)
+            sender.failure = sender.failure or INTERRUPTED
+        self._step_until(lambda: False, MARGIN)
+        return sender.failure
+
+    def summary(self) -> list[str]:
+        """What the checks counted."""
+        self._look()
+        return [] if self._checks is None else self._checks.summary()
+
+    @property
+    def _elapsed(self) -> float:
+        """Since the first joint state, [s]."""
+        return 0.0 if self._first is None else time.monotonic() - self._first
+
+    def _step_until(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Until it holds, so much time has passed, or a second signal comes."""
+        deadline = time.monotonic() + seconds
+        while self._running(2) and not condition() and time.monotonic() < deadline:
+            self._step("after the motion")
+
+    def _step(self, phase: str) -> None:
+        deadline = time.monotonic() + LOOK
+        while (now := time.monotonic()) < deadline:
+            self._executor.spin_once(timeout_sec=deadline - now)
+        self._recorder.follow_commands()
+        self._look()
+        if self._sender is not None:
+            while self._sender.words:
+                self._display.warn(self._sender.words.pop(0))
+        self._display.show(phase, self._elapsed, len(self._recorder.states.messages))
+
+    def _look(self) -> None:
+        messages, now = self._recorder.states.messages, time.monotonic()
+        new = messages[self._looked :]
+        self._looked += len(new)
+        if new:
+            self._heard, self._silence_said = now, False
+            if self._first is None:
+                self._first = now
+            self._judge([message for _, message in new])
+        elif now - self._heard > SILENCE and not self._silence_said:
+            self._silence_said = True
+            self._display.warn(self._silence())
+
+    def _judge(self, messages: list[bytes]) -> None:
+        try:
+            topic = NumberTopic(self._recorder.states.topic, joint_state_layout)
+            for message in messages:
+                topic.add(0, message)
+            topic.finish()
+        except CdrError as error:
+            self._say_once(f"{error}; the recording has the message as it came")
+            return
+        joints = self._joints or topic.names
+        if not joints:
+            self._say_once("joint_states names no joints: nothing can be identified from it")
+            return
+        if self._checks is None:
+            self._joints = joints
+            self._checks = LiveChecks(joints)
+        urdf = self._recorder.robot_description
+        if urdf != self._described:
+            self._described = urdf
+            self._checks.know(urdf)
+        named, stamps, values = joint_columns(topic, joints)
+        if not named.any():
+            missing = [joint for joint in joints if joint not in topic.names]
+            self._say_once(
+                f"{self._recorder.states.topic} lacks {listed(missing)}; it has "
+                f"{listed(topic.names)}. Is --joints right, or --namespace?"
+            )
+            return
+        for text in self._checks.look(stamps[named], np.ascontiguousarray(values[:, named])):
+            self._display.warn(text)
+
+    def _say_once(self, text: str) -> None:
+        if not self._odd_said:
+            self._odd_said = True
+            self._display.warn(text)
+
+    def _silence(self) -> str:
+        recorder = self._recorder
+        publishers = recorder.publishers()
+        text = f"no joint states on {recorder.states.topic} for {SILENCE:.0f} s; "
+        if publishers:
+            return f"{text}{listed(publishers)} could publish them: is it active?"
+        text += "nobody publishes there"
+        others = recorder.other_topics()
+        if others:
+            return f"{text}, but there are joint states on {listed(others)}: give --namespace"
+        return f"{text}. Is joint_state_broadcaster active, and ROS_DOMAIN_ID the same?"

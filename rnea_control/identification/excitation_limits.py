@@ -1,0 +1,192 @@
+"""What an exciting motion keeps to: `ExcitationLimits`, from the URDF and the user's options."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import IdentificationError, listed
+from rnea_control.model import RobotModel
+
+# Distance from the position limits, as a share of the range, and at least for angles, [rad].
+MARGIN, LEAST_MARGIN = 0.05, 0.05
+# Where the URDF has no velocity limit, [rad/s] or [m/s].
+DEFAULT_VELOCITY = {"revolute": math.pi, "continuous": math.pi, "prismatic": 1.0}
+# By default joints reach the velocity allowed in this time, [s].
+RISE_TIME = 0.5
+# A motion must have the time for a share of the range, or for this much, there and back.
+STROKE = {"revolute": 0.5, "continuous": 0.5, "prismatic": 0.25}
+STROKE_SHARE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class ExcitationLimits:
+    """Bounds of a motion, shape (joints,) each.
+
+    Attributes:
+        lower, upper: of the positions, finite, [rad] or [m].
+        velocity: finite, [rad/s] or [m/s].
+        acceleration: finite, [rad/s^2] or [m/s^2].
+        torque: [Nm] or [N]; infinite where the URDF has no effort limit.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    torque: FloatArray
+
+
+def excitation_limits(
+    model: RobotModel,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    speed: float = 0.5,
+    torque: float = 0.7,
+    acceleration: float | None = None,
+) -> ExcitationLimits:
+    """The limits of a robot's exciting motion.
+
+    Args:
+        model: the robot; its joints are revolute, continuous or prismatic.
+        ranges: lower and upper position by joint, within the URDF's limits, [rad] or [m]. Other
+            joints have the URDF's range less `MARGIN` on both sides; continuous ones, and revolute
+            ones without limits, -pi to pi.
+        speed, torque: shares of the velocity and effort limits that may be used, in (0, 1].
+        acceleration: of all joints, [rad/s^2] or [m/s^2]. By default each may reach the velocity
+            allowed in `RISE_TIME`.
+
+    Raises:
+        IdentificationError: a joint of another type, an unknown joint, a range that is empty or not
+            within the limits, a share that is not allowed, a limit of 0 in the URDF.
+    """
+    _check_joints(model)
+    for name, share in {"speed": speed, "torque": torque}.items():
+        if not 0.0 < share <= 1.0:
+            raise IdentificationError(
+                f"{name} is {share}; it must be above 0 and at most 1: the share of the URDF's "
+                f"{'velocity' if name == 'speed' else 'effort'} limits that the motion may use"
+            )
+    if acceleration is not None and not 0.0 < acceleration < math.inf:
+        raise IdentificationError(
+            f"acceleration is {acceleration}; it must be positive and finite, [rad/s^2] or [m/s^2]"
+        )
+    lower, upper = _ranges(model, dict(ranges or {}))
+    given = np.where(
+        np.isfinite(model.velocity_limit),
+        model.velocity_limit,
+        [DEFAULT_VELOCITY[kind] for kind in model.joint_types],
+    )
+    velocity = speed * given
+    most = velocity / RISE_TIME if acceleration is None else np.full(model.nv, acceleration)
+    return ExcitationLimits(lower, upper, velocity, most, torque * model.effort_limit)
+
+
+def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float) -> None:
+    """Whether every joint has the time for a motion that is worth it.
+
+    The simplest series at rest at both ends, cos wt - cos(2wt)/4, has for a stroke S there and back
+    the largest velocity 0.650 w S and the largest acceleration w^2 S.
+
+    Raises:
+        IdentificationError: it is too short; the message says what would be enough.
+    """
+    if not 0.0 < duration < math.inf:
+        raise IdentificationError(f"duration is {duration} s; it must be positive and finite")
+    most = np.array([STROKE[kind] for kind in model.joint_types])
+    stroke = np.minimum(most, STROKE_SHARE * (limits.upper - limits.lower))
+    by_velocity = 2.0 * math.pi * 0.375 * math.sqrt(3.0) * stroke / limits.velocity
+    by_acceleration = 2.0 * math.pi * np.sqrt(stroke / limits.acceleration)
+    needed = np.maximum(by_velocity, by_acceleration)
+    j = int(np.argmax(needed))
+    if needed[j] > duration:
+        fast = by_velocity[j] > by_acceleration[j]
+        limit = limits.velocity[j] if fast else limits.acceleration[j]
+        raise IdentificationError(
+            f"duration is {duration:g} s: too short for joint {model.joint_names[j]!r}, which "
+            f"needs {needed[j]:.1f} s to move by {stroke[j]:.2g} and back at "
+            f"{'velocities' if fast else 'accelerations'} up to {limit:.3g}; give at least "
+            f"{math.ceil(needed[j])} s, better {math.ceil(5.0 * needed[j])} s, or raise the limit"
+        )
+
+
+def _check_joints(model: RobotModel) -> None:
+    if model.nv == 0:
+        raise IdentificationError(
+            f"robot {model.name!r} has no joint that moves; choose the joints to identify"
+        )
+    for name, kind in zip(model.joint_names, model.joint_types, strict=True):
+        if kind not in STROKE:
+            raise IdentificationError(
+                f"joint {name!r} of {model.name!r} is {kind}; exciting motions are planned for "
+                "revolute, continuous and prismatic joints only: choose the joints of the arm, so "
+                "that the others are locked"
+            )
+    for values, what in ((model.effort_limit, "effort"), (model.velocity_limit, "velocity")):
+        zero = [name for name, value in zip(model.joint_names, values, strict=True) if value <= 0.0]
+        if zero:
+            raise IdentificationError(
+                f"the {what} limit of {listed(zero)} in the URDF of {model.name!r} is 0, so that "
+                "no motion is allowed; correct the URDF, or do not choose these joints"
+            )
+
+
+def _ranges(
+    model: RobotModel, ranges: dict[str, tuple[float, float]]
+) -> tuple[FloatArray, FloatArray]:
+    unknown = [name for name in ranges if name not in model.joint_names]
+    if unknown:
+        raise IdentificationError(
+            f"range of {listed(unknown)}: {model.name!r} moves the joints "
+            f"{listed(model.joint_names)}; correct the name"
+        )
+    lower, upper = np.empty(model.nv), np.empty(model.nv)
+    for j, (name, kind) in enumerate(zip(model.joint_names, model.joint_types, strict=True)):
+        least, most = float(model.lower[j]), float(model.upper[j])
+        if name in ranges:
+            lower[j], upper[j] = _checked_range(name, ranges[name], least, most)
+        elif math.isfinite(least) and math.isfinite(most):
+            margin = MARGIN * (most - least)
+            if kind != "prismatic":
+                margin = max(margin, LEAST_MARGIN)
+            margin = min(margin, 0.25 * (most - least))
+            lower[j], upper[j] = least + margin, most - margin
+        elif kind == "prismatic":
+            raise IdentificationError(
+                f"prismatic joint {name!r} has no position limits in the URDF of {model.name!r}; "
+                "give its range"
+            )
+        elif math.isfinite(least):
+            lower[j] = least + LEAST_MARGIN
+            upper[j] = lower[j] + 2.0 * math.pi
+        elif math.isfinite(most):
+            upper[j] = most - LEAST_MARGIN
+            lower[j] = upper[j] - 2.0 * math.pi
+        else:
+            lower[j], upper[j] = -math.pi, math.pi
+        if not lower[j] < upper[j]:
+            raise IdentificationError(
+                f"the position limits of joint {name!r}, {least:g} and {most:g}, leave no range to "
+                "move in; correct the URDF, or do not choose this joint"
+            )
+    return lower, upper
+
+
+def _checked_range(
+    name: str, given: tuple[float, float], least: float, most: float
+) -> tuple[float, float]:
+    low, high = map(float, given)
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise IdentificationError(
+            f"the range of joint {name!r} is {low:g} to {high:g}; it must be two finite numbers, "
+            "the lower one first"
+        )
+    if low < least or high > most:
+        raise IdentificationError(
+            f"the range of joint {name!r} is {low:g} to {high:g}, outside its limits {least:g} to "
+            f"{most:g} in the URDF; give a range within them"
+        )
+    return low, high

@@ -1,0 +1,247 @@
+r"""The search for an exciting motion as a function to be minimised, with its gradient.
+
+The variables x of a joint are its centre and the coefficients in the basis of `rest_basis`, both in
+halves of its range: every x is a motion that begins and ends at rest. The cost is
+
+.. math:: f(G) + w \operatorname{mean} \sum_{u \in \{q, v, a, \tau\}} \max(0, |u| - 1)^2
+
+with f a criterion of `information`, and u as shares of the limits, on a grid of one period. The
+derivatives of regressor and torque by q, v and a are differences, the rest is exact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rnea_control.analysis import BaseParameters, inertial_parameters
+from rnea_control.array_types import FloatArray
+from rnea_control.compiled import Order, compile_robot
+from rnea_control.dynamics.friction import STICKING_VELOCITY
+from rnea_control.identification.excitation_limits import ExcitationLimits
+from rnea_control.identification.fourier_series import FourierSeries, derivatives, rest_basis
+from rnea_control.identification.information import CRITERIA, Criterion
+from rnea_control.model import RobotModel
+
+# Grid points in a period for each harmonic: for the cost, and at least for the check of the result,
+# which has no longer steps than `LONGEST_STEP`, [s], either.
+POINTS, CHECKED_POINTS, LONGEST_STEP = 40, 400, 0.002
+# The cost aims at this share of the limits, as extremes lie between the points of its grid.
+AIM = 0.997
+# The result keeps this share of them on the grid of the check.
+KEPT = 0.9995
+# For differences by q and v; by a everything is linear.
+_STEP = 1e-7
+
+
+class ExcitationProblem:
+    """The motions of a robot with a period and a number of harmonics, and what they cost.
+
+    Args:
+        model: the robot; do not change it meanwhile.
+        base: its base parameters.
+        limits: to keep to.
+        noise: standard deviation of the measured torques, shape (joints,), [Nm] or [N].
+        period: [s].
+        harmonics: at least 2.
+
+    Attributes:
+        size: number of variables.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        base: BaseParameters,
+        limits: ExcitationLimits,
+        noise: FloatArray,
+        period: float,
+        harmonics: int,
+    ) -> None:
+        self.model, self.base, self.limits = model, base, limits
+        self.period, self.harmonics = period, harmonics
+        self._robot = compile_robot(model)
+        self._phi = inertial_parameters(model)
+        self._weights = noise**-2.0
+        self._basis = rest_basis(harmonics)
+        self._middle = 0.5 * (limits.upper + limits.lower)
+        self._half = 0.5 * (limits.upper - limits.lower)
+        self._columns = 1 + self._basis.shape[1]
+        self.size = model.nv * self._columns
+        self._grid = self._derivatives(POINTS * harmonics)
+        points = max(CHECKED_POINTS * harmonics, int(np.ceil(period / LONGEST_STEP)))
+        self._fine_grid = self._derivatives(points)
+
+    def variables(self, centre: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """x of a centre, shape (joints,), and coefficients in the basis, shape (joints,
+        2 harmonics - 2)."""
+        columns = [(centre - self._middle)[:, None], coefficients]
+        return (np.hstack(columns) / self._half[:, None]).ravel()
+
+    def series(self, x: FloatArray) -> FourierSeries:
+        """The motion of variables x."""
+        X = x.reshape(-1, self._columns) * self._half[:, None]
+        coefficients = X[:, 1:] @ self._basis.T
+        cosine, sine = np.split(coefficients, 2, axis=1)
+        return FourierSeries(self.period, self._middle + X[:, 0], cosine, sine)
+
+    def cost(self, x: FloatArray, criterion: Criterion, weight: float) -> tuple[float, FloatArray]:
+        """The cost and its gradient, shape (size,); `weight` is w of the module's docstring."""
+        motion = self._motion(x, self._grid)
+        Y = self._regressor(*motion)
+        tau = np.stack([self._phi @ rows for rows in Y])
+        G, Y_b = self._gram(Y)
+        value, S = CRITERIA[criterion](G)
+        points, n = Y.shape[2], self.model.nv
+        # Derivatives of the cost by Y, by tau, and by q, v and a.
+        by_Y = np.zeros_like(Y)
+        for j in range(n):
+            by_Y[j, self.base.independent] = (2.0 * self._weights[j] / points) * (S @ Y_b[j])
+        by_motion = np.zeros((3, n, points))
+        for rows, share, scale in zip(by_motion, self._shares(motion), self._scales(), strict=True):
+            excess = np.maximum(np.abs(share) - AIM, 0.0)
+            value += weight * float(np.vdot(excess, excess)) / points
+            rows[:] = (2.0 * weight / points) * excess * np.sign(share) / scale
+        share = tau / self.limits.torque[:, None]
+        excess = np.maximum(np.abs(share) - AIM, 0.0)
+        value += weight * float(np.vdot(excess, excess)) / points
+        by_tau = (2.0 * weight / points) * excess * np.sign(share) / self.limits.torque[:, None]
+        by_Y += by_tau[:, None, :] * self._phi[None, :, None]
+        self._add_derivatives(motion, Y, by_Y, by_motion)
+        gradient = np.zeros((n, self._columns))
+        gradient[:, 0] = by_motion[0].sum(axis=1)
+        for rows, D in zip(by_motion, self._grid, strict=True):
+            gradient[:, 1:] += rows @ D
+        return value, (gradient * self._half[:, None]).ravel()
+
+    def information(self, x: FloatArray) -> FloatArray:
+        """G of `information`, shape (base.rank, base.rank)."""
+        G, _ = self._gram(self._regressor(*self._motion(x, self._grid)))
+        return G
+
+    def peaks(self, x: FloatArray) -> FloatArray:
+        """The largest |u| of position, velocity, acceleration and torque, as shares of the limits,
+        on the grid of the check, shape (4, joints)."""
+        return np.abs(self._all_shares(self._motion(x, self._fine_grid))).max(axis=2)
+
+    def effects(self, x: FloatArray, scale: FloatArray) -> FloatArray:
+        """The largest torque that 1 of each base parameter makes, shape (base.rank,), as a share of
+        `scale`, shape (joints,)."""
+        Y = self._regressor(*self._motion(x, self._grid))[:, self.base.independent]
+        shares: FloatArray = np.abs(Y).max(axis=2) / scale[:, None]
+        return shares.max(axis=0)
+
+    def largest_amplitudes(self, centre: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """By how much the coefficients, as of `variables`, may be multiplied within the limits of
+        positions, velocities and accelerations, shape (joints,)."""
+        q, v, a = (coefficients @ D.T for D in self._grid)
+        limits = self.limits
+        use = [
+            q.max(axis=1) / (limits.upper - centre),
+            q.min(axis=1) / (limits.lower - centre),
+            np.abs(v).max(axis=1) / limits.velocity,
+            np.abs(a).max(axis=1) / limits.acceleration,
+        ]
+        largest: FloatArray = AIM / np.max(use, axis=0)
+        return largest
+
+    def within_limits(self, x: FloatArray, fine: bool = True) -> FloatArray | None:
+        """The same motion about the same centre, made smaller as far as the limits need it.
+
+        Args:
+            x: variables.
+            fine: whether on the grid of the check, or that of the cost.
+
+        Returns:
+            Variables, or None if not even the centre is within the limits.
+        """
+        grid = self._fine_grid if fine else self._grid
+        amplitude = x.reshape(-1, self._columns).copy()
+        amplitude[:, 0] = 0.0
+        centre = x - amplitude.ravel()
+
+        def fits(share: float) -> bool:
+            motion = self._motion(centre + share * amplitude.ravel(), grid)
+            return bool(np.abs(self._all_shares(motion)).max() <= KEPT)
+
+        if fits(1.0):
+            return x
+        low, high = 0.0, 1.0
+        if not fits(low):
+            return None
+        while high - low > 1e-4:
+            share = 0.5 * (low + high)
+            low, high = (share, high) if fits(share) else (low, share)
+        return centre + low * amplitude.ravel()
+
+    def _derivatives(self, points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        time: FloatArray = np.arange(float(points)) * (self.period / points)
+        q, v, a = (D @ self._basis for D in derivatives(time, self.period, self.harmonics))
+        return q, v, a
+
+    def _motion(
+        self, x: FloatArray, grid: tuple[FloatArray, FloatArray, FloatArray]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Positions, velocities and accelerations, shape (joints, points) each."""
+        X = x.reshape(-1, self._columns) * self._half[:, None]
+        q, v, a = (X[:, 1:] @ D.T for D in grid)
+        q += (self._middle + X[:, 0])[:, None]
+        return q, v, a
+
+    def _shares(
+        self, motion: tuple[FloatArray, FloatArray, FloatArray]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        q, v, a = motion
+        half, velocity, acceleration = self._scales()
+        return (q - self._middle[:, None]) / half, v / velocity, a / acceleration
+
+    def _scales(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        limits = self.limits
+        return self._half[:, None], limits.velocity[:, None], limits.acceleration[:, None]
+
+    def _regressor(
+        self, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Shape (joints, parameters, points)."""
+        Y: FloatArray = self._robot.batch(
+            "regressor", q, v, a, out=out, order=Order.entry_major, workers=1
+        )
+        return Y
+
+    def _all_shares(self, motion: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
+        """Shape (4, joints, points)."""
+        torque = self._torque(*motion) / self.limits.torque[:, None]
+        return np.stack([*self._shares(motion), torque])
+
+    def _torque(self, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
+        """Shape (joints, points), friction included."""
+        model = self.model
+        tau: FloatArray = self._robot.batch("rnea", q, v, a, order=Order.entry_major, workers=1)
+        tau += model.damping[:, None] * v + model.torque_offset[:, None]
+        tau += model.friction[:, None] * np.tanh(v / STICKING_VELOCITY)
+        return tau
+
+    def _gram(self, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        Y_b = Y[:, self.base.independent]
+        G = np.zeros((self.base.rank, self.base.rank))
+        for weight, rows in zip(self._weights, Y_b, strict=True):
+            G += weight * (rows @ rows.T)
+        return G / Y.shape[2], Y_b
+
+    def _add_derivatives(
+        self,
+        motion: tuple[FloatArray, FloatArray, FloatArray],
+        Y: FloatArray,
+        by_Y: FloatArray,
+        by_motion: FloatArray,
+    ) -> None:
+        """Adds tr(by_Y^T dY) for each of q, v and a of each joint and point."""
+        moved = np.empty_like(Y)
+        for kind, step in enumerate((_STEP, _STEP, 1.0)):
+            for j in range(self.model.nv):
+                arrays = list(motion)
+                arrays[kind] = motion[kind].copy()
+                arrays[kind][j] += step
+                q, v, a = arrays
+                self._regressor(q, v, a, out=moved)
+                np.subtract(moved, Y, out=moved)
+                by_motion[kind, j] += np.einsum("jcp,jcp->p", by_Y, moved) / step

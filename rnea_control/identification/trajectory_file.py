@@ -1,0 +1,238 @@
+"""Trajectories as YAML of trajectory_msgs/JointTrajectory, as `ros2 topic pub` takes it.
+
+    ros2 topic pub --once /rnea_controller/joint_trajectory \\
+        trajectory_msgs/msg/JointTrajectory "$(cat plan.yaml)"
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml  # type: ignore[import-untyped]
+
+from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import IdentificationError, TrajectoryError, listed
+from rnea_control.identification.excitation import Excitation
+from rnea_control.messages.joint_trajectory import MOST_POINTS
+
+# Significant digits of a number.
+DIGITS = 10
+# Linux passes no longer argument than this to a program, [bytes]: longer files need another way.
+LONGEST_ARGUMENT = 128 * 1024 - 1
+# Points in the time of the fastest oscillation, at least: quintics then stray from a sine by less
+# than 1e-5 of its amplitude.
+_POINTS_PER_OSCILLATION = 8
+_BILLION = 1_000_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryFile:
+    """The points of a file.
+
+    Attributes:
+        source: the file, for messages.
+        joints: the order of the columns.
+        time: from the start, rising, shape (points,), [s].
+        q: shape (points, joints), [rad] or [m].
+        v, a: the same shape, [rad/s] and [rad/s^2] or [m/s] and [m/s^2]; NaN where a point has
+            none.
+    """
+
+    source: str
+    joints: tuple[str, ...]
+    time: FloatArray
+    q: FloatArray
+    v: FloatArray
+    a: FloatArray
+
+
+def trajectory_yaml(
+    excitation: Excitation,
+    approach: float = 5.0,
+    step: float = 0.1,
+    notes: Mapping[str, str] | None = None,
+) -> str:
+    """An exciting motion as text.
+
+    The controller moves from where the arm is to the first point, which is at rest, in the time
+    `approach`. Points have positions, velocities and accelerations: between them quintics follow
+    the series to less than 1e-4 rad at any step.
+
+    Args:
+        excitation: the motion.
+        approach: time_from_start of the first point, [s].
+        step: longest time between points, [s]; a period is divided evenly, into shorter steps if
+            the fastest oscillation needs them. With the default a motion of 7 joints of half a
+            minute stays within `LONGEST_ARGUMENT`.
+        notes: more lines of the comment that the text begins with: what, and its value.
+
+    Raises:
+        IdentificationError: a time that is not positive and finite, or more points than a
+            controller takes.
+    """
+    for name, value in {"approach": approach, "step": step}.items():
+        if not 0.0 < value < math.inf:
+            raise IdentificationError(f"{name} is {value} s; it must be positive and finite")
+    series = excitation.series
+    step = min(step, series.period / series.harmonics / _POINTS_PER_OSCILLATION)
+    count = excitation.periods * math.ceil(series.period / step - 1e-9)
+    if count >= MOST_POINTS:
+        raise IdentificationError(
+            f"{excitation.duration:g} s in steps of {step:.3g} s are {count + 1} points; a "
+            f"controller takes {MOST_POINTS}: give a longer step"
+        )
+    time: FloatArray = np.arange(count + 1.0) * (excitation.duration / count)
+    q, v, a = excitation.sample(time)
+    # Zero at both ends but for rounding.
+    v[[0, -1]], a[[0, -1]] = 0.0, 0.0
+    nanoseconds = np.rint((approach + time) * _BILLION).astype(np.int64)
+    lines = [f"# {line}".rstrip() for line in _comment(excitation, approach, dict(notes or {}))]
+    lines += [f"joint_names: [{', '.join(map(_quoted, excitation.joint_names))}]", "points:"]
+    for t, *rows in zip(nanoseconds.tolist(), q, v, a, strict=True):
+        positions, velocities, accelerations = map(_numbers, rows)
+        lines += [
+            f"- positions: {positions}",
+            f"  velocities: {velocities}",
+            f"  accelerations: {accelerations}",
+            f"  time_from_start: {{sec: {t // _BILLION}, nanosec: {t % _BILLION}}}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def read_trajectory(path: str | os.PathLike[str]) -> TrajectoryFile:
+    """A file that `trajectory_yaml` wrote, or another one of a JointTrajectory.
+
+    Raises:
+        TrajectoryError: the file cannot be read, is no JointTrajectory, or has points that lack
+            positions, that are not numbers, or whose times do not rise. The message names the file
+            and the point.
+    """
+    source = os.fspath(path)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrajectoryError(f"{source} cannot be read: {error}") from error
+    try:
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise TrajectoryError(f"{source} is not valid YAML: {error}") from error
+    if not isinstance(content, dict) or not {"joint_names", "points"} <= content.keys():
+        raise TrajectoryError(
+            f"{source} is not a JointTrajectory: it must have joint_names and points, as the file "
+            "that `rnea_identify plan` writes"
+        )
+    joints, points = content["joint_names"], content["points"]
+    _check_joints(source, joints)
+    if not isinstance(points, list) or not points:
+        raise TrajectoryError(f"{source}: points must be a list of at least one point")
+    time = np.array([_time(source, i, point) for i, point in enumerate(points)])
+    falling = np.flatnonzero(np.diff(time, prepend=-math.inf) <= 0.0)
+    if falling.size:
+        i = int(falling[0])
+        raise TrajectoryError(
+            f"{source}: time_from_start of points[{i}] is {time[i]:g} s, and of the point before "
+            f"{time[i - 1]:g} s; it must rise from point to point"
+        )
+    q, v, a = (
+        np.array([_field(source, i, point, name, len(joints)) for i, point in enumerate(points)])
+        for name in ("positions", "velocities", "accelerations")
+    )
+    return TrajectoryFile(source, tuple(joints), time, q, v, a)
+
+
+def _comment(excitation: Excitation, approach: float, notes: dict[str, str]) -> list[str]:
+    series, limits = excitation.series, excitation.limits
+    lines = [
+        f"Exciting motion of {excitation.model.name} for the identification of its parameters.",
+        "",
+        "WARNING: the arm will move through the whole range below. Collisions with itself and with",
+        "what is around it were not looked at: watch the motion in simulation first.",
+        "",
+        f"approach: {approach:g} s, from where the arm is to the first point",
+        f"motion:   {excitation.periods} x {series.period:g} s, {series.harmonics} harmonics, "
+        f"at rest at both ends",
+        f"made by:  criterion {excitation.criterion.value}, seed {excitation.seed}; condition "
+        f"number {excitation.condition:.3g}",
+        *(f"{f'{name}:':9} {value}" for name, value in notes.items()),
+        "",
+        "Largest values, with what was allowed:",
+    ]
+    time = np.linspace(0.0, series.period, 4001)
+    q, v, a = series.sample(time)
+    for j, name in enumerate(excitation.joint_names):
+        unit = "m" if excitation.model.joint_types[j] == "prismatic" else "rad"
+        lines.append(
+            f"{name}: {q[:, j].min():.3f} to {q[:, j].max():.3f} {unit} ({limits.lower[j]:.3f} to "
+            f"{limits.upper[j]:.3f}), {np.abs(v[:, j]).max():.3g} {unit}/s "
+            f"({limits.velocity[j]:.3g}), {np.abs(a[:, j]).max():.3g} {unit}/s^2 "
+            f"({limits.acceleration[j]:.3g}), {_torque_words(excitation, j)}"
+        )
+    return lines
+
+
+def _torque_words(excitation: Excitation, j: int) -> str:
+    allowed = excitation.limits.torque[j]
+    unit = "N" if excitation.model.joint_types[j] == "prismatic" else "Nm"
+    if not math.isfinite(allowed):
+        return "no effort limit"
+    return f"{excitation.peaks[3, j] * allowed:.3g} {unit} ({allowed:.3g})"
+
+
+def _numbers(values: FloatArray) -> str:
+    # YAML 1.1 takes a number without a point, such as 1e-05, for text.
+    texts = (f"{value:.{DIGITS}g}" for value in (values + 0.0).tolist())
+    return f"[{', '.join(map(_with_point, texts))}]"
+
+
+def _with_point(text: str) -> str:
+    mantissa, e, exponent = text.partition("e")
+    return (mantissa if "." in mantissa else f"{mantissa}.0") + e + exponent
+
+
+def _quoted(name: str) -> str:
+    """In quotes where YAML would read something else, such as a boolean."""
+    if name.isidentifier() and isinstance(yaml.safe_load(name), str):
+        return name
+    escaped = name.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _check_joints(source: str, joints: Any) -> None:
+    right = isinstance(joints, list) and joints and all(isinstance(name, str) for name in joints)
+    if not right:
+        raise TrajectoryError(f"{source}: joint_names must be a list of at least one name")
+    twice = sorted({name for name in joints if joints.count(name) > 1})
+    if twice:
+        raise TrajectoryError(f"{source}: joint_names has {listed(twice)} more than once")
+
+
+def _time(source: str, i: int, point: Any) -> float:
+    duration = point.get("time_from_start") if isinstance(point, dict) else None
+    parts = [0, 0]
+    if isinstance(duration, dict):
+        parts = [duration.get(name, 0) for name in ("sec", "nanosec")]
+    if not isinstance(duration, dict) or any(type(part) is not int or part < 0 for part in parts):
+        raise TrajectoryError(
+            f"{source}: points[{i}] has no time_from_start of the form {{sec: 1, nanosec: 0}}"
+        )
+    return parts[0] + parts[1] / _BILLION
+
+
+def _field(source: str, i: int, point: dict[str, Any], name: str, joints: int) -> list[float]:
+    values = point.get(name)
+    if not values and name != "positions":
+        return [math.nan] * joints
+    numbers: list[float] = values if isinstance(values, list) else []
+    right = all(type(each) in (float, int) and math.isfinite(each) for each in numbers)
+    if not right or len(numbers) != joints:
+        raise TrajectoryError(
+            f"{source}: {name} of points[{i}] is {values}; it must be a list of {joints} finite "
+            "numbers, one for each of joint_names"
+        )
+    return numbers

@@ -1,0 +1,189 @@
+"""Writes inertias into a URDF, and leaves every other byte as it is.
+
+Only the numbers in `<inertial>` change, so that comments, order and white space survive, in any
+encoding, and a diff of the two files shows the numbers alone. Expat says where each element begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import IdentificationError, listed
+from rnea_control.identification.urdf_places import (
+    SPACE,
+    Tag,
+    code_units,
+    codec_of,
+    places_of,
+    read_tag,
+)
+from rnea_control.model.links import link_inertia_of
+from rnea_control.model.robot_description import description_from_urdf
+
+_DEFAULT_INDENT = "  "
+_SYMMETRY = 1e-9  # relative
+# An inertia that is this near to the one in the file differs by rounding, relative.
+_SAME = 1e-14
+
+# What stands in place of text[start:end].
+Edit = tuple[int, int, str]
+# The numbers of an inertial: by element and attribute.
+Numbers = dict[str, dict[str, list[float]]]
+
+
+def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str) -> bytes:
+    """The URDF with other inertias for some of its links.
+
+    A link without `<inertial>` gets one, in the style of the file; a link that has this inertia
+    already stays as it is. `RobotModel` reads the same pseudo-inertias again, to rounding.
+
+    Args:
+        urdf: the bytes of the file.
+        inertias: pseudo-inertia in the link's frame, shape (4, 4), by the link's name.
+        source: where the URDF comes from, for error messages.
+
+    Raises:
+        RobotModelError: it is no URDF, or a link has more than one `<inertial>`.
+        IdentificationError: a link that is not there, an inertia that is no pseudo-inertia, or a
+            file in which elements have no place of their own.
+    """
+    present = description_from_urdf(urdf, source).inertias  # what is needed below is there, once
+    codec = codec_of(urdf)
+    text = code_units(urdf, codec)
+    places = places_of(urdf, codec, source)
+    edits: list[Edit] = []
+    for link, inertia in inertias.items():
+        matrix = np.asarray(inertia, dtype=np.float64)
+        if link not in present:
+            raise IdentificationError(
+                f"{source}: there is no link {link!r} to give an inertia to; the robot has "
+                f"{listed(present)}"
+            )
+        numbers = _numbers(link, matrix)
+        if np.abs(matrix - present[link]).max() <= _SAME * np.abs(matrix).max():
+            continue
+        tags = {path: read_tag(text, start) for path, start in places[link].items()}
+        if not all(tag.is_here for tag in tags.values()):
+            raise IdentificationError(
+                f"{source}: link {link!r} is written as an XML entity; write its text in its place"
+            )
+        if ("inertial",) in tags:
+            edits += _changed_inertial(text, tags, numbers)
+        else:
+            edits.append(_new_inertial(text, tags[()], numbers))
+    for start, end, new in sorted(edits, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text.encode(codec, "surrogatepass")
+
+
+def _numbers(link: str, matrix: FloatArray) -> Numbers:
+    """What an inertial holds, in the order of its elements.
+
+    Raises:
+        IdentificationError: not a pseudo-inertia that a URDF can say.
+    """
+    if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
+        raise IdentificationError(
+            f"the inertia of link {link!r} is {matrix.tolist()}; it must be a finite "
+            "pseudo-inertia of shape (4, 4)"
+        )
+    if np.abs(matrix - matrix.T).max() > _SYMMETRY * np.abs(matrix).max():
+        raise IdentificationError(
+            f"the inertia of link {link!r} is {matrix.tolist()}; it must be symmetric"
+        )
+    inertia = link_inertia_of(link, matrix)
+    if inertia.mass < 0.0 or (inertia.mass == 0.0 and matrix[:3, 3].any()):
+        raise IdentificationError(
+            f"the inertia of link {link!r} has a mass of {inertia.mass:g} kg and mass times centre "
+            f"of mass of {matrix[:3, 3].tolist()} kg m; a URDF can say that only of a mass above 0"
+        )
+    xx, xy, xz, _, yy, yz, _, _, zz = (0.0 + inertia.inertia).ravel().tolist()
+    return {
+        "origin": {"xyz": (0.0 + inertia.center_of_mass).tolist(), "rpy": [0.0, 0.0, 0.0]},
+        "mass": {"value": [inertia.mass]},
+        "inertia": {"ixx": [xx], "ixy": [xy], "ixz": [xz], "iyy": [yy], "iyz": [yz], "izz": [zz]},
+    }
+
+
+def _changed_inertial(
+    text: str, tags: Mapping[tuple[str, ...], Tag], numbers: Numbers
+) -> list[Edit]:
+    """New numbers in an inertial; those that stay equal are left as they are written."""
+    edits: list[Edit] = []
+    for element, attributes in numbers.items():
+        tag = tags.get(("inertial", element))
+        if tag is None:  # only <origin> may be missing
+            first = min(found.start for path, found in tags.items() if len(path) == 2)
+            before = text[:first]
+            gap = before[len(before.rstrip(SPACE)) :]
+            prefix = tags[("inertial",)].prefix
+            edits.append((first, first, _element(prefix, element, attributes) + gap))
+            continue
+        for key, values in attributes.items():
+            if key not in tag.attributes:
+                if any(values):
+                    after_name = tag.start + 1 + len(tag.name)
+                    edits.append((after_name, after_name, f' {key}="{_text(values)}"'))
+                continue
+            start, end = tag.attributes[key]
+            if not _says(text[start:end], values):
+                edits.append((start, end, _text(values)))
+    return edits
+
+
+def _new_inertial(text: str, link: Tag, numbers: Numbers) -> Edit:
+    """An inertial at the beginning of a link that has none, on lines of its own where the file is
+    written so."""
+    # How the link's line begins, and how what comes first in the link is indented.
+    line_start = max(text.rfind("\n", 0, link.start), text.rfind("\r", 0, link.start)) + 1
+    own = text[line_start : link.start]
+    rest = text[link.end :]
+    inside = "" if link.is_empty else rest[: len(rest) - len(rest.lstrip(SPACE))]
+    newline = _newline(inside) or _newline(text[:line_start])
+    if own.strip(SPACE) or not line_start or (not inside and rest[:2] != "</" and rest[:1] == "<"):
+        newline = ""  # several elements on a line
+    if link.is_empty and not newline:
+        own = ""
+    indent = inside[max(inside.rfind("\n"), inside.rfind("\r")) + 1 :]
+    if rest[len(inside) :].startswith("</") or not indent.startswith(own) or indent == own:
+        indent = own + (own or _DEFAULT_INDENT)
+    break_, deeper = newline and newline + indent, newline and indent[len(own) :]
+    p = link.prefix
+    lines = [f"<{p}inertial>"]
+    lines += [deeper + _element(p, element, numbers[element]) for element in numbers]
+    lines += [f"</{p}inertial>"]
+    block = break_ + break_.join(lines)
+    if not link.is_empty:
+        closing = newline + own if newline and rest.startswith("</") else ""
+        return link.end, link.end, block + closing
+    slash = link.end - 2
+    start = len(text[:slash].rstrip(SPACE))
+    return start, link.end, f">{block}{newline and newline + own}</{link.name}>"
+
+
+def _newline(text: str) -> str:
+    """How the first line of a text ends; "" if there is only one line."""
+    for i, character in enumerate(text):
+        if character in "\r\n":
+            return "\r\n" if text[i : i + 2] == "\r\n" else character
+    return ""
+
+
+def _element(prefix: str, name: str, attributes: dict[str, list[float]]) -> str:
+    given = " ".join(f'{key}="{_text(values)}"' for key, values in attributes.items())
+    return f"<{prefix}{name} {given}/>"
+
+
+def _text(values: list[float]) -> str:
+    """Numbers that read back as the same."""
+    return " ".join(map(repr, values))
+
+
+def _says(text: str, values: list[float]) -> bool:
+    try:
+        return [float(word) for word in text.split()] == values
+    except ValueError:  # written with character references
+        return False

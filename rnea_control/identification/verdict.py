@@ -1,0 +1,252 @@
+"""What the residuals say about the identified parameters, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import listed
+from rnea_control.identification.explanation import AT_NOISE
+from rnea_control.identification.result import Certainty, Identification, Residuals
+from rnea_control.model import RobotModel
+
+# Errors that differ by less than this part are the same.
+SAME = 0.05
+# An error that is smaller than this part of the torque is rounding.
+ROUNDING = 1e-6
+# A noise this much smaller than the error is no measure of it.
+NO_NOISE = 1e-3
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class JointScore:
+    """How far two models are from the measured torque of a joint; NaN if it never moves.
+
+    Attributes:
+        joint: its name.
+        before: RMS of the error of the robot's description, [Nm] or [N].
+        after: the same with the identified parameters.
+        noise: standard deviation of what no model explains.
+        torque: RMS of the measured torque.
+        limit: effort limit; infinite if there is none.
+    """
+
+    joint: str
+    before: float
+    after: float
+    noise: float
+    torque: float
+    limit: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the joint moved."""
+        return math.isfinite(self.before) and math.isfinite(self.after)
+
+    @property
+    def gain(self) -> float:
+        """By what factor the error is smaller than before: below 1 it is larger."""
+        least = max(ROUNDING * self.torque, 1e-300)
+        return max(self.before, least) / max(self.after, least)
+
+    @property
+    def is_at_noise(self) -> bool:
+        """Whether nothing is left to explain."""
+        return self.after <= max(AT_NOISE * self.noise, ROUNDING * self.torque)
+
+    @property
+    def was_at_noise(self) -> bool:
+        """The same of the description."""
+        return self.before <= max(AT_NOISE * self.noise, ROUNDING * self.torque)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the identified parameters are worse here than the description's."""
+        return self.gain < 1.0 - SAME and not self.is_at_noise
+
+
+def judged(residuals: Sequence[Residuals]) -> list[Residuals]:
+    """The recordings to judge by: those that were held out, or all if none was."""
+    return [found for found in residuals if found.held_out] or list(residuals)
+
+
+def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore]:
+    """The joints of `model` over some recordings. Samples count where both models have a torque."""
+    result = []
+    for name, part in model.v_slices.items():
+        columns = [
+            np.stack([getattr(found, what)[:, found.joints.index(name)] for what in _TORQUES])
+            for found in residuals
+            if name in found.joints
+        ]
+        torques = np.concatenate([np.zeros((3, 0)), *columns], axis=1)
+        measured, before, after = torques[:, np.isfinite(torques).all(axis=0)]
+        noises = [
+            np.full(column.shape[1], found.noise[found.joints.index(name)])
+            for found, column in zip(
+                (found for found in residuals if name in found.joints), columns, strict=True
+            )
+        ]
+        result.append(
+            JointScore(
+                name,
+                _rms(measured - before),
+                _rms(measured - after),
+                _rms(np.concatenate([np.zeros(0), *noises])),
+                _rms(measured),
+                float(model.effort_limit[part].min()),
+            )
+        )
+    return result
+
+
+_TORQUES = ("measured", "before", "after")
+
+
+def verdict(identification: Identification, residuals: Sequence[Residuals]) -> str:
+    """Whether the identified parameters are better than the description's, by how much, and what is
+    left to do: a few sentences.
+
+    Judged by held-out recordings; without any, by those of the fit, and it says so.
+
+    Args:
+        identification: what was found.
+        residuals: of all recordings.
+    """
+    basis = judged(residuals)
+    known = [score for score in scores(identification.model, basis) if score.is_known]
+    if not known:
+        return (
+            "No joint moves in any recording, so nothing can be said about the parameters. Record "
+            "a motion of all joints."
+        )
+    held_out = basis[0].held_out
+    gain = mean_gain(known)
+    sentences = [_comparison(known, gain, basis), _noise(known)]
+    worse = [score for score in known if score.is_worse]
+    if worse and gain >= 1.0 - SAME:
+        sentences.append(
+            f"It is larger than the URDF's at {_named(worse, lambda s: _times(1.0 / s.gain))}."
+        )
+    still = [score.joint for score in scores(identification.model, basis) if not score.is_known]
+    if still:
+        sentences.append(f"{listed(still)} did not move there and cannot be judged.")
+    return " ".join([*sentences, *_to_do(identification, known, gain, held_out)])
+
+
+def mean_gain(known: Sequence[JointScore]) -> float:
+    """Geometric mean of the joints' gains, as torques and forces have no common unit."""
+    return math.exp(sum(math.log(score.gain) for score in known) / len(known))
+
+
+def _comparison(known: Sequence[JointScore], gain: float, basis: Sequence[Residuals]) -> str:
+    sources = f"{basis[0].source}" if len(basis) == 1 else f"{len(basis)} recordings"
+    if basis[0].held_out:
+        verb = "was" if len(basis) == 1 else "were"
+        where = f"On {sources}, which {verb} kept from the fit,"
+    else:
+        where = (
+            "No recording was kept from the fit: the figures are of the data that the parameters "
+            "were fitted to and say little about any other motion. There,"
+        )
+    low, high = min(known, key=lambda s: s.gain), max(known, key=lambda s: s.gain)
+    span = ""
+    if len(known) > 1 and high.gain > (1.0 + SAME) * low.gain:
+        span = " (geometric mean over the joints"
+        if low.gain > 1.0 - SAME:
+            span += f", {factor(low.gain)} at {low.joint} to {factor(high.gain)} at {high.joint}"
+        span += ")"
+    of = "the identified model's torque error, noise included, is"
+    if gain > 1.0 + SAME:
+        return f"{where} {of} {_times(gain)} smaller than the URDF's{span}."
+    if gain < 1.0 - SAME:
+        return f"{where} {of} {_times(1.0 / gain)} larger than the URDF's{span}: do not use it."
+    return f"{where} {of} about as large as the URDF's{span}."
+
+
+def _noise(known: Sequence[JointScore]) -> str:
+    above = [score for score in known if not score.is_at_noise]
+    if not above:
+        already = all(score.was_at_noise for score in known)
+        also = "; so was the URDF's, and there was nothing to improve" if already else ""
+        return f"It is at the noise of the measured torques at every joint{also}."
+    words = "At no joint does it reach" if len(above) == len(known) else "It does not reach"
+    where = "" if len(above) == len(known) else f" at {len(above)} of {len(known)} joints"
+    worst = max(above, key=_excess)
+    largest = "" if len(known) == 1 else f" {worst.joint} is furthest:"
+    return (
+        f"{words} the noise of the measured torques{where};{largest} what remains is "
+        f"{_remainder(worst)}."
+    )
+
+
+def _to_do(
+    identification: Identification, known: Sequence[JointScore], gain: float, held_out: bool
+) -> list[str]:
+    """What is left to do."""
+    if gain < 1.0 - SAME:
+        return [
+            "Check that all recordings are of the same robot with the same load, that the efforts "
+            "are in Nm, and that the motion of the fit excites all joints."
+        ]
+    sentences = []
+    if not held_out:
+        sentences.append("Record another motion, and keep it from the fit.")
+    if any(not score.is_at_noise for score in known):
+        sentences.append(
+            "Rigid links with Coulomb and viscous friction do not explain the rest: friction that "
+            "changes with load or temperature, elastic gears or cables may."
+        )
+    unknown = sum(e.certainty is Certainty.unidentified for e in identification.estimates)
+    if unknown:
+        sentences.append(
+            f"{unknown} of {len(identification.estimates)} base parameters are not identified: "
+            "they stay near the URDF's until a motion excites them (rnea_identify plan)."
+        )
+    elif held_out and all(score.is_at_noise for score in known):
+        sentences.append("Nothing is left to do.")
+    return sentences
+
+
+def _excess(score: JointScore) -> float:
+    """How large the error is that is left, among joints of any strength."""
+    strength = score.limit if 0.0 < score.limit < math.inf else score.torque
+    return score.after / strength if strength > 0.0 else 0.0
+
+
+def _remainder(score: JointScore) -> str:
+    """The same in words."""
+    parts = []
+    if score.noise > NO_NOISE * score.after:
+        parts.append(f"{score.after / score.noise:.2g} times the noise")
+    if 0.0 < score.limit < math.inf:
+        parts.append(f"{100.0 * score.after / score.limit:.2g} % of the effort limit")
+    elif score.torque > 0.0:
+        parts.append(f"{100.0 * score.after / score.torque:.2g} % of the torque")
+    return " and ".join(parts)
+
+
+def _named(found: Sequence[JointScore], words: Callable[[JointScore], str]) -> str:
+    """The first joints, each with what is to say of it."""
+    names = [f"{score.joint} ({words(score)})" for score in found[:_NAMED]]
+    if len(found) > _NAMED:
+        names.append(f"{len(found) - _NAMED} more")
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def factor(value: float) -> str:
+    """A factor with two digits at least, and never with an exponent."""
+    return f"{value:.2f}" if value < 1.0 else f"{value:.1f}" if value < 10.0 else f"{value:.0f}"
+
+
+def _times(value: float) -> str:
+    return f"{factor(value)} times"
+
+
+def _rms(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(values**2))) if len(values) else math.nan

@@ -1,0 +1,245 @@
+"""Inertias written into a URDF: read back the same, and nothing else has changed."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from robots import example_robot, example_robots, link, robot
+
+from rnea_control.dynamics import Workspace, rnea
+from rnea_control.exceptions import IdentificationError, RobotModelError
+from rnea_control.identification.urdf_inertials import with_inertials
+from rnea_control.model import RobotModel, pseudo_inertia
+from rnea_control.model.robot_description import description_from_urdf
+
+pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
+
+# Binary fractions, so that nothing is rounded.
+INERTIA = pseudo_inertia(2.0, np.array([0.5, -0.25, 1.0]), np.diag([0.5, 0.75, 0.875]))
+ELEMENTS = (
+    '<origin xyz="0.5 -0.25 1.0" rpy="0.0 0.0 0.0"/>',
+    '<mass value="2.0"/>',
+    '<inertia ixx="0.5" ixy="0.0" ixz="0.0" iyy="0.75" iyz="0.0" izz="0.875"/>',
+)
+
+
+def written(urdf: str | bytes, *links: str) -> str | bytes:
+    """The URDF with `INERTIA` for some links."""
+    data = urdf.encode() if isinstance(urdf, str) else urdf
+    result = with_inertials(data, dict.fromkeys(links, INERTIA), "arm.urdf")
+    return result.decode() if isinstance(urdf, str) else result
+
+
+def inertias_of(urdf: bytes) -> dict[str, np.ndarray]:
+    return description_from_urdf(urdf, "arm.urdf").inertias
+
+
+def torques(urdf: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Of five states, and their largest."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = RobotModel.from_urdf_string(urdf)
+    rng, ws = np.random.default_rng(0), Workspace(model)
+    tau = np.zeros((5, model.nv))
+    for row in tau:
+        v, a = rng.standard_normal((2, model.nv))
+        rnea(model, ws, model.random(rng), v, a, row)
+    return tau, np.abs(tau).max(initial=1.0)
+
+
+# Without ur3.urdf, which is no robot, and the largest humanoids, which take long.
+ROBOTS = [path for path in example_robots() if 1000 < path.stat().st_size < 36_000]
+
+
+@pytest.mark.parametrize("path", ROBOTS, ids=lambda path: path.stem)
+def test_inertias_of_every_robot_are_read_back(path: Path) -> None:
+    before = path.read_bytes()
+    own = inertias_of(before)
+    assert with_inertials(before, own, path.name) == before
+    # Half as much, then what it was: everything is written, and is the first robot again.
+    halves = {name: 0.5 * matrix for name, matrix in own.items()}
+    halved = with_inertials(before, halves, path.name)
+    after = with_inertials(halved, own, path.name)
+    for data, inertias in ((halved, halves), (after, own)):
+        read = inertias_of(data)
+        for name, matrix in inertias.items():
+            scale = np.abs(matrix).max()
+            np.testing.assert_allclose(read[name], matrix, rtol=0.0, atol=1e-14 * scale)
+        inertials = re.compile(rb"(?s)<inertial>.*?</inertial>")
+        assert inertials.sub(b"", data) == inertials.sub(b"", before)
+    (tau, scale), (expected, _) = torques(after), torques(before)
+    np.testing.assert_allclose(tau, expected, rtol=0.0, atol=1e-12 * scale)
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda text: text.encode(),
+        lambda text: text.encode("utf-8-sig"),
+        lambda text: b"\n  " + text.encode(),
+        lambda text: text.encode("utf-16"),
+        lambda text: text.encode("utf-16-le"),
+        lambda text: text.encode("utf-16-be"),
+        lambda text: b"\xfe\xff" + text.encode("utf-16-be"),
+        lambda text: text.replace("?>", ' encoding="latin-1"?>').encode("latin-1", "replace"),
+        lambda text: text.replace("?>", ' encoding="cp1252"?>').encode("cp1252", "replace"),
+        lambda text: text.replace("?>", ' encoding="utf-16"?>').encode(),
+    ],
+    ids=[
+        "utf-8", "utf-8 with mark", "blank line first", "utf-16", "utf-16-le", "utf-16-be",
+        "utf-16-be with mark", "latin-1", "cp1252", "declared wrongly",
+    ],
+)  # fmt: skip
+def test_any_encoding_stays(encode) -> None:
+    text = '<?xml version="1.0"?>\r\n' + robot(
+        "<!-- Ärmchen für 🤖\r\n\t-->", link("a"), "\r\n\t", name="Ärm"
+    )
+    new = '<origin xyz="0.5 -0.25 1.0" rpy="0.0 0.0 0.0"/><mass value="2.0"/>'
+    old = '<origin xyz="0.0 0.0 0.0" rpy="0.0 0.0 0.0"/><mass value="1.0"/>'
+    expected = text.replace(old, new).replace('ixx="0.1"', 'ixx="0.5"')
+    expected = expected.replace('iyy="0.1"', 'iyy="0.75"').replace('izz="0.1"', 'izz="0.875"')
+    assert written(encode(text), "a") == encode(expected)
+
+
+def test_only_numbers_that_change_are_written() -> None:
+    text = robot(
+        """<link name='a'>
+        <inertial  extra="yes"><!-- mass by CAD: 1 kg -->
+            <inertia izz="875e-3" iyy="0.750" iyz='0' ixz="0"
+                     ixy="0" ixx='9'/>
+            <mass value = '1'></mass>
+            <origin rpy="0 0 0"/>
+        </inertial>
+        <gazebo><inertial><mass value="1"/></inertial></gazebo>
+        <!-- <inertial><mass value="1"/></inertial> -->
+        </link>"""
+    )
+    expected = text.replace("'9'", "'0.5'").replace("value = '1'", "value = '2.0'")
+    expected = expected.replace("<origin rpy", '<origin xyz="0.5 -0.25 1.0" rpy')
+    assert written(text, "a") == expected
+
+
+def test_rotated_inertial_gets_axes_of_the_link() -> None:
+    text = written(robot(link("a", rpy=(0.1, 0.2, 0.3))), "a")
+    assert 'rpy="0.0 0.0 0.0"' in text
+    np.testing.assert_allclose(inertias_of(text.encode())["a"], INERTIA, atol=1e-15)
+
+
+def test_missing_origin_is_added() -> None:
+    text = robot(
+        '<link name="a">\n <inertial>\n  <!-- m -->\n  <mass value="1"/>\n  <inertia ixx="0.5" '
+        'ixy="0" ixz="0" iyy="0.75" iyz="0" izz="0.875"/>\n </inertial>\n</link>'
+    )
+    expected = text.replace('<mass value="1"/>', f"{ELEMENTS[0]}\n  {ELEMENTS[1]}")
+    assert written(text, "a") == expected
+
+
+NEW = {
+    "self-closing": ('\n  <link name="a"/>\n', '\n  <link name="a">\n{4}\n  </link>\n'),
+    "with a space": ('\n  <link name="a" />\n', '\n  <link name="a">\n{4}\n  </link>\n'),
+    "CRLF": ('\r\n  <link name="a"/>\r\n', '\r\n  <link name="a">\r\n{4r}\r\n  </link>\r\n'),
+    "not indented": ('\n<link name="a"/>\n', '\n<link name="a">\n{2}\n</link>\n'),
+    "tabs": ('\n\t<link name="a"/>\n', '\n\t<link name="a">\n{t}\n\t</link>\n'),
+    "empty": ('\n  <link name="a"></link>', '\n  <link name="a">\n{4}\n  </link>'),
+    "blank": ('\n  <link name="a">\n  </link>', '\n  <link name="a">\n{4}\n  </link>'),
+    "first of several": (
+        '\n  <link name="a">\n    <!-- > -->\n    <visual/>\n  </link>',
+        '\n  <link name="a">\n{4}\n    <!-- > -->\n    <visual/>\n  </link>',
+    ),
+    "on one line": ('<link name="a"/>', '<link name="a">{0}</link>'),
+    "behind another": ('\n <!-- --><link name="a" />', '\n <!-- --><link name="a">{0}</link>'),
+    "children on its line": (
+        '\n <link name="a"><visual/></link>',
+        '\n <link name="a">{0}<visual/></link>',
+    ),
+    "awkward attribute": (
+        '\n<link type=\'"/>\' name = "a"/>',
+        '\n<link type=\'"/>\' name = "a">\n{2}\n</link>',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NEW)
+def test_new_inertial_is_in_the_style_of_the_file(case: str) -> None:
+    before, after = NEW[case]
+    lines = ("<inertial>", *(f"{{}}{element}" for element in ELEMENTS), "</inertial>")
+    blocks = {
+        "{0}": "".join(lines).replace("{}", ""),
+        "{2}": "\n".join("  " + line for line in lines).replace("{}", "  "),
+        "{4}": "\n".join("    " + line for line in lines).replace("{}", "  "),
+        "{4r}": "\r\n".join("    " + line for line in lines).replace("{}", "  "),
+        "{t}": "\n".join("\t\t" + line for line in lines).replace("{}", "\t"),
+    }
+    for key, block in blocks.items():
+        after = after.replace(key, block)
+    urdf = f'<robot name="r">{before}</robot>'
+    assert written(urdf, "a") == f'<robot name="r">{after}</robot>'
+    np.testing.assert_allclose(inertias_of(written(urdf.encode(), "a"))["a"], INERTIA, atol=1e-15)
+
+
+def test_link_without_inertia_stays_without() -> None:
+    urdf = robot('<link name="a"/>').encode()
+    assert with_inertials(urdf, {"a": np.zeros((4, 4))}, "arm.urdf") == urdf
+
+
+def test_namespaces_stay() -> None:
+    text = '<u:robot xmlns:u="http://urdf" xmlns:o="http://other" name="r"><u:link name="a"/>'
+    text += '<o:link name="b"/><o:link name="b"/></u:robot>'
+    result = written(text, "a")
+    inside = "".join(("<inertial>", *ELEMENTS, "</inertial>"))
+    inside = inside.replace("<", "<u:").replace("<u:/", "</u:")
+    assert result == text.replace('<u:link name="a"/>', f'<u:link name="a">{inside}</u:link>')
+    np.testing.assert_allclose(inertias_of(result.encode())["a"], INERTIA, atol=1e-15)
+
+
+def test_unknown_link_is_named() -> None:
+    with pytest.raises(IdentificationError, match=r"arm\.urdf: there is no link 'b'.*robot has a"):
+        written(robot(link("a")), "b")
+
+
+def test_several_inertials_in_a_link_are_refused() -> None:
+    double = link("a").replace("</link>", link("a")[len('<link name="a">') :])
+    with pytest.raises(RobotModelError, match="link 'a': <inertial> is given more than once"):
+        written(robot(double), "a")
+
+
+def test_entities_are_refused() -> None:
+    inside = link("a").replace("'", "").removeprefix('<link name="a">').removesuffix("</link>")
+    text = f"<!DOCTYPE robot [<!ENTITY steel '{inside}'>]>" + robot('<link name="a">&steel;</link>')
+    with pytest.raises(IdentificationError, match=r"link 'a' is written as an XML entity"):
+        written(text, "a")
+
+
+def test_encoding_without_places_is_refused() -> None:
+    for encoding in ("shift_jis", "utf-32"):
+        text = f'<?xml version="1.0" encoding="{encoding}"?>' + robot("<!-- 腕 -->", link("a"))
+        with pytest.raises(IdentificationError, match=r"arm\.urdf: .*save it as UTF-8"):
+            written(text.encode(encoding), "a")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "words"),
+    [
+        (np.zeros((3, 3)), r"link 'a' is .*shape \(4, 4\)"),
+        (np.full((4, 4), np.nan), "finite"),
+        (np.triu(np.ones((4, 4))), "must be symmetric"),
+        (pseudo_inertia(-1.0, np.zeros(3), np.eye(3)), "a mass of -1 kg"),
+        (np.eye(4)[::-1], "a mass of 0 kg and mass times centre of mass of"),
+    ],
+)
+def test_what_no_urdf_can_say_is_refused(matrix: np.ndarray, words: str) -> None:
+    with pytest.raises(IdentificationError, match=words):
+        with_inertials(robot(link("a")).encode(), {"a": matrix}, "arm.urdf")
+
+
+def test_panda_keeps_its_lines() -> None:
+    """Of a file that people keep under version control only lines with numbers change."""
+    before = example_robot("panda").read_bytes()
+    after = written(before, "panda_link3")
+    old, new = before.splitlines(), after.splitlines()
+    changed = [i for i, pair in enumerate(zip(old, new, strict=True)) if len(set(pair)) == 2]
+    assert len(changed) == 3

@@ -1,0 +1,81 @@
+"""The noise of the simulated arm's sensors: of the size asked for, and the same each time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from robots import joint, link, robot
+
+from rnea_control.exceptions import SimulationError
+from rnea_control.model import RobotModel
+from rnea_control.simulation.sensor_noise import SensorNoise
+
+pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
+
+MODEL = RobotModel.from_urdf_string(
+    robot(
+        link("base"),
+        link("upper"),
+        link("lower"),
+        joint("shoulder", "base", "upper", limit='<limit effort="50" velocity="1"/>'),
+        joint("elbow", "upper", "lower", limit='<limit effort="10" velocity="1"/>'),
+    ).replace('type="revolute"', 'type="continuous"')
+)
+Q, V, EFFORT = np.array([0.1, -0.2]), np.array([1.0, 2.0]), np.array([30.0, -4.0])
+
+
+def measured(noise: SensorNoise, states: int) -> tuple[np.ndarray, ...]:
+    """Of `states` states that are all the same, each shape (states, 2)."""
+    rows = [noise.added(k, Q, V, EFFORT) for k in range(states)]
+    return tuple(np.array(column) for column in zip(*rows, strict=True))
+
+
+def test_noise_has_the_deviation_asked_for() -> None:
+    q, v, effort = measured(SensorNoise(MODEL, 1e-4, 0.02, 0.01, 1), 20_000)
+    for samples, true, deviation in (
+        (q, Q, [1e-4, 1e-4]),
+        (v, V, [0.02, 0.02]),
+        (effort, EFFORT, [0.5, 0.1]),  # a hundredth of the limits
+    ):
+        np.testing.assert_allclose(samples.std(axis=0), deviation, rtol=0.03)
+        bound = 4.0 * np.array(deviation) / np.sqrt(len(samples))
+        assert (np.abs(samples.mean(axis=0) - true) < bound).all()
+    correlation = np.corrcoef(np.hstack([q, v, effort]).T)
+    assert np.abs(correlation - np.eye(6)).max() < 0.04
+
+
+def test_same_seed_gives_the_same_noise_of_each_sensor() -> None:
+    everything = measured(SensorNoise(MODEL, 1e-4, 0.02, 0.01, 7), 50)
+    again = measured(SensorNoise(MODEL, 1e-4, 0.02, 0.01, 7), 50)
+    np.testing.assert_array_equal(everything, again)
+    _, _, alone = measured(SensorNoise(MODEL, 0.0, 0.0, 0.01, 7), 50)
+    np.testing.assert_array_equal(alone, everything[2])
+    _, _, other = measured(SensorNoise(MODEL, 0.0, 0.0, 0.01, 8), 50)
+    assert (other != alone).all()
+
+
+def test_sensors_without_noise_are_exact() -> None:
+    q, v, effort = measured(SensorNoise(MODEL, 0.0, 0.02, 0.0, 1), 10)
+    assert (q == Q).all()
+    assert (effort == EFFORT).all()
+    assert (v != V).all()
+
+
+def test_state_measured_again_is_the_same() -> None:
+    noise = SensorNoise(MODEL, 1e-4, 0.02, 0.01, 1)
+    first = noise.added(3, Q, V, EFFORT)
+    np.testing.assert_array_equal(noise.added(3, Q, V, EFFORT), first)
+    assert (noise.added(4, Q, V, EFFORT)[0] != first[0]).all()
+
+
+def test_share_of_an_effort_limit_needs_one() -> None:
+    unlimited = RobotModel.from_urdf_string(
+        robot(
+            link("base"),
+            link("wheel"),
+            joint("spin", "base", "wheel", "continuous", limit=""),
+        )
+    )
+    SensorNoise(unlimited, 0.1, 0.1, 0.0, 0)
+    with pytest.raises(SimulationError, match=r"effort_noise is 0\.01 .* joint 'spin' has none"):
+        SensorNoise(unlimited, 0.0, 0.0, 0.01, 0)
