@@ -126,20 +126,20 @@ def _beside_figaroh() -> Table:
     model = load("panda", PANDA_JOINTS)
     tau = chosen.effort.T.ravel()
 
-    def by_figaroh() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def by_figaroh() -> tuple[np.ndarray, np.ndarray]:
         W = build_regressor_basic(peer, chosen.q, chosen.v, chosen.a, settings)
         kept = np.flatnonzero((W**2).sum(axis=0) >= 1e-6)
         result = QRDecomposer().double_decomposition(tau, W[:, kept], [f"p{k}" for k in kept])
-        return W, np.asarray(result[0]), np.asarray(result[3])
+        return np.asarray(result[0]), np.asarray(result[3])
 
-    def by_us() -> tuple[np.ndarray, np.ndarray]:
+    def by_us() -> np.ndarray:
         base = base_parameters(model)
         equations = TorqueEquations(model, base.independent)
         information, vector = equations.normal(chosen).weighted(np.ones(model.nv))
-        return equations.predicted(chosen, np.linalg.solve(information, vector)), information
+        return equations.predicted(chosen, np.linalg.solve(information, vector))
 
-    W, W_base, theirs = by_figaroh()
-    ours, _ = by_us()
+    W_base, theirs = by_figaroh()
+    ours = by_us()
     same = np.linalg.lstsq(W_base, ours.T.ravel(), rcond=None)[0]
     off = float(np.abs(same - theirs).max() / np.abs(theirs).max())
     times: list[list[float]] = [[], []]

@@ -129,7 +129,8 @@ def explain(model: RobotModel, motion: Motion) -> Explanation:
         torque = np.sqrt(np.maximum((normal.G @ theta) @ theta, 0.0) / _at_least_one(normal))
         values = theta[groups[cause]]
         if cause is Cause.payload:
-            values = np.linalg.solve(to_body, theta[10 * body : 10 * body + 10])
+            load = np.linalg.solve(to_body, theta[10 * body : 10 * body + 10])
+            values = load.astype(np.float64)
         elif cause in (Cause.masses, Cause.inertias):
             values = values[:0]
         contributions.append(Contribution(cause, part, torque, values))
@@ -249,7 +250,7 @@ class _Choice:
         return power / self._block + unknowns * math.log(self._blocks)
 
     def _fit(self, columns: IntArray) -> tuple[FloatArray, float, int]:
-        """Unknowns, what is left of the weighted squares, and how many unknowns there really are."""
+        """Unknowns, what is left of the weighted squares, and the rank of the columns."""
         A, b = self._matrix[np.ix_(columns, columns)], self._vector[columns]
         scale = np.sqrt(np.maximum(np.diag(A), 1e-300))
         values, vectors = np.linalg.eigh(A / np.outer(scale, scale))

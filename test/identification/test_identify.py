@@ -180,7 +180,7 @@ def test_slow_noise_makes_deviations_larger() -> None:
 def test_joints_of_several_degrees_of_freedom_are_refused() -> None:
     floating = RobotModel.from_urdf_string(random_tree(1, 3), floating_base=True)
     motion = motion_of(recording_of(arm("panda"), 3.0, 0))
-    with pytest.raises(IdentificationError, match="root_joint.*floating"):
+    with pytest.raises(IdentificationError, match=r"root_joint.*floating"):
         identify(floating, motion)
 
 

@@ -683,7 +683,8 @@ def test_model_parameters_count_from_the_start() -> None:
     friction = {f"friction.elbow.{name}": value for name, value in given.items()}
     bench = Bench(**GOOD, **friction, friction_compensation=True)
     try:
-        np.testing.assert_allclose(bench.answer(Q), GRAVITY + [0.0, 0.7], rtol=1e-9)
+        expected = GRAVITY + np.array([0.0, 0.7])
+        np.testing.assert_allclose(bench.answer(Q), expected, rtol=1e-9)
         model = bench.node.loop.controller.model
         assert (model.damping[1], model.friction[1]) == (3.0, 0.5)
     finally:

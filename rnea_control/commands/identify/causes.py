@@ -7,8 +7,8 @@ import numpy as np
 from rnea_control.control.units import units
 from rnea_control.identification.explanation import Cause, Contribution, Explanation
 from rnea_control.model import RobotModel
-from rnea_control.model.links import link_inertia_of
 from rnea_control.model.inertia import pseudo_inertia_of
+from rnea_control.model.links import link_inertia_of
 
 # Values of a joint that would make less than this part of its residual are not told.
 SMALL = 0.1
