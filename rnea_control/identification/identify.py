@@ -64,7 +64,7 @@ def identify(
     space = ParameterSpace(model, base, actuator_scales(motion))
     notes = [*motion.notes]
     if delay is None:
-        found = delay_of(equations, motion, space.beta)
+        found = delay_of(equations, motion, space.beta, robust)
         delay = found.seconds
         if abs(delay) > SIGNIFICANT * found.deviation:
             notes.append(

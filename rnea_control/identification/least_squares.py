@@ -125,16 +125,19 @@ class Delay:
     beta: FloatArray
 
 
-def delay_of(equations: TorqueEquations, motion: Motion, prior: FloatArray) -> Delay:
-    """The delay of a motion, from enough of its samples.
+def delay_of(
+    equations: TorqueEquations, motion: Motion, prior: FloatArray, robust: bool = False
+) -> Delay:
+    """The delay of a motion, from enough of its samples; arguments as of `solve`.
 
     Raises:
         IdentificationError: as `solve`; or a delay of more than `LONGEST_DELAY`.
     """
     motion = _thinned(motion)
-    found = Delay(0.0, math.inf, solve(equations, motion, prior).beta)
+    found = Delay(0.0, math.inf, solve(equations, motion, prior, robust).beta)
     for _ in range(DELAY_PASSES):
-        solution = _with_delay(equations, motion.delayed(found.seconds), prior, found.beta)
+        shifted = motion.delayed(found.seconds)
+        solution = _with_delay(equations, shifted, prior, found.beta, robust)
         step, deviation = -float(solution.beta[-1]), math.sqrt(solution.covariance[-1, -1])
         found = Delay(found.seconds + step, deviation, solution.beta[:-1])
         if abs(found.seconds) > LONGEST_DELAY:

@@ -39,6 +39,8 @@ SETTLING = 4.0
 ABOVE_NOISE = 30.0
 # At most this part of the sample rate.
 HIGHEST_CUTOFF = 0.2
+# Joint states come with a rate in between, [Hz].
+LOWEST_RATE, HIGHEST_RATE = 5.0, 1e5
 # Central differences of sixth order, for steps 1, 2 and 3.
 FIRST = (3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0)
 SECOND = (3.0 / 2.0, -3.0 / 20.0, 1.0 / 90.0)
@@ -104,7 +106,11 @@ class Motion:
 
     def delayed(self, delay: float) -> Motion:
         """With the motion of `delay` seconds before at each effort: by whole samples, and the rest
-        by Taylor's series."""
+        by Taylor's series.
+
+        Raises:
+            RecordingError: no part is longer than the delay.
+        """
         steps = round(delay / self.period)
         rest = delay - steps * self.period
         kept, q, v, a = [], [], [], []
@@ -120,6 +126,11 @@ class Motion:
             q.append(q0 - rest * v0 + rest**2 / 2 * a0 - rest**3 / 6 * j)
             v.append(v0 - rest * a0 + rest**2 / 2 * j)
             a.append(a0 - rest * j)
+        if not kept:
+            raise RecordingError(
+                f"{self.source}: no part of it is longer than the delay of {delay:g} s; give a "
+                "shorter one by the option --delay, or record longer without gaps"
+            )
         shifted = self.take(kept)
         moves = np.abs(np.concatenate(v)) > STANDING
         return replace(
@@ -165,12 +176,19 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
     notes: list[str] = []
     time, q, effort, starts = _cleaned(recording, notes)
     period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
+    if 1.0 / HIGHEST_RATE > period or 1.0 / LOWEST_RATE < period < np.inf:
+        raise RecordingError(
+            f"{recording.source}: {len(time)} states within {np.ptp(time):.4g} s by their stamps, "
+            f"{1.0 / period:.3g} a second. Are the stamps in seconds? There must be at least "
+            f"{LOWEST_RATE:g} states a second, better 100 or more"
+        )
     parts = _continuous(recording, time, starts, period, notes)
     if not parts:
         raise RecordingError(
-            f"{recording.source}: no {SHORTEST:g} s of it are without gaps; {len(time)} states "
-            f"have positions and efforts of {', '.join(recording.joints)}. Record again, at "
-            "100 states a second or more"
+            f"{recording.source}: no {SHORTEST:g} s of it are without gaps; {len(time)} states of "
+            f"{len(recording.time)} have a stamp of their own, positions and efforts of "
+            f"{', '.join(recording.joints)}. Do the stamps rise, in seconds? Record again, at 100 "
+            "states a second or more"
         )
     grids = [_on_grid(time[part], q[part], effort[part], period) for part in parts]
     used = _checked_cutoff(recording.source, cutoff, period, [grid[1] for grid in grids])

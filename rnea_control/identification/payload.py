@@ -81,7 +81,8 @@ def identify_payload(
     equations = TorqueEquations(model, base.independent)
     space = ParameterSpace(model, base, actuator_scales(motion), link, trust)
     if delay is None:
-        delay = delay_of(equations, loaded, space.beta[: base.rank]).seconds
+        own = space.beta[: base.rank]
+        delay = delay_of(equations, loaded, own, robust).seconds
     parts = [loaded.delayed(delay), *([] if empty is None else [empty.delayed(delay)])]
     motion = join(parts)
     carries = np.arange(len(motion.time)) < len(parts[0].time)

@@ -7,9 +7,13 @@ from scipy.signal import butter, sosfiltfilt
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
+from rnea_control.identification.least_squares import MEDIAN_DEVIATION
 from rnea_control.identification.motion import ORDER, Motion
 from rnea_control.identification.result import Residuals
 from rnea_control.model import RobotModel
+
+# What is beyond so many standard deviations is an outlier, and counts as that many.
+OUTLYING = 5.0
 
 
 def residuals_of(
@@ -40,7 +44,8 @@ def residuals_of(
 
 def measurement_noise(motion: Motion) -> FloatArray:
     """Standard deviation of the measured torques about their own smooth course, shape (nv,): what
-    the filter of the positions would take away from them, for noise that is white."""
+    the filter of the positions would take away from them, for noise that is white and without its
+    outliers."""
     sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
     rough = np.concatenate(
         [
@@ -49,5 +54,7 @@ def measurement_noise(motion: Motion) -> FloatArray:
             if part.stop - part.start > 10 * ORDER
         ]
     )
+    usual = np.median(np.abs(rough), axis=0) / MEDIAN_DEVIATION
+    rough = np.clip(rough, -OUTLYING * usual, OUTLYING * usual)
     kept = 1.0 - 2.0 * motion.cutoff * motion.period
     return np.asarray(np.sqrt(np.mean(rough**2, axis=0) / kept))

@@ -61,6 +61,7 @@ class Identification:
         samples: how many torques were used for each joint, shape (nv,).
         seconds: of motion that were used.
         notes: what was dropped, what is not identified, and what else the user should know.
+        doubts: why the parameters may be wrong although they fit.
     """
 
     model: RobotModel
@@ -80,6 +81,7 @@ class Identification:
     samples: FloatArray
     seconds: float
     notes: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,7 @@ class Residuals:
 
     @property
     def rms_before(self) -> FloatArray:
-        """Root mean square of measured minus `before`, shape (joints,)."""
+        """Root mean square of measured minus `before`, shape (joints,); NaN if a joint stands."""
         return _rms(self.measured - self.before)
 
     @property
@@ -119,4 +121,6 @@ class Residuals:
 
 def _rms(differences: FloatArray) -> FloatArray:
     moving = np.isfinite(differences)
-    return np.sqrt(np.mean(differences**2, axis=0, where=moving))
+    count = moving.sum(axis=0)
+    square = np.where(moving, differences, 0.0) ** 2
+    return np.asarray(np.sqrt(np.where(count, square.sum(axis=0), np.nan) / np.maximum(count, 1)))

@@ -6,15 +6,19 @@ import argparse
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from rich.console import Console
 
 from rnea_control.commands.identify.robot import load_robot
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.motion import Motion, motion_of
-from rnea_control.identification.recording_checks import check_effort, check_positions
+from rnea_control.identification.recording_checks import check_effort, check_positions, of_robot
 from rnea_control.identification.recording_files import read_recording
 from rnea_control.model import RobotModel
 from rnea_control.model.urdf_text import read_urdf_file
+
+# A delay that can be given, [s].
+LONGEST = 1.0
 
 
 def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +45,7 @@ def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--delay",
-        type=float,
+        type=delay,
         metavar="SECONDS",
         help="by which the efforts are later than the positions; found from the data by default",
     )
@@ -80,16 +84,38 @@ def motions_of(
         recording = read_recording(path, model.joint_names, options.topic)
         check_positions(recording)
         check_effort(recording)
+        recording = of_robot(recording, model)
         for note in recording.notes:
-            console.print(f"note: {note}", highlight=False)
+            console.print(f"note: {note}", markup=False, highlight=False)
         motion = motion_of(recording, options.cutoff)
         motions.append(motion)
         console.print(
             f"{path}: {len(motion.time)} states, {motion.seconds:.1f} s at "
             f"{1.0 / motion.period:.0f} Hz; positions filtered at {motion.cutoff:.1f} Hz",
+            markup=False,
             highlight=False,
         )
     return motions
+
+
+def check_distinct(motions: Sequence[Motion]) -> None:
+    """Raises RecordingError if two motions are of the same measurement, which would count twice or
+    judge itself."""
+    for k, one in enumerate(motions):
+        for other in motions[:k]:
+            if np.array_equal(one.effort, other.effort):
+                raise RecordingError(
+                    f"{one.source} has the same efforts as {other.source}; give each recording "
+                    "once, to fit, to --hold-out or to --without"
+                )
+
+
+def delay(text: str) -> float:
+    """A time that efforts may be late by, for argparse."""
+    value = float(text)
+    if not abs(value) <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text}; it must be at most {LONGEST:g} s")
+    return value
 
 
 def positive(text: str) -> float:
