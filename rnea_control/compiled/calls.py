@@ -117,6 +117,27 @@ def _fault(
     return RIGHT
 
 
+@inlined
+def rnea_by_code(
+    address: int,
+    expected: FloatArray,
+    bodies: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    tau: FloatArray,
+) -> bool:
+    """Fills `tau` by the code at an address, for other kernels, whose arrays fit. Returns false,
+    and does nothing, if there is no code, or the robot has changed."""
+    if address == 0:
+        return False
+    for k in range(len(CHANGES)):
+        if expected[k] != VARIABLE and bodies[0, CHANGES[k]] != expected[k]:
+            return False
+    _run_3(address, q, v, a, bodies, tau)
+    return True
+
+
 @kernel("i8(i8, f8[:,::1], f8[::1], f8[::1], f8[::1])")
 def call_1(
     address: int, bodies: FloatArray, expected: FloatArray, q: FloatArray, out: FloatArray

@@ -60,6 +60,7 @@ class CompiledRobot:
 
     Attributes:
         model: the robot.
+        expected: for kernels that call its code: how often setters had changed the model.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class CompiledRobot:
             raise ArgumentError(f"a robot is compiled from a RobotModel, not from {model!r}")
         self.model = model
         self._constants = Constants(model, variable)
-        self._expected = self._constants.expected
+        self.expected = self._constants.expected
         self._lock = Lock()
         self._base_parameters = base_parameters
         self._code: dict[tuple[str, Order | None, int, Precision], MachineCode] = {}
@@ -93,7 +94,7 @@ class CompiledRobot:
         if external_forces is not None:
             return self.rnea_with_external_forces(q, v, a, external_forces, tau)
         try:
-            found = calls.call_3(self._rnea, self._bodies, self._expected, q, v, a, tau)
+            found = calls.call_3(self._rnea, self._bodies, self.expected, q, v, a, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "rnea", q, v, a, tau)
@@ -111,7 +112,7 @@ class CompiledRobot:
         address = self._rnea_with_external_forces
         try:
             found = calls.call_with_forces(
-                address, self._bodies, self._expected, self._links, *arrays
+                address, self._bodies, self.expected, self._links, *arrays
             )
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
@@ -120,7 +121,7 @@ class CompiledRobot:
     def gravity(self, q: FloatArray, tau: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.gravity`."""
         try:
-            found = calls.call_1(self._gravity, self._bodies, self._expected, q, tau)
+            found = calls.call_1(self._gravity, self._bodies, self.expected, q, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "gravity", q, tau)
@@ -128,7 +129,7 @@ class CompiledRobot:
     def nonlinear_effects(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.nonlinear_effects`."""
         try:
-            found = calls.call_2(self._nonlinear_effects, self._bodies, self._expected, q, v, tau)
+            found = calls.call_2(self._nonlinear_effects, self._bodies, self.expected, q, v, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "nonlinear_effects", q, v, tau)
@@ -136,7 +137,7 @@ class CompiledRobot:
     def crba(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.crba`."""
         try:
-            found = calls.call_matrix(self._crba, self._bodies, self._expected, self._nv, q, M)
+            found = calls.call_matrix(self._crba, self._bodies, self.expected, self._nv, q, M)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return M if found == calls.RIGHT else self._again(found, "crba", q, M)
@@ -144,7 +145,7 @@ class CompiledRobot:
     def aba(self, q: FloatArray, v: FloatArray, tau: FloatArray, a: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.aba`."""
         try:
-            found = calls.call_3(self._aba, self._bodies, self._expected, q, v, tau, a)
+            found = calls.call_3(self._aba, self._bodies, self.expected, q, v, tau, a)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return a if found == calls.RIGHT else self._again(found, "aba", q, v, tau, a)
@@ -153,7 +154,7 @@ class CompiledRobot:
         """As `rnea_control.dynamics.jacobian`; each link is compiled by itself."""
         address = self._jacobians.get(link, 0)
         try:
-            found = calls.call_matrix(address, self._bodies, self._expected, 6, q, J)
+            found = calls.call_matrix(address, self._bodies, self.expected, 6, q, J)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return J if found == calls.RIGHT else self._again(found, "jacobian", q, J, link=link)
@@ -162,7 +163,7 @@ class CompiledRobot:
         """As `rnea_control.dynamics.forward_kinematics`."""
         try:
             found = calls.call_poses(
-                self._forward_kinematics, self._bodies, self._expected, self._links, q, poses
+                self._forward_kinematics, self._bodies, self.expected, self._links, q, poses
             )
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
@@ -172,7 +173,7 @@ class CompiledRobot:
         """As `rnea_control.analysis.regressor`."""
         try:
             found = calls.call_wide(
-                self._regressor, self._bodies, self._expected, self._parameters, q, v, a, Y
+                self._regressor, self._bodies, self.expected, self._parameters, q, v, a, Y
             )
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
@@ -196,7 +197,7 @@ class CompiledRobot:
             raise ArgumentError(f"{algorithm} takes {', '.join(names)}, not {len(arrays)} arrays")
         getattr(self, algorithm)(*arrays)
         address = self.address(algorithm)
-        pointers = calls.bound(address, self._bodies, self._expected, *arrays)
+        pointers = calls.bound(address, self._bodies, self.expected, *arrays)
         call, right = calls.call_bound, calls.RIGHT
         output, check = arrays[-1], self._constants.check
 

@@ -35,6 +35,7 @@ import math
 from enum import IntEnum
 
 from rnea_control.array_types import FloatArray
+from rnea_control.compiled.calls import rnea_by_code
 from rnea_control.control.layout import (
     CONTINUOUS,
     D_GAIN,
@@ -191,6 +192,8 @@ def _add_feedback_inertia(
 
 @inlined
 def control_torque(
+    code: int,
+    expected: FloatArray,
     bodies: FloatArray,
     memory: FloatArray,
     matrix: FloatArray,
@@ -207,6 +210,7 @@ def control_torque(
     acceleration or a torque.
 
     Args:
+        code, expected: of the robot compiled, as of `rnea_by_code`; 0 for none.
         bodies, memory: of the model and of a workspace made for it.
         matrix: shape (nv, nv), overwritten.
         settings, state: see layout.py.
@@ -232,11 +236,12 @@ def control_torque(
     if law == _PD:
         torque[:] = 0.0
     else:
-        outward_pass(
-            bodies, memory, state[MODEL_POSITION], state[MODEL_VELOCITY], state[MODEL_ACCELERATION]
-        )
-        inward_pass(bodies, memory, torque)
-        add_armature(bodies, state[MODEL_ACCELERATION], torque)
+        position, velocity = state[MODEL_POSITION], state[MODEL_VELOCITY]
+        acceleration = state[MODEL_ACCELERATION]
+        if not rnea_by_code(code, expected, bodies, position, velocity, acceleration, torque):
+            outward_pass(bodies, memory, position, velocity, acceleration)
+            inward_pass(bodies, memory, torque)
+            add_armature(bodies, acceleration, torque)
     if law == _COMPUTED_TORQUE:
         _add_feedback_inertia(bodies, memory, matrix, settings, state, q)
     friction = settings[FRICTION : FRICTION + 3]

@@ -52,10 +52,12 @@ def _torn_away(settings: FloatArray, state: FloatArray) -> bool:
 
 
 @kernel(
-    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], "
-    "f8, f8[::1], f8[::1], f8[::1], b1)"
+    "i8(i8, f8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], "
+    "f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
 )
 def step(
+    code: int,
+    expected: FloatArray,
     bodies: FloatArray,
     memory: FloatArray,
     matrix: FloatArray,
@@ -101,7 +103,7 @@ def step(
         update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
         q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
     limited = limit_acceleration(settings, state, q, v, dt)
-    control_torque(bodies, memory, matrix, settings, state, q, v, predicted)
+    control_torque(code, expected, bodies, memory, matrix, settings, state, q, v, predicted)
     if limited:
         add_limit_torques(bodies, memory, matrix, settings, state, q, v, dt)
     blend(settings, state, t)

@@ -12,6 +12,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
+from rnea_control.compiled.constants import ARMATURE, GRAVITY
 from rnea_control.control import ControlLaw, Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.rotor_inertia import light_joints
@@ -241,6 +242,7 @@ class ControllerNode(LifecycleNode):
         parameters = self.parameters
         update_model(parameters, model)  # first: the controller takes the friction that it finds
         controller = Controller(model, settings)
+        self._compile(controller)
         self._warn_of_missing_rotors(model, settings)
         command = EffortCommand(
             self,
@@ -366,10 +368,18 @@ class ControllerNode(LifecycleNode):
         controller = self.loop.controller
         try:
             update_model(self.parameters, controller.model)
+            self._compile(controller)
             controller.settings = controller_settings(self.parameters, controller.model)
             self.trajectories.update()
         except RneaControlError as error:
             self.get_logger().error(f"the controller keeps its settings: {error}")
+
+    def _compile(self, controller: Controller) -> None:
+        """Has the controller's steps call code of this robot, if that is asked for; what changes
+        while it runs is read by the code."""
+        if self.parameters["compiled_model"]:
+            link = self.parameters["payload.link"] or controller.model.child_links[-1]
+            controller.compile_model((GRAVITY, ARMATURE, link))
 
     def _remind(self) -> None:
         if self._starting and self._value_or_none("autostart"):
