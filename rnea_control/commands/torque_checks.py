@@ -15,10 +15,10 @@ from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete, of_joints
 from rnea_control.control.model_check import Cause, ModelCheck, Witness, check_model
 from rnea_control.control.rotor_inertia import light_joints
-from rnea_control.control.units import units
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 ARM_MOVES = note(
     "arm-moves",

@@ -11,9 +11,9 @@ from rnea_control.control import layout
 from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.step import BAD_JUMP, BAD_SIZE, BAD_TORQUE, FROZEN, PRESSED, TORN_AWAY
 from rnea_control.control.tolerances import GOAL_VIOLATED
-from rnea_control.control.units import units
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 
 def violation(

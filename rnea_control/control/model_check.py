@@ -25,10 +25,10 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.law import ControlLaw
-from rnea_control.control.units import units
 from rnea_control.dynamics import Workspace, crba, forward_kinematics, gravity, jacobian
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 # A cause explains the torques if what is left of their differences from the model is within the
 # bounds, and at most this part of them, all joints together.

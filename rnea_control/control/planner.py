@@ -18,7 +18,6 @@ from rnea_control.control.situation import Situation
 from rnea_control.control.splicing import continued
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.trajectory_limits import check_limits
-from rnea_control.control.units import units
 from rnea_control.control.upsampling import upsampled
 from rnea_control.control.waypoint_checks import (
     AT_REST,
@@ -32,6 +31,7 @@ from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Way
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 # Segments shorter than this drown in the rounding of their times, [s].
 SHORTEST_SEGMENT = 1e-6

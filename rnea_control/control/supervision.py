@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.units import units
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 
 @dataclass(frozen=True)

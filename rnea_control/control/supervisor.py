@@ -20,8 +20,8 @@ from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.planner import Plan
 from rnea_control.control.situation import Situation
 from rnea_control.control.supervision import SupervisionSettings, obstacle_to_start
-from rnea_control.control.units import units
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+from rnea_control.model.units import units
 
 # Modes in which trajectories are taken; why not in the others.
 _TAKES_TRAJECTORIES = (Mode.HOLDING, Mode.MOVING, Mode.BRAKING)

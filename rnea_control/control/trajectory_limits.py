@@ -9,10 +9,10 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.extremes import SCRATCH, bernstein_bounds, extremes
 from rnea_control.control.trajectory import POSITION_COEFFICIENTS, Trajectory
-from rnea_control.control.units import units
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 # Rounding that no limit minds: in [rad] or [m], and of a velocity limit.
 POSITION_ROUNDING = 1e-9

@@ -9,10 +9,10 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.settings import TrajectorySettings
-from rnea_control.control.units import units
 from rnea_control.control.waypoints import POSITION, Waypoints
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 # How far the arm may be from a first point at time 0, [rad] or [m].
 START_DISTANCE = 0.1

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rnea_control.control.units import units
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 
 @dataclass(frozen=True)

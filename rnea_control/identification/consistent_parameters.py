@@ -23,31 +23,28 @@ from scipy import sparse
 
 from rnea_control.analysis import BaseParameters, inertial_parameters, parameter_count
 from rnea_control.array_types import FloatArray
-from rnea_control.dynamics.regressor import ACTUATOR_PARAMETERS, BODY_PARAMETERS
+from rnea_control.dynamics.regressor import ACTUATOR_PARAMETERS
 from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.moving_links import (
+    SIZE,
+    ball,
+    columns_of,
+    moving_links,
+    root_of,
+    smat,
+    svec,
+    symmetric,
+)
 from rnea_control.model import RobotModel
-from rnea_control.model import bodies as layout
-from rnea_control.model.inertia import homogeneous, pseudo_inertia_of, ten_parameters
 
 # How far the URDF is trusted: inertias may be wrong by this part of themselves, sigma.
 TRUST = 0.5
 # No link loses more than this part of its URDF's inertia in any direction.
 LEAST_SHARE = 1e-3
-# A link that is a point, rod or plate in the URDF is taken for a body of this radius of gyration,
-# [m], and one without mass for this mass, [kg].
-LEAST_RADIUS = 0.01
-LEAST_MASS = 1e-3
-# A body none of whose links has an inertia: a ball of this mass and radius of gyration.
-UNKNOWN_MASS, UNKNOWN_RADIUS = 0.1, 0.05
 # An unknown load is compared with a ball of 1 kg and this radius of gyration; it may be that many
 # times as heavy.
 LOAD_RADIUS, LOAD_TRUST = 0.1, 100.0
 TOLERANCE = 1e-10
-
-_ROWS, _COLUMNS = np.tril_indices(4)
-# Clarabel's cone takes the upper triangle column by column, with products scaled so.
-_SCALE = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
-_SIZE = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,17 +67,6 @@ class ConsistentParameters:
     phi: FloatArray
     beta: FloatArray
     load: FloatArray | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Link:
-    """A link that moves: where its ten parameters count, and by how much for those of S."""
-
-    name: str
-    body: int
-    root: FloatArray  # C of its J_0
-    to_body: FloatArray  # shape (10, 10): the body's parameters for each entry of S
-    own: FloatArray  # the body's parameters by the URDF's inertia of the link
 
 
 class ParameterSpace:
@@ -109,22 +95,22 @@ class ParameterSpace:
         trust: float = TRUST,
     ) -> None:
         self.model = model
-        self._links = _moving_links(model)
+        self._links = moving_links(model)
         count, bodies = parameter_count(model), 10 * (len(model.joint_links) - 1)
-        size, actuators = _SIZE * len(self._links), len(ACTUATOR_PARAMETERS) * model.nv
+        size, actuators = SIZE * len(self._links), len(ACTUATOR_PARAMETERS) * model.nv
         self._free = size + actuators
-        total = self._free + (_SIZE if load_link else 0)
+        total = self._free + (SIZE if load_link else 0)
         self._phi_matrix = np.zeros((count, self._free))
         self.start, self.prior = np.zeros(total), np.zeros(total)
         own = inertial_parameters(model)
         self._phi_offset = own.copy()
         self._phi_offset[bodies:] = 0.0
-        self._blocks = [slice(_SIZE * k, _SIZE * (k + 1)) for k in range(len(self._links))]
+        self._blocks = [slice(SIZE * k, SIZE * (k + 1)) for k in range(len(self._links))]
         for columns, link in zip(self._blocks, self._links, strict=True):
             rows = slice(10 * link.body, 10 * link.body + 10)
             self._phi_matrix[rows, columns] = link.to_body
             self._phi_offset[rows] -= link.own
-            self.start[columns] = _svec(np.eye(4))
+            self.start[columns] = svec(np.eye(4))
         self._actuators = slice(size, self._free)
         self._load = slice(self._free, total)
         self._phi_matrix[bodies:, self._actuators] = np.eye(actuators)
@@ -134,13 +120,13 @@ class ParameterSpace:
         B = np.zeros((base.rank, count))
         B[np.arange(base.rank), base.independent] = 1.0
         B[:, base.dependent] = base.K
-        width = base.rank + (_SIZE if load_link else 0)
+        width = base.rank + (SIZE if load_link else 0)
         self.to_beta, self.beta_offset = np.zeros((width, total)), np.zeros(width)
         self.to_beta[: base.rank, : self._free] = B @ self._phi_matrix
         self.beta_offset[: base.rank] = B @ self._phi_offset
-        self._load_root = _root(_ball(1.0, LOAD_RADIUS))
+        self._load_root = root_of(ball(1.0, LOAD_RADIUS))
         if load_link is not None:
-            self.to_beta[base.rank :, self._load] = _columns_of(self._load_root, np.eye(4))
+            self.to_beta[base.rank :, self._load] = columns_of(self._load_root, np.eye(4))
             self.prior[self._load] = LOAD_TRUST**-2
 
     @property
@@ -183,41 +169,16 @@ class ParameterSpace:
         )
         inertias = {}
         for block, link in zip(self._blocks, self._links, strict=True):
-            inertias[link.name] = _symmetric(link.root @ _smat(theta[block]) @ link.root.T)
+            inertias[link.name] = symmetric(link.root @ smat(theta[block]) @ link.root.T)
         _check_definite(inertias)
         found = None
         if load in definite:
-            found = _symmetric(self._load_root @ _smat(theta[load]) @ self._load_root.T)
+            found = symmetric(self._load_root @ smat(theta[load]) @ self._load_root.T)
         phi = self._phi_offset + self._phi_matrix @ theta[: self._free]
         beta = self.to_beta @ theta + self.beta_offset
         rows = theta[actuators].reshape(4, model.nv)
         armature, damping, friction, offset = rows
         return ConsistentParameters(inertias, armature, damping, friction, offset, phi, beta, found)
-
-
-def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
-    """The body that a link belongs to, counted as the regressor's columns are, and the matrix that
-    takes ten parameters in the link's frame to the body's, shape (10, 10).
-
-    Raises:
-        IdentificationError: no such link, or it does not move.
-    """
-    if link not in model.link_names:
-        raise IdentificationError(
-            f"there is no link {link!r}; {model.name!r} has {', '.join(model.link_names)}"
-        )
-    k = model.link_names.index(link)
-    rows = model.links[model.joint_links[1:], layout.LINK_BODY]
-    bodies = np.flatnonzero(rows == model.links[k, layout.LINK_BODY])
-    if not len(bodies):
-        raise IdentificationError(
-            f"link {link!r} stands still with {model.root_link!r}: no torque tells what it carries"
-        )
-    body = int(bodies[0])
-    X_CL = np.linalg.solve(_placement(model, model.joint_links[body + 1]), _placement(model, k))
-    units = np.eye(_SIZE)
-    moved = [ten_parameters(X_CL @ pseudo_inertia_of(unit) @ X_CL.T) for unit in units]
-    return body, np.stack(moved, axis=1)
 
 
 def _minimum(
@@ -238,7 +199,7 @@ def _minimum(
     bounds = np.zeros(len(start))
     cones = [clarabel.NonnegativeConeT(nonnegative.stop - nonnegative.start)]
     for block, share in zip(definite, least, strict=True):
-        bounds[block] = share * _svec(np.eye(4))
+        bounds[block] = share * svec(np.eye(4))
         cones.append(clarabel.PSDTriangleConeT(4))
     rows = np.concatenate([np.arange(each.start, each.stop) for each in (nonnegative, *definite)])
     settings = clarabel.DefaultSettings()
@@ -260,64 +221,6 @@ def _minimum(
     return np.asarray(start + scale * np.array(solution.x))
 
 
-def _moving_links(model: RobotModel) -> list[_Link]:
-    """The links with inertia that move; of a body without any, the one that its joint carries."""
-    links = []
-    for body, carried in enumerate(model.joint_links[1:].tolist()):
-        X_BC = _placement(model, carried)
-        row = model.links[carried, layout.LINK_BODY]
-        there = np.flatnonzero(model.links[:, layout.LINK_BODY] == row).tolist()
-        heavy = [k for k in there if model.link_inertias[model.link_names[k]].any()]
-        for k in heavy or [carried]:
-            X_CL = np.asarray(np.linalg.solve(X_BC, _placement(model, k)), dtype=np.float64)
-            name = model.link_names[k]
-            own = model.link_inertias[name] if heavy else _ball(UNKNOWN_MASS, UNKNOWN_RADIUS)
-            root = _root(_definite(own))
-            share = ten_parameters(X_CL @ model.link_inertias[name] @ X_CL.T)
-            links.append(_Link(name, body, root, _columns_of(root, X_CL), share))
-    return links
-
-
-def _placement(model: RobotModel, link: int) -> FloatArray:
-    """X_BL of a link in its body's row."""
-    row = model.links[link]
-    rotation = row[layout.LINK_ROTATION : layout.LINK_ROTATION + 9].reshape(3, 3)
-    return homogeneous(rotation, row[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3])
-
-
-def _columns_of(root: FloatArray, transform: FloatArray) -> FloatArray:
-    """The ten parameters in another frame for 1 of each entry of S, shape (10, 10)."""
-    outer = transform @ root
-    columns = np.empty((len(BODY_PARAMETERS), _SIZE))
-    for k in range(_SIZE):
-        columns[:, k] = ten_parameters(outer @ _smat(np.eye(_SIZE)[k]) @ outer.T)
-    return columns
-
-
-def _root(matrix: FloatArray) -> FloatArray:
-    """C with C C^T = matrix."""
-    return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
-
-
-def _definite(matrix: FloatArray) -> FloatArray:
-    """The pseudo-inertia nearest to one that a body of some size has."""
-    mass = max(float(matrix[3, 3]), LEAST_MASS)
-    center = matrix[:3, 3] / matrix[3, 3] if matrix[3, 3] > 0.0 else np.zeros(3)
-    about_center = matrix[:3, :3] - matrix[3, 3] * np.outer(center, center)
-    moments, axes = np.linalg.eigh(_symmetric(about_center))
-    moments = np.maximum(moments, mass * LEAST_RADIUS**2)
-    result = np.zeros((4, 4))
-    result[:3, :3] = (axes * moments) @ axes.T + mass * np.outer(center, center)
-    result[:3, 3] = result[3, :3] = mass * center
-    result[3, 3] = mass
-    return result
-
-
-def _ball(mass: float, radius: float) -> FloatArray:
-    """Pseudo-inertia of a body of this radius of gyration about the origin."""
-    return mass * np.diag([radius**2 / 2.0] * 3 + [1.0])
-
-
 def _check_definite(inertias: dict[str, FloatArray]) -> None:
     for link, matrix in inertias.items():
         root = np.sqrt(np.diag(matrix)) if (np.diag(matrix) > 0.0).all() else np.ones(4)
@@ -326,17 +229,3 @@ def _check_definite(inertias: dict[str, FloatArray]) -> None:
                 f"the inertia found for link {link!r} belongs to no real body; nothing is written. "
                 "Record a longer or faster motion"
             )
-
-
-def _svec(matrix: FloatArray) -> FloatArray:
-    return np.asarray(matrix[_ROWS, _COLUMNS] * _SCALE)
-
-
-def _smat(vector: FloatArray) -> FloatArray:
-    matrix = np.zeros((4, 4))
-    matrix[_ROWS, _COLUMNS] = matrix[_COLUMNS, _ROWS] = vector / _SCALE
-    return matrix
-
-
-def _symmetric(matrix: FloatArray) -> FloatArray:
-    return 0.5 * (matrix + matrix.T)

@@ -23,6 +23,8 @@ from rnea_control.identification.information import Criterion, condition_number,
 from rnea_control.model import RobotModel
 
 MOST_HARMONICS = 20
+# Of all periods together, [s].
+LONGEST = 3600.0
 # A parameter that makes less than this share of the torque allowed, at its most, hardly matters:
 # its accuracy is given relative to the value that makes as much.
 NEGLIGIBLE = 0.01
@@ -142,12 +144,18 @@ def plan_excitation(
 
     Raises:
         IdentificationError: a joint that is not revolute, continuous or prismatic, an option that
-            is not allowed, too short a duration, or gravity that takes all torque allowed.
+            is not allowed, too short or too long a duration, or gravity that takes all torque
+            allowed.
     """
     limits = excitation_limits(model, ranges, speed, torque, acceleration)
     check_duration(model, limits, duration)
     _check_at_least(1, periods=periods, starts=starts, iterations=iterations)
     _check_at_least(2, harmonics=harmonics)
+    if duration * periods > LONGEST:
+        raise IdentificationError(
+            f"{periods} x {duration:g} s is longer than an hour; plan a shorter motion, and record "
+            "it several times"
+        )
     if harmonics > MOST_HARMONICS:
         raise IdentificationError(f"harmonics is {harmonics}; at most {MOST_HARMONICS} are planned")
     for name, value in {"noise": noise, "rate": rate}.items():

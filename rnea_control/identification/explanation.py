@@ -16,10 +16,10 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch, parameter_count, parameter_names
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.identification.consistent_parameters import parameters_in_body
 from rnea_control.identification.identify import check_joints
 from rnea_control.identification.least_squares import BLOCK_SECONDS, slope_of, solve
 from rnea_control.identification.motion import Motion
+from rnea_control.identification.moving_links import parameters_in_body
 from rnea_control.identification.residuals import measurement_noise
 from rnea_control.identification.torque_equations import NormalEquations, TorqueEquations
 from rnea_control.model import RobotModel
@@ -116,7 +116,8 @@ def explain(model: RobotModel, motion: Motion) -> Explanation:
     rest = replace(motion, effort=motion.effort - tau)
     noise = measurement_noise(motion)
     # What no cause explains is noise too; all of them together leave only that.
-    unexplained = solve(equations, rest, np.zeros(len(columns))).variance
+    width = len(columns) + 2 + model.nv
+    unexplained = solve(equations, rest, np.zeros(width), more=more).variance
     normal = equations.normal(rest, more=more)
     choice = _Choice(
         normal, np.maximum(unexplained, noise**2), round(BLOCK_SECONDS / motion.period)

@@ -10,6 +10,7 @@ from rnea_control.analysis import BaseParameters, base_parameters, inertial_para
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import ParameterSpace
+from rnea_control.identification.doubts import doubts_of
 from rnea_control.identification.least_squares import (
     Solution,
     delay_of,
@@ -67,10 +68,7 @@ def identify(
         found = delay_of(equations, motion, space.beta, robust)
         delay = found.seconds
         if abs(delay) > SIGNIFICANT * found.deviation:
-            notes.append(
-                f"the efforts are {1e3 * delay:.2f} ms later than the positions; that was made up "
-                "for"
-            )
+            notes.append(f"the efforts are {late(delay)} than the positions; that was made up for")
         motion = motion.delayed(delay)
         solution = solve_for_any_delay(equations, motion, space.beta, found.beta, robust)
     else:
@@ -98,7 +96,13 @@ def identify(
         motion.counts.sum(axis=0).astype(np.float64),
         motion.seconds,
         tuple(notes),
+        tuple(doubts_of(model, motion, base, solution)),
     )
+
+
+def late(delay: float) -> str:
+    """By how much efforts are late, in words."""
+    return f"{1e3 * abs(delay):.1f} ms {'later' if delay >= 0.0 else 'earlier'}"
 
 
 def check_joints(model: RobotModel) -> None:

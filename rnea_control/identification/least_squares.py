@@ -89,8 +89,9 @@ def solve(
     """
     if not motion.counts.any():
         raise IdentificationError(
-            f"{motion.source}: no joint moves faster than it would at rest with noise, so nothing "
-            "can be identified. Record an exciting motion: rnea_identify plan makes one"
+            f"{motion.source}: no joint moves faster than it would at rest with noise, below "
+            f"{motion.cutoff:.3g} Hz, so nothing can be identified. Record an exciting motion: "
+            "rnea_identify plan makes one"
         )
     normal = equations.normal(motion, more=more)
     beta = _reweighted(normal, prior)
@@ -143,8 +144,8 @@ def delay_of(
         if abs(found.seconds) > LONGEST_DELAY:
             raise IdentificationError(
                 f"{motion.source}: the efforts seem to be {1e3 * found.seconds:.0f} ms later than "
-                "the motion; do efforts and positions have the same clock? Give the delay by the "
-                "option --delay"
+                "the motion; do efforts and positions have the same clock, and are the efforts "
+                "those of this robot? Give the delay by the option --delay"
             )
         if abs(step) <= max(0.1 * deviation, 1e-6):
             break

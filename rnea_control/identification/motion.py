@@ -18,16 +18,12 @@ from scipy.signal import butter, sosfiltfilt
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.exceptions import RecordingError
+from rnea_control.identification.derivatives import REACH, derivative, second_derivative
 from rnea_control.identification.recording import Recording
+from rnea_control.identification.stamps import SHORTEST, cleaned, continuous
 
 # Below this velocity a joint counts as standing, [rad/s] or [m/s]; Coulomb friction is at 99.5 %.
 STANDING = 3.0 * STICKING_VELOCITY
-# A stamp that falls by more than this begins another motion; by less, the message is late, [s].
-RESTART = 0.5
-# A gap is a time without states of more than so many periods.
-GAP_PERIODS = 5.0
-# What is between two gaps counts if it is at least this long, [s].
-SHORTEST = 1.0
 # Periods that differ by more than this part from the median are put on a uniform grid.
 JITTER = 0.01
 ORDER = 4
@@ -41,12 +37,6 @@ ABOVE_NOISE = 30.0
 HIGHEST_CUTOFF = 0.2
 # Joint states come with a rate in between, [Hz].
 LOWEST_RATE, HIGHEST_RATE = 5.0, 1e5
-# Central differences of sixth order, for steps 1, 2 and 3.
-FIRST = (3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0)
-SECOND = (3.0 / 2.0, -3.0 / 20.0, 1.0 / 90.0)
-REACH = len(FIRST)
-
-
 _ARRAYS = ("time", "q", "v", "a", "effort", "counts")
 
 
@@ -115,7 +105,7 @@ class Motion:
         rest = delay - steps * self.period
         kept, q, v, a = [], [], [], []
         for part in self.parts:
-            jerk = _derivative(self.a[part], self.period, FIRST)
+            jerk = derivative(self.a[part], self.period)
             moved = slice(part.start + max(steps, 0), part.stop + min(steps, 0))
             seen = slice(max(-steps, 0), part.stop - part.start - max(steps, 0))
             if moved.stop <= moved.start:
@@ -174,15 +164,15 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
             does not allow.
     """
     notes: list[str] = []
-    time, q, effort, starts = _cleaned(recording, notes)
+    time, q, effort, starts = cleaned(recording, notes)
     period = float(np.median(np.diff(time))) if len(time) > 1 else np.inf
-    if 1.0 / HIGHEST_RATE > period or 1.0 / LOWEST_RATE < period < np.inf:
+    if period < 1.0 / HIGHEST_RATE or 1.0 / LOWEST_RATE < period < np.inf:
         raise RecordingError(
             f"{recording.source}: {len(time)} states within {np.ptp(time):.4g} s by their stamps, "
             f"{1.0 / period:.3g} a second. Are the stamps in seconds? There must be at least "
             f"{LOWEST_RATE:g} states a second, better 100 or more"
         )
-    parts = _continuous(recording, time, starts, period, notes)
+    parts = continuous(recording, time, starts, period, notes)
     if not parts:
         raise RecordingError(
             f"{recording.source}: no {SHORTEST:g} s of it are without gaps; {len(time)} states of "
@@ -198,8 +188,8 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
     counts = []
     for grid_time, grid_q, grid_effort in grids:
         smooth = sosfiltfilt(sos, grid_q, axis=0)
-        v = _derivative(smooth, period, FIRST)
-        a = _second_derivative(smooth, period)
+        v = derivative(smooth, period)
+        a = second_derivative(smooth, period)
         for column, values in zip(columns, (grid_time, smooth, v, a, grid_effort), strict=True):
             column.append(values)
         settled = np.zeros(len(grid_time), dtype=np.bool_)
@@ -211,67 +201,6 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
     return Motion(
         recording.source, grid, smooth, v, a, effort, used_torques, ends, period, used, tuple(notes)
     )
-
-
-def _cleaned(
-    recording: Recording, notes: list[str]
-) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """Time, positions and efforts that can be used, and where the time starts again."""
-    time = recording.time
-    whole = np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.effort).all(axis=1)
-    whole &= np.isfinite(time)
-    if not whole.all():
-        notes.append(
-            f"{recording.source}: {np.count_nonzero(~whole)} of {len(time)} states lack a position "
-            "or an effort; they were left out"
-        )
-    restarts = np.concatenate([[False], np.diff(time) < -RESTART])
-    motions = np.cumsum(restarts)
-    latest = np.full(len(time), -np.inf)
-    for k in range(int(motions[-1]) + 1 if len(time) else 0):
-        rows = np.flatnonzero(motions == k)
-        latest[rows[1:]] = np.maximum.accumulate(time[rows])[:-1]
-    in_order = time > latest
-    dropped = np.count_nonzero(~in_order)
-    if dropped:
-        notes.append(
-            f"{recording.source}: the stamps of {dropped} states fall or repeat; they were left out"
-        )
-    if motions.size and motions[-1]:
-        notes.append(
-            f"{recording.source}: the stamps start again {motions[-1]} times; each part counts by "
-            "itself"
-        )
-    kept = whole & in_order
-    moved = motions[kept]
-    starts = np.concatenate([[False], np.diff(moved) > 0]) if len(moved) else restarts[:0]
-    return time[kept], recording.q[kept], recording.effort[kept], starts
-
-
-def _continuous(
-    recording: Recording, time: FloatArray, starts: BoolArray, period: float, notes: list[str]
-) -> list[slice]:
-    """The parts without gaps that are long enough."""
-    if len(time) < 2:
-        return []
-    gaps = np.concatenate([[False], np.diff(time) > GAP_PERIODS * period]) & ~starts
-    cuts = [0, *np.flatnonzero(gaps | starts).tolist(), len(time)]
-    parts = [slice(*pair) for pair in pairwise(cuts)]
-    long = [part for part in parts if (part.stop - part.start) * period >= SHORTEST]
-    if gaps.any():
-        widest = float(np.diff(time)[gaps[1:]].max())
-        notes.append(
-            f"{recording.source}: {np.count_nonzero(gaps)} gaps, the longest of {widest:.3g} s; "
-            "what is between them counts part by part"
-        )
-    lost = sum(part.stop - part.start for part in parts) - sum(
-        part.stop - part.start for part in long
-    )
-    if lost and long:
-        notes.append(
-            f"{recording.source}: {lost} states in parts of less than {SHORTEST:g} s were left out"
-        )
-    return long
 
 
 def _on_grid(
@@ -314,34 +243,3 @@ def _highest_frequency(q: FloatArray, period: float) -> float:
     if not total[-1] > 0.0:
         return 0.0
     return float(frequency[np.searchsorted(total, 0.99 * total[-1])] / period)
-
-
-def _derivative(values: FloatArray, period: float, weights: tuple[float, ...]) -> FloatArray:
-    """The first derivative; the first and last samples repeat their neighbours'."""
-    result = np.zeros_like(values)
-    n = len(values)
-    inner = slice(REACH, n - REACH)
-    for k, weight in enumerate(weights, start=1):
-        result[inner] += weight * (
-            values[REACH + k : n - REACH + k] - values[REACH - k : n - REACH - k]
-        )
-    result[inner] /= period
-    return _with_ends(result)
-
-
-def _second_derivative(values: FloatArray, period: float) -> FloatArray:
-    result = np.zeros_like(values)
-    n = len(values)
-    inner = slice(REACH, n - REACH)
-    result[inner] = -2.0 * sum(SECOND) * values[inner]
-    for k, weight in enumerate(SECOND, start=1):
-        result[inner] += weight * (
-            values[REACH + k : n - REACH + k] + values[REACH - k : n - REACH - k]
-        )
-    result[inner] /= period**2
-    return _with_ends(result)
-
-
-def _with_ends(values: FloatArray) -> FloatArray:
-    values[:REACH], values[-REACH:] = values[REACH], values[-REACH - 1]
-    return values

@@ -8,10 +8,15 @@ import numpy as np
 
 from rnea_control.analysis import base_parameters
 from rnea_control.array_types import FloatArray
-from rnea_control.identification.consistent_parameters import ParameterSpace, parameters_in_body
+from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.consistent_parameters import (
+    LOAD_TRUST,
+    ParameterSpace,
+)
 from rnea_control.identification.identify import actuator_scales, check_joints
 from rnea_control.identification.least_squares import delay_of, solve
 from rnea_control.identification.motion import Motion, join
+from rnea_control.identification.moving_links import parameters_in_body
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 from rnea_control.model.links import link_inertia_of
@@ -21,6 +26,8 @@ from rnea_control.model.links import link_inertia_of
 TRUST_ALONE, TRUST_WITH_EMPTY = 0.1, 0.5
 # A mass of less than this many standard deviations is none.
 SIGNIFICANT = 3.0
+# A deviation of more than this part of what was thought possible says that nothing was learnt.
+UNKNOWN = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +78,8 @@ def identify_payload(
         robust, delay: as of `identify`.
 
     Raises:
-        IdentificationError: an unknown link, one that does not move, or nothing that moves.
+        IdentificationError: an unknown link, one that does not move or whose load no joint feels,
+            or nothing that moves.
     """
     check_joints(model)
     body, to_body = parameters_in_body(model, link)
@@ -102,6 +110,12 @@ def identify_payload(
     slope = np.concatenate([-found.center_of_mass[:, None], np.eye(3)], axis=1) / found.mass
     notes = [*motion.notes]
     mass_deviation = float(np.sqrt(covariance[0, 0]))
+    if mass_deviation > max(UNKNOWN * LOAD_TRUST, found.mass):
+        raise IdentificationError(
+            f"{motion.source}: the motion does not tell what {link!r} carries; the standard "
+            f"deviation of the mass is {mass_deviation:.2g} kg. Move joints that lift the load, "
+            "and name the link that carries it"
+        )
     if found.mass < SIGNIFICANT * mass_deviation:
         notes.append(
             f"{found.mass:.3g} kg with a standard deviation of {mass_deviation:.2g} kg may be no "

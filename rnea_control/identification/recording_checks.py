@@ -9,10 +9,10 @@ import numpy as np
 from scipy.ndimage import median_filter
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control.units import units
 from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 # A position this far beyond a limit, as a part of the range, is of another zero; beyond all of the
 # range, of another unit.
@@ -22,6 +22,8 @@ TOO_FAST = 3.0
 # No joint moves so many times faster than its limit from one state to the next, nor so far without
 # a limit, [rad] or [m]; nor is less than that a glitch.
 GLITCH_SPEED, GLITCH, LEAST_GLITCH = 20.0, 1.0, 0.01
+# Nor does it jump so much further and stay there, [rad] or [m].
+LEAST_JUMP = 0.05
 # An effort is a glitch if it differs from its neighbours' median by so many of the usual
 # differences, and by so many ranges of 98 % of all efforts.
 GLITCH_DIFFERENCES, GLITCH_RANGES = 50.0, 2.0
@@ -43,15 +45,15 @@ def check_effort(recording: Recording) -> None:
             "(ros2 control list_hardware_interfaces), and does joint_state_broadcaster publish it?"
         )
     dead = [
-        f"{joint} ({q_range:.3g} rad or m of motion, effort {lowest:g} throughout)"
-        for joint, q_range, lowest, effort_range in zip(
+        f"{joint} ({lowest:g} throughout)"
+        for joint, moved, lowest, effort_range in zip(
             recording.joints,
             _range(recording.q),
             np.nanmin(recording.effort, axis=0),
             _range(recording.effort),
             strict=True,
         )
-        if q_range > MOVED and effort_range == 0.0
+        if moved > MOVED and effort_range == 0.0
     ]
     if dead:
         raise RecordingError(
@@ -80,7 +82,8 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
         model: with joints of one degree of freedom.
 
     Raises:
-        RecordingError: positions or velocities far beyond the limits, as if in degrees.
+        RecordingError: positions or velocities far beyond the limits, as if in degrees, or a
+            position that jumps and stays.
     """
     q, notes = recording.q.copy(), list(recording.notes)
     time = np.where(np.isfinite(recording.time), recording.time, 0.0)
@@ -102,6 +105,8 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
             f"{recording.source}: {'; '.join(wrong)}. Positions must be in rad and m, with the "
             "zeros of the URDF: are they in degrees or mm?"
         )
+    for j in range(model.nv):
+        _check_jumps(recording.source, model, j, q[:, j], time)
     for what, where in lost.items():
         if where.any():
             at = ", ".join(
@@ -145,6 +150,26 @@ def _beyond_limits(
     return []
 
 
+def _check_jumps(source: str, model: RobotModel, j: int, q: FloatArray, time: FloatArray) -> None:
+    """Raises RecordingError where the position jumps as if its zero were set."""
+    known = np.isfinite(q)
+    moves, steps = np.diff(q[known]), np.diff(time[known])
+    limit = float(model.velocity_limit[j])
+    if not (steps > 0.0).any() or not 0.0 < limit < math.inf:
+        return
+    least = np.maximum(steps, np.median(steps[steps > 0.0]))
+    jumps = (np.abs(moves) > LEAST_JUMP + GLITCH_SPEED * limit * least) & (steps > 0.0)
+    if jumps.any():
+        k = int(np.argmax(jumps))
+        unit = units(model, j).position
+        raise RecordingError(
+            f"{source}: {model.joint_names[j]} jumps by {moves[k]:.3g} {unit} within "
+            f"{steps[k]:.3g} s, {time[known][k]:.6g} s after the beginning; its limit is "
+            f"{limit:.3g} {unit}/s. Was its zero set there? Record again, or split the recording "
+            "there"
+        )
+
+
 def _position_glitches(q: FloatArray, time: FloatArray, limit: float) -> BoolArray:
     """Which positions jump away from their neighbours faster than any joint."""
     off = np.abs(q - median_filter(q, WINDOW, mode="nearest"))
@@ -171,7 +196,8 @@ def _effort_glitches(effort: FloatArray) -> BoolArray:
 
 
 def _range(values: FloatArray) -> FloatArray:
-    return np.asarray(np.nanmax(values, axis=0) - np.nanmin(values, axis=0))
+    known = np.where(np.isfinite(values), values, np.nan)
+    return np.asarray(np.nanmax(known, axis=0) - np.nanmin(known, axis=0))
 
 
 def _without(recording: Recording, values: np.ndarray) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.signal import butter, sosfiltfilt
 
@@ -14,6 +16,8 @@ from rnea_control.model import RobotModel
 
 # What is beyond so many standard deviations is an outlier, and counts as that many.
 OUTLYING = 5.0
+# Fewer samples cannot be filtered.
+SHORTEST_FILTERED = 5 * ORDER
 
 
 def residuals_of(
@@ -51,8 +55,9 @@ def measurement_noise(motion: Motion) -> FloatArray:
         [
             motion.effort[part] - sosfiltfilt(sos, motion.effort[part], axis=0)
             for part in motion.parts
-            if part.stop - part.start > 10 * ORDER
+            if part.stop - part.start > SHORTEST_FILTERED
         ]
+        or [np.diff(motion.effort, axis=0) / math.sqrt(2.0)]
     )
     usual = np.median(np.abs(rough), axis=0) / MEDIAN_DEVIATION
     rough = np.clip(rough, -OUTLYING * usual, OUTLYING * usual)

@@ -127,7 +127,8 @@ def verdict(identification: Identification, residuals: Sequence[Residuals]) -> s
         )
     held_out = basis[0].held_out
     gain = mean_gain(known)
-    sentences = [_comparison(known, gain, basis), _noise(known)]
+    doubts = [f"Do not use the result yet: {doubt}" for doubt in identification.doubts]
+    sentences = [*doubts, _comparison(known, gain, basis), _noise(known)]
     worse = [score for score in known if score.is_worse]
     if worse and gain >= 1.0 - SAME:
         sentences.append(
@@ -208,7 +209,7 @@ def _to_do(
             f"{unknown} of {len(identification.estimates)} base parameters are not identified: "
             "they stay near the URDF's until a motion excites them (rnea_identify plan)."
         )
-    elif held_out and all(score.is_at_noise for score in known):
+    elif held_out and not identification.doubts and all(score.is_at_noise for score in known):
         sentences.append("Nothing is left to do.")
     return sentences
 

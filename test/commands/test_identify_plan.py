@@ -12,6 +12,7 @@ from robots import two_link_arm
 from rnea_control.analysis import inertial_parameters
 from rnea_control.commands.identify.executable import main
 from rnea_control.commands.identify.robot import add_robot_arguments, load_robot
+from rnea_control.commands.identify.trajectory_message import trajectory_message
 from rnea_control.exceptions import ParameterError, RobotModelError
 from rnea_control.identification.trajectory_file import read_trajectory
 from rnea_control.model import RobotModel
@@ -80,11 +81,10 @@ def test_plan_writes_trajectory_and_picture(
 
 
 def test_record_reads_what_plan_writes(urdf: Path, tmp_path: Path) -> None:
-    pytest.importorskip("trajectory_msgs.msg")
-    of_record = pytest.importorskip("rnea_control.commands.identify.trajectory_file")
     output = tmp_path / "plan.yaml"
     assert plan(urdf, "--output", output, "--duration", 6, "--joints", "elbow") == 0
-    message, found = of_record.read_trajectory(output), read_trajectory(output)
+    found = read_trajectory(output)
+    message = trajectory_message(found)
     assert message.joint_names == ["elbow"]
     np.testing.assert_array_equal([point.positions for point in message.points], found.q)
 

@@ -14,10 +14,10 @@ from rnea_control.analysis import base_parameters, inertial_parameters, inverse_
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import (
     ParameterSpace,
-    parameters_in_body,
 )
 from rnea_control.identification.identify import actuator_scales, identify
 from rnea_control.identification.motion import join, motion_of
+from rnea_control.identification.moving_links import parameters_in_body
 from rnea_control.identification.result import Certainty, Identification
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rnea_control.control.units import units
+from rnea_control.exceptions import listed
 from rnea_control.identification.explanation import Cause, Contribution, Explanation
+from rnea_control.identification.identify import late
 from rnea_control.model import RobotModel
 from rnea_control.model.inertia import pseudo_inertia_of
 from rnea_control.model.links import link_inertia_of
+from rnea_control.model.units import units
 
 # Values of a joint that would make less than this part of its residual are not told.
 SMALL = 0.1
@@ -26,13 +28,13 @@ def sentence(model: RobotModel, explanation: Explanation, contribution: Contribu
     ] or [int(np.argmax(contribution.torque))]
     names = model.joint_names
 
-    def listed(numbers: np.ndarray, unit: str) -> str:
+    def values_of(numbers: np.ndarray, unit: str) -> str:
         return ", ".join(f"{names[j]} {numbers[j]:+.3g} {unit}".rstrip() for j in told)
 
     if cause is Cause.delay:
         return (
-            f"the efforts are {1e3 * values[0]:.1f} ms later than the positions: a filter of the "
-            "drives? fit makes up for it"
+            f"the efforts are {late(values[0])} than the positions: a filter of the drives? fit "
+            "makes up for it"
         )
     if cause is Cause.gravity:
         if abs(values[0] + 1.0) < NEAR:
@@ -46,15 +48,17 @@ def sentence(model: RobotModel, explanation: Explanation, contribution: Contribu
         )
     if cause is Cause.scale:
         factors = ", ".join(f"{names[j]} {1.0 + values[j]:.3g}" for j in told)
+        reversed_ = [names[j] for j in told if values[j] < -1.0 - NEAR]
+        signs = f" The sign is reversed at {listed(reversed_)}." if reversed_ else ""
         return (
-            f"the efforts are the model's torques times {factors}: are they in Nm? Motor currents "
-            "need torque constant and gear ratio"
+            f"the efforts are the model's torques times {factors}.{signs} Are they in Nm? Motor "
+            "currents need torque constant and gear ratio"
         )
     if cause is Cause.offset:
         unit = units(model, told[0]).effort
         return (
-            f"constant offsets: {listed(values, unit)}. Set friction.<joint>.offset, or zero the "
-            "torque sensors"
+            f"constant offsets: {values_of(values, unit)}. Set friction.<joint>.offset, or zero "
+            "the torque sensors"
         )
     if cause is Cause.friction:
         damping, coulomb = values[: model.nv], values[model.nv :]
@@ -63,10 +67,20 @@ def sentence(model: RobotModel, explanation: Explanation, contribution: Contribu
             f"{units(model, j).effort} s/{units(model, j).position}"
             for j in told
         )
+        driving = [
+            names[j]
+            for j in told
+            if model.friction[j] + coulomb[j] < 0.0 and model.damping[j] + damping[j] < 0.0
+        ]
+        if driving:
+            return (
+                f"friction that drives {listed(driving)}, which none does: is the sign of the "
+                f"efforts reversed? In all: {rows}"
+            )
         return f"friction that the model lacks: {rows}. rnea_identify fit writes friction.<joint>"
     if cause is Cause.rotor:
         return (
-            f"rotor inertia that the model lacks: {listed(values, 'kg m^2')}. rnea_identify fit "
+            f"rotor inertia that the model lacks: {values_of(values, 'kg m^2')}. rnea_identify fit "
             "writes armature.<joint>"
         )
     if cause is Cause.payload:

@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rnea_control.commands.identify import one_blas_thread  # noqa: F401  # before NumPy
 from rnea_control.commands.identify.causes import sentence
 from rnea_control.commands.identify.motions import (
     add_recording_arguments,
+    check_distinct,
     described_robot,
     motions_of,
 )
 from rnea_control.commands.identify.robot import add_robot_arguments
-from rnea_control.control.units import units
+from rnea_control.exceptions import listed
 from rnea_control.identification.explanation import Explanation, explain
 from rnea_control.identification.motion import join
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 # A residual of less than this part of the torque is a good model's, whatever the noise.
 GOOD = 0.05
@@ -34,9 +37,11 @@ def run(options: argparse.Namespace) -> int:
     """Compares and prints; the exit status is 0 for a good model."""
     console = Console()
     _, model = described_robot(options)
-    motion = join(motions_of(options, model, options.recordings, console))
+    motions = motions_of(options, model, options.recordings, console)
+    check_distinct(motions)
+    motion = join(motions)
     for note in motion.notes:
-        console.print(f"note: {note}", highlight=False)
+        console.print(f"note: {note}", markup=False, highlight=False)
     explanation = explain(model, motion.delayed(options.delay or 0.0))
     console.print(_table(model, explanation))
     good = _is_good(explanation)
@@ -46,10 +51,14 @@ def run(options: argparse.Namespace) -> int:
         console.print(f"The model is right to {100 * GOOD:.0f} % of the torque.")
     else:
         console.print("The model differs from the robot.")
+    still = [name for name, rms in zip(model.joint_names, explanation.rms, strict=True) if not rms]
+    if still:
+        console.print(f"{listed(still)} did not move and cannot be judged.", markup=False)
     for contribution in explanation.contributions:
         console.print(
             f"- {100 * contribution.part:.0f} % of what is above the noise: "
             f"{sentence(model, explanation, contribution)}",
+            markup=False,
             highlight=False,
         )
     if not good and not explanation.contributions:
@@ -67,10 +76,13 @@ def _is_good(explanation: Explanation) -> bool:
 
 def _table(model: RobotModel, explanation: Explanation) -> Table:
     table = Table(title="Measured torque minus the model's, RMS")
-    columns = ("joint", "torque", "residual", "noise", "unexplained", "")
-    for k, name in enumerate(columns):
+    headings = ("joint", "torque", "residual", "noise", "unexplained", "")
+    for k, name in enumerate(headings):
         table.add_column(name, justify="right" if 0 < k < 5 else "left")
     for j, name in enumerate(model.joint_names):
-        numbers = (explanation.torque, explanation.rms, explanation.noise, explanation.rms_left)
-        table.add_row(name, *(f"{each[j]:.3g}" for each in numbers), units(model, j).effort)
+        columns = (explanation.torque, explanation.rms, explanation.noise, explanation.rms_left)
+        numbers = [f"{each[j]:.3g}" for each in columns]
+        if not explanation.rms[j]:
+            numbers[1] = numbers[3] = "-"  # it stands
+        table.add_row(escape(name), *numbers, units(model, j).effort)
     return table

@@ -10,6 +10,7 @@ from rnea_control.exceptions import RneaControlError
 from rnea_control.ros.extras import import_or_exit
 
 ROS = "--ros-args"
+INTERRUPTED = 130
 COMMANDS = {
     "plan": "an exciting trajectory for a robot, to be sent to its controller",
     "record": "send a trajectory and write the joint states, or only listen",
@@ -22,10 +23,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one of the commands, and returns the exit status: 0 if all is well, 1 if not, 2 for
     wrong options.
 
+    Interrupted by Ctrl-C, it returns 130 as a shell does.
+
     Args:
         arguments: the command line with the program's name; the process's own by default.
     """
-    arguments, for_ros = _split(list(sys.argv if arguments is None else arguments)[1:])
+    try:
+        return _run(list(sys.argv if arguments is None else arguments)[1:])
+    except KeyboardInterrupt:
+        print("rnea_identify: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(given: list[str]) -> int:
+    arguments, for_ros = _split(given)
     parser = argparse.ArgumentParser(
         prog="rnea_identify",
         description="From a recording to the parameters that make the controller right: "

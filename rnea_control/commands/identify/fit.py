@@ -6,17 +6,20 @@ import argparse
 import copy
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rnea_control.commands.identify import one_blas_thread  # noqa: F401  # before NumPy
 from rnea_control.commands.identify.motions import (
     add_recording_arguments,
+    check_distinct,
     described_robot,
     motions_of,
 )
+from rnea_control.commands.identify.new_folder import check_new, new_folder
 from rnea_control.commands.identify.robot import add_robot_arguments, load_robot
-from rnea_control.control.units import units
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.controller_yaml import controller_yaml, payload_yaml
 from rnea_control.identification.identify import identify
@@ -28,6 +31,7 @@ from rnea_control.identification.result import Certainty, Identification, Residu
 from rnea_control.identification.urdf_inertials import with_inertials
 from rnea_control.identification.verdict import verdict
 from rnea_control.model import RobotModel
+from rnea_control.model.units import units
 
 # The end of each recording that is kept from the fit, if no other one is given.
 HELD_OUT = 0.2
@@ -76,20 +80,26 @@ def run(options: argparse.Namespace) -> int:
     to."""
     console = Console()
     output = Path(options.output)
-    if output.exists():
-        raise IdentificationError(
-            f"{output} is there already; nothing is overwritten. Name a new folder by --output"
-        )
+    check_new(output)
     if options.without and options.payload is None:
         raise IdentificationError("--without needs --payload LINK")
     urdf, model = described_robot(options)
     motions = motions_of(options, model, options.recordings, console)
-    if options.hold_out:
-        held_out = motions_of(options, model, options.hold_out, console)
-    else:
+    held_out = motions_of(options, model, options.hold_out, console)
+    empty = motions_of(options, model, options.without, console)
+    check_distinct([*motions, *held_out, *empty])
+    if not held_out:
         motions, held_out = map(list, zip(*(each.split(HELD_OUT) for each in motions), strict=True))
+    moves, judged = (any(each.counts.any() for each in part) for part in (motions, held_out))
+    if moves and not judged:
+        seconds = sum(motion.seconds for motion in held_out)
+        raise IdentificationError(
+            f"nothing of the {seconds:.2g} s of motion that is held out can be judged: no joint "
+            "moves there once the filter has settled. Record longer, or name another recording by "
+            "--hold-out"
+        )
     if options.payload is not None:
-        return _fit_payload(options, model, motions, held_out, output, console)
+        return _fit_payload(options, model, motions, held_out, empty, output, console)
     found = identify(model, join(motions), options.robust, options.delay)
     new_urdf = with_inertials(urdf, found.inertias, options.urdf or "robot_description")
     after = load_robot(options, new_urdf)
@@ -101,17 +111,18 @@ def run(options: argparse.Namespace) -> int:
         for motion in part
     ]
     words = verdict(found, residuals)
-    output.mkdir(parents=True)
-    (output / URDF).write_bytes(new_urdf)
     source = ", ".join(options.recordings)
-    (output / PARAMETERS).write_text(controller_yaml(found, source))
-    write_report(output / REPORT, found, residuals, words, URDF, PARAMETERS)
+    with new_folder(output) as folder:
+        (folder / URDF).write_bytes(new_urdf)
+        (folder / PARAMETERS).write_text(controller_yaml(found, source), encoding="utf-8")
+        write_report(folder / REPORT, found, residuals, words, URDF, PARAMETERS)
+    for warning in _new_warnings(model, after):
+        console.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
     _show(found, residuals[0], console)
-    console.print(words, highlight=False)
-    console.print(
-        f"\nwritten: {', '.join(str(output / each) for each in (URDF, PARAMETERS, REPORT))}"
-    )
-    return int(not _is_better(residuals[: len(held_out)]))
+    console.print(words, markup=False, highlight=False)
+    written = ", ".join(str(output / each) for each in (URDF, PARAMETERS, REPORT))
+    console.print(f"\nwritten: {written}", markup=False, highlight=False)
+    return int(bool(found.doubts) or not _is_better(residuals[: len(held_out)]))
 
 
 def _fit_payload(
@@ -119,10 +130,10 @@ def _fit_payload(
     model: RobotModel,
     motions: list[Motion],
     held_out: list[Motion],
+    empty: list[Motion],
     output: Path,
     console: Console,
 ) -> int:
-    empty = motions_of(options, model, options.without, console) if options.without else None
     found = identify_payload(
         model,
         options.payload,
@@ -136,20 +147,37 @@ def _fit_payload(
     residuals = [
         residuals_of(model, after, motion.delayed(found.delay), True) for motion in held_out
     ]
-    output.mkdir(parents=True)
-    (output / PARAMETERS).write_text(payload_yaml(found, ", ".join(options.recordings)))
+    source = ", ".join(options.recordings)
+    with new_folder(output) as folder:
+        (folder / PARAMETERS).write_text(payload_yaml(found, source), encoding="utf-8")
     _show_payload(found, console)
     console.print(_torque_table(model, residuals[0]))
     for note in found.notes:
-        console.print(f"note: {note}", highlight=False)
-    console.print(f"\nwritten: {output / PARAMETERS}")
-    return int(not _is_better(residuals))
+        console.print(f"note: {note}", markup=False, highlight=False)
+    better = _is_better(residuals)
+    if not better:
+        console.print(
+            "The load makes the torques that were held out no better: do not use it. Are these "
+            "the recordings with the load, those of --without the ones without it, and is "
+            f"{found.link} the link that carries it?",
+            markup=False,
+            highlight=False,
+        )
+    console.print(f"\nwritten: {output / PARAMETERS}", markup=False, highlight=False)
+    return int(not better)
+
+
+def _new_warnings(before: RobotModel, after: RobotModel) -> list[str]:
+    """What is odd about the identified robot, and was not about the description."""
+    known = {warning.removeprefix(f"{before.source}: ") for warning in before.warnings}
+    found = [warning.removeprefix(f"{after.source}: ") for warning in after.warnings]
+    return [warning for warning in found if warning not in known]
 
 
 def _is_better(residuals: list[Residuals]) -> bool:
     """Whether the joints' errors together, each as a part of its noise, have become smaller."""
-    before = sum(float(((each.rms_before / each.noise) ** 2).sum()) for each in residuals)
-    after = sum(float(((each.rms_after / each.noise) ** 2).sum()) for each in residuals)
+    before = sum(float(np.nansum((each.rms_before / each.noise) ** 2)) for each in residuals)
+    after = sum(float(np.nansum((each.rms_after / each.noise) ** 2)) for each in residuals)
     return after < before
 
 
@@ -171,12 +199,14 @@ def _show(found: Identification, residuals: Residuals, console: Console) -> None
         for name in ("base parameter", "URDF", "standard deviation", ""):
             table.add_column(name, justify="left" if name in ("base parameter", "") else "right")
         for each in unknown[:WORST]:
-            table.add_row(each.name, f"{each.prior:.3g}", f"{each.deviation:.2g}", each.unit)
+            table.add_row(
+                escape(each.name), f"{each.prior:.3g}", f"{each.deviation:.2g}", each.unit
+            )
         console.print(table)
         if len(unknown) > WORST:
             console.print(f"and {len(unknown) - WORST} more, in {REPORT}")
     for note in found.notes:
-        console.print(f"note: {note}", highlight=False)
+        console.print(f"note: {note}", markup=False, highlight=False)
     console.print()
 
 
@@ -189,8 +219,8 @@ def _torque_table(model: RobotModel, residuals: Residuals) -> Table:
         table.add_column(name, justify="right" if 0 < k < 4 else "left")
     rows = zip(residuals.rms_before, residuals.rms_after, residuals.noise, strict=True)
     for j, values in enumerate(rows):
-        numbers = [f"{value:.3g}" for value in values]
-        table.add_row(model.joint_names[j], *numbers, units(model, j).effort)
+        numbers = ["-" if np.isnan(value) else f"{value:.3g}" for value in values]
+        table.add_row(escape(model.joint_names[j]), *numbers, units(model, j).effort)
     return table
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from rnea_control.commands.identify.robot import load_robot
 from rnea_control.exceptions import RecordingError
+from rnea_control.identification.identify import check_joints
 from rnea_control.identification.motion import Motion, motion_of
 from rnea_control.identification.recording_checks import check_effort, check_positions, of_robot
 from rnea_control.identification.recording_files import read_recording
@@ -77,8 +78,11 @@ def motions_of(
     """The motions of some recordings, cleaned, filtered and differentiated; says what they are.
 
     Raises:
-        RecordingError: one cannot be read, or lacks joints, efforts or a second without gaps.
+        RecordingError: one cannot be read, lacks joints, efforts or a second without gaps, or
+            cannot be of this robot.
+        IdentificationError: joints of several degrees of freedom.
     """
+    check_joints(model)
     motions = []
     for path in paths:
         recording = read_recording(path, model.joint_names, options.topic)

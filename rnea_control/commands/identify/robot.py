@@ -75,7 +75,7 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
     parameters = None
     if options.config is not None:
         values = _section(options.config, options.node)
-        joints = joints or values.get("joints")
+        joints = joints or values.get("joints") or _all_joints(urdf)
         if gravity is not None:
             values["gravity"] = gravity
         of_file = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
@@ -94,6 +94,13 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
     if parameters is not None:
         update_model(parameters, model)
     return model
+
+
+def _all_joints(urdf: str | os.PathLike[str] | bytes) -> list[str]:
+    """The joints that move by themselves."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return list(_model(urdf, None, {}, EARTH_GRAVITY).joint_names)
 
 
 def _model(
