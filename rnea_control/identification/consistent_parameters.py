@@ -167,6 +167,9 @@ class ParameterSpace:
             slice(actuators.start, actuators.start + 3 * model.nv),
             [0.0 if block is load else LEAST_SHARE for block in definite],
         )
+        # The solver meets the bound of 0 to rounding, from either side.
+        bounded = slice(actuators.start, actuators.start + 3 * model.nv)
+        theta[bounded] = np.maximum(theta[bounded], 0.0)
         inertias = {}
         for block, link in zip(self._blocks, self._links, strict=True):
             inertias[link.name] = symmetric(link.root @ smat(theta[block]) @ link.root.T)

@@ -77,9 +77,7 @@ def payload_yaml(payload: Payload, source: str) -> str:
 
 
 def _file(header: list[str], sections: list[list[str]]) -> str:
-    usage = (
-        "Copy them into the controller's own file, or give this one after it: --params-file FILE."
-    )
+    usage = "Copy them into the controller's own file."
     comments = ["# " + " ".join(line.split()) for line in [*header, usage]]  # no name ends one
     lines = [_INDENT + line for section in sections for line in section]
     last = "    ros__parameters:" if lines else "    ros__parameters: {}"

@@ -262,8 +262,8 @@ def slow_variance(residual: FloatArray, motion: Motion) -> FloatArray:
     for part in motion.parts:
         blocks = (part.stop - part.start) // size
         rows = slice(part.start, part.start + blocks * size)
-        sums.append(kept[rows].reshape(blocks, size, -1).sum(axis=1))
-        numbers.append(motion.counts[rows].reshape(blocks, size, -1).sum(axis=1))
+        sums.append(kept[rows].reshape(blocks, size, kept.shape[1]).sum(axis=1))
+        numbers.append(motion.counts[rows].reshape(blocks, size, kept.shape[1]).sum(axis=1))
     total, number = np.concatenate(sums), np.concatenate(numbers)
     used = np.maximum(number.sum(axis=0), 1)
     return np.asarray((total**2).sum(axis=0) / used)

@@ -182,6 +182,11 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
         )
     grids = [_on_grid(time[part], q[part], effort[part], period) for part in parts]
     used = _checked_cutoff(recording.source, cutoff, period, [grid[1] for grid in grids])
+    if cutoff is None and used >= HIGHEST_CUTOFF / period:
+        notes.append(
+            f"{recording.source}: the motion seems to have frequencies up to the filter's highest "
+            f"cut-off, {used:.4g} Hz; if that is noise, give a lower one by the option --cutoff"
+        )
     sos = butter(ORDER, used, fs=1.0 / period, output="sos")
     margin = max(round(SETTLING / (used * period)), REACH)
     columns: list[list[FloatArray]] = [[], [], [], [], []]
@@ -219,7 +224,7 @@ def _checked_cutoff(
 ) -> float:
     rate = 1.0 / period
     if cutoff is None:
-        highest = max(_highest_frequency(q, period) for q in positions)
+        highest = _highest_frequency(positions, period)
         return min(max(CUTOFF_FACTOR * highest, LOWEST_CUTOFF), HIGHEST_CUTOFF * rate)
     if not 0.0 < cutoff < 0.5 * rate:
         raise RecordingError(
@@ -229,17 +234,23 @@ def _checked_cutoff(
     return cutoff
 
 
-def _highest_frequency(q: FloatArray, period: float) -> float:
-    """What 99 % of the power of the joints' velocities is below, [Hz], noise aside."""
-    velocity = np.diff(q, axis=0) * np.hanning(len(q) - 1)[:, None]
-    frequency = np.fft.rfftfreq(len(velocity))  # of the sample rate
-    power = np.abs(np.fft.rfft(velocity, axis=0)) ** 2
-    # White noise of the positions, once differentiated; there is little else at high frequencies.
-    shape = 4.0 * np.sin(np.pi * frequency[:, None]) ** 2
-    high = frequency > 0.25
-    noise = np.median(power[high] / shape[high], axis=0) * shape
-    power[power < ABOVE_NOISE * noise] = 0.0
-    total = np.cumsum(power.sum(axis=1))
+def _highest_frequency(positions: list[FloatArray], period: float) -> float:
+    """What 99 % of the power of the joints' velocities is below, [Hz], noise aside; of all parts
+    together, so that a short one at rest does not decide.
+
+    States that repeat, and come late, are steps of the position: as noise of the velocity they are
+    white. Noise of the positions is less than that at low frequencies."""
+    frequencies, powers = [], []
+    for q in positions:
+        velocity = np.diff(q, axis=0) * np.hanning(len(q) - 1)[:, None]
+        frequency = np.fft.rfftfreq(len(velocity))  # of the sample rate
+        power = np.abs(np.fft.rfft(velocity, axis=0)) ** 2 / len(velocity)
+        power[power < ABOVE_NOISE * np.median(power[frequency > 0.25], axis=0)] = 0.0
+        frequencies.append(frequency)
+        powers.append(power.sum(axis=1))
+    frequency, power = np.concatenate(frequencies), np.concatenate(powers)
+    order = np.argsort(frequency, kind="stable")
+    total = np.cumsum(power[order])
     if not total[-1] > 0.0:
         return 0.0
-    return float(frequency[np.searchsorted(total, 0.99 * total[-1])] / period)
+    return float(frequency[order][np.searchsorted(total, 0.99 * total[-1])] / period)

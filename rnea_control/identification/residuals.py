@@ -9,13 +9,14 @@ from scipy.signal import butter, sosfiltfilt
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
-from rnea_control.identification.least_squares import MEDIAN_DEVIATION
 from rnea_control.identification.motion import ORDER, Motion
 from rnea_control.identification.result import Residuals
 from rnea_control.model import RobotModel
 
 # What is beyond so many standard deviations is an outlier, and counts as that many.
-OUTLYING = 5.0
+OUTLYING = 20.0
+# So much of normal noise is within so many standard deviations.
+USUAL, USUAL_DEVIATIONS = 0.95, 1.96
 # Fewer samples cannot be filtered.
 SHORTEST_FILTERED = 5 * ORDER
 
@@ -51,15 +52,18 @@ def measurement_noise(motion: Motion) -> FloatArray:
     the filter of the positions would take away from them, for noise that is white and without its
     outliers."""
     sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
-    rough = np.concatenate(
-        [
-            motion.effort[part] - sosfiltfilt(sos, motion.effort[part], axis=0)
-            for part in motion.parts
-            if part.stop - part.start > SHORTEST_FILTERED
-        ]
-        or [np.diff(motion.effort, axis=0) / math.sqrt(2.0)]
-    )
-    usual = np.median(np.abs(rough), axis=0) / MEDIAN_DEVIATION
-    rough = np.clip(rough, -OUTLYING * usual, OUTLYING * usual)
+    parts = [part for part in motion.parts if part.stop - part.start > SHORTEST_FILTERED]
+    if parts:
+        efforts = [motion.effort[part] for part in parts]
+        rough = np.concatenate([each - sosfiltfilt(sos, each, axis=0) for each in efforts])
+        counts = np.concatenate([motion.counts[part] for part in parts])
+    else:
+        rough = np.diff(motion.effort, axis=0) / math.sqrt(2.0)
+        counts = motion.counts[1:]
+    counts = counts | ~counts.any(axis=0)  # a joint that never moves has noise too
+    # Noise of feedback comes in bursts: what is usual is not what is in the middle.
+    sizes = np.where(counts, np.abs(rough), np.nan)
+    usual = np.nanquantile(sizes, USUAL, axis=0) / USUAL_DEVIATIONS
+    power = np.nanmean(np.minimum(sizes, OUTLYING * usual) ** 2, axis=0)
     kept = 1.0 - 2.0 * motion.cutoff * motion.period
-    return np.asarray(np.sqrt(np.mean(rough**2, axis=0) / kept))
+    return np.asarray(np.sqrt(power / kept))

@@ -13,6 +13,8 @@ from rnea_control.identification.recording import Recording
 RESTART = 0.5
 # A gap is a time without states of more than so many periods.
 GAP_PERIODS = 5.0
+# So short a time is bridged, however many periods it has, [s].
+SHORT_GAP = 0.01
 # What is between two gaps counts if it is at least this long, [s].
 SHORTEST = 1.0
 # And of so many samples, as the filter needs them.
@@ -60,7 +62,8 @@ def continuous(
     """The parts without gaps that are long enough."""
     if len(time) < 2:
         return []
-    gaps = np.concatenate([[False], np.diff(time) > GAP_PERIODS * period]) & ~starts
+    widest_hole = max(GAP_PERIODS * period, SHORT_GAP)
+    gaps = np.concatenate([[False], np.diff(time) > widest_hole]) & ~starts
     cuts = [0, *np.flatnonzero(gaps | starts).tolist(), len(time)]
     parts = [slice(*pair) for pair in pairwise(cuts)]
     least = max(SHORTEST / period, LEAST_SAMPLES)

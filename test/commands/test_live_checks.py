@@ -97,7 +97,7 @@ def test_gap_between_blocks_is_counted_in_the_summary() -> None:
     (text,) = checks.look(regular(50) + 60 * PERIOD, values)
     assert "joint states are missing" in text
     assert checks.look(regular(50) + 130 * PERIOD, values) == []
-    assert checks.summary() == ["2 gaps of more than 3 periods, the longest of 84.0 ms"]
+    assert checks.summary() == ["2 gaps of more than 5 periods, the longest of 84.0 ms"]
 
 
 @pytest.mark.parametrize(

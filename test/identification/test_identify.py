@@ -155,10 +155,21 @@ def test_known_payload_is_not_counted_twice() -> None:
 def test_several_recordings_count_together() -> None:
     model = arm("ur10_robot")
     hidden = hidden_robot(model, 7)
-    motions = [motion_of(recording_of(hidden, 8.0, seed)) for seed in (70, 71, 72)]
+    motions = [motion_of(recording_of(hidden, 12.0, seed)) for seed in (70, 71, 72)]
     one, three = identify(model, motions[0]), identify(model, join(motions))
     assert three.seconds > 2.5 * one.seconds
     assert np.median(np.diag(three.covariance) / np.diag(one.covariance)) < 0.5
+
+
+def test_a_robot_without_friction_has_none() -> None:
+    """The bound of 0 is kept to the last bit: RobotModel and controller refuse what is below."""
+    model = arm("panda")
+    for name in ("damping", "friction", "armature"):
+        setattr(model, name, np.zeros(7))
+    found = identify(model, motion_of(recording_of(model, 20.0, 9)))
+    rows = np.stack([found.armature, found.damping, found.friction])
+    assert (rows >= 0.0).all() and rows.min() < 1e-6
+    model.friction, model.damping, model.armature = found.friction, found.damping, found.armature
 
 
 def test_slow_noise_makes_deviations_larger() -> None:

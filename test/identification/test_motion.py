@@ -66,6 +66,26 @@ def test_cutoff_is_by_the_motion_and_by_option() -> None:
         motion_of(waves(), -1.0)
 
 
+def test_states_that_repeat_are_no_motion_of_high_frequency() -> None:
+    """The hardware's clock is not the controller's: now and then a state is there twice, and the
+    next one is two steps further."""
+    recording = waves()
+    rng = np.random.default_rng(2)
+    rows = np.arange(len(recording.time))
+    repeats = 1 + np.flatnonzero(rng.random(len(rows) - 2) < 0.06)
+    rows[repeats] -= 1
+    jumpy = replace(recording, q=recording.q[rows])
+    assert motion_of(jumpy).cutoff < 12.0
+    assert_right(motion_of(jumpy), 0.1)
+
+
+def test_a_hole_of_milliseconds_is_bridged() -> None:
+    recording = waves()
+    motion = motion_of(chosen(recording, np.r_[0:1500, 1504:4000]))
+    assert len(motion.parts) == 1
+    assert_right(motion)
+
+
 def test_stamps_that_fall_or_repeat_are_dropped_and_told() -> None:
     recording = waves()
     rows = np.arange(len(recording.time))

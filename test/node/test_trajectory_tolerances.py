@@ -188,7 +188,7 @@ def test_goal_tolerance_names_joint_error_tolerance_and_time(bench: TrajectoryBe
 def test_arm_stays_where_the_goal_tolerance_gave_up(bench: TrajectoryBench) -> None:
     bench.set(constraints__shoulder__goal=0.01, constraints__goal_time=0.05)
     sent = at_the_end(bench)
-    assert sent.ended
+    bench.wait(lambda: sent.ended)
     np.testing.assert_allclose(bench.observed().reference.velocities, 0.0, atol=1e-9)
     position = bench.observed().reference.positions
     assert abs(position[0] - TARGET[0]) > 0.01

@@ -16,6 +16,8 @@ from rnea_control.model.units import units
 SMALL = 0.1
 # A factor on gravity within this of -1 is gravity that is not in the efforts.
 NEAR = 0.15
+# Factors on the efforts that differ by less, and are as near to 1, may be those of the masses.
+ALIKE, HEAVIER = 0.1, 0.5
 
 
 def sentence(model: RobotModel, explanation: Explanation, contribution: Contribution) -> str:
@@ -50,9 +52,13 @@ def sentence(model: RobotModel, explanation: Explanation, contribution: Contribu
         factors = ", ".join(f"{names[j]} {1.0 + values[j]:.3g}" for j in told)
         reversed_ = [names[j] for j in told if values[j] < -1.0 - NEAR]
         signs = f" The sign is reversed at {listed(reversed_)}." if reversed_ else ""
+        scales = 1.0 + values[told]
+        heavier = ""
+        if np.ptp(scales) < ALIKE and abs(scales.mean() - 1.0) < HEAVIER:
+            heavier = f" Or are all masses and inertias {scales.mean():.2g} times the URDF's?"
         return (
             f"the efforts are the model's torques times {factors}.{signs} Are they in Nm? Motor "
-            "currents need torque constant and gear ratio"
+            f"currents need torque constant and gear ratio.{heavier}"
         )
     if cause is Cause.offset:
         unit = units(model, told[0]).effort

@@ -85,6 +85,8 @@ def run(options: argparse.Namespace) -> int:
         raise IdentificationError("--without needs --payload LINK")
     urdf, model = described_robot(options)
     motions = motions_of(options, model, options.recordings, console)
+    # One for all: torques are compared that were made alike.
+    options.cutoff = options.cutoff or max(motion.cutoff for motion in motions)
     held_out = motions_of(options, model, options.hold_out, console)
     empty = motions_of(options, model, options.without, console)
     check_distinct([*motions, *held_out, *empty])
@@ -226,11 +228,11 @@ def _torque_table(model: RobotModel, residuals: Residuals) -> Table:
 
 def _show_payload(found: Payload, console: Console) -> None:
     center = ", ".join(
-        f"{value:.4f} (sd {deviation:.4f})"
+        f"{value:.4f} (sd {deviation:.2g})"
         for value, deviation in zip(found.center_of_mass, found.center_deviation, strict=True)
     )
     console.print(
-        f"\nload of {found.link}: {found.mass:.3f} kg (sd {found.mass_deviation:.3f}), centre of "
+        f"\nload of {found.link}: {found.mass:.4g} kg (sd {found.mass_deviation:.2g}), centre of "
         f"mass [{center}] m in its frame",
         highlight=False,
     )

@@ -19,7 +19,7 @@ MOVED = 0.05
 # A robot none of whose joints has gone further than this, for so long, is at rest.
 STILL, REST = 0.005, 0.5
 # Periods that make a gap.
-GAP = 3.0
+GAP = 5.0
 LOWEST_RATE = 100.0
 # Periods that are kept for their median.
 _PERIODS = 2000

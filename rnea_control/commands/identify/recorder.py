@@ -162,10 +162,11 @@ class Recorder:
         return publisher_names(self._node, self.states.topic)
 
     def other_topics(self) -> list[str]:
-        """Other topics with joint states."""
-        kind = JOINT_STATE
+        """Topics of this name in other namespaces."""
+        base, kind = self.states.topic.rpartition("/")[2], JOINT_STATE
         topics = self._node.get_topic_names_and_types()
-        return [name for name, types in topics if kind in types and name != self.states.topic]
+        found = [name for name, types in topics if kind in types and name != self.states.topic]
+        return [name for name in found if name.rpartition("/")[2] == base]
 
     def stop(self) -> None:
         """Ends the subscriptions."""

@@ -174,7 +174,7 @@ class RecordingSession:
         text = f"no joint states on {recorder.states.topic} for {SILENCE:.0f} s; "
         if publishers:
             return f"{text}{listed(publishers)} could publish them: is it active?"
-        text += "nobody publishes there"
+        text += "nobody is seen to publish there"
         others = recorder.other_topics()
         if others:
             return f"{text}, but there are joint states on {listed(others)}: give --namespace"
