@@ -13,6 +13,7 @@ import batch
 import compiled
 import compiled_peers
 import growth
+import identification
 import kernels
 import loop
 import lost_answers
@@ -23,7 +24,7 @@ PACKAGES = ("numba", "numpy", "rclpy", "pin", "mujoco", "dynibo")
 
 
 def main() -> None:
-    dynamics = (kernels, growth, operations, batch, compiled, compiled_peers)
+    dynamics = (kernels, growth, operations, batch, compiled, compiled_peers, identification)
     tables = [
         table for part in (*dynamics, bare_tick, loop, lost_answers) for table in part.tables()
     ]

@@ -34,7 +34,7 @@ AGAINST_THE_CLOCK = (
     "ros",
     "interfaces",
 )
-# What only computes in the same folders.
+# What only computes in the same folders, or steps an arm in lockstep, in a ROS domain of its own.
 COMPUTES = (
     "commands/test_checks.py",
     "commands/test_identify_fit.py",
@@ -44,6 +44,8 @@ COMPUTES = (
     "faults/test_measures.py",
     "interfaces/test_controller_manager_msgs.py",
     "node/test_applied_torque.py",
+    "node/test_identified_arm.py",
+    "node/test_lockstep.py",
     "node/test_statistics.py",
     "ros/test_parameter_table.py",
     "sentinel/test_command_watch.py",

@@ -49,8 +49,8 @@ PARAMETERS = {
     # A busy machine takes long.
     "joint_state_gap": 5.0,
     "joint_state_timeout": 5.0,
-    "command_lease": 0.5,
-    "command_timeout": 1.0,
+    "command_lease": 2.0,
+    "command_timeout": 3.0,
     "diagnostics": {
         name: {"warn": 10.0, "error": 20.0}
         for name in ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
@@ -152,6 +152,11 @@ def system(stack: ExitStack) -> tuple[Ros2Control, Process]:
     control = Ros2Control()
     stack.callback(control.destroy)
     process = stack.enter_context(Process("rnea_control.node.executable", PARAMETERS))
+    # One after the other: of a controller that starts on a busy machine the sentinel takes the arm.
+    loop = "rnea_controller: control loop"
+    wait_for(
+        lambda: control.reports.get(loop) == "in control" or process.process.poll() is not None
+    )
     sentinel = stack.enter_context(Process("rnea_control.sentinel.executable", PARAMETERS))
     processes = process, sentinel
     said = {"rnea_controller: control loop": "in control", "rnea_sentinel: guard": "guarding"}

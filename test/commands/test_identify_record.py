@@ -247,8 +247,8 @@ def test_efforts_that_are_missing_are_said_at_once(control: Process, tmp_path: P
 def test_silence_is_said_with_the_topics_there_are(silent: Record) -> None:
     assert silent.status() == 1
     assert (
-        "no joint states on /nobody/joint_states for 5 s; nobody publishes there, but there are "
-        "joint states on /joint_states" in silent.output
+        "no joint states on /nobody/joint_states for 5 s; nobody is seen to publish there, but "
+        "there are joint states on /joint_states" in silent.output
     )
     assert "nothing came on /nobody/joint_states: " in silent.output
     assert {path.name for path in silent.log.parent.iterdir()} == {"log"}
