@@ -14,6 +14,7 @@ from rnea_control.identification.doubts import doubts_of
 from rnea_control.identification.least_squares import (
     Solution,
     delay_of,
+    late,
     solve,
     solve_for_any_delay,
 )
@@ -98,11 +99,6 @@ def identify(
         tuple(notes),
         tuple(doubts_of(model, motion, base, solution)),
     )
-
-
-def late(delay: float) -> str:
-    """By how much efforts are late, in words."""
-    return f"{1e3 * abs(delay):.1f} ms {'later' if delay >= 0.0 else 'earlier'}"
 
 
 def check_joints(model: RobotModel) -> None:

@@ -143,13 +143,18 @@ def delay_of(
         found = Delay(found.seconds + step, deviation, solution.beta[:-1])
         if abs(found.seconds) > LONGEST_DELAY:
             raise IdentificationError(
-                f"{motion.source}: the efforts seem to be {1e3 * found.seconds:.0f} ms later than "
-                "the motion; do efforts and positions have the same clock, and are the efforts "
+                f"{motion.source}: the efforts seem to be {late(found.seconds)} than the "
+                "motion; do efforts and positions have the same clock, and are the efforts "
                 "those of this robot? Give the delay by the option --delay"
             )
         if abs(step) <= max(0.1 * deviation, 1e-6):
             break
     return found
+
+
+def late(delay: float) -> str:
+    """By how much efforts are late, in words."""
+    return f"{1e3 * abs(delay):.1f} ms {'later' if delay >= 0.0 else 'earlier'}"
 
 
 def solve_for_any_delay(

@@ -10,6 +10,7 @@ from scipy.ndimage import median_filter
 
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import RecordingError, listed
+from rnea_control.identification.least_squares import MEDIAN_DEVIATION
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel
 from rnea_control.model.units import units
@@ -29,7 +30,6 @@ LEAST_JUMP = 0.05
 GLITCH_DIFFERENCES, GLITCH_RANGES = 50.0, 2.0
 # Neighbours, itself included.
 WINDOW = 5
-MEDIAN_DEVIATION = 0.6745
 # A joint moves if its positions differ by more than this, [rad] or [m].
 MOVED = 1e-3
 

@@ -73,7 +73,7 @@ def run(
         "allow_nonzero_velocity_at_trajectory_end": True,  # the run ends before
         **more,
     }
-    with ros(104):
+    with ros(78):
         initial = {f"initial_positions.{j}": float(q) for j, q in zip(joints, start_q, strict=True)}
         arm = LockstepArm(
             robot_description=hidden.decode(), joints=joints, rate=RATE, **initial, **errors

@@ -21,7 +21,7 @@ from trajectory_bench import (
     tolerance,
 )
 
-DOMAIN = 94
+DOMAIN = 79
 SWING = np.array([0.4, -0.3])
 TARGET = START + SWING
 REACHED = (*SUCCEEDED, "the goal is reached")

@@ -6,7 +6,7 @@ import numpy as np
 
 from rnea_control.exceptions import listed
 from rnea_control.identification.explanation import Cause, Contribution, Explanation
-from rnea_control.identification.identify import late
+from rnea_control.identification.least_squares import late
 from rnea_control.model import RobotModel
 from rnea_control.model.inertia import pseudo_inertia_of
 from rnea_control.model.links import link_inertia_of

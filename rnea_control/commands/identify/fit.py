@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
         raise IdentificationError("--without needs --payload LINK")
     urdf, model = described_robot(options)
     motions = motions_of(options, model, options.recordings, console)
-    # One for all: torques are compared that were made alike.
+    # What is compared with these motions is filtered as they are.
     options.cutoff = options.cutoff or max(motion.cutoff for motion in motions)
     held_out = motions_of(options, model, options.hold_out, console)
     empty = motions_of(options, model, options.without, console)
