@@ -24,17 +24,18 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "ben
 
 
 # What runs real processes against the clock: one after the other, also where tests run in parallel.
+# The most sensitive comes first, while the other worker only computes.
 AGAINST_THE_CLOCK = (
-    "node",
     "sentinel",
     "faults",
     "demo",
     "commands",
-    "simulation",
     "ros",
     "interfaces",
+    "simulation",
+    "node",
 )
-# What only computes in the same folders, or steps an arm in lockstep, in a ROS domain of its own.
+# What only computes in the same folders.
 COMPUTES = (
     "commands/test_checks.py",
     "commands/test_identify_fit.py",
@@ -44,17 +45,7 @@ COMPUTES = (
     "faults/test_measures.py",
     "interfaces/test_controller_manager_msgs.py",
     "node/test_applied_torque.py",
-    "node/test_follow_joint_trajectory.py",
-    "node/test_goal_endings.py",
-    "node/test_identified_arm.py",
-    "node/test_lockstep.py",
-    "node/test_refused_goals.py",
-    "node/test_speed_scaling.py",
-    "node/test_state_topics.py",
     "node/test_statistics.py",
-    "node/test_trajectory_content.py",
-    "node/test_trajectory_tolerances.py",
-    "node/test_trajectory_topic.py",
     "ros/test_parameter_table.py",
     "sentinel/test_command_watch.py",
     "simulation/test_coupled_joints.py",
@@ -62,17 +53,44 @@ COMPUTES = (
     "simulation/test_mujoco_arm.py",
     "simulation/test_sensor_noise.py",
 )
+# What steps an arm in lockstep with a controller, each file in a ROS domain of its own.
+LOCKSTEP = (
+    "node/test_follow_joint_trajectory.py",
+    "node/test_goal_endings.py",
+    "node/test_identified_arm.py",
+    "node/test_lockstep.py",
+    "node/test_refused_goals.py",
+    "node/test_speed_scaling.py",
+    "node/test_state_topics.py",
+    "node/test_trajectory_content.py",
+    "node/test_trajectory_tolerances.py",
+    "node/test_trajectory_topic.py",
+)
 FIGURE = "figure"
 
 
+def _file(nodeid: str) -> str:
+    return nodeid.partition("::")[0].partition("/")[2]
+
+
 def _is_against_the_clock(nodeid: str) -> bool:
-    file = nodeid.partition("::")[0].partition("/")[2]
-    return file.partition("/")[0] in AGAINST_THE_CLOCK and file not in COMPUTES
+    file = _file(nodeid)
+    return file.partition("/")[0] in AGAINST_THE_CLOCK and file not in COMPUTES + LOCKSTEP
+
+
+def _turn(item: pytest.Item) -> tuple[int, int]:
+    file = _file(item.nodeid)
+    if _is_against_the_clock(item.nodeid):
+        return 0, AGAINST_THE_CLOCK.index(file.partition("/")[0])
+    if file in LOCKSTEP:
+        return 3, 0
+    return (1 if file == "test_allocation.py" else 2), 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest work comes first."""
-    items.sort(key=lambda item: not _is_against_the_clock(item.nodeid))
+    """The longest work comes first, and what counts allocations before what starts ROS: its threads
+    stay, and allocate."""
+    items.sort(key=_turn)
 
 
 @pytest.hookimpl(optionalhook=True)

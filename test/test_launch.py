@@ -46,7 +46,7 @@ def executables() -> Iterator[None]:
         if not link.exists():
             link.symlink_to(Path(sys.prefix) / "bin" / name)
             links.append(link)
-    with ros(85):
+    with ros(71):
         yield
     for link in links:
         link.unlink()

@@ -173,11 +173,16 @@ def test_recorded_description_is_used(bench: Bench) -> None:
         main(["rnea_identify", "check", str(bench.recording)])
 
 
-def test_payload(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
-    loaded, empty = bench.put("loaded", measured(4, load=1.0)), bench.put("empty", measured(5))
-    right = recording_of(arm(), 10.0, 6, noise=0.005, rate=250.0)
-    empty = bench.put("right", right)
-    assert bench.fit(loaded, "--payload", "hand", "--without", empty) == 0
+@pytest.mark.parametrize("known", [0.0, 0.7])
+def test_payload(bench: Bench, known: float, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is the whole load, whatever the controller's file says of one."""
+    loaded = bench.put("loaded", measured(4, load=1.0))
+    empty = bench.put("right", recording_of(arm(), 10.0, 6, noise=0.005, rate=250.0))
+    config = bench.folder / "controller.yaml"
+    of_node = {"payload": {"link": "hand", "mass": known}, "joints": list(JOINTS)}
+    config.write_text(yaml.safe_dump({"rnea_controller": {"ros__parameters": of_node}}))
+    words = ("--payload", "hand", "--without", empty, "--config", config)
+    assert bench.fit(loaded, *words) == 0
     assert [path.name for path in bench.output.iterdir()] == ["rnea_controller.yaml"]
     found = yaml.safe_load((bench.output / "rnea_controller.yaml").read_text())
     payload = found["/**"]["rnea_controller"]["ros__parameters"]["payload"]

@@ -30,7 +30,7 @@ from recording import PATIENT, Recording
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-DOMAIN = 110
+DOMAIN = 101
 RATE = 1000.0
 # Of the feedback, [rad/s].
 BANDWIDTH = 20.0

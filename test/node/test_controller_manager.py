@@ -16,13 +16,14 @@ from rnea_control.node import effort_controller
 msg = pytest.importorskip("controller_manager_msgs.msg")
 srv = pytest.importorskip("controller_manager_msgs.srv")
 
-DOMAIN = 83
+DOMAIN = 72
 NAME = "effort_controller"
 RIVAL = "joint_trajectory_controller"
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def context() -> Iterator[None]:
+    """One each, as in test_node.py."""
     with ros(DOMAIN):
         yield
 

@@ -31,8 +31,10 @@ from rnea_control.node.statistics import PERIOD_JITTER, STATE_INTERVAL, LoopStat
 from rnea_control.ros import rclpy_internals
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def context() -> Iterator[None]:
+    """One each: of a participant that has seen many nodes come and go, Fast DDS sometimes tells
+    another one of the same process no publishers."""
     with ros(82):
         yield
 

@@ -174,9 +174,10 @@ def test_cancel_in_a_pause(bench: TrajectoryBench) -> None:
 def test_query_state_foresees_the_slower_motion(bench: TrajectoryBench) -> None:
     bench.scale(0.5)
     bench.run(SETTLED)
-    bench.follow(POINTS)
+    sent = bench.follow(POINTS)
     bench.run(0.3)
     answer = bench.query(bench.now + 0.3)
     assert answer.success, answer.message
     foreseen = [answer.position, answer.velocity, answer.acceleration]
     np.testing.assert_allclose(bench.recorded(0.3)[-1], foreseen, atol=1e-5)
+    bench.end(sent)  # the controller waits for an arm that moves before it ends

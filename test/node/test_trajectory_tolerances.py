@@ -243,7 +243,7 @@ def test_goal_tolerance_of_minus_1_is_none(bench: TrajectoryBench) -> None:
     sent = at_the_end(
         bench, goal=[tolerance("shoulder", -1.0, -1.0), tolerance("elbow", -1.0, -1.0)]
     )
-    assert sent.ended
+    bench.wait(lambda: sent.ended)
     assert sent.ending == REACHED
 
 

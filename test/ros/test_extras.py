@@ -26,7 +26,7 @@ del sys.modules["yaml"]
 
 @pytest.fixture(scope="module", autouse=True)
 def context() -> Iterator[None]:
-    with ros(87):
+    with ros(69):
         yield
 
 

@@ -25,7 +25,7 @@ MESSAGES = 3000
 
 @pytest.fixture
 def topic() -> Iterator[tuple[Publisher, RawSubscription]]:
-    with ros(105):
+    with ros(89):
         node = rclpy.create_node("talker")
         publisher = node.create_publisher(UInt64, "count", 1)
         subscription = RawSubscription(node, UInt64, "count", BEST_EFFORT)

@@ -78,7 +78,7 @@ def test_without_raw_publishing_the_public_method_does_it() -> None:
 
 @pytest.fixture
 def arm() -> Iterator[LockstepArm]:
-    with ros(86):
+    with ros(70):
         start = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
         arm = LockstepArm(robot_description=two_link_arm(), **start)
         yield arm

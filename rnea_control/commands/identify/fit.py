@@ -84,6 +84,10 @@ def run(options: argparse.Namespace) -> int:
     if options.without and options.payload is None:
         raise IdentificationError("--without needs --payload LINK")
     urdf, model = described_robot(options)
+    if options.payload is not None:
+        # The controller has one payload, and this is what it will be: that of the --config goes.
+        for link in model.link_names:
+            model.set_payload(link, 0.0)
     motions = motions_of(options, model, options.recordings, console)
     # What is compared with these motions is filtered as they are.
     options.cutoff = options.cutoff or max(motion.cutoff for motion in motions)
