@@ -22,6 +22,8 @@ export AMENT_PREFIX_PATH := $(abspath $(VENV))
 export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
 # A sourced ROS 2 workspace must not mix with the wheels.
 unexport PYTHONPATH LD_LIBRARY_PATH
+# Each start would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test bench soak lint clean
 .DEFAULT_GOAL := demo

@@ -20,7 +20,7 @@ from rnea_control.model import RobotModel
 
 ROBOTS = {"ur5_robot": None, "panda": PANDA_JOINTS, "talos_reduced": None}
 # Numbers in an array of many samples.
-NUMBERS = 2_100_000
+NUMBERS = 14_000_000
 # So many samples by a loop in Python.
 FEWER = 2_000
 ROUNDS = 21
@@ -169,8 +169,8 @@ def _bulk() -> Table:
             )
         )
     table.notes.append(
-        f"{lanes()} samples at a time; {NUMBERS} numbers in an array, as of 300 000 samples of the "
-        "panda."
+        f"{lanes()} samples at a time; {NUMBERS} numbers in an array, as of two million samples of "
+        "the panda."
     )
     return table
 

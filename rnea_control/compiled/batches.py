@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from threading import Thread
 
@@ -19,6 +21,8 @@ from rnea_control.model import RobotModel
 
 # Fewer samples take less time than a thread to start.
 WORTH_A_THREAD = 50_000
+# Parts for each thread: one that another process holds up takes fewer of them.
+PARTS = 8
 _PRECISIONS = {np.dtype(np.float64): Precision.double, np.dtype(np.float32): Precision.float}
 
 Array = np.ndarray  # of either precision
@@ -71,12 +75,18 @@ class Batches:
             *arrays, result = skipped
             function(*arrays, bodies, result, samples, end - begin)
 
-        workers = min(workers, samples // lanes(precision))
-        ends = [samples * i // workers for i in range(workers + 1)]
-        threads = [Thread(target=compute, args=part) for part in pairwise(ends[1:])]
+        count = min(1 if workers == 1 else workers * PARTS, samples // lanes(precision))
+        parts = deque(pairwise(samples * i // count for i in range(count + 1)))
+
+        def work() -> None:
+            while parts:
+                with suppress(IndexError):  # another thread took the last one
+                    compute(*parts.popleft())
+
+        threads = [Thread(target=work) for _ in range(min(workers, count) - 1)]
         for thread in threads:
             thread.start()
-        compute(0, ends[1])
+        work()
         for thread in threads:
             thread.join()
         return out

@@ -84,7 +84,7 @@ def test_arm_comes_to_rest_where_the_path_tolerance_stopped_it(bench: Trajectory
     before = bench.recorded(0.1)
     bench.push(PUSH)
     reference = np.concatenate([before, bench.recorded(0.5)])
-    assert sent.ended
+    bench.wait(lambda: sent.ended)
     position, velocity = reference[:, 0], reference[:, 1]
     assert np.abs(np.diff(velocity, axis=0)).max() < 0.15  # 0.9 rad/s would be a step
     np.testing.assert_allclose(velocity[-1], 0.0, atol=1e-9)
