@@ -32,7 +32,8 @@ PATIENCE = 90.0
 
 @contextmanager
 def ros(domain: int) -> Iterator[None]:
-    """rclpy in a domain of its own, which child processes inherit; the old one comes back."""
+    """rclpy in a domain of its own, which child processes inherit; the old one comes back. From
+    102 on, a domain's ports are among those that the system gives to anybody."""
     before = os.environ.get("ROS_DOMAIN_ID")
     os.environ["ROS_DOMAIN_ID"] = str(domain)
     rclpy.init()

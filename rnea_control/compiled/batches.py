@@ -6,7 +6,6 @@ import ctypes
 import os
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from itertools import pairwise
 from threading import Thread
 
@@ -79,9 +78,12 @@ class Batches:
         parts = deque(pairwise(samples * i // count for i in range(count + 1)))
 
         def work() -> None:
-            while parts:
-                with suppress(IndexError):  # another thread took the last one
-                    compute(*parts.popleft())
+            while True:
+                try:
+                    begin, end = parts.popleft()
+                except IndexError:  # all are taken
+                    return
+                compute(begin, end)
 
         threads = [Thread(target=work) for _ in range(min(workers, count) - 1)]
         for thread in threads:
