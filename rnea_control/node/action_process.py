@@ -15,7 +15,7 @@ import time
 from array import array
 from collections import deque
 from collections.abc import Iterable
-from multiprocessing.connection import Connection
+from socket import socket
 
 import rclpy
 from control_msgs.action import FollowJointTrajectory
@@ -46,13 +46,13 @@ class ActionNode(Node):
 
     Args:
         name, namespace: of the controller's node.
-        connection: to its process.
+        end: of the pair of sockets to its process.
 
     Attributes:
         closed: whether the controller's process has gone.
     """
 
-    def __init__(self, name: str, namespace: str, connection: Connection) -> None:
+    def __init__(self, name: str, namespace: str, end: socket) -> None:
         super().__init__(
             f"{name}_action",
             namespace=namespace,
@@ -64,7 +64,7 @@ class ActionNode(Node):
         self._running: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
         self._questions: deque[Future] = deque()
         handlers = {"answer": self._answer, "feedback": self._publish, "ended": self._finish}
-        self._pipe = MessagePipe(self, connection, handlers, self._close)
+        self._pipe = MessagePipe(self, end, handlers, self._close)
         self._server = ActionServer(
             self,
             FollowJointTrajectory,
@@ -167,7 +167,7 @@ def main() -> int:
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
-        node = ActionNode(name, namespace, Connection(int(descriptor)))
+        node = ActionNode(name, namespace, socket(fileno=int(descriptor)))
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         while not node.closed:

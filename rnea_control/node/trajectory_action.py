@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from multiprocessing.connection import Connection
 from socket import socketpair
 
 from rclpy.clock import Clock, ClockType
@@ -94,7 +93,7 @@ class TrajectoryAction:
         theirs.close()
         self._started = time.monotonic()
         handlers = {"ask": self._answer, "goal": self._follow, "cancel": self._cancel}
-        self._pipe = MessagePipe(self._node, Connection(ours.detach()), handlers, self._restart)
+        self._pipe = MessagePipe(self._node, ours, handlers, self._restart)
 
     def _wait(self) -> int:
         try:

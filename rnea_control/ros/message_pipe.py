@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from socket import SHUT_RDWR, SO_SNDTIMEO, SOL_SOCKET, socket
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+
+# How long a full pipe may wait for the other process to read; it counts as gone then, [s].
+LONGEST_SEND = 1
 
 
 class MessagePipe:
@@ -18,7 +24,7 @@ class MessagePipe:
 
     Args:
         node: in whose executor messages are handled.
-        connection: to the other process.
+        end: of a pair of connected sockets; the pipe closes it.
         handlers: by the first word of a message; called with the rest of it.
         on_close: called once when the other process has gone, also in the executor.
     """
@@ -26,12 +32,14 @@ class MessagePipe:
     def __init__(
         self,
         node: Node,
-        connection: Connection,
+        end: socket,
         handlers: dict[str, Callable[..., object]],
         on_close: Callable[[], object],
     ) -> None:
+        end.setsockopt(SOL_SOCKET, SO_SNDTIMEO, struct.pack("ll", LONGEST_SEND, 0))
         self._node = node
-        self._connection = connection
+        self._end = end
+        self._connection = Connection(os.dup(end.fileno()))
         self._handlers = handlers
         self._on_close = on_close
         self._received: deque[tuple[Any, ...]] = deque()  # an empty one is the last
@@ -42,28 +50,36 @@ class MessagePipe:
 
     def send(self, *message: object) -> None:
         """Sends a message; does nothing if the other process has gone, which `on_close` tells."""
-        with suppress(OSError):
+        try:
             self._connection.send(message)
+        except BlockingIOError:  # it hangs; what is half sent cannot be completed
+            self._hang_up()
+        except OSError:
+            return  # it has gone
 
     def destroy(self) -> None:
-        """Closes the pipe."""
+        """Closes the pipe; the other process still receives what was sent."""
         self._on_close = lambda: None
-        with suppress(OSError):
-            self._connection.send(())  # the other end answers by closing it
+        self._hang_up()
         self._thread.join()
         self._node.destroy_guard_condition(self._guard)
+        self._connection.close()
+        self._end.close()
+
+    def _hang_up(self) -> None:
+        """Ends the receiving on both sides. Descriptors stay valid, as another thread uses them."""
+        with suppress(OSError):  # the other process was first
+            self._end.shutdown(SHUT_RDWR)
 
     def _receive(self) -> None:
-        while True:
+        message: tuple[Any, ...] = (None,)
+        while message:
             try:
                 message = self._connection.recv()
             except (EOFError, OSError):
                 message = ()
             self._received.append(message)
             self._guard.trigger()
-            if not message:
-                break
-        self._connection.close()
 
     def _handle(self) -> None:
         while self._received:

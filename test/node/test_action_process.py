@@ -80,3 +80,23 @@ def test_its_priority_is_not_that_of_the_control_loop() -> None:
     with trajectory_bench(DOMAIN) as bench:
         child = action_process(bench.process.process.pid)
         assert os.sched_getscheduler(child) == os.SCHED_OTHER
+
+
+def test_it_does_not_keep_the_controller_from_ending() -> None:
+    with trajectory_bench(DOMAIN) as bench:
+        child = action_process(bench.process.process.pid)
+        os.kill(child, signal.SIGSTOP)
+        assert bench.process.stop() == 0
+        wait_for(lambda: not Path(f"/proc/{child}").exists())
+
+
+def test_one_that_hangs_stops_its_goal_and_is_started_again() -> None:
+    with trajectory_bench(DOMAIN, action_monitor_rate=1000.0) as bench:
+        time.sleep(2.0)
+        bench.follow([(60.0, TARGET, STILL, STILL)])
+        os.kill(action_process(bench.process.process.pid), signal.SIGSTOP)
+        for _ in range(60):
+            bench.run(0.1)
+            if "it is started again" in bench.process.output:
+                break
+        bench.process.said("it is started again")

@@ -1,0 +1,108 @@
+"""Whatever becomes of the other process, a pipe neither raises an error nor waits for ever."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from socket import socketpair
+
+import pytest
+import rclpy
+from dds import ros, wait_for
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+
+from rnea_control.ros.message_pipe import LONGEST_SEND, MessagePipe
+
+MESSAGE = bytes(10_000)
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[SingleThreadedExecutor]:
+    with ros(88):
+        executor = SingleThreadedExecutor()
+        executor.add_node(rclpy.create_node("pipes"))
+        yield executor
+
+
+class Ends:
+    """A pipe, and the bare connection at the other end of it."""
+
+    def __init__(self, node: Node, word: Callable[..., object] = print) -> None:
+        ours, theirs = socketpair()
+        self.other = Connection(theirs.detach())
+        self.closed: list[bool] = []
+        self.pipe = MessagePipe(node, ours, {"word": word}, lambda: self.closed.append(True))
+
+
+@pytest.fixture
+def ends(executor: SingleThreadedExecutor) -> Iterator[Ends]:
+    ends = Ends(executor.get_nodes()[0])
+    yield ends
+    ends.pipe.destroy()
+    ends.other.close()
+
+
+def test_messages_come_in_order(executor: SingleThreadedExecutor) -> None:
+    received: list[int] = []
+    ends = Ends(executor.get_nodes()[0], received.append)
+    for number in range(100):
+        ends.other.send(("word", number))
+    wait_for(lambda: executor.spin_once(0.01) or len(received) == 100)
+    ends.pipe.destroy()
+    ends.other.close()
+    assert received == list(range(100))
+
+
+def test_other_end_may_close_in_the_middle_of_a_send(
+    executor: SingleThreadedExecutor, ends: Ends
+) -> None:
+    class Slow:
+        """The other process goes while this is being written."""
+
+        def __reduce__(self) -> tuple[type[int], tuple[()]]:
+            ends.other.close()
+            wait_for(lambda: executor.spin_once(0.01) or ends.closed)
+            time.sleep(0.1)
+            return int, ()
+
+    ends.pipe.send("word", Slow())
+    ends.pipe.send("word", 1)
+    assert ends.closed == [True]
+
+
+def test_other_end_that_does_not_read_counts_as_gone(
+    executor: SingleThreadedExecutor, ends: Ends
+) -> None:
+    started = time.monotonic()
+    for _ in range(1000):
+        ends.pipe.send("word", MESSAGE)
+    assert time.monotonic() - started < 10.0 * LONGEST_SEND
+    wait_for(lambda: executor.spin_once(0.01) or ends.closed)
+    assert ends.closed == [True]
+
+
+def test_what_was_sent_is_received_after_the_end(executor: SingleThreadedExecutor) -> None:
+    ends = Ends(executor.get_nodes()[0])
+    ends.other.send(("word", 0))  # that nobody handles any more
+    ends.pipe.send("last", MESSAGE)
+    ends.pipe.destroy()
+    assert ends.other.recv() == ("last", MESSAGE)
+    with pytest.raises(EOFError):
+        ends.other.recv()
+    ends.other.close()
+    assert not ends.closed
+
+
+def test_no_descriptor_is_left(executor: SingleThreadedExecutor) -> None:
+    def open_descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    before = open_descriptors()
+    for _ in range(10):
+        ends = Ends(executor.get_nodes()[0])
+        ends.pipe.destroy()
+        ends.other.close()
+    assert open_descriptors() == before
