@@ -332,7 +332,6 @@ class History:
         trajectory = c.trajectory
         controller_module.step(
             NO_CODE.rnea,
-            NO_CODE.expected,
             model.bodies,
             memory,
             c.workspace.matrix,

@@ -1,7 +1,8 @@
 """How a call from Python gets to the machine code of a program: arrays checked, no allocation.
 
-One kernel for each number of arrays serves all programs and robots; it is told the address of the
-code. Python functions that Numba compiles can call the kernels too.
+One kernel for each number of arrays serves all programs and robots; it is told where the code and
+the robot are by one array, which takes less time to pass than a number. Python functions that Numba
+compiles can call the kernels too.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from numba import types
 from numba.extending import intrinsic as _intrinsic
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.dynamics.body import position_count, velocity_count
 from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
 # Without the type of a function with a context that callers do not give.
@@ -27,15 +28,38 @@ RIGHT, WRONG_ARGUMENT, CHANGED, NOT_COMPILED = range(4)
 CHANGES = (layout.GRAVITY_CHANGES, layout.INERTIA_CHANGES, layout.ARMATURE_CHANGES)
 # In place of an expected count: the code reads these numbers when it runs.
 VARIABLE = -1.0
+# What stands in the target of a call.
+ADDRESS, _BODIES, _EXPECTED, _NQ, _NV, _LINKS, _ROWS, _COLUMNS = range(8)
+NOWHERE: IntArray = np.zeros(8, dtype=np.int64)
+
+
+def target(
+    model: RobotModel, expected: FloatArray, address: int, shape: tuple[int, ...]
+) -> IntArray:
+    """What a call is told.
+
+    Args:
+        model: the robot; it must stay, as must `expected`.
+        expected: how often setters had changed the robot, in the order of `CHANGES`.
+        address: where the code is.
+        shape: of its output.
+    """
+    places = (each.ctypes.data for each in (model.bodies, expected))
+    rows, columns = (*shape, 1)[:2]
+    counts = model.nq, model.nv, len(model.link_names), rows, columns
+    return np.array([address, *places, *counts], dtype=np.int64)
 
 
 def _jump(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Calls the function at an address with the data of arrays."""
+    """Calls the function at an address with the data of arrays, which may be addresses too."""
     number = ir.DoubleType().as_pointer()
-    pointers = [
-        builder.bitcast(context.make_array(kind)(context, builder, value).data, number)
-        for kind, value in zip(signature.args[1:], arguments[1:], strict=True)
-    ]
+
+    def pointer(kind: Any, value: Any) -> Any:
+        if isinstance(kind, types.Integer):
+            return builder.inttoptr(value, number)
+        return builder.bitcast(context.make_array(kind)(context, builder, value).data, number)
+
+    pointers = list(map(pointer, signature.args[1:], arguments[1:]))
     of_code = ir.FunctionType(ir.VoidType(), [number] * len(pointers))
     builder.call(builder.inttoptr(arguments[0], of_code.as_pointer()), pointers)
     return context.get_dummy_value()
@@ -72,180 +96,103 @@ def _number_at(typing: Any, address: Any, index: Any) -> Any:
     return types.float64(address, index), load
 
 
-def _bound(inputs: int) -> Any:
-    """Calls a function with the pointers that `bound` has put together."""
-
-    def jump(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        number = ir.DoubleType().as_pointer()
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-
-        def at(k: int) -> Any:
-            return builder.load(builder.gep(data, [ir.IntType(64)(k)]))
-
-        arrays = [at(_FIRST_ARRAY + k) for k in range(inputs + 1)]
-        arrays.insert(inputs, at(_BODIES))
-        of_code = ir.FunctionType(ir.VoidType(), [number] * len(arrays))
-        code = builder.inttoptr(at(_ADDRESS), of_code.as_pointer())
-        builder.call(code, [builder.inttoptr(each, number) for each in arrays])
-        return context.get_dummy_value()
-
-    @intrinsic
-    def run(typing: Any, pointers: Any) -> Any:
-        return types.void(pointers), jump
-
-    return run
-
-
-# What stands in the array of a bound call: where the code is, the bodies, the expected counts, the
-# inputs and the output.
-_ADDRESS, _BODIES, _EXPECTED, _FIRST_ARRAY = range(4)
-_bound_1, _bound_2, _bound_3, _bound_4 = map(_bound, range(1, 5))
+@inlined
+def _changed(target: IntArray) -> bool:
+    """Whether a setter has changed what is in the code."""
+    for k in range(len(CHANGES)):
+        count = _number_at(target[_EXPECTED], k)
+        if count != VARIABLE and _number_at(target[_BODIES], CHANGES[k]) != count:
+            return True
+    return False
 
 
 @inlined
-def _fault(
-    address: int, bodies: FloatArray, expected: FloatArray, q: FloatArray, others_fit: bool
-) -> int:
+def _fault(target: IntArray, q: FloatArray, others_fit: bool) -> int:
     """What is wrong with a call, if anything."""
-    if address == 0:
+    if target[ADDRESS] == 0:
         return NOT_COMPILED
-    if q.shape[0] != position_count(bodies) or not others_fit:
+    if q.shape[0] != target[_NQ] or not others_fit:
         return WRONG_ARGUMENT
-    for k in range(len(CHANGES)):
-        if expected[k] != VARIABLE and bodies[0, CHANGES[k]] != expected[k]:
-            return CHANGED
-    return RIGHT
+    return CHANGED if _changed(target) else RIGHT
 
 
 @inlined
 def rnea_by_code(
-    address: int,
-    expected: FloatArray,
-    bodies: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    tau: FloatArray,
+    target: IntArray, q: FloatArray, v: FloatArray, a: FloatArray, tau: FloatArray
 ) -> bool:
-    """Fills `tau` by the code at an address, for other kernels, whose arrays fit. Returns false,
-    and does nothing, if there is no code, or the robot has changed."""
-    if address == 0:
+    """Fills `tau` by compiled code, for other kernels, whose arrays fit. Returns false, and does
+    nothing, if there is no code, or the robot has changed."""
+    if target[ADDRESS] == 0 or _changed(target):
         return False
-    for k in range(len(CHANGES)):
-        if expected[k] != VARIABLE and bodies[0, CHANGES[k]] != expected[k]:
-            return False
-    _run_3(address, q, v, a, bodies, tau)
+    _run_3(target[ADDRESS], q, v, a, target[_BODIES], tau)
     return True
 
 
-@kernel("i8(i8, f8[:,::1], f8[::1], f8[::1], f8[::1])")
-def call_1(
-    address: int, bodies: FloatArray, expected: FloatArray, q: FloatArray, out: FloatArray
-) -> int:
+@kernel("i8(i8[::1], f8[::1], f8[::1])")
+def call_1(target: IntArray, q: FloatArray, out: FloatArray) -> int:
     """q -> a vector"""
-    fault = _fault(address, bodies, expected, q, out.shape[0] == velocity_count(bodies))
+    fault = _fault(target, q, out.shape[0] == target[_ROWS])
     if fault == RIGHT:
-        _run_1(address, q, bodies, out)
+        _run_1(target[ADDRESS], q, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8, f8[:,::1], f8[::1], i8, f8[::1], f8[:,::1])")
-def call_matrix(
-    address: int,
-    bodies: FloatArray,
-    expected: FloatArray,
-    rows: int,
-    q: FloatArray,
-    out: FloatArray,
-) -> int:
-    """q -> a matrix with nv columns"""
-    fits = out.shape[0] == rows and out.shape[1] == velocity_count(bodies)
-    fault = _fault(address, bodies, expected, q, fits)
+@kernel("i8(i8[::1], f8[::1], f8[:,::1])")
+def call_matrix(target: IntArray, q: FloatArray, out: FloatArray) -> int:
+    """q -> a matrix"""
+    fits = out.shape[0] == target[_ROWS] and out.shape[1] == target[_COLUMNS]
+    fault = _fault(target, q, fits)
     if fault == RIGHT:
-        _run_1(address, q, bodies, out)
+        _run_1(target[ADDRESS], q, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8, f8[:,::1], f8[::1], i8, f8[::1], f8[:,:,::1])")
-def call_poses(
-    address: int,
-    bodies: FloatArray,
-    expected: FloatArray,
-    links: int,
-    q: FloatArray,
-    out: FloatArray,
-) -> int:
+@kernel("i8(i8[::1], f8[::1], f8[:,:,::1])")
+def call_poses(target: IntArray, q: FloatArray, out: FloatArray) -> int:
     """q -> a pose for each link"""
-    fits = out.shape[0] == links and out.shape[1] == 4 and out.shape[2] == 4
-    fault = _fault(address, bodies, expected, q, fits)
+    fits = out.shape[0] == target[_ROWS] and out.shape[1] == 4 and out.shape[2] == 4
+    fault = _fault(target, q, fits)
     if fault == RIGHT:
-        _run_1(address, q, bodies, out)
+        _run_1(target[ADDRESS], q, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8, f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def call_2(
-    address: int,
-    bodies: FloatArray,
-    expected: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    out: FloatArray,
-) -> int:
+@kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1])")
+def call_2(target: IntArray, q: FloatArray, v: FloatArray, out: FloatArray) -> int:
     """q, v -> a vector"""
-    nv = velocity_count(bodies)
-    fault = _fault(address, bodies, expected, q, v.shape[0] == nv and out.shape[0] == nv)
+    fits = v.shape[0] == target[_NV] and out.shape[0] == target[_ROWS]
+    fault = _fault(target, q, fits)
     if fault == RIGHT:
-        _run_2(address, q, v, bodies, out)
+        _run_2(target[ADDRESS], q, v, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8, f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def call_3(
-    address: int,
-    bodies: FloatArray,
-    expected: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    out: FloatArray,
-) -> int:
+@kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
+def call_3(target: IntArray, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray) -> int:
     """q, v, a or tau -> a vector"""
-    nv = velocity_count(bodies)
-    fits = v.shape[0] == nv and a.shape[0] == nv and out.shape[0] == nv
-    fault = _fault(address, bodies, expected, q, fits)
+    fits = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
+    fault = _fault(target, q, fits and out.shape[0] == target[_ROWS])
     if fault == RIGHT:
-        _run_3(address, q, v, a, bodies, out)
+        _run_3(target[ADDRESS], q, v, a, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8, f8[:,::1], f8[::1], i8, f8[::1], f8[::1], f8[::1], f8[:,::1])")
+@kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1])")
 def call_wide(
-    address: int,
-    bodies: FloatArray,
-    expected: FloatArray,
-    columns: int,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    out: FloatArray,
+    target: IntArray, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray
 ) -> int:
-    """q, v, a -> a matrix with nv rows"""
-    nv = velocity_count(bodies)
-    fits = v.shape[0] == nv and a.shape[0] == nv
-    fits = fits and out.shape[0] == nv and out.shape[1] == columns
-    fault = _fault(address, bodies, expected, q, fits)
+    """q, v, a -> a matrix"""
+    fits = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
+    fits = fits and out.shape[0] == target[_ROWS] and out.shape[1] == target[_COLUMNS]
+    fault = _fault(target, q, fits)
     if fault == RIGHT:
-        _run_3(address, q, v, a, bodies, out)
+        _run_3(target[ADDRESS], q, v, a, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8, f8[:,::1], f8[::1], i8, f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")
+@kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")
 def call_with_forces(
-    address: int,
-    bodies: FloatArray,
-    expected: FloatArray,
-    links: int,
+    target: IntArray,
     q: FloatArray,
     v: FloatArray,
     a: FloatArray,
@@ -253,35 +200,38 @@ def call_with_forces(
     out: FloatArray,
 ) -> int:
     """q, v, a, a force and a moment for each link -> a vector"""
-    nv = velocity_count(bodies)
-    fits = v.shape[0] == nv and a.shape[0] == nv and out.shape[0] == nv
-    fits = fits and forces.shape[0] == links and forces.shape[1] == 6
-    fault = _fault(address, bodies, expected, q, fits)
+    fits = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
+    fits = fits and forces.shape[0] == target[_LINKS] and forces.shape[1] == 6
+    fault = _fault(target, q, fits and out.shape[0] == target[_ROWS])
     if fault == RIGHT:
-        _run_4(address, q, v, a, forces, bodies, out)
+        _run_4(target[ADDRESS], q, v, a, forces, target[_BODIES], out)
     return fault
 
 
-def bound(address: int, bodies: FloatArray, expected: FloatArray, *arrays: FloatArray) -> IntArray:
+# What follows the target in the argument of a bound call: how many inputs there are, where these
+# are, and the output.
+_INPUTS, _X, _Y, _Z, _W = range(8, 13)
+
+
+def bound(target: IntArray, *arrays: FloatArray) -> IntArray:
     """The argument of `call_bound` for arrays that were checked; all must stay where they are."""
-    places = [each.ctypes.data for each in (bodies, expected, *arrays)]
-    return np.array([address, *places], dtype=np.int64)
+    places = [each.ctypes.data for each in arrays]
+    return np.array([*target, len(arrays) - 1, *places], dtype=np.int64)
 
 
 @kernel("i8(i8[::1])")
-def call_bound(pointers: IntArray) -> int:
+def call_bound(target: IntArray) -> int:
     """What `bound` has put together"""
-    for k in range(len(CHANGES)):
-        count = _number_at(pointers[_EXPECTED], k)
-        if count != VARIABLE and _number_at(pointers[_BODIES], CHANGES[k]) != count:
-            return CHANGED
-    inputs = pointers.shape[0] - _FIRST_ARRAY - 1
+    if _changed(target):
+        return CHANGED
+    address, bodies, inputs = target[ADDRESS], target[_BODIES], target[_INPUTS]
+    x, y, out = target[_X], target[_Y], target[_X + inputs]
     if inputs == 1:
-        _bound_1(pointers)
+        _run_1(address, x, bodies, out)
     elif inputs == 2:
-        _bound_2(pointers)
+        _run_2(address, x, y, bodies, out)
     elif inputs == 3:
-        _bound_3(pointers)
+        _run_3(address, x, y, target[_Z], bodies, out)
     else:
-        _bound_4(pointers)
+        _run_4(address, x, y, target[_Z], target[_W], bodies, out)
     return RIGHT

@@ -11,7 +11,7 @@ from threading import Lock
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.compiled import calls
 from rnea_control.compiled.batches import Array, Batches
 from rnea_control.compiled.c_header import c_header
@@ -60,7 +60,6 @@ class CompiledRobot:
 
     Attributes:
         model: the robot.
-        expected: for kernels that call its code: how often setters had changed the model.
     """
 
     def __init__(
@@ -70,15 +69,14 @@ class CompiledRobot:
             raise ArgumentError(f"a robot is compiled from a RobotModel, not from {model!r}")
         self.model = model
         self._constants = Constants(model, variable)
-        self.expected = self._constants.expected
         self._lock = Lock()
         self._base_parameters = base_parameters
         self._code: dict[tuple[str, Order | None, int, Precision], MachineCode] = {}
-        # Where the code is; 0 where it is not compiled yet.
-        self._rnea = self._gravity = self._nonlinear_effects = self._crba = self._aba = 0
-        self._forward_kinematics = self._regressor = self._rnea_with_external_forces = 0
-        self._jacobians: dict[str, int] = {}
-        self._bodies, self._nv, self._links = model.bodies, model.nv, len(model.link_names)
+        # Where the code is, once it is compiled.
+        self._rnea = self._gravity = self._nonlinear_effects = self._crba = calls.NOWHERE
+        self._aba = self._forward_kinematics = self._regressor = calls.NOWHERE
+        self._rnea_with_external_forces = calls.NOWHERE
+        self._jacobians: dict[str, IntArray] = {}
         self._parameters = parameter_count(model)
         self._batches = Batches(model, self._bulk_code)
 
@@ -94,7 +92,7 @@ class CompiledRobot:
         if external_forces is not None:
             return self.rnea_with_external_forces(q, v, a, external_forces, tau)
         try:
-            found = calls.call_3(self._rnea, self._bodies, self.expected, q, v, a, tau)
+            found = calls.call_3(self._rnea, q, v, a, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "rnea", q, v, a, tau)
@@ -109,11 +107,8 @@ class CompiledRobot:
     ) -> FloatArray:
         """As `rnea` with external forces."""
         arrays = q, v, a, external_forces, tau
-        address = self._rnea_with_external_forces
         try:
-            found = calls.call_with_forces(
-                address, self._bodies, self.expected, self._links, *arrays
-            )
+            found = calls.call_with_forces(self._rnea_with_external_forces, *arrays)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, WITH_FORCES, *arrays)
@@ -121,7 +116,7 @@ class CompiledRobot:
     def gravity(self, q: FloatArray, tau: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.gravity`."""
         try:
-            found = calls.call_1(self._gravity, self._bodies, self.expected, q, tau)
+            found = calls.call_1(self._gravity, q, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "gravity", q, tau)
@@ -129,7 +124,7 @@ class CompiledRobot:
     def nonlinear_effects(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.nonlinear_effects`."""
         try:
-            found = calls.call_2(self._nonlinear_effects, self._bodies, self.expected, q, v, tau)
+            found = calls.call_2(self._nonlinear_effects, q, v, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "nonlinear_effects", q, v, tau)
@@ -137,7 +132,7 @@ class CompiledRobot:
     def crba(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.crba`."""
         try:
-            found = calls.call_matrix(self._crba, self._bodies, self.expected, self._nv, q, M)
+            found = calls.call_matrix(self._crba, q, M)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return M if found == calls.RIGHT else self._again(found, "crba", q, M)
@@ -145,16 +140,15 @@ class CompiledRobot:
     def aba(self, q: FloatArray, v: FloatArray, tau: FloatArray, a: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.aba`."""
         try:
-            found = calls.call_3(self._aba, self._bodies, self.expected, q, v, tau, a)
+            found = calls.call_3(self._aba, q, v, tau, a)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return a if found == calls.RIGHT else self._again(found, "aba", q, v, tau, a)
 
     def jacobian(self, q: FloatArray, link: str, J: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.jacobian`; each link is compiled by itself."""
-        address = self._jacobians.get(link, 0)
         try:
-            found = calls.call_matrix(address, self._bodies, self.expected, 6, q, J)
+            found = calls.call_matrix(self._jacobians.get(link, calls.NOWHERE), q, J)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return J if found == calls.RIGHT else self._again(found, "jacobian", q, J, link=link)
@@ -162,9 +156,7 @@ class CompiledRobot:
     def forward_kinematics(self, q: FloatArray, poses: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.forward_kinematics`."""
         try:
-            found = calls.call_poses(
-                self._forward_kinematics, self._bodies, self.expected, self._links, q, poses
-            )
+            found = calls.call_poses(self._forward_kinematics, q, poses)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return poses if found == calls.RIGHT else self._again(found, "forward_kinematics", q, poses)
@@ -172,9 +164,7 @@ class CompiledRobot:
     def regressor(self, q: FloatArray, v: FloatArray, a: FloatArray, Y: FloatArray) -> FloatArray:
         """As `rnea_control.analysis.regressor`."""
         try:
-            found = calls.call_wide(
-                self._regressor, self._bodies, self.expected, self._parameters, q, v, a, Y
-            )
+            found = calls.call_wide(self._regressor, q, v, a, Y)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return Y if found == calls.RIGHT else self._again(found, "regressor", q, v, a, Y)
@@ -196,13 +186,12 @@ class CompiledRobot:
         if len(arrays) != len(names):
             raise ArgumentError(f"{algorithm} takes {', '.join(names)}, not {len(arrays)} arrays")
         getattr(self, algorithm)(*arrays)
-        address = self.address(algorithm)
-        pointers = calls.bound(address, self._bodies, self.expected, *arrays)
+        target = calls.bound(self.target(algorithm), *arrays)
         call, right = calls.call_bound, calls.RIGHT
         output, check = arrays[-1], self._constants.check
 
         def run() -> FloatArray:
-            while call(pointers) != right:
+            while call(target) != right:
                 check()
             return output
 
@@ -290,13 +279,17 @@ class CompiledRobot:
         Raises:
             ArgumentError: there is no such algorithm or link, or the robot has changed.
         """
+        return int(self.target(algorithm, link)[calls.ADDRESS])
+
+    def target(self, algorithm: str, link: str | None = None) -> IntArray:
+        """What the kernels of `calls` take, for other kernels; else as `address`."""
         self._constants.check()
         if algorithm == "jacobian" and link is not None:
             self._compile(algorithm, link)
             return self._jacobians[link]
         self._compile(algorithm, None)
-        address: int = getattr(self, f"_{algorithm}")
-        return address
+        target: IntArray = getattr(self, f"_{algorithm}")
+        return target
 
     def function(self, algorithm: str, link: str | None = None) -> Callable[..., None]:
         """`address` as a function of `ctypes`, which Numba's functions can call too.
@@ -379,10 +372,12 @@ class CompiledRobot:
             self._rule(name)
         index = 0 if link is None else link_index(self.model, link)
         address = self._machine_code(name, None, index).address(ALONE)
+        shape = ALGORITHMS[name].shape(self.model)
+        target = calls.target(self.model, self._constants.expected, address, shape)
         if link is None:
-            setattr(self, f"_{name}", address)
+            setattr(self, f"_{name}", target)
         else:
-            self._jacobians[link] = address
+            self._jacobians[link] = target
 
     def _bulk_code(self, name: str, order: Order, precision: Precision) -> MachineCode:
         return self._machine_code(name, order, precision=precision)

@@ -405,7 +405,6 @@ class Controller:
         try:
             outcome: int = step(
                 code.rnea,
-                code.expected,
                 self.model.bodies,
                 self.workspace.memory,
                 self.workspace.matrix,

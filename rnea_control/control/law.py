@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.compiled.calls import rnea_by_code
 from rnea_control.control.layout import (
     CONTINUOUS,
@@ -192,8 +192,7 @@ def _add_feedback_inertia(
 
 @inlined
 def control_torque(
-    code: int,
-    expected: FloatArray,
+    code: IntArray,
     bodies: FloatArray,
     memory: FloatArray,
     matrix: FloatArray,
@@ -210,7 +209,7 @@ def control_torque(
     acceleration or a torque.
 
     Args:
-        code, expected: of the robot compiled, as of `rnea_by_code`; 0 for none.
+        code: of the robot compiled, as `rnea_by_code` takes it.
         bodies, memory: of the model and of a workspace made for it.
         matrix: shape (nv, nv), overwritten.
         settings, state: see layout.py.
@@ -238,7 +237,7 @@ def control_torque(
     else:
         position, velocity = state[MODEL_POSITION], state[MODEL_VELOCITY]
         acceleration = state[MODEL_ACCELERATION]
-        if not rnea_by_code(code, expected, bodies, position, velocity, acceleration, torque):
+        if not rnea_by_code(code, position, velocity, acceleration, torque):
             outward_pass(bodies, memory, position, velocity, acceleration)
             inward_pass(bodies, memory, torque)
             add_armature(bodies, acceleration, torque)

@@ -6,11 +6,9 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import IntArray
 from rnea_control.compiled import CompiledRobot, compile_robot
-from rnea_control.compiled.calls import CHANGES
+from rnea_control.compiled.calls import NOWHERE
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
@@ -21,17 +19,15 @@ class StepCode:
     loops of `dynamics` else: no torque is of another robot.
 
     Attributes:
-        rnea: its address; 0 for none.
-        expected: how often setters had changed the robot.
+        rnea: as `rnea_by_code` takes it.
         robot: keeps the code in memory.
     """
 
-    rnea: int
-    expected: FloatArray
+    rnea: IntArray
     robot: CompiledRobot | None
 
 
-NO_CODE = StepCode(0, np.zeros(len(CHANGES)), None)
+NO_CODE = StepCode(NOWHERE, None)
 
 
 def step_code(model: RobotModel, variable: Collection[str], last: StepCode) -> StepCode:
@@ -43,6 +39,6 @@ def step_code(model: RobotModel, variable: Collection[str], last: StepCode) -> S
     """
     if last.robot is not None:
         with suppress(ArgumentError):
-            return StepCode(last.robot.address("rnea"), last.expected, last.robot)
+            return StepCode(last.robot.target("rnea"), last.robot)
     robot = compile_robot(model, variable, base_parameters=True)
-    return StepCode(robot.address("rnea"), robot.expected, robot)
+    return StepCode(robot.target("rnea"), robot)
