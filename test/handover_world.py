@@ -231,14 +231,17 @@ def _change_state(world: World, word: str, side: Side, name: str) -> None:
 FATES = ("now", "late", "lost")
 
 
-def successors(world: World, losses: int = 1) -> Iterator[tuple[tuple, World]]:
+def successors(
+    world: World, losses: int = 1, eventful: bool = True
+) -> Iterator[tuple[tuple, World]]:
     """All worlds one step later, with what led there.
 
     Args:
         losses: how many commands in a row may be lost.
+        eventful: whether anything may happen but that commands come late or are lost.
     """
     both = world.controller.state == world.sentinel.state == RUNNING
-    for event in events(world):
+    for event in events(world) if eventful else ("",):
         # Who goes first makes no difference to one alone.
         for first in ("controller", "sentinel") if both or event else ("controller",):
             pending = [((event, first), [])]
@@ -403,10 +406,8 @@ def explore(start: World, most_events: int, losses: int = 1) -> Exploration:
     while queue:
         world = queue.popleft()
         key = (world.events, signature(world))
-        for label, new in successors(world, losses):
+        for label, new in successors(world, losses, world.events < most_events):
             new.events += bool(label[0])
-            if new.events > most_events:
-                continue
             new_key = (new.events, signature(new))
             if new.fault:
                 return Exploration(len(seen), new.fault, (*_way(parents, key), label))
