@@ -35,6 +35,8 @@ def _options() -> dict[str, Any]:
         RuntimeWarning,
         stacklevel=2,
     )
+    # Sets up the memory manager, which kernels that come from disk may need then.
+    importlib.import_module("numba.core.registry").cpu_target.target_context.refresh()
     return options
 
 

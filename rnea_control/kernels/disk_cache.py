@@ -69,10 +69,10 @@ class DiskCache:
         self._directories = directories(function.__code__.co_filename)
 
     def load_overload(self, _signature: Any, target_context: Any) -> Any:
-        """The kernel, ready to be called; None if it is not on disk."""
+        """The kernel, ready to be called; None if it is not on disk. Numba's rules for compiling,
+        which take a third of a second to set up, are not needed for that."""
         for path, data in read_sealed(self._directories, self._file):
             try:
-                target_context.refresh()
                 return CompileResult._rebuild(target_context, *pickle.loads(data))
             except Exception as error:  # of whatever kind: compiling is always possible
                 _say_once("unusable", f"{path} cannot be used ({error!r}): compiled anew")

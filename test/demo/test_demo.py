@@ -259,6 +259,8 @@ def test_a_whole_run(tmp_path: Path) -> None:
         "seven_axis_arm",
         "--joints",
         joints,
+        "--rate",
+        "250",
         "--picture",
         str(picture),
         "--video",

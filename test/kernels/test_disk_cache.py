@@ -25,6 +25,7 @@ def test_second_start_compiles_nothing(start: Start) -> None:
     assert (first["value"], first["compiled"], len(first["files"])) == (6.0, 1, 1)
     assert (second["value"], second["compiled"], second["said"]) == (6.0, 0, [])
     assert second["files"] == first["files"]
+    assert first["compiler"] and not second["compiler"]
 
 
 def test_texts_and_comments_compile_nothing(start: Start, folder: Path) -> None:
