@@ -6,6 +6,7 @@ could no longer leave a safe torque behind. Here a signal only asks the main loo
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -53,6 +54,7 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
         rclpy.try_shutdown()
         for number, handler in previous.items():
             signal.signal(number, handler)
+        gc.freeze()  # Python would look for garbage before it ends, for a tenth of a second or two
 
 
 def build(node_class: Callable[[], N]) -> N:
