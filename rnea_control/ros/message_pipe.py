@@ -49,7 +49,8 @@ class MessagePipe:
         self._thread.start()
 
     def send(self, *message: object) -> None:
-        """Sends a message; does nothing if the other process has gone, which `on_close` tells."""
+        """Sends a message; does nothing if the other process has gone, or does not read any more,
+        which `on_close` tells."""
         try:
             self._connection.send(message)
         except BlockingIOError:  # it hangs; what is half sent cannot be completed

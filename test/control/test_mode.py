@@ -16,7 +16,7 @@ from rnea_control.control import ControlLaw, Mode, MotionRequest, Waypoints
 from rnea_control.control.mode import TRANSITIONS, Modes
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 
-WALKS = int(os.environ.get("PROPERTY_CASES", "300")) // 15
+WALKS = int(os.environ.get("PROPERTY_CASES", "300")) // 10
 STEPS = 1000
 
 TAKES_TRAJECTORIES = {Mode.HOLDING, Mode.MOVING, Mode.BRAKING}
@@ -284,9 +284,7 @@ class Walk:
 
 def test_random_walks_take_every_transition_and_no_other() -> None:
     seen: set[tuple[Mode, Mode]] = set()
-    for seed in range(max(WALKS, 100)):
-        if seed >= WALKS and seen >= ALL:
-            break
+    for seed in range(max(WALKS, 40)):
         walk = Walk(seed)
         try:
             walk.run()

@@ -92,7 +92,7 @@ def test_it_does_not_keep_the_controller_from_ending() -> None:
 
 def test_one_that_hangs_stops_its_goal_and_is_started_again() -> None:
     with trajectory_bench(DOMAIN, action_monitor_rate=1000.0) as bench:
-        time.sleep(2.0)
+        time.sleep(2.0)  # one that ends sooner is not started again
         bench.follow([(60.0, TARGET, STILL, STILL)])
         os.kill(action_process(bench.process.process.pid), signal.SIGSTOP)
         for _ in range(60):
