@@ -18,6 +18,7 @@ import kernels
 import loop
 import lost_answers
 import operations
+import stopped_peer
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "performance.md"
 PACKAGES = ("numba", "numpy", "rclpy", "pin", "mujoco", "dynibo")
@@ -26,7 +27,9 @@ PACKAGES = ("numba", "numpy", "rclpy", "pin", "mujoco", "dynibo")
 def main() -> None:
     dynamics = (kernels, growth, operations, batch, compiled, compiled_peers, identification)
     tables = [
-        table for part in (*dynamics, bare_tick, loop, lost_answers) for table in part.tables()
+        table
+        for part in (*dynamics, bare_tick, loop, lost_answers, stopped_peer)
+        for table in part.tables()
     ]
     for table in tables:
         table.show()

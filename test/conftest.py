@@ -9,19 +9,17 @@ from pathlib import Path
 
 import pytest
 
-# The tests' own ROS domain, on this machine only; child processes inherit both.
-os.environ.setdefault("ROS_DOMAIN_ID", "73")
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
-# Fast DDS finds the other processes sooner; its versions read one or the other.
-for name in ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE"):
-    os.environ.setdefault(name, str(Path(__file__).with_name("fastdds.xml")))
-# Matrices of robots are small: threads of NumPy's would wait for each other on a busy machine.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 # For robots.py and the others beside this file, and for the counting of allocations.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmark")]
 
+from loopback import use_loopback  # noqa: E402
+
+# The tests' own ROS domain, on this machine only; child processes inherit both.
+os.environ.setdefault("ROS_DOMAIN_ID", "73")
+use_loopback()
+os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
+# Matrices of robots are small: threads of NumPy's would wait for each other on a busy machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # What runs real processes against the clock: one after the other, also where tests run in parallel.
 # The most sensitive comes first, while the other worker only computes.

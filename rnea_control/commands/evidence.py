@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rnea_control.ros.fast_dds import FastDds
+
 # Of the parameters of one node, by full name.
 Values = Mapping[str, Any]
 
@@ -99,21 +101,14 @@ class Machine:
         may_lock_memory: whether all memory may be locked.
         real_time_kernel: whether the kernel has PREEMPT_RT.
         cpu_quota: of the cgroup, in CPUs; None without one.
-        middleware: the implementation of rmw.
-        profile: path of the Fast DDS profile that the environment names; empty without one.
-        profile_text: its content; None if it cannot be read.
-        local_only: the variable that keeps discovery on this computer, with its value; empty if
-            none does.
+        fast_dds: what the environment tells Fast DDS; None if the middleware is another.
     """
 
     largest_priority: int
     may_lock_memory: bool
     real_time_kernel: bool
     cpu_quota: float | None
-    middleware: str
-    profile: str
-    profile_text: str | None
-    local_only: str
+    fast_dds: FastDds | None
 
 
 @dataclass(frozen=True)

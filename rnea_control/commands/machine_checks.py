@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rnea_control.commands.configuration import Configuration
-from rnea_control.commands.evidence import Evidence, Machine
+from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import Finding, note, warning
+from rnea_control.ros.fast_dds import FastDds
 
 PRIORITY = warning(
     "real-time-priority",
@@ -30,7 +31,7 @@ CPU_QUOTA = warning(
 )
 DDS_PROFILE = warning(
     "dds-profile",
-    "without a profile Fast DDS can hold messages up for a third of a second while a process joins",
+    "Fast DDS shares memory: a process that is killed, stopped or joins can hold up the others",
     "Set FASTDDS_DEFAULT_PROFILES_FILE and FASTRTPS_DEFAULT_PROFILES_FILE to "
     "config/fastdds_real_time.xml for all ROS processes of the computer, controller_manager first",
 )
@@ -41,8 +42,8 @@ DDS_PROFILE_UNREADABLE = warning(
 )
 DDS_LOCAL_ONLY = warning(
     "dds-local-only",
-    "with it rmw_fastrtps adds a shared-memory transport of its own, and a profile has no effect",
-    "Set ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET, and a ROS_DOMAIN_ID of your own",
+    "with it rmw_fastrtps shares memory whatever the profile says: see dds-profile",
+    "Unset it, and set the profile config/fastdds_localhost.xml, which keeps DDS on this computer",
 )
 
 CODES = (
@@ -55,7 +56,6 @@ CODES = (
     DDS_LOCAL_ONLY,
 )
 
-FAST_DDS = "rmw_fastrtps"
 # What the controller's report says of what is in force.
 IN_FORCE = "real time"
 
@@ -83,25 +83,14 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield KERNEL.found("it is that of this computer" if in_force is None else who)
     if machine.cpu_quota is not None:
         yield CPU_QUOTA.found(f"rnea_doctor's own cgroup may use {machine.cpu_quota:.3g} CPUs")
-    if machine.middleware.startswith(FAST_DDS):
-        yield from _fast_dds(machine)
+    if machine.fast_dds is not None:
+        yield from _fast_dds(machine.fast_dds)
 
 
-def _fast_dds(machine: Machine) -> Iterator[Finding]:
-    if not machine.profile:
-        yield DDS_PROFILE.found("no profile is set in this shell")
-    elif machine.profile_text is None:
-        yield DDS_PROFILE_UNREADABLE.found(machine.profile)
-    elif not _is_real_time(machine.profile_text):
-        yield DDS_PROFILE.found(
-            f"{machine.profile} sets no healthy_check_timeout_ms for shared memory"
-        )
-    if machine.local_only:
-        yield DDS_LOCAL_ONLY.found(f"{machine.local_only} in this shell")
-
-
-def _is_real_time(profile: str) -> bool:
-    """Whether a profile bounds the wait, or uses no shared memory."""
-    text = "".join(profile.split())
-    without_shared_memory = "<useBuiltinTransports>false" in text and "<type>SHM</type>" not in text
-    return "<healthy_check_timeout_ms>" in text or without_shared_memory
+def _fast_dds(found: FastDds) -> Iterator[Finding]:
+    if found.profile and found.profile_text is None:
+        yield DDS_PROFILE_UNREADABLE.found(found.profile)
+    elif found.local_only:
+        yield DDS_LOCAL_ONLY.found(f"{found.local_only} in this shell")
+    elif found.shared_memory:
+        yield DDS_PROFILE.found(f"{found.shared_memory} in this shell")

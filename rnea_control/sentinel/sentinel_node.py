@@ -23,6 +23,7 @@ from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
+from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_files import section_of
@@ -215,6 +216,13 @@ class SentinelNode(Node):
             f"guards {model.name!r}, {model.nv} joints, commands on {command.topic}: armed by the "
             f"first of them; real time: {self.real_time}"
         )
+        middleware = fast_dds()
+        if middleware is not None and middleware.shared_memory:
+            self.get_logger().warning(
+                "a controller that is killed or stopped can silence the sentinel for seconds: Fast "
+                f"DDS shares memory ({middleware.shared_memory}). Set the profile "
+                "config/fastdds_real_time.xml, or fastdds_localhost.xml (docs/realtime.md)"
+            )
         return guard
 
     def _controller_settings(self, model: RobotModel) -> ControllerSettings:

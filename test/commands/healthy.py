@@ -20,6 +20,7 @@ from rnea_control.commands.evidence import (
 )
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
+from rnea_control.ros.fast_dds import FastDds
 
 URDF = (Path(__file__).parents[2] / "urdf" / "seven_axis_arm.urdf").read_text()
 MODEL = RobotModel.from_urdf_string(URDF)
@@ -57,7 +58,7 @@ REPORT = {
     "effort limit at work": "never",
     "real time": "SCHED_FIFO priority 50, 130 MB locked in memory; kernel with PREEMPT_RT",
 }
-PROFILE = "<healthy_check_timeout_ms>30</healthy_check_timeout_ms>"
+PROFILE = "<rtps><useBuiltinTransports>false</useBuiltinTransports></rtps>"
 
 
 def holding_torque(model: RobotModel = MODEL) -> np.ndarray:
@@ -146,7 +147,7 @@ HEALTHY = Evidence(
         CONTROLLER: (Status(0, "in control", REPORT),) * 3,
         SENTINEL: (Status(0, "guarding", {"mode": "guarding"}),) * 3,
     },
-    machine=Machine(98, True, True, None, "rmw_fastrtps_cpp", "/profile.xml", PROFILE, ""),
+    machine=Machine(98, True, True, None, FastDds("/profile.xml", PROFILE)),
 )
 
 

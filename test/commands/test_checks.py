@@ -41,6 +41,7 @@ from rnea_control.commands.command_checks import COMMAND_TYPE, DEPRECATED
 from rnea_control.commands.evidence import Endpoint, Evidence, LoadedController, Status, Topic
 from rnea_control.commands.finding import Finding, Level
 from rnea_control.commands.machine import cpu_quota
+from rnea_control.ros.fast_dds import FastDds
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "doctor.md"
 OTHER = Endpoint("/other", "sensor_msgs/msg/JointState")
@@ -343,10 +344,13 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("memory-lock", computer(may_lock_memory=False), "memlock"),
     ("kernel", computer(real_time_kernel=False), "this computer"),
     ("cpu-quota", computer(cpu_quota=1.5), "1.5 CPUs"),
-    ("dds-profile", computer(profile="", profile_text=None), "no profile"),
-    ("dds-profile", computer(profile_text="<profiles/>"), "healthy_check_timeout_ms"),
-    ("dds-profile-unreadable", computer(profile_text=None), "/profile.xml"),
-    ("dds-local-only", computer(local_only="ROS_LOCALHOST_ONLY=1"), "ROS_LOCALHOST_ONLY=1"),
+    ("dds-profile", computer(fast_dds=FastDds()), "no profile"),
+    ("dds-profile-unreadable", computer(fast_dds=FastDds("/profile.xml")), "/profile.xml"),
+    (
+        "dds-local-only",
+        computer(fast_dds=FastDds(local_only="ROS_LOCALHOST_ONLY=1")),
+        "ROS_LOCALHOST_ONLY=1",
+    ),
 ]
 # What else a fault brings with it, rightly.
 FOLLOW = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import rclpy
@@ -361,14 +359,7 @@ def controller_parameters(**changes: object) -> dict:
 @contextmanager
 def fault_bench(domain: int = DOMAIN, **options: object) -> Iterator[FaultBench]:
     """A bench in a domain of its own, that holds the arm at the start posture."""
-    profile = str(Path(__file__).with_name("fastdds.xml"))
-    environment = {
-        "FASTDDS_DEFAULT_PROFILES_FILE": profile,
-        "FASTRTPS_DEFAULT_PROFILES_FILE": profile,
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",  # LOCALHOST brings shared memory back
-    }
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.dict(os.environ, environment))
         stack.enter_context(ros(domain))
         bench = FaultBench(stack, **options)
         try:

@@ -14,9 +14,10 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS), str(TESTS.parent)]
 os.environ.setdefault("AMENT_PREFIX_PATH", sys.prefix)
-os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-for name in ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE"):
-    os.environ.setdefault(name, str(TESTS / "fastdds.xml"))
+
+from loopback import use_loopback  # noqa: E402
+
+use_loopback()
 
 from bench import DOMAIN, sentinel_installed  # noqa: E402
 from faults import ROWS  # noqa: E402

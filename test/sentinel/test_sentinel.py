@@ -168,7 +168,15 @@ def test_without_a_command_it_guards_nothing(bench: Bench) -> None:
     bench.run(round(RATE))
     assert bench.modes == ["idle"]
     assert not bench.commands
+    assert "shares memory" not in bench.sentinel.output
     bench.wait(lambda: bench.finding == "not armed: no command has come")
+
+
+def test_it_says_that_a_killed_controller_can_silence_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    described = {**PARAMETERS, "robot_description": two_link_arm()}
+    with Process("rnea_control.sentinel.executable", described) as sentinel:
+        sentinel.said("Fast DDS shares memory (ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST adds it")
 
 
 def test_killed_controller_in_motion(bench: Bench) -> None:
@@ -184,7 +192,7 @@ def test_killed_controller_in_motion(bench: Bench) -> None:
     assert silent < 3 * TIMEOUT * RATE
     assert bench.reasons[-1] == "no commands came"
     bench.rests()
-    assert bench.modes == ["idle", "guarding", "commanding"]
+    assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
     bench.wait(lambda: bench.finding.startswith("the sentinel holds the arm: no commands came"))
 
 

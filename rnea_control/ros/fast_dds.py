@@ -1,0 +1,87 @@
+"""Whether Fast DDS shares memory with other processes, by the environment.
+
+A process that is killed or stopped inside its `publish` keeps the lock of every port in shared
+memory that it was writing to, and whoever writes there next waits: docs/realtime.md.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+from rclpy.utilities import get_rmw_implementation_identifier
+
+# Fast DDS 3 reads the first one, and 2 the other.
+PROFILES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+# What keeps discovery on this computer: the variables, and the values that do.
+LOCAL_ONLY = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_LOCALHOST_ONLY": "1"}
+# The transports of a process whose profile names none.
+BUILTIN = "FASTDDS_BUILTIN_TRANSPORTS"
+
+
+@dataclass(frozen=True)
+class FastDds:
+    """What the environment tells Fast DDS.
+
+    Attributes:
+        profile: path of the profile; empty without one.
+        profile_text: its content; None if it cannot be read.
+        local_only: the variable that keeps discovery on this computer, with its value; empty if
+            none does.
+        builtin_transports: what the environment asks for; empty for the default.
+    """
+
+    profile: str = ""
+    profile_text: str | None = None
+    local_only: str = ""
+    builtin_transports: str = ""
+
+    @property
+    def shared_memory(self) -> str:
+        """Why memory is shared, in words; empty if it is not."""
+        if self.local_only:
+            return f"{self.local_only} adds it to the transports of any profile"
+        types = _user_transports(self.profile_text or "")
+        if types is not None:
+            return f"{self.profile} has it" if "SHM" in types else ""
+        if self.builtin_transports.startswith("UDP"):
+            return ""
+        return f"{self.profile} does not turn it off" if self.profile else "no profile is set"
+
+
+def fast_dds() -> FastDds | None:
+    """What the environment of this process tells it; None if the middleware is another."""
+    if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
+        return None
+    given = os.environ
+    profile = next((path for name in PROFILES if (path := given.get(name))), "")
+    return FastDds(
+        profile,
+        _text(Path(profile)) if profile else None,
+        next(
+            (f"{key}={value}" for key, value in LOCAL_ONLY.items() if given.get(key) == value), ""
+        ),
+        given.get(BUILTIN, ""),
+    )
+
+
+def _user_transports(profile: str) -> set[str] | None:
+    """Types of the transports that replace the builtin ones; None if those stay."""
+    try:
+        elements = list(ElementTree.fromstring(profile).iter())
+    except ElementTree.ParseError:
+        return None
+    values = [(e.tag.rpartition("}")[2], (e.text or "").strip()) for e in elements]
+    if ("useBuiltinTransports", "false") not in values:
+        return None
+    return {value for tag, value in values if tag == "type"}
+
+
+def _text(path: Path) -> str | None:
+    """The content of a file; None if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None

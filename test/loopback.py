@@ -1,0 +1,21 @@
+"""The tests' network: the loopback interface, without Fast DDS's shared memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PROFILE = str(Path(__file__).parents[1] / "config" / "fastdds_localhost.xml")
+
+
+def use_loopback() -> None:
+    """For this process and its children, before rclpy begins.
+
+    Through shared memory a process that is killed holds up the others (docs/realtime.md). With
+    LOCALHOST, rmw_fastrtps uses it whatever the profile says; other middleware needs LOCALHOST.
+    """
+    fast_dds = os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps").startswith("rmw_fastrtps")
+    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT" if fast_dds else "LOCALHOST"
+    # Fast DDS 3 reads the first of them, and 2 the second.
+    os.environ["FASTDDS_DEFAULT_PROFILES_FILE"] = PROFILE
+    os.environ["FASTRTPS_DEFAULT_PROFILES_FILE"] = PROFILE

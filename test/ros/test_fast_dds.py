@@ -1,0 +1,93 @@
+"""Whether Fast DDS shares memory, by the environment, and whether it then does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from loopback import PROFILE
+
+from rnea_control.ros.fast_dds import BUILTIN, LOCAL_ONLY, PROFILES, fast_dds
+
+CONFIG = Path(__file__).parents[2] / "config"
+# Says what is expected, and what the process has mapped.
+PROBE = """
+import rclpy
+from rnea_control.ros.fast_dds import fast_dds
+rclpy.init()
+node = rclpy.create_node("probe")
+print("/dev/shm/fast" in open("/proc/self/maps").read(), bool(fast_dds().shared_memory))
+"""
+SHARED_MEMORY = """<dds xmlns="http://www.eprosima.com"><profiles>
+<transport_descriptors><transport_descriptor>
+<transport_id>shm</transport_id><type>SHM</type></transport_descriptor></transport_descriptors>
+<participant profile_name="p" is_default_profile="true"><rtps>
+<userTransports><transport_id>shm</transport_id></userTransports>
+<useBuiltinTransports>false</useBuiltinTransports></rtps></participant>
+</profiles></dds>"""
+ANNOUNCEMENTS = """<dds xmlns="http://www.eprosima.com"><profiles>
+<participant profile_name="p" is_default_profile="true"><rtps>
+<name>p</name></rtps></participant>
+</profiles></dds>"""
+ON_LOOPBACK = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
+LOCALHOST = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+
+
+def environment(profile: object = "", **others: str) -> dict[str, str]:
+    return {**dict.fromkeys(PROFILES, str(profile)), **others}
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*PROFILES, *LOCAL_ONLY, BUILTIN):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "no profile is set"),
+        ({BUILTIN: "UDPv4"}, ""),
+        ({BUILTIN: "LARGE_DATA"}, "no profile is set"),
+        (environment(PROFILE), ""),
+        (environment(PROFILE, ROS_LOCALHOST_ONLY="1"), "ROS_LOCALHOST_ONLY=1 adds it"),
+        (environment(PROFILE, ROS_LOCALHOST_ONLY="0"), ""),
+        (environment(CONFIG / "fastdds_real_time.xml"), ""),
+        (environment("/nowhere.xml"), "/nowhere.xml does not turn it off"),
+    ],
+)
+def test_reason(monkeypatch: pytest.MonkeyPatch, given: dict[str, str], words: str) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    found = fast_dds()
+    assert found is not None
+    assert found.shared_memory.startswith(words) and bool(found.shared_memory) == bool(words)
+
+
+@pytest.mark.parametrize(
+    ("profile", "others", "shared"),
+    [
+        (PROFILE, ON_LOOPBACK, False),
+        (PROFILE, LOCALHOST, True),
+        (CONFIG / "fastdds_real_time.xml", LOCALHOST, True),
+        (SHARED_MEMORY, ON_LOOPBACK, True),
+        (ANNOUNCEMENTS, LOCALHOST, True),
+    ],
+)
+def test_process_maps_shared_memory_as_expected(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    profile: Path | str,
+    others: dict[str, str],
+    shared: bool,
+) -> None:
+    path = tmp_path / "profile.xml"
+    path.write_text(profile if str(profile).startswith("<") else Path(profile).read_text())
+    for name, value in environment(path, **others).items():
+        monkeypatch.setenv(name, value)
+    found = subprocess.run(
+        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.split() == [str(shared)] * 2, found.stderr
