@@ -8,7 +8,8 @@ from rnea_control.commands.evidence import Machine
 from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.real_time import is_real_time_kernel, largest_priority, may_lock_memory
 
-CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+CGROUPS, OWN_CGROUP, PROCESSES = (Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc"))
+MANAGER = "ros2_control_node"
 
 
 def machine() -> Machine:
@@ -18,8 +19,27 @@ def machine() -> Machine:
         may_lock_memory(),
         is_real_time_kernel(),
         cpu_quota(),
+        priorities_of(MANAGER),
         fast_dds(),
     )
+
+
+def priorities_of(executable: str, root: Path = PROCESSES) -> tuple[int, ...]:
+    """The real-time priorities of the threads of all processes that run a program.
+
+    Args:
+        executable: the program's file name.
+        root: where the processes are listed.
+    """
+    found = []
+    for process in root.glob("[0-9]*"):
+        program = (_text(process / "cmdline") or "").partition("\0")[0]
+        if program.rpartition("/")[2] == executable:
+            for thread in process.glob("task/*/stat"):
+                # The name, in parentheses, may have blanks; the 38th number after it.
+                fields = (_text(thread) or "").rpartition(")")[2].split()
+                found += [int(fields[37])] if fields else []
+    return tuple(found)
 
 
 def cpu_quota(own: Path = OWN_CGROUP, root: Path = CGROUPS) -> float | None:

@@ -29,6 +29,12 @@ CPU_QUOTA = warning(
     "the cgroup has a CPU quota: it stops real-time threads too, for many milliseconds",
     "Start the container without --cpus and --cpu-quota; use --cpuset-cpus",
 )
+MANAGER_PRIORITY = warning(
+    "manager-priority",
+    "controller_manager's executor and Fast DDS threads carry the commands: at normal priority "
+    "other programs delay them, at the controller's they keep its loop from running",
+    "Start it with the prefix `chrt -r 40` (docs/realtime.md)",
+)
 DDS_PROFILE = warning(
     "dds-profile",
     "Fast DDS shares memory: a process that is killed, stopped or joins can hold up the others",
@@ -51,6 +57,7 @@ CODES = (
     MEMORY,
     KERNEL,
     CPU_QUOTA,
+    MANAGER_PRIORITY,
     DDS_PROFILE,
     DDS_PROFILE_UNREADABLE,
     DDS_LOCAL_ONLY,
@@ -83,6 +90,14 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield KERNEL.found("it is that of this computer" if in_force is None else who)
     if machine.cpu_quota is not None:
         yield CPU_QUOTA.found(f"rnea_doctor's own cgroup may use {machine.cpu_quota:.3g} CPUs")
+    # But for the update thread, whose priority is a parameter.
+    others = sorted(machine.manager_priorities)[:-1]
+    if priority > 0 and has_priority and others:
+        normal, high = others.count(0), sum(other >= priority - 1 for other in others)
+        if normal:
+            yield MANAGER_PRIORITY.found(f"{normal} of its threads have none")
+        elif high:
+            yield MANAGER_PRIORITY.found(f"{high} of its threads have up to {others[-1]}")
     if machine.fast_dds is not None:
         yield from _fast_dds(machine.fast_dds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from dds import wait_for
 from healthy import (
     BROADCASTER,
     CONTROLLER,
@@ -40,8 +42,9 @@ from rnea_control.commands.checks import CODES, findings
 from rnea_control.commands.command_checks import COMMAND_TYPE, DEPRECATED
 from rnea_control.commands.evidence import Endpoint, Evidence, LoadedController, Status, Topic
 from rnea_control.commands.finding import Finding, Level
-from rnea_control.commands.machine import cpu_quota
+from rnea_control.commands.machine import cpu_quota, priorities_of
 from rnea_control.ros.fast_dds import FastDds
+from rnea_control.ros.real_time import largest_priority
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "doctor.md"
 OTHER = Endpoint("/other", "sensor_msgs/msg/JointState")
@@ -344,6 +347,12 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("memory-lock", computer(may_lock_memory=False), "memlock"),
     ("kernel", computer(real_time_kernel=False), "this computer"),
     ("cpu-quota", computer(cpu_quota=1.5), "1.5 CPUs"),
+    ("manager-priority", computer(manager_priorities=(50, 0, 0)), "2 of its threads have none"),
+    (
+        "manager-priority",
+        computer(manager_priorities=(50, 50, 49)),
+        "2 of its threads have up to 5",
+    ),
     ("dds-profile", computer(fast_dds=FastDds()), "no profile"),
     ("dds-profile-unreadable", computer(fast_dds=FastDds("/profile.xml")), "/profile.xml"),
     (
@@ -487,6 +496,20 @@ def test_cpu_quota_of_all_groups(tmp_path: Path, files: dict[str, str], quota: f
     own = tmp_path / "cgroup"
     own.write_text("1:cpu:/ignored\n0::/a/b\n")
     assert cpu_quota(own, tmp_path / "groups") == quota
+
+
+def test_priorities_of_a_running_program() -> None:
+    command = ["bash", "-c", "exec -a /somewhere/a_program_of_mine sleep 60"]
+    with subprocess.Popen(command) as process:
+        try:
+            wait_for(lambda: priorities_of("a_program_of_mine"))
+            assert priorities_of("a_program_of_mine") == (0,)
+            if largest_priority() >= 7:
+                os.sched_setscheduler(process.pid, os.SCHED_RR, os.sched_param(7))
+                assert priorities_of("a_program_of_mine") == (7,)
+        finally:
+            process.kill()
+    assert priorities_of("a_program_of_mine") == ()
 
 
 def test_documentation_is_that_of_the_code() -> None:
