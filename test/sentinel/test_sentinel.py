@@ -117,6 +117,14 @@ class Bench:
     def commanded(self) -> None:
         self.wait(lambda: self.modes[-1] == "commanding")
 
+    def take_from(self, controller: Process) -> None:
+        """The sentinel takes the arm of a controller that is stopped for a while."""
+        self.guarded()
+        controller.process.send_signal(signal.SIGSTOP)
+        self.commanded()
+        self.rests()
+        controller.process.send_signal(signal.SIGCONT)
+
     def hold(self, q: np.ndarray) -> list[float]:
         """A commander that holds the arm."""
         _, v = self.states[-1]
@@ -345,11 +353,7 @@ def test_its_last_command_is_the_gravity_torque(bench: Bench) -> None:
 
 def test_controller_that_was_stopped_sends_one_command_at_most(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
-        bench.guarded()
-        process.process.send_signal(signal.SIGSTOP)
-        bench.commanded()
-        bench.rests()
-        process.process.send_signal(signal.SIGCONT)
+        bench.take_from(process)
         bench.run(round(RATE))
         # A second one would have been revoked.
         assert bench.modes == ["idle", "guarding", "commanding"], bench.sentinel.output
@@ -358,11 +362,7 @@ def test_controller_that_was_stopped_sends_one_command_at_most(bench: Bench) -> 
 
 def test_controller_takes_the_arm_of_a_sentinel_that_died(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
-        bench.guarded()
-        process.process.send_signal(signal.SIGSTOP)
-        bench.commanded()
-        bench.rests()
-        process.process.send_signal(signal.SIGCONT)
+        bench.take_from(process)
         process.said("guarded: the sentinel commands the arm")
         bench.sentinel.process.kill()
         bench.sentinel.process.wait()
@@ -383,11 +383,7 @@ def test_controller_that_starts_again_leaves_the_arm_to_the_sentinel(bench: Benc
 
 def test_resume_gives_the_arm_back(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
-        bench.guarded()
-        process.process.send_signal(signal.SIGSTOP)
-        bench.commanded()
-        bench.rests()
-        process.process.send_signal(signal.SIGCONT)
+        bench.take_from(process)
         process.said("guarded: the sentinel commands the arm")
         answer = bench.call("resume", "rnea_controller")
         assert answer.success, answer.message
