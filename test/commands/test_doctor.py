@@ -214,7 +214,7 @@ def healthy_system(control: Ros2Control) -> None:
 
 
 def executable_says_that_nothing_is_wrong() -> None:
-    done = doctor("--seconds", "2", "--json", domain=DOMAIN)
+    done = doctor("--seconds", "5", "--json", domain=DOMAIN)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["counts"]["error"] == 0
 
