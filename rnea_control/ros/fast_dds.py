@@ -51,6 +51,12 @@ class FastDds:
         return f"{self.profile} does not turn it off" if self.profile else "no profile is set"
 
 
+def use_udp() -> None:
+    """Has Fast DDS share no memory in this process, unless the environment or a profile tells it
+    which transports to use; before the first node is made."""
+    os.environ.setdefault(BUILTIN, "UDPv4")
+
+
 def fast_dds() -> FastDds | None:
     """What the environment of this process tells it; None if the middleware is another."""
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):

@@ -18,6 +18,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from rnea_control.exceptions import RneaControlError
+from rnea_control.ros.fast_dds import use_udp
 from rnea_control.ros.rclpy_internals import RCLError
 
 N = TypeVar("N", bound=Node)
@@ -58,11 +59,12 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
 
 
 def build(node_class: Callable[[], N]) -> N:
-    """Makes a node, or ends the process with a clear message.
+    """Makes the process's first node, which shares no memory, or ends it with a clear message.
 
     Raises:
         SystemExit: the node, or rclpy before it, refuses the parameters.
     """
+    use_udp()
     try:
         return node_class()
     except RneaControlError as error:

@@ -14,10 +14,14 @@ from rnea_control.ros.fast_dds import BUILTIN, LOCAL_ONLY, PROFILES, fast_dds
 CONFIG = Path(__file__).parents[2] / "config"
 # Says what is expected, and what the process has mapped.
 PROBE = """
+import sys
 import rclpy
 from rnea_control.ros.fast_dds import fast_dds
+from rnea_control.ros.process import build
 rclpy.init()
-node = rclpy.create_node("probe")
+def node():
+    return rclpy.create_node("probe")
+probe = build(node) if "build" in sys.argv else node()
 print("/dev/shm/fast" in open("/proc/self/maps").read(), bool(fast_dds().shared_memory))
 """
 SHARED_MEMORY = """<dds xmlns="http://www.eprosima.com"><profiles>
@@ -27,10 +31,11 @@ SHARED_MEMORY = """<dds xmlns="http://www.eprosima.com"><profiles>
 <userTransports><transport_id>shm</transport_id></userTransports>
 <useBuiltinTransports>false</useBuiltinTransports></rtps></participant>
 </profiles></dds>"""
-ANNOUNCEMENTS = """<dds xmlns="http://www.eprosima.com"><profiles>
+NAME_ONLY = """<dds xmlns="http://www.eprosima.com"><profiles>
 <participant profile_name="p" is_default_profile="true"><rtps>
 <name>p</name></rtps></participant>
 </profiles></dds>"""
+NOWHERE = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
 ON_LOOPBACK = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
 LOCALHOST = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
 
@@ -73,7 +78,7 @@ def test_reason(monkeypatch: pytest.MonkeyPatch, given: dict[str, str], words: s
         (PROFILE, LOCALHOST, True),
         (CONFIG / "fastdds_real_time.xml", LOCALHOST, True),
         (SHARED_MEMORY, ON_LOOPBACK, True),
-        (ANNOUNCEMENTS, LOCALHOST, True),
+        (NAME_ONLY, LOCALHOST, True),
     ],
 )
 def test_process_maps_shared_memory_as_expected(
@@ -87,7 +92,26 @@ def test_process_maps_shared_memory_as_expected(
     path.write_text(profile if str(profile).startswith("<") else Path(profile).read_text())
     for name, value in environment(path, **others).items():
         monkeypatch.setenv(name, value)
-    found = subprocess.run(
-        [sys.executable, "-c", PROBE], capture_output=True, text=True, check=True
-    )
-    assert found.stdout.split() == [str(shared)] * 2, found.stderr
+    assert probed() == [str(shared)] * 2
+
+
+@pytest.mark.parametrize(
+    ("given", "shared"),
+    [({}, False), ({BUILTIN: "DEFAULT"}, True), (environment("profile.xml"), False)],
+)
+def test_our_executables_share_none_unless_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], shared: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("profile.xml").write_text(NAME_ONLY)
+    for name, value in {**given, **NOWHERE}.items():
+        monkeypatch.setenv(name, value)
+    assert probed() == ["True"] * 2
+    assert probed("build") == [str(shared)] * 2
+
+
+def probed(*arguments: str) -> list[str]:
+    """Whether a process shares memory, and whether we say so."""
+    command = [sys.executable, "-c", PROBE, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.split()
