@@ -329,14 +329,18 @@ class TrajectoryBench:
 
     def end(self, sent: Sent) -> tuple[int, int, str]:
         """Steps until the controller follows no goal any more, and waits for the ending."""
+        self.finish(sent)
+        self.wait(lambda: sent.ended)
+        return sent.ending
+
+    def finish(self, sent: Sent) -> None:
+        """Steps until the controller follows no goal any more."""
         last, idle = self.now + LONGEST_MOTION, 0
         while not sent.ended and idle < 2:  # once, the time may be 0 as a goal just starts
             self.arm.run(2)
             elapsed = self.observed().reference.time_from_start
             idle = 0 if elapsed.sec or elapsed.nanosec else idle + 1
             assert self.now < last, "the goal does not end"
-        self.wait(lambda: sent.ended)
-        return sent.ending
 
     def cancel(self, sent: Sent) -> tuple[int, int, str]:
         """Cancels a goal, and waits without a step until it has ended."""
