@@ -101,8 +101,8 @@ class Machine:
         may_lock_memory: whether all memory may be locked.
         real_time_kernel: whether the kernel has PREEMPT_RT.
         cpu_quota: of the cgroup, in CPUs; None without one.
-        manager_priorities: real-time priorities of controller_manager's threads, 0 for none; empty
-            if it does not run here, or not as ros2_control_node.
+        manager_priorities: for each controller_manager that runs here as ros2_control_node the
+            real-time priorities of its threads, 0 for none.
         fast_dds: what the environment tells Fast DDS; None if the middleware is another.
     """
 
@@ -110,7 +110,7 @@ class Machine:
     may_lock_memory: bool
     real_time_kernel: bool
     cpu_quota: float | None
-    manager_priorities: tuple[int, ...]
+    manager_priorities: tuple[tuple[int, ...], ...]
     fast_dds: FastDds | None
 
 

@@ -8,7 +8,7 @@ from rnea_control.commands.evidence import Machine
 from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.real_time import is_real_time_kernel, largest_priority, may_lock_memory
 
-CGROUPS, OWN_CGROUP, PROCESSES = (Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc"))
+CGROUPS, OWN_CGROUP, PROCESSES = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup"), Path("/proc")
 MANAGER = "ros2_control_node"
 
 
@@ -24,8 +24,8 @@ def machine() -> Machine:
     )
 
 
-def priorities_of(executable: str, root: Path = PROCESSES) -> tuple[int, ...]:
-    """The real-time priorities of the threads of all processes that run a program.
+def priorities_of(executable: str, root: Path = PROCESSES) -> tuple[tuple[int, ...], ...]:
+    """For each process that runs a program the real-time priorities of its threads.
 
     Args:
         executable: the program's file name.
@@ -35,10 +35,10 @@ def priorities_of(executable: str, root: Path = PROCESSES) -> tuple[int, ...]:
     for process in root.glob("[0-9]*"):
         program = (_text(process / "cmdline") or "").partition("\0")[0]
         if program.rpartition("/")[2] == executable:
-            for thread in process.glob("task/*/stat"):
-                # The name, in parentheses, may have blanks; the 38th number after it.
-                fields = (_text(thread) or "").rpartition(")")[2].split()
-                found += [int(fields[37])] if fields else []
+            texts = [_text(thread) for thread in process.glob("task/*/stat")]
+            # The name, in parentheses, may have blanks; the 38th value after it.
+            fields = [text.rpartition(")")[2].split() for text in texts if text]
+            found.append(tuple(int(values[37]) for values in fields))
     return tuple(found)
 
 

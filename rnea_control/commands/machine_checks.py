@@ -90,22 +90,27 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield KERNEL.found("it is that of this computer" if in_force is None else who)
     if machine.cpu_quota is not None:
         yield CPU_QUOTA.found(f"rnea_doctor's own cgroup may use {machine.cpu_quota:.3g} CPUs")
-    # But for the update thread, whose priority is a parameter.
-    others = sorted(machine.manager_priorities)[:-1]
-    if priority > 0 and has_priority and others:
-        normal, high = others.count(0), sum(other >= priority - 1 for other in others)
-        if normal:
-            yield MANAGER_PRIORITY.found(f"{normal} of its threads have none")
-        elif high:
-            yield MANAGER_PRIORITY.found(f"{high} of its threads have up to {others[-1]}")
+    if priority > 0 and has_priority:
+        for priorities in machine.manager_priorities:
+            yield from _manager_priority(priorities, priority)
     if machine.fast_dds is not None:
         yield from _fast_dds(machine.fast_dds)
 
 
+def _manager_priority(priorities: tuple[int, ...], own: int) -> Iterator[Finding]:
+    others = sorted(priorities)[:-1]  # but for the update thread, whose priority is a parameter
+    normal, high = others.count(0), sum(other >= own - 1 for other in others)
+    if normal:
+        yield MANAGER_PRIORITY.found(f"{normal} of its threads have none")
+    elif high:
+        yield MANAGER_PRIORITY.found(f"{high} of its threads have up to {others[-1]}")
+
+
 def _fast_dds(found: FastDds) -> Iterator[Finding]:
-    if found.profile and found.profile_text is None:
+    unreadable = found.profile and found.profile_text is None
+    if unreadable:
         yield DDS_PROFILE_UNREADABLE.found(found.profile)
-    elif found.local_only:
+    if found.local_only:
         yield DDS_LOCAL_ONLY.found(f"{found.local_only} in this shell")
-    elif found.shared_memory:
+    elif found.shared_memory and not unreadable:
         yield DDS_PROFILE.found(f"{found.shared_memory} in this shell")

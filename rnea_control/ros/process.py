@@ -59,7 +59,7 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
 
 
 def build(node_class: Callable[[], N]) -> N:
-    """Makes the process's first node, which shares no memory, or ends it with a clear message.
+    """Makes the process's first node, over UDP if that may be chosen, or ends with a message.
 
     Raises:
         SystemExit: the node, or rclpy before it, refuses the parameters.

@@ -220,8 +220,8 @@ class SentinelNode(Node):
         if middleware is not None and middleware.shared_memory:
             self.get_logger().warning(
                 "a controller that is killed or stopped can silence the sentinel for seconds: Fast "
-                f"DDS shares memory ({middleware.shared_memory}). Set the profile "
-                "config/fastdds_real_time.xml, or fastdds_localhost.xml (docs/realtime.md)"
+                f"DDS shares memory ({middleware.shared_memory}). docs/realtime.md has the remedy: "
+                "a profile such as config/fastdds_localhost.xml, in place of LOCALHOST"
             )
         return guard
 

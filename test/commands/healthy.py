@@ -147,7 +147,9 @@ HEALTHY = Evidence(
         CONTROLLER: (Status(0, "in control", REPORT),) * 3,
         SENTINEL: (Status(0, "guarding", {"mode": "guarding"}),) * 3,
     },
-    machine=Machine(98, True, True, None, (40, 50, 40), FastDds("/profile.xml", PROFILE)),
+    machine=Machine(
+        98, True, True, None, ((40, 50, 40), (50, 40)), FastDds("/profile.xml", PROFILE)
+    ),
 )
 
 

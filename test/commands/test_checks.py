@@ -347,10 +347,10 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("memory-lock", computer(may_lock_memory=False), "memlock"),
     ("kernel", computer(real_time_kernel=False), "this computer"),
     ("cpu-quota", computer(cpu_quota=1.5), "1.5 CPUs"),
-    ("manager-priority", computer(manager_priorities=(50, 0, 0)), "2 of its threads have none"),
+    ("manager-priority", computer(manager_priorities=((50, 0, 0),)), "2 of its threads have none"),
     (
         "manager-priority",
-        computer(manager_priorities=(50, 50, 49)),
+        computer(manager_priorities=((50, 50, 49),)),
         "2 of its threads have up to 5",
     ),
     ("dds-profile", computer(fast_dds=FastDds()), "no profile"),
@@ -503,13 +503,19 @@ def test_priorities_of_a_running_program() -> None:
     with subprocess.Popen(command) as process:
         try:
             wait_for(lambda: priorities_of("a_program_of_mine"))
-            assert priorities_of("a_program_of_mine") == (0,)
+            assert priorities_of("a_program_of_mine") == ((0,),)
             if largest_priority() >= 7:
                 os.sched_setscheduler(process.pid, os.SCHED_RR, os.sched_param(7))
-                assert priorities_of("a_program_of_mine") == (7,)
+                assert priorities_of("a_program_of_mine") == ((7,),)
         finally:
             process.kill()
     assert priorities_of("a_program_of_mine") == ()
+
+
+def test_profile_that_cannot_be_read_does_not_hide_that_memory_is_shared() -> None:
+    environment = FastDds("/profile.xml", local_only="ROS_LOCALHOST_ONLY=1")
+    found = codes(findings(computer(fast_dds=environment)))
+    assert {"dds-profile-unreadable", "dds-local-only"} <= found and "dds-profile" not in found
 
 
 def test_documentation_is_that_of_the_code() -> None:
