@@ -73,17 +73,9 @@ def tables() -> list[Table]:
         controller.step(0.0, decoder.q, decoder.v, command.torque)
         return command.publish()
 
-    by_code = Controller(model, controller.settings)
-    by_code.hold(0.0, np.array(START))
-    by_code.follow(0.0, target, 0.0)
-    by_code.compile_model(("gravity", "armature", model.child_links[-1]))
     functions = {
         "decode": (decoder.decode, (data,)),
         "Controller.step": (controller.step, (0.0, decoder.q, decoder.v, command.torque)),
-        "Controller.step, compiled_model": (
-            by_code.step,
-            (0.0, decoder.q, decoder.v, command.torque),
-        ),
         "encode": (command.publish, ()),
         "bytes to bytes": (bytes_to_bytes, ()),
         "record statistics": (loop.statistics.record, (1e-5, 1e-4, 1e-6, 1e-3)),

@@ -28,7 +28,6 @@ from rnea_control.control import (
 from rnea_control.control import controller as controller_module
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.state_check import MOVING
-from rnea_control.control.step_code import NO_CODE
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.model import RobotModel
@@ -331,7 +330,6 @@ class History:
         state, tau, memory = rows.copy(), np.zeros(NV), c.workspace.memory
         trajectory = c.trajectory
         controller_module.step(
-            NO_CODE.rnea,
             model.bodies,
             memory,
             c.workspace.matrix,

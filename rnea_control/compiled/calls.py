@@ -116,18 +116,6 @@ def _fault(target: IntArray, q: FloatArray, others_fit: bool) -> int:
     return CHANGED if _changed(target) else RIGHT
 
 
-@inlined
-def rnea_by_code(
-    target: IntArray, q: FloatArray, v: FloatArray, a: FloatArray, tau: FloatArray
-) -> bool:
-    """Fills `tau` by compiled code, for other kernels, whose arrays fit. Returns false, and does
-    nothing, if there is no code, or the robot has changed."""
-    if target[ADDRESS] == 0 or _changed(target):
-        return False
-    _run_3(target[ADDRESS], q, v, a, target[_BODIES], tau)
-    return True
-
-
 @kernel("i8(i8[::1], f8[::1], f8[::1])")
 def call_1(target: IntArray, q: FloatArray, out: FloatArray) -> int:
     """q -> a vector"""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from rnea_control.control.settings import ControllerSettings, TrajectorySettings
 from rnea_control.control.situation import Situation
 from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING
 from rnea_control.control.step import BAD_STATE, FOUND, SATURATED, step
-from rnea_control.control.step_code import NO_CODE, step_code
 from rnea_control.control.stops import Stops
 from rnea_control.control.time_scaling import settle
 from rnea_control.control.tolerances import GOAL_VIOLATED, PATH_VIOLATED, REACHED
@@ -69,7 +68,6 @@ class Controller:
         self._motion: Motion | None = None
         self._revision = 0
         self._stops = Stops(model, self.workspace)
-        self._code = NO_CODE
         self._outcome = 0
         self.gave_way = 0
         self.gave_way_reason = ""
@@ -401,10 +399,8 @@ class Controller:
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
         trajectory = self._trajectory or self.trajectory
-        code = self._code  # stays until the call returns, whatever is compiled meanwhile
         try:
             outcome: int = step(
-                code.rnea,
                 self.model.bodies,
                 self.workspace.memory,
                 self.workspace.matrix,
@@ -425,22 +421,6 @@ class Controller:
                 f"({self.model.nv},)"
             ) from error
         return outcome
-
-    def compile_model(self, variable: Collection[str] = ()) -> None:
-        """Has the steps from now on call the recursion compiled for this robot (`compile_robot`):
-        the same torques to rounding, a little sooner.
-
-        Where the model has changed since, the steps take the loops again; call this again then. It
-        compiles anew only if more than what is `variable` has changed. It takes a tenth of a
-        second; call it from a thread that does not step.
-
-        Args:
-            variable: "gravity", "armature", or names of links whose payload changes.
-
-        Raises:
-            ArgumentError: another word.
-        """
-        self._code = step_code(self.model, variable, self._code)
 
     def limit_rate_step(self, elapsed: float) -> None:
         """Has the rate limit of the next step count no more than this time, [s]: for a state whose

@@ -34,8 +34,7 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
-from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.compiled.calls import rnea_by_code
+from rnea_control.array_types import FloatArray
 from rnea_control.control.layout import (
     CONTINUOUS,
     D_GAIN,
@@ -192,7 +191,6 @@ def _add_feedback_inertia(
 
 @inlined
 def control_torque(
-    code: IntArray,
     bodies: FloatArray,
     memory: FloatArray,
     matrix: FloatArray,
@@ -209,7 +207,6 @@ def control_torque(
     acceleration or a torque.
 
     Args:
-        code: of the robot compiled, as `rnea_by_code` takes it.
         bodies, memory: of the model and of a workspace made for it.
         matrix: shape (nv, nv), overwritten.
         settings, state: see layout.py.
@@ -237,10 +234,9 @@ def control_torque(
     else:
         position, velocity = state[MODEL_POSITION], state[MODEL_VELOCITY]
         acceleration = state[MODEL_ACCELERATION]
-        if not rnea_by_code(code, position, velocity, acceleration, torque):
-            outward_pass(bodies, memory, position, velocity, acceleration)
-            inward_pass(bodies, memory, torque)
-            add_armature(bodies, acceleration, torque)
+        outward_pass(bodies, memory, position, velocity, acceleration)
+        inward_pass(bodies, memory, torque)
+        add_armature(bodies, acceleration, torque)
     if law == _COMPUTED_TORQUE:
         _add_feedback_inertia(bodies, memory, matrix, settings, state, q)
     friction = settings[FRICTION : FRICTION + 3]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.law import (
     control_torque,
@@ -52,11 +52,10 @@ def _torn_away(settings: FloatArray, state: FloatArray) -> bool:
 
 
 @kernel(
-    "i8(i8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], "
-    "f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
+    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], "
+    "f8, f8[::1], f8[::1], f8[::1], b1)"
 )
 def step(
-    code: IntArray,
     bodies: FloatArray,
     memory: FloatArray,
     matrix: FloatArray,
@@ -102,7 +101,7 @@ def step(
         update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
         q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
     limited = limit_acceleration(settings, state, q, v, dt)
-    control_torque(code, bodies, memory, matrix, settings, state, q, v, predicted)
+    control_torque(bodies, memory, matrix, settings, state, q, v, predicted)
     if limited:
         add_limit_torques(bodies, memory, matrix, settings, state, q, v, dt)
     blend(settings, state, t)

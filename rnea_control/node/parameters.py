@@ -101,13 +101,6 @@ PARAMETERS = (
         at_most=LONGEST_DEAD_TIME,
         live=True,
     ),
-    Parameter(
-        "compiled_model",
-        bool,
-        False,
-        "compile the model to machine code of its own at configure; the same torques to rounding, "
-        "some 0.2 us sooner (docs/compiled.md)",
-    ),
     *COMMAND_PARAMETERS,
     Parameter(
         "controller_manager",
