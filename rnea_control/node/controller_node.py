@@ -12,7 +12,6 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
 
-from rnea_control.compiled.constants import ARMATURE, GRAVITY
 from rnea_control.control import ControlLaw, Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.rotor_inertia import light_joints
@@ -36,6 +35,7 @@ from rnea_control.node.trajectory_interface import TrajectoryInterface
 from rnea_control.node.trajectory_parameters import meaningless
 from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
+from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
@@ -73,7 +73,7 @@ LAST_WORDS = {
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
-class ControllerNode(LifecycleNode):
+class ControllerNode(GuardedNode, LifecycleNode):
     """The managed node `rnea_controller`; its parameters are in `node/parameters.py`.
 
     Attributes:
@@ -139,6 +139,8 @@ class ControllerNode(LifecycleNode):
             "" if self.loop is None else str(self.real_time),
             lambda name: self.parameters[f"diagnostics.{name}"],
             recent,
+            self.failures,
+            self.new_failure(),
         )
         message = diagnostics(report)
         message.header.stamp = self._time.now().to_msg()
@@ -242,7 +244,6 @@ class ControllerNode(LifecycleNode):
         parameters = self.parameters
         update_model(parameters, model)  # first: the controller takes the friction that it finds
         controller = Controller(model, settings)
-        self._compile(controller)
         self._warn_of_missing_rotors(model, settings)
         command = EffortCommand(
             self,
@@ -368,18 +369,10 @@ class ControllerNode(LifecycleNode):
         controller = self.loop.controller
         try:
             update_model(self.parameters, controller.model)
-            self._compile(controller)
             controller.settings = controller_settings(self.parameters, controller.model)
             self.trajectories.update()
         except RneaControlError as error:
             self.get_logger().error(f"the controller keeps its settings: {error}")
-
-    def _compile(self, controller: Controller) -> None:
-        """Has the controller's steps call code of this robot, if that is asked for; what changes
-        while it runs is read by the code."""
-        if self.parameters["compiled_model"]:
-            link = self.parameters["payload.link"] or controller.model.child_links[-1]
-            controller.compile_model((GRAVITY, ARMATURE, link))
 
     def _remind(self) -> None:
         if self._starting and self._value_or_none("autostart"):

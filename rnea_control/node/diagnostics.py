@@ -46,6 +46,8 @@ class NodeReport:
         real_time: what of the real-time set-up is in force.
         threshold: gives the threshold `<measured>.<level>`; called while the loop runs.
         recent: what the loop measured since the last report, which the thresholds apply to.
+        failures: how many callbacks have failed.
+        failure: what the last of them said, if that was since the last report.
     """
 
     name: str
@@ -60,6 +62,8 @@ class NodeReport:
     real_time: str
     threshold: Callable[[str], float]
     recent: LoopStatistics
+    failures: int = 0
+    failure: str = ""
 
 
 def diagnostics(report: NodeReport) -> DiagnosticArray:
@@ -68,9 +72,11 @@ def diagnostics(report: NodeReport) -> DiagnosticArray:
     findings.append(_state(report))
     if report.model:
         findings.append((WARN, f"the model does not fit the robot: {report.model[0]}"))
-    values: dict[str, str] = {}
+    if report.failure:
+        findings.append((WARN, report.failure))
+    values = {"callbacks failed": str(report.failures)}
     if report.loop is not None:
-        values = _values(report, report.loop)
+        values |= _values(report, report.loop)
         if report.loop.running:
             findings += _timing(report)
     level, message = max(findings, key=lambda finding: finding[0])  # the first of the worst

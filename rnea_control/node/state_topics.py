@@ -11,7 +11,6 @@ from control_msgs.msg import JointTrajectoryControllerState, SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.time import Time
 from sensor_msgs.msg import JointState
 
 from rnea_control.control import ControllerState
@@ -137,7 +136,8 @@ class StateTopics:
         except TrajectoryError as error:
             response.success, response.message = False, str(error)
             return response
-        t = self._loop.time_of(Time.from_msg(request.time).nanoseconds)
+        time = request.time  # rclpy's Time takes none that is negative
+        t = self._loop.time_of(time.sec * 10**9 + time.nanosec)
         s = situation.trajectory_time(t)
         trajectory = situation.trajectory
         q, v, a = trajectory.at(s)

@@ -8,16 +8,22 @@ from rnea_control.control.handover import Phase
 from rnea_control.sentinel.guard import Guard
 
 
-def diagnostics(name: str, guard: Guard | None, fault: str) -> DiagnosticArray:
+def diagnostics(
+    name: str, guard: Guard | None, fault: str, failures: int, failure: str
+) -> DiagnosticArray:
     """The report as one diagnostic status.
 
     Args:
         name: full name of the node.
         guard: what guards the arm, if it could be made.
         fault: why it could not.
+        failures: how many callbacks have failed.
+        failure: what the last of them said, if that was since the last report.
     """
     level, message = _finding(guard, fault)
-    values = {} if guard is None else _values(guard)
+    if failure and level == DiagnosticStatus.OK:
+        level, message = DiagnosticStatus.WARN, failure
+    values = {"callbacks failed": str(failures), **({} if guard is None else _values(guard))}
     status = DiagnosticStatus(
         name=f"{name.lstrip('/')}: guard",
         hardware_id=name.rpartition("/")[2],

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from rclpy.executors import SingleThreadedExecutor
-
+from rnea_control.ros.callbacks import GuardedExecutor
 from rnea_control.ros.output import unblocked_output
 from rnea_control.ros.process import build, ros_process
 from rnea_control.sentinel.sentinel_node import SentinelNode
@@ -21,16 +20,15 @@ def main() -> int:
     """Guards the arm until SIGINT, SIGTERM or SIGHUP."""
     with unblocked_output(), ros_process() as running:
         node = build(SentinelNode)
-        executor = SingleThreadedExecutor()
-        executor.add_node(node)
+        executor = GuardedExecutor(node)
         try:
             while running():
-                executor.spin_once(timeout_sec=LONGEST_WAIT)
+                executor.spin_once(LONGEST_WAIT)
             deadline = time.monotonic() + LONGEST_BRAKING
             while node.guard is not None and node.guard.holds and node.guard.moving:
                 if time.monotonic() > deadline:
                     break
-                executor.spin_once(timeout_sec=LONGEST_WAIT)
+                executor.spin_once(LONGEST_WAIT)
             if node.guard is not None and node.guard.holds:
                 node.get_logger().error(
                     "the sentinel ends while it holds the arm: its last command is the gravity "

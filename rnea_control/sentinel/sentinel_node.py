@@ -11,7 +11,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -21,6 +20,7 @@ from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
+from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.fast_dds import fast_dds
@@ -58,7 +58,7 @@ DIAGNOSTICS_PERIOD = 1.0
 CONTROLLER = "rnea_controller"
 
 
-class SentinelNode(Node):
+class SentinelNode(GuardedNode):
     """The node `rnea_sentinel`; its parameters are in `sentinel/parameters.py`.
 
     Attributes:
@@ -280,7 +280,8 @@ class SentinelNode(Node):
         return response
 
     def _once_a_second(self) -> None:
-        message = diagnostics(self.get_fully_qualified_name(), self.guard, self.fault)
+        name = self.get_fully_qualified_name()
+        message = diagnostics(name, self.guard, self.fault, self.failures, self.new_failure())
         message.header.stamp = self._time.now().to_msg()
         self._diagnostics.publish(message)
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:

@@ -680,24 +680,6 @@ def test_unknown_parameter_is_found() -> None:
         bench.destroy()
 
 
-def test_compiled_model_follows_the_parameters() -> None:
-    """The same torques to rounding, and a payload counts as ever."""
-    bench = Bench(**GOOD, compiled_model=True)
-    try:
-        assert bench.node.loop.controller._code.robot is not None
-        np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
-        expected = {}
-        for mass in (1.5, 0.0):
-            (result,) = bench.node.set_parameters([Parameter("payload.mass", value=mass)])
-            assert result.successful
-            model = bench.node.loop.controller.model
-            expected[mass] = gravity(model, Workspace(model), Q, np.zeros(2))
-            np.testing.assert_allclose(bench.answer(Q), expected[mass], rtol=1e-9)
-        assert np.abs(expected[1.5] - expected[0.0]).max() > 1.0
-    finally:
-        bench.destroy()
-
-
 def test_model_parameters_count_from_the_start() -> None:
     given = {"offset": 0.7, "damping": 3.0, "coulomb": 0.5}
     friction = {f"friction.elbow.{name}": value for name, value in given.items()}

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from dds import LockstepArm, controller, ros, trajectory, wait_for
+from builtin_interfaces.msg import Time
+from dds import LockstepArm, Process, controller, ros, trajectory, wait_for
+from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from robots import two_link_arm
 
 from rnea_control.dynamics import Workspace, gravity
@@ -50,21 +54,48 @@ def test_signal_leaves_a_holding_torque_and_status_zero(arm: LockstepArm, number
     np.testing.assert_allclose(command, expected, rtol=1e-6)
 
 
-def test_request_that_does_not_fit_the_state_does_no_harm(arm: LockstepArm) -> None:
-    client = arm.node.create_client(ChangeState, "rnea_controller/change_state")
+def _ask(arm: LockstepArm, kind: type, name: str, **fields: object) -> object:
+    client = arm.node.create_client(kind, name)
+    wait_for(client.service_is_ready, arm.spin)
+    answer = client.call_async(kind.Request(**fields))
+    wait_for(answer.done, arm.spin)
+    return answer.result()
+
+
+def test_transition_that_is_not_possible_is_answered(arm: LockstepArm) -> None:
     with controller(PARAMETERS) as process:
         arm.run(5)
-        assert client.wait_for_service(timeout_sec=30.0)
-        answers = []
-        for transition in (1, 3, 42):  # configure, activate, nonsense; it is active already
-            request = ChangeState.Request()
-            request.transition.id = transition
-            answers.append(client.call_async(request))
-        # rclpy either answers that it did not succeed, or raises and never answers.
-        wait_for(
-            lambda: "request refused" in process.output or all(a.done() for a in answers), arm.spin
-        )
-        assert not any(answer.result().success for answer in answers if answer.done())
+        for number in (1, 3, 42):  # configure, activate, nonsense; it is active already
+            transition = Transition(id=number)
+            name = "rnea_controller/change_state"
+            assert not _ask(arm, ChangeState, name, transition=transition).success
+        process.said("transition 1 is not possible now, only deactivate (4)")
+        arm.run(5)
+
+
+@pytest.mark.parametrize("executable", ["node", "sentinel"])
+def test_wrong_request_is_answered_and_counted(arm: LockstepArm, executable: str) -> None:
+    name = {"node": "rnea_controller", "sentinel": "rnea_sentinel"}[executable]
+    parameters = {**PARAMETERS, "robot_description": two_link_arm()}
+    with Process(f"rnea_control.{executable}.executable", parameters) as process:
+        for number in (99, 255):
+            wrong = Parameter(name="x", value=ParameterValue(type=number))
+            answer = _ask(arm, SetParameters, f"{name}/set_parameters", parameters=[wrong])
+            assert f"type {number}; it must be one of" in answer.results[0].reason
+        wait_for(lambda: arm.diagnostics.get("callbacks failed") == "2", arm.spin)
+        assert process.process.poll() is None
+
+
+def test_state_before_the_epoch_is_asked_for(arm: LockstepArm) -> None:
+    pytest.importorskip("control_msgs")
+    from control_msgs.srv import QueryTrajectoryState  # noqa: PLC0415
+
+    with controller(PARAMETERS) as process:
+        arm.run(5)
+        time = Time(sec=-1)
+        answer = _ask(arm, QueryTrajectoryState, "rnea_controller/query_state", time=time)
+        assert not answer.success
+        assert "outside the trajectory" in answer.message
         arm.run(5)
         assert process.process.poll() is None
 

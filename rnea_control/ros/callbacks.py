@@ -1,0 +1,133 @@
+"""Callbacks whose exceptions end no process: each is logged, counted, and answered as a refusal.
+
+rclpy lets an exception out of `spin_once`, and sends no answer then: the program ends, or the
+client waits for ever. Its own services raise too: for a parameter of an unknown type, or a
+lifecycle transition that is not possible in the present state.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.service import Service
+
+Callback = Callable[[Any, Any], Any]
+
+# Messages about failures come no more often than this, [s].
+THROTTLE = 1.0
+# After a failure, so that one that comes at once again leaves time to others, [s].
+PAUSE = 0.01
+
+
+class GuardedNode(Node):
+    """A node whose services always answer; base class in front of another one of rclpy's.
+
+    Attributes:
+        failures: how many callbacks have raised.
+    """
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        self.failures = 0
+        self._new_failure = ""
+        super().__init__(*arguments, **keywords)
+        for service in self.services:  # those of the lifecycle are made in another way
+            service.callback = self._answering(service.callback)
+
+    def create_service(
+        self, srv_type: Any, srv_name: str, callback: Callback, **options: Any
+    ) -> Service:
+        """As of `Node`; where the callback raises, the answer is a refusal."""
+        return super().create_service(srv_type, srv_name, self._answering(callback), **options)
+
+    def note_failure(self, what: str, details: str = "") -> None:
+        """Counts and logs what a callback has raised."""
+        self.failures += 1
+        self._new_failure = what
+        self.get_logger().error(what + details, throttle_duration_sec=THROTTLE)
+
+    def new_failure(self) -> str:
+        """What the last callback that failed has said; empty if none has since the last call."""
+        text, self._new_failure = self._new_failure, ""
+        return text
+
+    def _answering(self, callback: Callback) -> Callback:
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                return callback(request, response)
+            except Exception as error:
+                reason = self._reason(request, error)
+                self.note_failure(f"request refused: {reason}")
+                return refuse(request, response, reason)
+
+        return answer
+
+    def _reason(self, request: Any, error: Exception) -> str:
+        """Why a request is refused, with what is allowed."""
+        if isinstance(request, (SetParameters.Request, SetParametersAtomically.Request)):
+            types = {each.value: each.name.lower() for each in Parameter.Type}
+            wrong = [each for each in request.parameters if each.value.type not in types]
+            if wrong:
+                allowed = ", ".join(f"{value} ({name})" for value, name in types.items())
+                return (
+                    f"parameter {wrong[0].name!r} has a value of type {wrong[0].value.type}; it "
+                    f"must be one of {allowed}"
+                )
+        if isinstance(request, ChangeState.Request):
+            wanted = request.transition.label or request.transition.id
+            possible = ", ".join(f"{name} ({number})" for name, number in self._transitions())
+            return f"transition {wanted} is not possible now, only {possible or 'none'}"
+        return f"{type(error).__name__}: {error}"
+
+    def _transitions(self) -> list[tuple[str, int]]:
+        """The lifecycle transitions that are possible now."""
+        service = next(
+            each for each in self.services if each.srv_name.endswith("/get_available_transitions")
+        )
+        found = service.callback(
+            GetAvailableTransitions.Request(), GetAvailableTransitions.Response()
+        )
+        return [(each.transition.label, each.transition.id) for each in found.available_transitions]
+
+
+def refuse(request: Any, response: Any, reason: str) -> Any:
+    """Fills a response with a refusal, as far as its type has room for one."""
+    refusal = SetParametersResult(successful=False, reason=reason)
+    if isinstance(response, SetParameters.Response):
+        missing = len(request.parameters) - len(response.results)
+        response.results = [*response.results, *[refusal] * missing]
+    elif isinstance(response, SetParametersAtomically.Response):
+        response.result = refusal
+    else:
+        for field, value in (("success", False), ("message", reason)):
+            if field in response.get_fields_and_field_types():
+                setattr(response, field, value)
+    return response
+
+
+class GuardedExecutor(SingleThreadedExecutor):
+    """Runs the callbacks of one node; one that raises is counted and logged."""
+
+    def __init__(self, node: GuardedNode) -> None:
+        super().__init__()
+        self._node = node
+        self.add_node(node)
+
+    def spin_once(self, timeout_sec: float | None = None) -> None:
+        """As of `SingleThreadedExecutor`, but that no callback's exception leaves it."""
+        try:
+            super().spin_once(timeout_sec)
+        except Exception as error:
+            self._node.note_failure(
+                f"a callback has failed: {type(error).__name__}: {error}",
+                f"\n{traceback.format_exc()}",
+            )
+            time.sleep(PAUSE)
