@@ -24,11 +24,7 @@ from rnea_control.control import (
 )
 from rnea_control.model import RobotModel
 from rnea_control.node.parameters import PARAMETERS
-from rnea_control.node.settings import (
-    controller_settings,
-    momentum_observer,
-    supervision_settings,
-)
+from rnea_control.node.settings import in_force, supervision_settings
 from rnea_control.ros.parameter_files import section_of
 from rnea_control.ros.parameter_table import GivenParameters, expand
 from rnea_control.ros.robot_parameters import LOCKED_POSITION
@@ -162,11 +158,12 @@ class Bench:
     ) -> None:
         self.model, parameters = robot.model(), robot.parameters
         model = self.model
-        self.controller = Controller(model, controller_settings(parameters, model))
+        given = in_force(parameters, model)
+        self.controller = Controller(given.model, given.controller)
         self.supervisor = Supervisor(
             self.controller,
             supervision_settings(parameters),
-            momentum_observer(parameters, self.controller),
+            given.observer,
         )
         rotor = np.where(model.armature > 0.0, model.armature, UNKNOWN_ROTOR)
         limit = self.controller.effort_limit / parameters["effort_limit_scale"]

@@ -58,16 +58,14 @@ class Controller:
                 f"{', '.join(several)} cannot be controlled, only joints with one degree of "
                 "freedom can; leave them out of `joints`"
             )
-        self.model = model
         self.workspace = Workspace(model)
         self._state = np.zeros((layout.STATE_ROWS, model.nv))
         self._state[layout.TARGET_SCALING] = 1.0
         settle(self._state)
-        self._planner = Planner(model)
         self._trajectory: Trajectory | None = None
         self._motion: Motion | None = None
         self._revision = 0
-        self._stops = Stops(model, self.workspace)
+        self._stops = Stops(model.nv, self.workspace)
         self._outcome = 0
         self.gave_way = 0
         self.gave_way_reason = ""
@@ -75,7 +73,7 @@ class Controller:
         self._state[layout.RATE_STEP] = LONGEST_RATE_STEP
         rows = self._state[layout.PREDICTED_POSITION], self._state[layout.PREDICTED_VELOCITY]
         self._predicted = rows
-        self.settings = settings
+        self.change(model, settings)
 
     @property
     def settings(self) -> ControllerSettings:
@@ -85,8 +83,22 @@ class Controller:
 
     @settings.setter
     def settings(self, settings: ControllerSettings) -> None:
-        settings.check(self.model.joint_names)
-        rows = settings.rows(self.model)
+        self.change(self.model, settings)
+
+    @property
+    def model(self) -> RobotModel:
+        """The robot; its joint order is the controller's."""
+        return self._model
+
+    def change(self, model: RobotModel, settings: ControllerSettings) -> None:
+        """Takes another model of the same robot, and other settings, from the next step on.
+
+        Raises:
+            ControllerError: settings that do not fit the model; all stays as it was.
+        """
+        settings.check(model.joint_names)
+        rows = settings.rows(model)
+        self._model, self._planner = model, Planner(model)
         self._hand_law = settings.control_law == ControlLaw.gravity_compensation
         if self._hand_law:
             self._state[layout.GUIDED] = 1.0
@@ -258,7 +270,8 @@ class Controller:
         state[layout.SATURATED_SINCE] = 0.0
         state[layout.LAST_MEASURED] = math.nan
         rules, rows = self._rules, self._settings_array
-        self._brake(self._stops.straight_on(s, q, v, rows, rules.max_deceleration))
+        stop = self._stops.straight_on(self._model, s, q, v, rows, rules.max_deceleration)
+        self._brake(stop)
         self._finish(kind, reason)
 
     def guide(self) -> None:
@@ -495,6 +508,7 @@ class Controller:
         """Changes to a stop along the path, with `shift` added to its positions."""
         state = self._state
         stop = self._stops.along(
+            self._model,
             self.trajectory,
             self.trajectory_time,
             state[layout.SCALING, 0],

@@ -19,21 +19,20 @@ class Stops:
     """Makes stops, one at a time. Performs no allocation.
 
     Args:
-        model: the robot.
+        nv: number of velocities of the robot.
         workspace: made for it.
     """
 
-    def __init__(self, model: RobotModel, workspace: Workspace) -> None:
-        self._model = model
+    def __init__(self, nv: int, workspace: Workspace) -> None:
         self._workspace = workspace
         # Two take turns, as a stop may continue another.
         self._latest, self._spare = (
-            Trajectory(np.zeros(STOP_SEGMENTS), np.zeros((STOP_SEGMENTS, model.nv, COEFFICIENTS)))
+            Trajectory(np.zeros(STOP_SEGMENTS), np.zeros((STOP_SEGMENTS, nv, COEFFICIENTS)))
             for _ in range(2)
         )
-        self._line = Trajectory(np.zeros(1), np.zeros((1, model.nv, COEFFICIENTS)))
-        self._no_shift = np.zeros(model.nv)
-        self._scratch = np.zeros((SCRATCH_ROWS, model.nv))
+        self._line = Trajectory(np.zeros(1), np.zeros((1, nv, COEFFICIENTS)))
+        self._no_shift = np.zeros(nv)
+        self._scratch = np.zeros((SCRATCH_ROWS, nv))
 
     def made(self, trajectory: Trajectory) -> bool:
         """Whether this is the latest stop, whose memory a later one will take."""
@@ -41,6 +40,7 @@ class Stops:
 
     def along(
         self,
+        model: RobotModel,
         path: Trajectory,
         s: float,
         scaling: float,
@@ -52,6 +52,7 @@ class Stops:
         """A stop along a path; see `stop_along_path`.
 
         Args:
+            model: the robot as it is now.
             path: the running trajectory.
             s: trajectory time now, at which the stop begins, [s].
             scaling, scaling_rate: of trajectory time, [1] and [1/s].
@@ -62,7 +63,7 @@ class Stops:
         stop, self._spare = self._spare, self._latest
         self._latest = stop
         stop.end_time = stop_along_path(
-            self._model.bodies,
+            model.bodies,
             self._workspace.memory,
             settings[layout.FRICTION : layout.FRICTION + 3],
             settings[layout.EFFORT_LIMIT],
@@ -81,6 +82,7 @@ class Stops:
 
     def straight_on(
         self,
+        model: RobotModel,
         s: float,
         q: FloatArray,
         v: FloatArray,
@@ -93,18 +95,18 @@ class Stops:
         line.starts[0] = s
         line.coefficients[0, :, 0] = q
         np.clip(v, -FASTEST, FASTEST, out=line.coefficients[0, :, 1])
-        stop = self.along(line, s, 1.0, 0.0, settings, max_deceleration)
-        self._keep_within_limits(stop.coefficients, q)
+        stop = self.along(model, line, s, 1.0, 0.0, settings, max_deceleration)
+        _keep_within_limits(model, stop.coefficients, q)
         return stop
 
-    def _keep_within_limits(self, path: FloatArray, q: FloatArray) -> None:
-        """Shortens the way from `q` for joints that it would take out of their limits, so that they
-        brake harder."""
-        model = self._model
-        for j in range(model.nv):
-            end = path[-1, j, 0]
-            bound = min(max(end, model.lower[j]), model.upper[j])
-            if bound != end != q[j]:
-                path[:, j, 0] -= q[j]
-                path[:, j, :EFFORT] *= max((bound - q[j]) / (end - q[j]), 0.0)
-                path[:, j, 0] += q[j]
+
+def _keep_within_limits(model: RobotModel, path: FloatArray, q: FloatArray) -> None:
+    """Shortens the way from `q` for joints that it would take out of their limits, so that they
+    brake harder."""
+    for j in range(model.nv):
+        end = path[-1, j, 0]
+        bound = min(max(end, model.lower[j]), model.upper[j])
+        if bound != end != q[j]:
+            path[:, j, 0] -= q[j]
+            path[:, j, :EFFORT] *= max((bound - q[j]) / (end - q[j]), 0.0)
+            path[:, j, 0] += q[j]

@@ -66,6 +66,7 @@ class Supervisor:
             known.
         listening: whether somebody takes the commands. Until then the hold position follows the
             arm.
+        observer: tells collisions; None for no such check.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Supervisor:
         self.in_force: FloatArray | None = None
         self.bad_states = self.gaps = 0
         self._modes = Modes(on_change)
-        self._observer = observer
+        self.observer = observer
         self._applied = np.zeros(controller.model.nv)  # the torque before
         self._bad_in_row = 0
         self._fault = ""
@@ -208,8 +209,8 @@ class Supervisor:
             self.refuse_state(str(error))
             raise
         self._bad_in_row = 0
-        if self._observer is not None:
-            self._observe(self._observer, t, q, v, tau)
+        if self.observer is not None:
+            self._observe(self.observer, t, q, v, tau)
         mode, controller = self._modes.mode, self.controller
         if self._gave_way != controller.gave_way or (
             mode is not _HOLDING and (mode is not _MOVING or controller.motion is None)
@@ -257,8 +258,8 @@ class Supervisor:
         if not self._predicting:
             self._predicting = True
             self.gaps += 1
-            if self._observer is not None:
-                self._observer.reset()  # it does not know the predicted torques
+            if self.observer is not None:
+                self.observer.reset()  # it does not know the predicted torques
         self.controller.predict(t, tau)
         return True
 
@@ -306,8 +307,8 @@ class Supervisor:
         self.controller.start(t, q, self.in_force)
         self.in_force = None  # from now on the controller's own is
         self._gave_way = self.controller.gave_way
-        if self._observer is not None:
-            self._observer.reset()
+        if self.observer is not None:
+            self.observer.reset()
 
     def _observe(
         self, observer: MomentumObserver, t: float, q: FloatArray, v: FloatArray, tau: FloatArray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import warnings
@@ -314,6 +315,14 @@ class RobotModel:
             parameters += ten_parameters(transform @ self._payloads[name] @ transform.T)
         self.bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
         self.bodies[0, layout.INERTIA_CHANGES] += 1.0
+
+    def copy(self) -> RobotModel:
+        """One whose setters change nothing of this one."""
+        twin = copy.copy(self)
+        twin.bodies = self.bodies.copy()
+        twin.friction_parameters = self.friction_parameters.copy()
+        twin._payloads = self._payloads.copy()
+        return twin
 
     @property
     def total_mass(self) -> float:

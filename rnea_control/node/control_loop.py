@@ -20,6 +20,7 @@ from rclpy.clock import Clock
 
 from rnea_control.control import (
     Controller,
+    ControllerSettings,
     ControllerState,
     Mode,
     Motion,
@@ -44,6 +45,7 @@ from rnea_control.messages.joint_state import (
     measured_efforts,
 )
 from rnea_control.messages.one_publisher import ANOTHERS, OnePublisher
+from rnea_control.model import RobotModel
 from rnea_control.node.applied_torque import AppliedTorque
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.ros.deferred_log import DeferredLog, Logger
@@ -296,6 +298,18 @@ class ControlLoop:
         """What an operator asks of the supervisor, between two ticks."""
         with self._lock:
             return request(self.supervisor)
+
+    def change(
+        self, model: RobotModel, settings: ControllerSettings, observer: MomentumObserver | None
+    ) -> None:
+        """Puts another model and other settings in force, between two ticks.
+
+        Raises:
+            ControllerError: settings that do not fit the model; all stays as it was.
+        """
+        with self._lock:
+            self.controller.change(model, settings)
+            self.supervisor.observer = observer
 
     def cancel(self, motion: Motion) -> None:
         """Brings the arm to rest if it still follows this motion."""

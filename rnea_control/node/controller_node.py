@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
+from rcl_interfaces.msg import ParameterEvent
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -24,11 +25,7 @@ from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
 from rnea_control.node.parameters import PARAMETERS
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
-from rnea_control.node.settings import (
-    controller_settings,
-    momentum_observer,
-    supervision_settings,
-)
+from rnea_control.node.settings import InForce, in_force, supervision_settings
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.trajectory_interface import TrajectoryInterface
@@ -45,10 +42,10 @@ from rnea_control.ros.robot_settings import (
     handover_times,
     load_model,
     real_time_settings,
-    update_model,
 )
+from rnea_control.ros.shared_parameters import TOPIC, parameters_in_force
 
-DESCRIPTION = QoSProfile(
+LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 # For timers that must run when /clock stands still.
@@ -97,15 +94,14 @@ class ControllerNode(GuardedNode, LifecycleNode):
         self.parameters = NodeParameters(
             self,
             PARAMETERS,
-            is_fixed=lambda: self.loop is not None,
+            in_use=lambda: self.loop is not None,
             remedy="clean the node up, set it, and configure again (ros2 lifecycle set)",
-            on_change=self._update,
+            prepare=lambda values: in_force(values, self._robot),
+            apply=self._put_in_force,
         )
         self.parameters.add_joints(self._value_or_none("joints") or ())
         self.trajectories = TrajectoryInterface(self, self.parameters)
-        self.create_subscription(
-            String, "robot_description", self._receive_description, DESCRIPTION
-        )
+        self.create_subscription(String, "robot_description", self._receive_description, LATCHED)
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
         self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
@@ -225,24 +221,22 @@ class ControllerNode(GuardedNode, LifecycleNode):
         if not joints:
             raise ParameterError("parameter 'joints' is empty; it must name the joints to control")
         parameters.add_joints(joints)
-        model = self._load_model(joints)
+        self._robot = self._load_model(joints)
         parameters.check()
-        settings = controller_settings(parameters, model)
+        given = in_force(parameters, self._robot)
         with ExitStack() as undo:
-            loop = self._build_loop(model, settings, undo)
+            loop = self._build_loop(given, undo)
             self._undo = undo.pop_all()
         self.loop = loop
+        model, settings = given.model, given.controller
         self.get_logger().info(
             f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
             f"{settings.control_law.name}, commands to {self._command.topic}"
         )
 
-    def _build_loop(
-        self, model: RobotModel, settings: ControllerSettings, undo: ExitStack
-    ) -> ControlLoop:
+    def _build_loop(self, given: InForce, undo: ExitStack) -> ControlLoop:
         """The loop and all around it; `undo` takes it down again, in reverse order."""
-        parameters = self.parameters
-        update_model(parameters, model)  # first: the controller takes the friction that it finds
+        parameters, model, settings = self.parameters, given.model, given.controller
         controller = Controller(model, settings)
         self._warn_of_missing_rotors(model, settings)
         command = EffortCommand(
@@ -273,13 +267,16 @@ class ControllerNode(GuardedNode, LifecycleNode):
             ),
             self.get_logger(),
             self._time,
-            momentum_observer(parameters, controller),
+            given.observer,
         )
         self.real_time = RealTime(real_time_settings(parameters))
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
         undo.callback(self.trajectories.disconnect)
         self.trajectories.connect(loop)
+        self._in_force = self.create_publisher(ParameterEvent, f"~/{TOPIC}", LATCHED)
+        undo.callback(self.destroy_publisher, self._in_force)
+        self._tell_sentinel()
         self._operation = Operation(self, loop, self._sentinel, undo)
         self._model_watch = ModelWatch(
             loop,
@@ -362,17 +359,16 @@ class ControllerNode(GuardedNode, LifecycleNode):
         self._description = message.data
         self.autostart()
 
-    def _update(self, names: set[str]) -> None:
+    def _put_in_force(self, given: InForce) -> None:
         """Brings changed parameters into the running controller."""
-        if self.loop is None:
-            return
-        controller = self.loop.controller
-        try:
-            update_model(self.parameters, controller.model)
-            controller.settings = controller_settings(self.parameters, controller.model)
-            self.trajectories.update()
-        except RneaControlError as error:
-            self.get_logger().error(f"the controller keeps its settings: {error}")
+        self.loop.change(given.model, given.controller, given.observer)
+        self.trajectories.input.settings = given.input
+        self._tell_sentinel()
+
+    def _tell_sentinel(self) -> None:
+        """Publishes what is in force."""
+        name, parameters = self.get_fully_qualified_name(), self.parameters
+        self._in_force.publish(parameters_in_force(name, parameters, parameters["joints"]))
 
     def _remind(self) -> None:
         if self._starting and self._value_or_none("autostart"):

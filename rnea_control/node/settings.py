@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import (
     ControlLaw,
-    Controller,
     ControllerSettings,
     ExcessiveEffort,
     Gains,
@@ -24,7 +24,45 @@ from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel
 from rnea_control.node.trajectory_input import InputSettings
 from rnea_control.ros.parameter_table import Parameters
-from rnea_control.ros.robot_settings import limit_settings
+from rnea_control.ros.robot_settings import limit_settings, update_model
+
+
+@dataclass(frozen=True)
+class InForce:
+    """All that parameters decide of a running controller: made of one set of them, and put in force
+    as one.
+
+    Attributes:
+        model: with its loads, friction and gravity.
+        controller: its settings.
+        observer: what tells collisions; None if that is not asked for.
+        input: what is read from trajectory messages.
+    """
+
+    model: RobotModel
+    controller: ControllerSettings
+    observer: MomentumObserver | None
+    input: InputSettings
+
+
+def in_force(parameters: Parameters, robot: RobotModel) -> InForce:
+    """What the parameters decide.
+
+    Args:
+        parameters: of the node.
+        robot: as in the URDF; it stays as it is.
+
+    Raises:
+        ParameterError: a value that is not allowed, or missing.
+        RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
+        ControllerError: settings that no controller takes.
+    """
+    model = robot.copy()
+    update_model(parameters, model)
+    settings = controller_settings(parameters, model)
+    settings.check(model.joint_names)
+    observer = momentum_observer(parameters, model, settings)
+    return InForce(model, settings, observer, input_settings(parameters))
 
 
 def controller_settings(parameters: Parameters, model: RobotModel) -> ControllerSettings:
@@ -63,7 +101,9 @@ def safety_settings(parameters: Parameters, model: RobotModel) -> SafetySettings
     )
 
 
-def momentum_observer(parameters: Parameters, controller: Controller) -> MomentumObserver | None:
+def momentum_observer(
+    parameters: Parameters, model: RobotModel, settings: ControllerSettings
+) -> MomentumObserver | None:
     """What tells collisions, if that is asked for.
 
     Raises:
@@ -71,16 +111,15 @@ def momentum_observer(parameters: Parameters, controller: Controller) -> Momentu
     """
     if not parameters["collision_detection.enable"]:
         return None
-    model = controller.model
     thresholds = np.array(
         [parameters[f"collision_detection.threshold.{joint}"] for joint in model.joint_names]
     )
     return MomentumObserver(
         model,
         parameters["collision_detection.gain"],
-        np.where(thresholds > 0.0, thresholds, default_thresholds(controller.effort_limit)),
-        parameters["friction_compensation"],
-        parameters["hardware_compensates_gravity"],
+        np.where(thresholds > 0.0, thresholds, default_thresholds(settings.effort_limit(model))),
+        settings.friction_compensation,
+        settings.hardware_compensates_gravity,
     )
 
 

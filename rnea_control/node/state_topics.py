@@ -42,9 +42,8 @@ class StateTopics:
         self._node = node
         self._logger = node.get_logger()
         self._loop = loop
-        self._model = loop.controller.model
-        self._workspace = Workspace(self._model)
-        names = self._model.joint_names
+        self._workspace = Workspace(loop.controller.model)
+        names = loop.controller.model.joint_names
         self._state = ControllerStateEncoder(names)
         self._terms = TorqueTermsEncoder(names, TERMS)
         self._state_publisher = node.create_publisher(
@@ -115,10 +114,9 @@ class StateTopics:
         return message.encode(stamp, state.time_from_start, state.speed_scaling)
 
     def _encoded_terms(self, stamp: int, state: ControllerState) -> bytes:
-        settings = self._loop.controller.settings
-        return self._terms.encode(
-            stamp, torque_terms(self._model, self._workspace, settings, state)
-        )
+        controller = self._loop.controller
+        terms = torque_terms(controller.model, self._workspace, controller.settings, state)
+        return self._terms.encode(stamp, terms)
 
     def _scale(self, message: SpeedScalingFactor) -> None:
         try:
@@ -141,7 +139,7 @@ class StateTopics:
         s = situation.trajectory_time(t)
         trajectory = situation.trajectory
         q, v, a = trajectory.at(s)
-        response.name = self._model.joint_names
+        response.name = self._loop.controller.model.joint_names
         response.position, response.velocity, response.acceleration = (
             array("d", row) for row in (q, v * situation.scaling, a * situation.scaling**2)
         )

@@ -97,15 +97,6 @@ class TrajectoryInterface:
         self._undo.close()
         self.input = None
 
-    def update(self) -> None:
-        """Brings changed parameters to the input.
-
-        Raises:
-            ParameterError: a value that is not allowed.
-        """
-        if self.input is not None:
-            self.input.settings = input_settings(self._parameters)
-
     def destroy(self) -> None:
         """Takes the action down too, once its results are sent."""
         self.disconnect()

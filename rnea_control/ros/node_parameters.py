@@ -6,15 +6,15 @@ public way to learn of parameters that the user set but no table knows, such as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, ParameterType, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
-from rnea_control.exceptions import ParameterError
-from rnea_control.ros.parameter_table import Parameter, expand
+from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.ros.parameter_table import Parameter, Parameters, expand
 
 _ROS_TYPES = {
     bool: ParameterType.PARAMETER_BOOL,
@@ -32,33 +32,40 @@ BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 class NodeParameters:
     """The parameters of one node.
 
+    While they are in use, a change is taken only with all that is to be made of the whole new set:
+    what is answered as successful is in force.
+
     Args:
         node: the node.
         table: its parameters.
-        is_fixed: whether only parameters marked live may change now.
+        in_use: whether they are; then only those marked live may change.
         remedy: what the user must do to change any other one.
-        on_change: called after parameters have changed, with their names.
+        prepare: makes what is to be put in force of a set of values, and changes nothing; its
+            errors refuse the set.
+        apply: puts that in force, in the same callback of the executor.
     """
 
     def __init__(
         self,
         node: Node,
         table: Sequence[Parameter],
-        is_fixed: Callable[[], bool] = lambda: False,
+        in_use: Callable[[], bool] = lambda: False,
         remedy: str = "",
-        on_change: Callable[[set[str]], None] = lambda names: None,
+        prepare: Callable[[Parameters], Any] = lambda values: None,
+        apply: Callable[[Any], None] = lambda prepared: None,
     ) -> None:
         self._node = node
         self._table = table
-        self._is_fixed = is_fixed
+        self._in_use = in_use
         self._remedy = remedy
-        self._on_change = on_change
+        self._prepare = prepare
+        self._apply = apply
+        self._prepared: list[Any] = []  # at most one
+        self._taking = False
         self._known: dict[str, Parameter] = {}
         self.add_joints(())
         node.add_on_set_parameters_callback(self._refuse_wrong)
-        node.add_post_set_parameters_callback(
-            lambda parameters: self._on_change({parameter.name for parameter in parameters})
-        )
+        node.add_post_set_parameters_callback(self._put_in_force)
 
     def add_joints(self, joints: Sequence[str]) -> None:
         """Declares the parameters of these joints."""
@@ -81,6 +88,10 @@ class NodeParameters:
         return sorted(
             name for name in names if name not in self._known and not name.startswith(BUILT_IN)
         )
+
+    def row(self, name: str) -> Parameter:
+        """What the table says of a parameter."""
+        return self._known[name]
 
     def __getitem__(self, name: str) -> Any:
         """The checked value of a parameter.
@@ -117,18 +128,64 @@ class NodeParameters:
         self._node.declare_parameter(name, value, descriptor, ignore_override=True)
         self._known[name] = parameter
 
+    def take(self, values: Mapping[str, Any]) -> None:
+        """Sets the values that another node has in force, also of parameters that are not live.
+
+        Raises:
+            ParameterError: they are refused.
+        """
+        changes = [RosParameter(name, value=value) for name, value in values.items()]
+        self._taking = True
+        try:
+            result = self._node.set_parameters_atomically(changes)
+        finally:
+            self._taking = False
+        if not result.successful:
+            raise ParameterError(result.reason)
+
     def _refuse_wrong(self, changes: list[RosParameter]) -> SetParametersResult:
-        for change in changes:
-            parameter = self._known.get(change.name)
-            if parameter is None:
-                continue
-            try:
-                parameter.check(change.name, change.value)
-            except ParameterError as error:
-                return SetParametersResult(successful=False, reason=str(error))
-            if self._is_fixed() and not parameter.live:
-                return SetParametersResult(
-                    successful=False,
-                    reason=f"parameter {change.name!r} cannot change now; {self._remedy}",
-                )
+        self._prepared.clear()
+        values = {change.name: change.value for change in changes}
+        try:
+            known = [self._is_known(name, value) for name, value in values.items()]
+            if any(known) and self._in_use():
+                self._prepared.append(self._prepare(_Changed(self, values)))
+        except RneaControlError as error:
+            return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
+
+    def _is_known(self, name: str, value: Any) -> bool:
+        """Whether the table has this parameter, which may take this value now.
+
+        Raises:
+            ParameterError: it may not.
+        """
+        fixed = self._in_use() and not self._taking
+        if name == "use_sim_time" and fixed and value != self._node.get_parameter(name).value:
+            raise ParameterError(
+                "parameter 'use_sim_time' cannot change now, as the time of the states and of all "
+                f"that waits for them would jump; {self._remedy}"
+            )
+        if name not in self._known:
+            return False
+        self._known[name].check(name, value)
+        if fixed and not self._known[name].live:
+            raise ParameterError(f"parameter {name!r} cannot change now; {self._remedy}")
+        return True
+
+    def _put_in_force(self, changes: list[RosParameter]) -> None:
+        while self._prepared:
+            self._apply(self._prepared.pop())
+
+
+class _Changed:
+    """The parameters of a node as they will be."""
+
+    def __init__(self, parameters: NodeParameters, values: Mapping[str, Any]) -> None:
+        self._parameters = parameters
+        self._values = values
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._values:
+            return self._parameters.row(name).check(name, self._values[name])
+        return self._parameters[name]

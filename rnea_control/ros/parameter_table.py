@@ -165,14 +165,19 @@ class GivenParameters:
 
 
 def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Parameter]:
-    """The parameters by full name, with one for each joint where the name holds the placeholder."""
-    parameters = {}
+    """The parameters by full name, with one for each joint where the name holds the placeholder.
+
+    Raises:
+        ParameterError: two rows have the same name.
+    """
+    parameters: dict[str, Parameter] = {}
     for parameter in table:
         names = [parameter.name]
         if JOINT in parameter.name:
             names = [parameter.name.replace(JOINT, joint) for joint in joints]
         for name in names:
-            parameters[name] = parameter
+            if parameters.setdefault(name, parameter) is not parameter:
+                raise ParameterError(f"the table has the parameter {name!r} twice")
     return parameters
 
 

@@ -88,7 +88,8 @@ ROBOT_PARAMETERS = (
         "payload.mass",
         float,
         0.0,
-        "mass of the payload; set it together with its centre of mass, while the arm is at rest",
+        "mass of the payload; set it together with its centre of mass, while the arm is at rest; "
+        "0 for no payload",
         "kg",
         at_least=0.0,
         live=True,
@@ -235,12 +236,6 @@ REAL_TIME_PARAMETERS = (
         special=([-1], "all CPUs"),
     ),
     Parameter("lock_memory", bool, True, "keep all memory of the process in RAM (mlockall)"),
-    Parameter(
-        "freeze_garbage_collector",
-        bool,
-        True,
-        "keep Python's garbage collector out of the ticks; it then runs once a second between them",
-    ),
     Parameter(
         "freeze_garbage_collector",
         bool,

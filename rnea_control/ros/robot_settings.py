@@ -49,18 +49,20 @@ def load_model(
 
 
 def update_model(parameters: Parameters, model: RobotModel) -> None:
-    """Sets gravity, payload, friction and armature of the model from the node's parameters.
+    """Sets gravity, payload, friction and armature of the model from the node's parameters. A
+    payload without mass is none, whatever its inertia.
 
     Raises:
         ParameterError: a value that is not allowed.
         RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
     """
+    mass = parameters["payload.mass"]
     xx, xy, xz, yy, yz, zz = parameters["payload.inertia"]
     model.set_payload(
         parameters["payload.link"] or model.child_links[-1],
-        parameters["payload.mass"],
+        mass,
         parameters["payload.center_of_mass"],
-        np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]),
+        np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) if mass > 0.0 else None,
     )
     model.gravity = parameters["gravity"]
     names = model.joint_names

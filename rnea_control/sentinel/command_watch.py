@@ -15,6 +15,8 @@ from rnea_control.messages.float64_multi_array import (
 
 # Commands may exceed the effort limit by this factor, for rounding.
 EFFORT_TOLERANCE = 1.01
+# They may do so by more, up to this factor, for this long, [s]: the limit may just have changed.
+MOST_EXCESS, LONGEST_EXCESS = 2.0, 0.5
 # A command at the effort limit, but for this factor, may repeat itself.
 SATURATED = 0.999
 # An arm slower than this is at rest, [rad/s] or [m/s].
@@ -30,25 +32,28 @@ class CommandWatch:
         joint_names: in the order of the commands.
         effort_limit: of each joint, shape (nv,), [Nm] or [N].
         timeout: how long a moving arm may get the same torques, [s]; infinite for ever.
+
+    Attributes:
+        effort_limit: the one in force.
     """
 
     def __init__(
         self, joint_names: tuple[str, ...], effort_limit: FloatArray, timeout: float
     ) -> None:
         self._names = joint_names
-        self._limit = effort_limit
-        self._most = EFFORT_TOLERANCE * effort_limit
+        self.effort_limit = effort_limit
         self._timeout = timeout
         self._decoder = Float64MultiArrayDecoder(len(joint_names), "a command")
         self._own: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
         self._last = b""
-        self._since = self._since_stamp = 0.0
+        self._since = self._since_stamp = self._within_at = 0.0
 
     @property
     def in_force(self) -> FloatArray | None:
         """The last command of another that could be read, within the limits, shape (nv,), [Nm] or
         [N]; None before there is one."""
-        return None if not self._last else np.clip(self._decoder.values, -self._limit, self._limit)
+        limit = self.effort_limit
+        return None if not self._last else np.clip(self._decoder.values, -limit, limit)
 
     def sent(self, message: bytes, now: float) -> None:
         """The sentinel has published this."""
@@ -84,15 +89,17 @@ class CommandWatch:
             self._decoder.decode(message)
         except (CdrError, Float64MultiArrayError) as error:
             return str(error)
-        torque = np.abs(self._decoder.values)
-        if (torque > self._most).any():
-            j = int(np.argmax(torque - self._limit))
+        torque, limit = np.abs(self._decoder.values), self.effort_limit
+        if not (torque > EFFORT_TOLERANCE * limit).any():
+            self._within_at = now
+        elif (torque > MOST_EXCESS * limit).any() or now - self._within_at > LONGEST_EXCESS:
+            j = int(np.argmax(torque - limit))
             return (
                 f"a command has {self._decoder.values[j]:.4g} for {self._names[j]}, whose effort "
-                f"limit is {self._limit[j]:.4g}"
+                f"limit is {limit[j]:.4g}"
             )
         frozen = min(now - self._since, stamp - self._since_stamp) >= self._timeout
-        if frozen and not (torque >= SATURATED * self._limit).all():
+        if frozen and not (torque >= SATURATED * limit).all():
             return (
                 f"commands have been the same for {now - self._since:.3f} s while the arm moves "
                 f"at {speed:.2g} rad/s or m/s"

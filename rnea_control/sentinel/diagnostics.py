@@ -9,7 +9,7 @@ from rnea_control.sentinel.guard import Guard
 
 
 def diagnostics(
-    name: str, guard: Guard | None, fault: str, failures: int, failure: str
+    name: str, guard: Guard | None, fault: str, differs: str, failures: int, failure: str
 ) -> DiagnosticArray:
     """The report as one diagnostic status.
 
@@ -17,10 +17,13 @@ def diagnostics(
         name: full name of the node.
         guard: what guards the arm, if it could be made.
         fault: why it could not.
+        differs: why it does not have what is in force in the controller; empty if it has.
         failures: how many callbacks have failed.
         failure: what the last of them said, if that was since the last report.
     """
     level, message = _finding(guard, fault)
+    if differs and level == DiagnosticStatus.OK:
+        level, message = DiagnosticStatus.ERROR, differs
     if failure and level == DiagnosticStatus.OK:
         level, message = DiagnosticStatus.WARN, failure
     values = {"callbacks failed": str(failures), **({} if guard is None else _values(guard))}

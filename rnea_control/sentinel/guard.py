@@ -16,12 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from rclpy.clock import Clock
 
-from rnea_control.control import Controller
+from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, Phase
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
 from rnea_control.messages.one_publisher import ANOTHERS, OnePublisher
+from rnea_control.model import RobotModel
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_clock import NodeClock
@@ -168,10 +169,15 @@ class Guard:
             if not applied and not self.holds:
                 self.handover.stop("the controller waits, and does not hold the arm")
 
-    def update(self, change: Callable[[Controller], None]) -> None:
-        """Changes the controller's model or settings between two ticks."""
+    def change(self, model: RobotModel, settings: ControllerSettings) -> None:
+        """Puts another model and other settings in force, between two ticks.
+
+        Raises:
+            ControllerError: settings that do not fit the model; all stays as it was.
+        """
         with self._lock:
-            change(self._controller)
+            self._controller.change(model, settings)
+            self._watch.effort_limit = settings.effort_limit(model)
 
     def _rest(self, reason: str) -> None:
         if self.holds:

@@ -9,8 +9,9 @@ from contextlib import ExitStack
 
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
-from rcl_interfaces.msg import ParameterDescriptor
+from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent
 from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -18,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.exceptions import ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
 from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.deferred_log import DeferredLog
@@ -27,7 +28,7 @@ from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.parameter_table import expand
+from rnea_control.ros.parameter_table import Parameters, expand
 from rnea_control.ros.real_time import RealTime
 from rnea_control.ros.robot_parameters import LOCKED_POSITION
 from rnea_control.ros.robot_settings import (
@@ -37,6 +38,7 @@ from rnea_control.ros.robot_settings import (
     real_time_settings,
     update_model,
 )
+from rnea_control.ros.shared_parameters import TOPIC, values_of
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.diagnostics import diagnostics
 from rnea_control.sentinel.feed import feed
@@ -64,6 +66,7 @@ class SentinelNode(GuardedNode):
     Attributes:
         guard: what guards the arm, once there is a robot description.
         fault: why there is none.
+        differs: why it does not have what is in force in the controller; empty if it has.
     """
 
     def __init__(self, **node_arguments: object) -> None:
@@ -74,16 +77,20 @@ class SentinelNode(GuardedNode):
         )
         self.guard: Guard | None = None
         self.fault = "waiting for the topic robot_description"
+        self.differs = ""
         self._undo = ExitStack()
         self._time = NodeClock(self)
         self._publishing = threading.Lock()  # the guard's thread publishes changes at once
+        self._own = set(self.get_parameters_by_prefix(""))  # what the sentinel's own section says
         self._take_parameters_of_controller()
+        self._told: ParameterEvent | None = None  # what is in force in the controller
         self.parameters = NodeParameters(
             self,
             PARAMETERS,
-            is_fixed=lambda: self.guard is not None,
+            in_use=lambda: self.guard is not None,
             remedy="start the sentinel again with it",
-            on_change=self._update,
+            prepare=self._prepared,
+            apply=lambda given: self.guard.change(*given),
         )
         self._mode = self.create_publisher(TransitionEvent, "~/mode", LATCHED)
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
@@ -93,6 +100,9 @@ class SentinelNode(GuardedNode):
         self._applied = True  # the commands, as far as the controller knows
         self.create_subscription(
             TransitionEvent, f"{CONTROLLER}/mode", self._hear_controller, LATCHED
+        )
+        self.create_subscription(
+            ParameterEvent, f"{CONTROLLER}/{TOPIC}", self._hear_parameters, LATCHED
         )
         self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
         self._fast = self.create_timer(COMMANDING_HEARTBEAT, self._fast_heartbeat, clock=STEADY)
@@ -146,6 +156,31 @@ class SentinelNode(GuardedNode):
     def _hear_controller(self, event: TransitionEvent) -> None:
         self._heed(event.goal_state.label != Mode.WAITING.value)
 
+    def _hear_parameters(self, event: ParameterEvent) -> None:
+        self._told = event
+        if self.guard is not None:
+            self._follow_controller()
+
+    def _follow_controller(self) -> None:
+        """Takes over what is in force in the controller, but for what the sentinel's own section of
+        the YAML file says."""
+        if self._told is None:
+            return
+        told, joints = values_of(self._told), self.parameters["joints"]
+        try:
+            if list(told["joints"]) != joints:
+                raise ParameterError(f"its joints are {listed(told['joints'])}")
+            self.parameters.take(
+                {name: value for name, value in told.items() if name not in self._own}
+            )
+        except (ParameterError, ParameterNotDeclaredException) as error:
+            self.differs = (
+                f"the sentinel cannot take over what is in force in {self._told.node}: {error}"
+            )
+            self.get_logger().error(self.differs)
+            return
+        self.differs = ""
+
     def _heed(self, applied: bool) -> None:
         self._applied = applied
         if self.guard is not None:
@@ -172,12 +207,13 @@ class SentinelNode(GuardedNode):
         parameters = self.parameters
         joints = parameters["joints"]
         parameters.add_joints(joints)
+        self._follow_controller()
         locked = parameters.add_group("locked_positions", LOCKED_POSITION)
-        model = load_model(parameters, joints, locked, description)
+        self._robot = load_model(parameters, joints, locked, description)
         parameters.check()
         lease, timeout = handover_times(parameters)
-        update_model(parameters, model)  # first: the controller takes the friction that it finds
-        controller = Controller(model, self._controller_settings(model))
+        controller = Controller(*self._prepared(parameters))
+        model = controller.model
         topic = parameters["command_topic"]
         command = EffortCommand(self, topic, parameters["command_reliability"], model.nv)
         undo.callback(command.destroy)
@@ -201,7 +237,7 @@ class SentinelNode(GuardedNode):
             Handover(HandoverTimes.of_sentinel(lease, timeout)),
             CommandWatch(
                 model.joint_names,
-                limit_settings(parameters, model).effort_limit,
+                controller.effort_limit.copy(),
                 timeout if parameters["revoke_frozen_commands"] else math.inf,
             ),
             GuardSettings(parameters["velocity_limit_factor"], parameters["prediction_gap"]),
@@ -225,28 +261,19 @@ class SentinelNode(GuardedNode):
             )
         return guard
 
-    def _controller_settings(self, model: RobotModel) -> ControllerSettings:
-        parameters = self.parameters
-        return ControllerSettings(
+    def _prepared(self, parameters: Parameters) -> tuple[RobotModel, ControllerSettings]:
+        """What is to be put in force."""
+        model = self._robot.copy()
+        update_model(parameters, model)
+        settings = ControllerSettings(
             Gains.uniform(model.nv, parameters["stiffness"], parameters["damping"]),
             effort_limit_scale=parameters["effort_limit_scale"],
             hardware_compensates_gravity=parameters["hardware_compensates_gravity"],
             friction_compensation=parameters["friction_compensation"],
             safety=limit_settings(parameters, model),
         )
-
-    def _update(self, names: set[str]) -> None:
-        if self.guard is None:
-            return
-
-        def change(controller: Controller) -> None:
-            update_model(self.parameters, controller.model)
-            controller.settings = self._controller_settings(controller.model)
-
-        try:
-            self.guard.update(change)
-        except (RneaControlError, ParameterError) as error:
-            self.get_logger().error(f"the sentinel keeps its settings: {error}")
+        settings.check(model.joint_names)
+        return model, settings
 
     def _changed(self, before: str) -> None:
         """The guard's mode has changed; called in its thread."""
@@ -281,7 +308,9 @@ class SentinelNode(GuardedNode):
 
     def _once_a_second(self) -> None:
         name = self.get_fully_qualified_name()
-        message = diagnostics(name, self.guard, self.fault, self.failures, self.new_failure())
+        message = diagnostics(
+            name, self.guard, self.fault, self.differs, self.failures, self.new_failure()
+        )
         message.header.stamp = self._time.now().to_msg()
         self._diagnostics.publish(message)
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:

@@ -58,7 +58,7 @@ class SimulatedArm(Node):
         parameters = NodeParameters(
             self,
             PARAMETERS,
-            is_fixed=lambda: hasattr(self, "_physics"),
+            in_use=lambda: hasattr(self, "_physics"),
             remedy="start the simulated arm again with it",
         )
         initial_positions = self._positions(parameters, INITIAL_POSITION)

@@ -718,11 +718,15 @@ def test_parameters_while_active(bench: Bench) -> None:
     loaded.set_payload("lower", 1.5, [0.1, 0.0, 0.05])
     expected = gravity(loaded, Workspace(loaded), Q, np.zeros(2))
     np.testing.assert_allclose(bench.answer(Q), expected, rtol=1e-9)
-    set_parameter("payload.inertia", [1.0, 0.0, 0.0, 1.0, 0.0, 9.0])  # an error in the log
+    refused = set_parameter("payload.inertia", [1.0, 0.0, 0.0, 1.0, 0.0, 9.0])
+    assert "belongs to no real body" in refused
+    assert list(bench.node.get_parameter("payload.inertia").value) == [0.0] * 6
     np.testing.assert_allclose(bench.answer(Q), expected, rtol=1e-9)
-    assert set_parameter("payload.inertia", [0.0] * 6) == ""
-    assert set_parameter("payload.mass", 0.0) == ""
+    assert set_parameter("payload.inertia", [0.1, 0.0, 0.0, 0.1, 0.0, 0.1]) == ""
+    assert set_parameter("payload.mass", 0.0) == ""  # none, whatever its inertia
     np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
+    assert "cannot change now" in set_parameter("use_sim_time", True)
+    assert set_parameter("use_sim_time", False) == ""  # as it is
     assert set_parameter("gravity", [0.0, 0.0, 0.0]) == ""
     np.testing.assert_allclose(bench.answer(Q), 0.0, atol=1e-12)
     assert set_parameter("effort_limit_scale", 0.01) == ""

@@ -38,8 +38,8 @@ def test_own_command_comes_back_once(watch: CommandWatch) -> None:
 @pytest.mark.parametrize(
     ("torques", "words"),
     [
-        ((10.2, 0.0), "a command has 10.2 for a, whose effort limit is 10"),
-        ((10.05, -20.15), ""),
+        ((20.2, 0.0), "a command has 20.2 for a, whose effort limit is 10"),
+        ((10.2, 0.0), ""),
         ((0.0, math.inf), "number 1 is inf"),
         ((1.0,), "has 1 numbers; it must have 2"),
         ((1.0, 2.0, 3.0), "has 3 numbers; it must have 2"),
@@ -48,6 +48,17 @@ def test_own_command_comes_back_once(watch: CommandWatch) -> None:
 def test_absurd_commands(watch: CommandWatch, torques: tuple[float, ...], words: str) -> None:
     found = watch.fault(message(*torques), 0.0, 0.0, 0.0)
     assert words in found and bool(words) == bool(found)
+
+
+def test_command_just_beyond_the_limit_is_wrong_when_it_lasts(watch: CommandWatch) -> None:
+    """The limit may just have been lowered, or raised and the sentinel not told yet."""
+    assert watch.fault(message(5.0, 0.0), 0.0, 0.0, 0.0) == ""
+    assert watch.fault(message(10.2, 0.0), 0.4, 0.4, 0.0) == ""
+    assert watch.fault(message(10.05, -20.15), 0.5, 0.5, 0.0) == ""  # rounding
+    assert watch.fault(message(10.2, 0.0), 0.9, 0.9, 0.0) == ""
+    assert "a command has 10.2 for a" in watch.fault(message(10.2, 0.0), 1.1, 1.1, 0.0)
+    watch.effort_limit = np.array([11.0, 20.0])
+    assert watch.fault(message(10.2, 0.0), 1.2, 1.2, 0.0) == ""
 
 
 def frozen(watch: CommandWatch, speed: float, rate: float, *torques: float) -> int:

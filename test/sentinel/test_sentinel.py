@@ -16,7 +16,10 @@ import rclpy
 from dds import Process, controller, ros, trajectory, wait_for
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import TransitionEvent
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
@@ -101,7 +104,8 @@ class Bench:
         self._executor.spin_once(timeout_sec=0.02)
 
     def wait(self, condition: Callable[[], object]) -> None:
-        wait_for(condition, self.spin)
+        wait_for(lambda: condition() or self.arm.process.poll(), self.spin)
+        assert condition(), self.arm.output
 
     def run(self, states: int) -> None:
         """Until so many states have come."""
@@ -390,3 +394,45 @@ def test_resume_gives_the_arm_back(bench: Bench) -> None:
         bench.run(round(2.0 * RATE))
         assert bench.modes == ["idle", "guarding", "commanding", "guarding"], bench.sentinel.output
         bench.rests()
+
+
+def _parameters(bench: Bench, node: str, *names: str) -> list[object]:
+    client = bench.node.create_client(GetParameters, f"{node}/get_parameters")
+    bench.wait(client.service_is_ready)
+    answer = client.call_async(GetParameters.Request(names=names))
+    bench.wait(answer.done)
+    values = answer.result().values
+    return [Parameter.from_parameter_msg(ParameterMessage(value=value)).value for value in values]
+
+
+def _set(bench: Bench, node: str, **values: object) -> None:
+    client = bench.node.create_client(SetParameters, f"{node}/set_parameters")
+    bench.wait(client.service_is_ready)
+    given = [Parameter(name.replace("__", "."), value=value) for name, value in values.items()]
+    request = SetParameters.Request(parameters=[each.to_parameter_msg() for each in given])
+    answer = client.call_async(request)
+    bench.wait(answer.done)
+    assert all(result.successful for result in answer.result().results), answer.result()
+
+
+def test_what_changes_in_the_controller_changes_in_the_sentinel(bench: Bench) -> None:
+    live = {"payload.mass": 0.5, "armature.elbow": 0.02, "effort_limits.elbow": 150.0}
+    live |= {
+        "friction.elbow.damping": 0.3,
+        "effort_limit_scale": 0.9,
+        "max_position_errors.elbow": 0.4,
+    }
+    given = {**PARAMETERS, "payload": {"center_of_mass": [0.0, 0.0, 0.1]}}
+    with controller(given):
+        bench.guarded()
+        _set(bench, "rnea_controller", **{name.replace(".", "__"): v for name, v in live.items()})
+        names = [*live, "payload.center_of_mass"]
+        bench.wait(lambda: _parameters(bench, "rnea_sentinel", *names)[:-1] == list(live.values()))
+        assert list(_parameters(bench, "rnea_sentinel", names[-1])[0]) == [0.0, 0.0, 0.1]
+    with controller(PARAMETERS):  # started again, with what its file says
+        bench.wait(lambda: _parameters(bench, "rnea_sentinel", "payload.mass") == [0.0])
+
+
+def test_controller_of_other_joints_is_an_error(bench: Bench) -> None:
+    with controller({**PARAMETERS, "joints": ["shoulder"]}):
+        bench.wait(lambda: "cannot take over what is in force" in bench.finding)
