@@ -78,7 +78,7 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
         "                too_long = True",
         "                too_long = False",
     ),
-    "no bound of the position error": (step, "return worst > 1.0", "return False"),
+    "no bound of the position error": (step, "return torn", "return False"),
     "no blend": (output_stage, "+= left * state", "+= 0.0 * state"),
     "limits without a torque": (output_stage, "TORQUE, j] += inertia *", "TORQUE, j] += 0.0 *"),
     "states that are not finite": (

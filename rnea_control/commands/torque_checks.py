@@ -185,8 +185,7 @@ def _gravity(
     if not np.isfinite(effort).any():
         yield EFFORT_UNKNOWN.found(f"{topic} has no finite effort")
         return
-    limit = np.where(model.effort_limit > 0.0, model.effort_limit, math.inf)
-    bound = settings.get("model_check.bound") * limit
+    bound = settings.get("model_check.bound") * model.effort_limit
     compensated = settings.get("hardware_compensates_gravity")
     link = settings.get("payload.link") or None
     found = check_model(model, ws, q, effort, bound, Witness.effort, compensated, link)

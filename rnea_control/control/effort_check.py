@@ -53,6 +53,7 @@ class EffortPeak:
         time: of the trajectory, [s].
         torque: what is asked of it there, [Nm] or [N].
         limit: what it has, [Nm] or [N]; infinite if no joint has a limit.
+        ratio: part of the limit that is asked for; infinite for a torque that is not finite.
         stretch: how many times slower the trajectory must be for all joints to be within their
             limits: 1 if they are, infinite if even gravity and effort at rest are beyond them.
     """
@@ -61,12 +62,8 @@ class EffortPeak:
     time: float
     torque: float
     limit: float
+    ratio: float
     stretch: float
-
-    @property
-    def ratio(self) -> float:
-        """Part of the limit that is asked for; above 1 it is more than the joint has."""
-        return abs(self.torque) / self.limit
 
 
 def peak_efforts(
@@ -88,7 +85,7 @@ def peak_efforts(
         ws: a workspace made for it.
         trajectory: to be checked.
         begin, end: the times between which it is sampled, [s].
-        effort_limit: shape (nv,), [Nm] or [N]; 0 is taken as none.
+        effort_limit: shape (nv,), [Nm] or [N]; may be infinite.
         friction: rows as of `model.friction_parameters`, shape (3, nv); zeros if the controller
             does not compensate friction.
         hardware_compensates_gravity: whether commands leave out the gravity torque.
@@ -104,7 +101,7 @@ def peak_efforts(
         raise ArgumentError(
             f"trajectory, effort_limit, friction and workspace must be of {nv} joints, the model's"
         )
-    limit = np.where(np.asarray(effort_limit) > 0.0, effort_limit, math.inf)
+    limit = np.array(effort_limit, dtype=np.float64)
     first = max(int(np.searchsorted(trajectory.starts, begin, side="right")) - 1, 0)
     arrays = (model.bodies, ws.memory, np.array(friction, dtype=np.float64, order="C"), limit)
     segments = (trajectory.starts[first:], trajectory.coefficients[first:])
@@ -123,8 +120,9 @@ def peak_efforts(
         if speed >= before * (1.0 - _ROUNDING):
             break
     stretch = 1.0 / speed if speed > 0.0 else math.inf
+    ratio = float(peak[_RATIO])
     return EffortPeak(
-        joint, time, torque, float(limit[joint]) if peak[_RATIO] > 0.0 else math.inf, stretch
+        joint, time, torque, float(limit[joint]) if ratio > 0.0 else math.inf, ratio, stretch
     )
 
 

@@ -142,18 +142,19 @@ def check_model(
         q: where it rests, shape (nq,), [rad] or [m].
         torque: what holds it there, shape (nv,), [Nm] or [N]; NaN for joints where that is not
             known.
-        bound: differences that are allowed, such as static friction, shape (nv,), [Nm] or [N].
+        bound: differences that are allowed, such as static friction, shape (nv,), [Nm] or [N]; a
+            joint with a bound of 0 is not judged.
         witness: where `torque` is from.
         hardware_compensates_gravity: whether the controller believes so.
         link: that a payload would be fixed to; by default the one that the last joint moves.
     """
     g = gravity(model, ws, q, np.zeros(model.nv))
     difference = np.asarray(torque, dtype=np.float64) - g
-    known = np.isfinite(difference)
+    known = np.isfinite(difference) & (bound > 0.0)
     joints = tuple(int(j) for j in np.flatnonzero(known & (np.abs(difference) > bound)))
     if not joints:
         return ModelCheck(difference, (), Cause.none, "", ())
-    weight = np.where(known, 1.0 / np.asarray(bound, dtype=np.float64), 0.0)
+    weight = np.where(known, 1.0 / np.where(known, bound, 1.0), 0.0)
     missing = np.where(known, difference, 0.0)
     judge = _Judge(model, ws, q, g, missing, weight, link or model.child_links[-1])
     believes = hardware_compensates_gravity

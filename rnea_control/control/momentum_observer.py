@@ -56,9 +56,8 @@ NONE, _BAD_SIZE = -1, -2
 
 
 def default_thresholds(effort_limit: FloatArray) -> FloatArray:
-    """Thresholds from effort limits, shape (nv,), [Nm] or [N]; infinite where there is no limit,
-    which is a limit of 0 or infinity."""
-    return np.where(effort_limit > 0.0, THRESHOLD_SHARE * effort_limit, math.inf)
+    """Thresholds from effort limits, shape (nv,), [Nm] or [N]; infinite where there is no limit."""
+    return THRESHOLD_SHARE * effort_limit
 
 
 class MomentumObserver:

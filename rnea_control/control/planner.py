@@ -86,7 +86,6 @@ class Planner:
     def __init__(self, model: RobotModel) -> None:
         self._model = model
         self._workspace = Workspace(model)
-        self._velocity_limit = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
 
     def plan(
         self,
@@ -129,7 +128,7 @@ class Planner:
         old = situation.trajectory
         astray = np.abs(situation.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
-            old = situation.measured(points.joints, astray, self._velocity_limit)
+            old = situation.measured(points.joints, astray, self._model.velocity_limit)
         if start >= situation.s - JUST_PASSED and points.has[POSITION, 0]:
             check_first_point(points, old.at(begin)[0], self._model)
 
@@ -141,7 +140,7 @@ class Planner:
             return _Attempt(factor, points.times, trajectory, peak)
 
         chosen, note = attempt(1.0), ""
-        if chosen.excess > EFFORT_TOLERANCE:
+        if not chosen.excess <= EFFORT_TOLERANCE:
             note = self._excess(chosen.peak, start)
             if rules.excessive_effort == ExcessiveEffort.refuse:
                 raise TrajectoryError(note)
@@ -175,7 +174,7 @@ class Planner:
             if not factor < math.inf:
                 raise TrajectoryError(self._excess(fast.peak, start))
             new = attempt(factor)
-            if new.excess > EFFORT_TOLERANCE:
+            if not new.excess <= EFFORT_TOLERANCE:
                 fast, high, low = new, new.excess, 0.5 * low
             else:
                 slow, high, low = new, 0.5 * high, new.excess

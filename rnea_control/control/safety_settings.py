@@ -87,13 +87,12 @@ class SafetySettings:
     def fill(self, rows: FloatArray, model: RobotModel) -> None:
         """Fills their rows of a settings array; see layout.py."""
         margin = np.minimum(self.position_margin, WIDEST_MARGIN * (model.upper - model.lower))
-        speed = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
         rows[layout.TORQUE_RATE_LIMIT] = self.torque_rate_limit
         rows[layout.MARGIN] = np.where(np.isfinite(margin), margin, 0.0)
         rows[layout.SOFT_LOWER] = model.lower + rows[layout.MARGIN]
         rows[layout.SOFT_UPPER] = model.upper - rows[layout.MARGIN]
-        rows[layout.VELOCITY_LIMIT] = speed * self.velocity_limit_scale
-        rows[layout.STATE_VELOCITY_LIMIT] = speed
+        rows[layout.VELOCITY_LIMIT] = model.velocity_limit * self.velocity_limit_scale
+        rows[layout.STATE_VELOCITY_LIMIT] = model.velocity_limit
         rows[layout.MAX_POSITION_ERROR] = self.max_position_error
         rows[layout.LIMIT_STIFFNESS] = self.limit_stiffness
         rows[layout.SATURATION_TIMEOUT] = self.saturation_timeout

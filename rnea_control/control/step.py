@@ -38,17 +38,17 @@ BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE = range(16, 21)
 @inlined
 def _torn_away(settings: FloatArray, state: FloatArray) -> bool:
     """Whether a joint is further from where it should be than allowed; which, in `state`."""
-    worst = 1.0
+    torn, worst = False, 1.0
     for j in range(settings.shape[1]):
         bound = settings[layout.MAX_POSITION_ERROR, j]
         error = abs(state[layout.POSITION_ERROR, j])
-        if error > worst * bound:
-            worst = error / bound
+        if not error <= worst * bound:  # NaN is not within
+            torn, worst = True, error / bound
             state[layout.VIOLATING_JOINT, 0] = j
             state[layout.VIOLATING_QUANTITY, 0] = 0.0
             state[layout.VIOLATION, 0] = error
             state[layout.VIOLATED_TOLERANCE, 0] = bound
-    return worst > 1.0
+    return torn
 
 
 @kernel(

@@ -118,8 +118,7 @@ def _hardest_braking(
         slope = scratch[_BRAKING_TORQUE, j] - scratch[_TORQUE, j]
         torque = scratch[_TORQUE, j] + friction_torque(friction, velocity, j)
         torque += scratch[_PATH_EFFORT, j]
-        limit = effort_limit[j] if effort_limit[j] > 0.0 else math.inf
-        kappa = min(kappa, _furthest(torque, slope, BRAKING_SHARE * limit))
+        kappa = min(kappa, _furthest(torque, slope, BRAKING_SHARE * effort_limit[j]))
     return kappa
 
 
@@ -301,7 +300,7 @@ def stop_along_path(
     Args:
         bodies, memory: of the model and of a workspace made for it.
         friction: what `friction_torque` takes, shape (3, nv).
-        effort_limit: shape (nv,), [Nm] or [N]; 0 is taken as none.
+        effort_limit: shape (nv,), [Nm] or [N]; may be infinite.
         max_deceleration: shape (nv,), [rad/s^2] or [m/s^2]; may be infinite.
         shift: added to the positions of the path, shape (nv,), [rad] or [m].
         starts, coefficients: the running trajectory; other arrays than the output.

@@ -154,15 +154,15 @@ def check(tolerances: FloatArray, state: FloatArray, s: float) -> int:
 @inlined
 def _violated(tolerances: FloatArray, state: FloatArray, first: int) -> bool:
     """Whether a joint exceeds the tolerance of position, row `first`, or velocity, the next one."""
-    worst = 1.0
+    violated, worst = False, 1.0
     for quantity in range(2):
         for j in range(tolerances.shape[1]):
             tolerance = tolerances[first + quantity, j]
             error = abs(state[layout.POSITION_ERROR + quantity, j])
-            if error > worst * tolerance:
-                worst = error / tolerance
+            if not error <= worst * tolerance:  # NaN is not within
+                violated, worst = True, error / tolerance
                 state[layout.VIOLATING_JOINT, 0] = j
                 state[layout.VIOLATING_QUANTITY, 0] = quantity
                 state[layout.VIOLATION, 0] = error
                 state[layout.VIOLATED_TOLERANCE, 0] = tolerance
-    return worst > 1.0
+    return violated

@@ -8,7 +8,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.extremes import SCRATCH, bernstein_bounds, extremes
-from rnea_control.control.trajectory import POSITION_COEFFICIENTS, Trajectory
+from rnea_control.control.trajectory import EFFORT, POSITION_COEFFICIENTS, Trajectory
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
@@ -30,11 +30,12 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
         trajectory: to be checked.
         begin: from when on it is checked, [s].
         start: what the times in the error are counted from, [s].
-        model: the robot; a velocity limit of 0 is taken as none.
+        model: the robot.
     """
     starts, coefficients = trajectory.starts, trajectory.coefficients
+    if not np.isfinite(coefficients[:, :, EFFORT:]).all():
+        raise TrajectoryError("its efforts are too large; are they in Nm or N?")
     first = int(np.searchsorted(starts, begin, side="left"))
-    speed = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
     place, found = np.zeros(2, dtype=np.int64), np.zeros(2)
     limits = np.array(
         [
@@ -42,7 +43,7 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
             np.full(model.nv, math.inf),
             model.lower - POSITION_ROUNDING,
             model.upper + POSITION_ROUNDING,
-            speed * (1.0 + VELOCITY_ROUNDING),
+            model.velocity_limit * (1.0 + VELOCITY_ROUNDING),
         ]
     )
     scratch = np.zeros((SCRATCH[0] + 1, SCRATCH[1]))
@@ -59,9 +60,10 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
         f"and {starts[first + segment + 1] - start:g} s,"
     )
     if kind == _TOO_FAST:
+        limit = model.velocity_limit[j]
         raise TrajectoryError(
             f"{where} joint {joint!r} would move at {abs(value):.3g} {unit.velocity}; its limit is "
-            f"{speed[j]:g}. Make the trajectory {abs(value) / speed[j]:.3g} times slower"
+            f"{limit:g}. Make the trajectory {abs(value) / limit:.3g} times slower"
         )
     raise TrajectoryError(
         f"{where} joint {joint!r} would be at {value:.4g} {unit.position}, outside its limits "

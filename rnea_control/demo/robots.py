@@ -244,12 +244,11 @@ def _limit_share(
     trajectory = motion(model, start, waypoints)
     ws, tau = Workspace(model), np.zeros(model.nv)
     share = np.zeros(model.nv)
-    fastest = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)  # 0: no limit
     for time in np.linspace(0.0, trajectory.end_time, 400):
         q, v, a = trajectory.at(time)
         rnea(model, ws, q, v, a, tau)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.fmax(share, np.abs(tau) / model.effort_limit)
-            share = np.fmax(share, np.abs(v) / fastest)
+            share = np.fmax(share, np.abs(v) / model.velocity_limit)
     joint = int(np.argmax(share))
     return float(share[joint]) if math.isfinite(share[joint]) else math.inf, joint

@@ -175,7 +175,7 @@ def _position_glitches(q: FloatArray, time: FloatArray, limit: float) -> BoolArr
     off = np.abs(q - median_filter(q, WINDOW, mode="nearest"))
     steps = np.diff(time)
     period = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else math.inf
-    farthest = GLITCH_SPEED * limit * period if 0.0 < limit < math.inf else GLITCH
+    farthest = GLITCH_SPEED * limit * period if limit < math.inf else GLITCH
     return np.asarray(off > min(max(farthest, LEAST_GLITCH), GLITCH))
 
 

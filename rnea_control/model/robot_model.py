@@ -53,8 +53,10 @@ class RobotModel:
         nq, nv: number of positions and of velocities; a continuous joint is one angle.
         q_slices, v_slices: where the positions and velocities of each joint stand, by name.
         lower, upper: position limits, shape (nq,), [rad] or [m]; infinite where there are none.
-        velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite where there is none.
-        effort_limit: shape (nv,), [Nm] or [N]; infinite where there is none.
+        velocity_limit: shape (nv,), [rad/s] or [m/s]; infinite where there is none, which a limit
+            of 0 stands for.
+        effort_limit: shape (nv,), [Nm] or [N]; infinite where there is none, and 0 where no torque
+            at all is allowed.
         continuous: 1 for each position that is an angle of a continuous joint, else 0, shape (nq,).
         link_inertias: pseudo-inertia of each link in its own frame, shape (4, 4), by name; payloads
             are not in it. Do not write to them.
@@ -113,7 +115,7 @@ class RobotModel:
         self.lower = _frozen([joint.lower for joint in chosen for _ in range(joint.nq)])
         self.upper = _frozen([joint.upper for joint in chosen for _ in range(joint.nq)])
         velocities = [joint for joint in chosen for _ in range(joint.nv)]
-        self.velocity_limit = _frozen([joint.velocity_limit for joint in velocities])
+        self.velocity_limit = _frozen([joint.velocity_limit or math.inf for joint in velocities])
         self.effort_limit = _frozen([joint.effort_limit for joint in velocities])
         self._armature = _frozen([joint.armature for joint in velocities])
         self.continuous = _frozen(

@@ -66,7 +66,7 @@ class ModelWatch:
             torque = holding_torque_of_feedback(
                 model, self._workspace, settings.control_law, measured, feedback, hardware
             )
-        bound = part * np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
+        bound = part * model.effort_limit
         found = check_model(
             model, self._workspace, measured, torque, bound, witness, hardware, self._link
         )

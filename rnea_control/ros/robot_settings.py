@@ -15,6 +15,8 @@ from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.ros.parameter_table import JOINT, Parameters
 from rnea_control.ros.real_time import RealTimeSettings
 
+# What stands for the default in limits.
+DEFAULT = -1.0
 # The default torque rate limit is the effort limit in this time, [s].
 DEFAULT_TORQUE_RISE = 0.02
 
@@ -102,14 +104,13 @@ def limit_settings(parameters: Parameters, model: RobotModel) -> SafetySettings:
     def of_joints(name: str) -> FloatArray:
         return np.array([parameters[name.replace(JOINT, joint)] for joint in model.joint_names])
 
-    effort = of_joints("effort_limits.<joint>")
-    effort = np.where(effort > 0.0, effort, model.effort_limit)
-    rate = of_joints("torque_rate_limits.<joint>")
-    rate = np.where(rate > 0.0, rate, effort / DEFAULT_TORQUE_RISE)
+    effort, rate = of_joints("effort_limits.<joint>"), of_joints("torque_rate_limits.<joint>")
+    effort = np.where(effort == DEFAULT, model.effort_limit, effort)
+    rate = np.where(rate == DEFAULT, effort / DEFAULT_TORQUE_RISE, rate)
     error = of_joints("max_position_errors.<joint>")
     return SafetySettings.none(model.nv).changed(
         effort_limit=effort,
-        torque_rate_limit=np.where(rate > 0.0, rate, math.inf),
+        torque_rate_limit=rate,
         position_margin=of_joints("soft_limits.<joint>.margin"),
         limit_stiffness=parameters["soft_limits.stiffness"],
         velocity_limit_scale=parameters["velocity_limit_scale"],

@@ -32,7 +32,6 @@ class EffortController:
         self.commanded = False
         self._model = model
         self._command = np.zeros(model.nv)
-        self._fastest = np.where(model.velocity_limit > 0.0, model.velocity_limit, math.inf)
 
     def receive(self, values: Sequence[float]) -> str | None:
         """Takes one command message; returns what is wrong with it, or None."""
@@ -56,6 +55,6 @@ class EffortController:
         """The torque that reaches the motors at positions `q` and velocities `v`."""
         model = self._model
         low, high = -model.effort_limit, model.effort_limit.copy()
-        low[((q <= model.lower) & (v <= 0.0)) | (v < -self._fastest)] = 0.0
-        high[((q >= model.upper) & (v >= 0.0)) | (v > self._fastest)] = 0.0
+        low[((q <= model.lower) & (v <= 0.0)) | (v < -model.velocity_limit)] = 0.0
+        high[((q >= model.upper) & (v >= 0.0)) | (v > model.velocity_limit)] = 0.0
         return np.clip(self._command, low, high)

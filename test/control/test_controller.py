@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from controllers import rules
 from robots import joint, link, robot, two_link_arm
 
 from rnea_control.control import (
@@ -13,6 +14,7 @@ from rnea_control.control import (
     Controller,
     ControllerSettings,
     EndKind,
+    ExcessiveEffort,
     Gains,
     Waypoint,
 )
@@ -282,6 +284,20 @@ def test_numbers_that_overflow_are_refused() -> None:
     ):
         with pytest.raises(TrajectoryError, match="its numbers are too large"):
             c.follow(0.0, waypoints, 0.0)
+
+
+@pytest.mark.parametrize("treatment", list(ExcessiveEffort))
+@pytest.mark.parametrize("apart", [1e-3, 1.0])
+def test_efforts_that_overflow_are_refused(treatment: ExcessiveEffort, apart: float) -> None:
+    c = controller(trajectories=rules(excessive_effort=treatment))
+    c.hold(0.0, ZERO)
+    zeros = [np.zeros(2)] * 3
+    waypoints = [
+        Waypoint(1.0, *zeros, effort=np.full(2, 1.7e308)),
+        Waypoint(1.0 + apart, *zeros, effort=np.full(2, -1.7e308)),
+    ]
+    with pytest.raises(TrajectoryError, match="its efforts are too large"):
+        c.follow(0.0, waypoints, 0.0)
 
 
 @pytest.mark.parametrize("start", [math.nan, math.inf])

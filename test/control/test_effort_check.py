@@ -176,17 +176,21 @@ def test_arm_that_cannot_hold_itself_is_not_helped_by_time(pendulum) -> None:
     assert held.ratio < 1.0 and held.stretch == 1.0
 
 
-@pytest.mark.parametrize("none", [0.0, math.inf])
-def test_no_limit(pendulum, none) -> None:
-    found = peak(pendulum, quintic(pendulum, [[0.0], [1.0]], 1e-3), none)
+def test_no_limit(pendulum) -> None:
+    found = peak(pendulum, quintic(pendulum, [[0.0], [1.0]], 1e-3), math.inf)
     assert found.stretch == 1.0 and found.limit == math.inf and found.ratio == 0.0
+
+
+def test_limit_of_zero_allows_no_torque(pendulum) -> None:
+    found = peak(pendulum, quintic(pendulum, [[0.0], [1.0]], 1e-3), 0.0)
+    assert found.stretch == math.inf and found.limit == 0.0 and found.ratio == math.inf
 
 
 def test_worst_joint_is_named(pendulum) -> None:
     arm = RobotModel.from_urdf_string(two_link_arm())
     path = swing(arm)
     assert peak(arm, path, [100.0, 1.0]).joint == 1
-    assert peak(arm, path, [1.0, 0.0]).joint == 0
+    assert peak(arm, path, [1.0, 100.0]).joint == 0
 
 
 def test_only_the_time_between_begin_and_end_counts(pendulum) -> None:

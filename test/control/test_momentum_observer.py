@@ -316,8 +316,8 @@ def test_default_thresholds_bear_masses_that_are_off(panda) -> None:
 
 
 def test_no_effort_limit_gives_no_threshold() -> None:
-    found = default_thresholds(np.array([80.0, 0.0, np.inf]))
-    np.testing.assert_array_equal(found, [8.0, np.inf, np.inf])
+    found = default_thresholds(np.array([80.0, np.inf]))
+    np.testing.assert_array_equal(found, [8.0, np.inf])
 
 
 @pytest.mark.parametrize(

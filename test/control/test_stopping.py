@@ -57,7 +57,7 @@ class Stop:
     def __post_init__(self) -> None:
         nv = self.model.nv
         if self.effort_limit is None:
-            self.effort_limit = np.zeros(nv)
+            self.effort_limit = np.full(nv, math.inf)
         if self.shift is None:
             self.shift = np.zeros(nv)
         self.starts = np.full(STOP_SEGMENTS, math.nan)
