@@ -83,11 +83,12 @@ class History:
         self.c = Controller(self.model, self._settings())
         self.t = float(rng.choice([0.0, 1.0e3, 1.7e9]))
         self.q, self.v = rng.uniform(-2.9, 2.9, NV), np.zeros(NV)
-        self.last: np.ndarray | None = None  # torque, of `last_time`
+        # The torque in force, of `last_time`; where it was not known, the gravity torque is taken.
         self.last_time = self.t
         self.at_once = True  # the next torque belongs to the state that the controller started from
         self.astray = False  # a bad state was taken for a good one
         self.c.start(self.t, self.q)
+        self.last = self.c.in_force.copy()
 
     # What is random.
 
@@ -185,10 +186,10 @@ class History:
         elif kind == "hold":
             c.hold(self.t, self.q)
         elif kind == "start":
-            self.last, self.at_once = None, True
-            if rng.random() < 0.5:
-                self.last, self.last_time = rng.uniform(-10.0, 10.0, NV), self.t
-            c.start(self.t, self.q, self.last)
+            self.at_once = True
+            c.in_force = rng.uniform(-10.0, 10.0, NV) if rng.random() < 0.5 else math.nan
+            c.start(self.t, self.q)
+            self.last, self.last_time = c.in_force.copy(), self.t
         else:
             c.speed_scaling = float(rng.choice([0.0, 0.3, 1.0]))
 
@@ -269,17 +270,13 @@ class History:
         """The bounds of each torque that leaves."""
         c, safety = self.c, self.c.settings.safety
         self._require(np.isfinite(tau).all(), "a torque is not finite")
-        change = np.full(NV, math.inf)
-        last = np.zeros(NV)
-        if self.last is not None:
-            last = self.last
-            dt = min(self.t - self.last_time, LONGEST_RATE_STEP)
-            rate = safety.torque_rate_limit
-            change = np.where(np.isinf(rate), math.inf, np.nan_to_num(rate, posinf=0.0) * dt)
-            rounding = 1e-9 + 1e-12 * np.abs(last)
-            away = np.abs(tau - last)
-            self._require((away <= change + rounding).all(), "faster than the rate limit")
-            self.seen["rate limit"] += int((away > 0.999 * change).any())
+        last, rate = self.last, safety.torque_rate_limit
+        dt = min(self.t - self.last_time, LONGEST_RATE_STEP)
+        change = np.where(np.isinf(rate), math.inf, np.nan_to_num(rate, posinf=0.0) * dt)
+        rounding = 1e-9 + 1e-12 * np.abs(last)
+        away = np.abs(tau - last)
+        self._require((away <= change + rounding).all(), "faster than the rate limit")
+        self.seen["rate limit"] += int((away > 0.999 * change).any())
         # A limit that was lowered is reached as fast as the rate allows; a controller that was told
         # the time since then, without a torque, allows for less.
         limit = self._effort_limit(safety)
@@ -295,7 +292,7 @@ class History:
                 self.seen["too fast"] += 1
                 driven = np.sign(v) * (tau - self._holding(q))
                 late = np.sign(v) * (last - self._holding(q)) - change
-                allowed = np.maximum(late, 0.0) if self.last is not None else np.zeros(NV)
+                allowed = np.maximum(late, 0.0)
                 # The gravity torque itself may be beyond the effort limit.
                 within = np.abs(self._holding(q)) <= limit
                 self._require(

@@ -88,8 +88,8 @@ MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "states that jump": (
         state_check,
-        "            return j\n    return -1",
-        "            return -1\n    return -1",
+        "            jumping = j\n",
+        "            jumping = -1\n",
     ),
 }
 

@@ -188,7 +188,8 @@ def test_limits_at_work_and_predictions_allocate_nothing(panda, law: ControlLaw)
     controller = Controller(panda, ControllerSettings(gains, law, 0.05, safety=safety))
     q, v, tau = panda.upper - 0.01, 0.9 * panda.velocity_limit, np.zeros(7)
     other = q - 1e-6  # positions that stand still would be refused
-    controller.start(0.0, 0.5 * (panda.lower + panda.upper), np.ones(7))
+    controller.in_force = 1.0
+    controller.start(0.0, 0.5 * (panda.lower + panda.upper))
     time = 0.0
 
     def step_and_predict() -> None:

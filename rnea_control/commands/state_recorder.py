@@ -67,8 +67,8 @@ class StateRecorder:
 
     def _record(self) -> None:
         while not self._stopping.is_set():
-            taken = self._wait_set.take(LONGEST_WAIT)
-            if taken is not None:
+            self._wait_set.wait(LONGEST_WAIT)
+            while (taken := self._wait_set.take(0)) is not None:
                 self._keep(taken[0])
 
     def _keep(self, message: bytes) -> None:

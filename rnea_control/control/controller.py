@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,10 +16,10 @@ from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.planner import Plan, Planner
-from rnea_control.control.settings import ControllerSettings, TrajectorySettings
+from rnea_control.control.settings import ControllerSettings, Gains, TrajectorySettings
 from rnea_control.control.situation import Situation
-from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING
-from rnea_control.control.step import BAD_STATE, FOUND, SATURATED, step
+from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING, doubt
+from rnea_control.control.step import BAD_JUMP, BAD_STATE, FOUND, SATURATED, SHAKEN, step
 from rnea_control.control.stops import Stops
 from rnea_control.control.time_scaling import settle
 from rnea_control.control.tolerances import GOAL_VIOLATED, PATH_VIOLATED, REACHED
@@ -27,6 +28,10 @@ from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.model import RobotModel
+
+# Stiffness and damping of a braced controller, [1/s^2] and [1/s]: known to hold an arm at 50 states
+# a second and more.
+BRACING_GAINS = 100.0, 20.0
 
 
 class Controller:
@@ -69,7 +74,9 @@ class Controller:
         self._outcome = 0
         self.gave_way = 0
         self.gave_way_reason = ""
-        self._state[layout.COMMAND] = self._state[layout.LAST_MEASURED] = math.nan
+        self._state[layout.COMMAND] = math.nan
+        self._braced = False
+        self.believe()
         self._state[layout.RATE_STEP] = LONGEST_RATE_STEP
         rows = self._state[layout.PREDICTED_POSITION], self._state[layout.PREDICTED_VELOCITY]
         self._predicted = rows
@@ -99,13 +106,36 @@ class Controller:
         settings.check(model.joint_names)
         rows = settings.rows(model)
         self._model, self._planner = model, Planner(model)
-        self._hand_law = settings.control_law == ControlLaw.gravity_compensation
-        if self._hand_law:
-            self._state[layout.GUIDED] = 1.0
         self._rules = settings.trajectories or TrajectorySettings.default(self.model.nv)
-        self._settings_array = rows  # all at once, whatever thread steps meanwhile
-        self._settings = settings
+        self._settings, self._rows = settings, rows
+        self.brace(self._braced)
         self._update_tolerances()
+
+    @property
+    def braced(self) -> bool:
+        """Whether the steps go by a law and gains that hold any arm."""
+        return self._braced
+
+    def brace(self, on: bool) -> None:
+        """Has the steps from now on go by a law and gains that hold any arm, in place of those of
+        the settings, or by these again."""
+        settings = self._settings
+        self._braced = on
+        self._hand_law = settings.control_law == ControlLaw.gravity_compensation and not on
+        if on:
+            gains = Gains.uniform(self.model.nv, *BRACING_GAINS)
+            braced = replace(
+                settings,
+                gains=gains,
+                control_law=ControlLaw.computed_torque,
+                friction_compensation=False,
+                feedback_inertia=None,
+            )
+            self._settings_array = braced.rows(self.model)
+        else:
+            self._settings_array = self._rows
+        if on or self._hand_law:
+            self._state[layout.GUIDED] = self._hand_law
 
     @property
     def has_trajectory(self) -> bool:
@@ -176,6 +206,21 @@ class Controller:
         return bool(stands and moves and (q == self.measured[0]).all())
 
     @property
+    def doubts(self) -> bool:
+        """Whether the last state was one that no motion leads to."""
+        return not math.isnan(self._state[layout.DOUBTED_AT, 0])
+
+    def doubt(self, t: float, q: FloatArray, v: FloatArray) -> str:
+        """Why no motion leads to a state that is not stepped; empty if one may."""
+        if doubt(self._settings_array, self._state, t, q, v) < 0:
+            return ""
+        return str(refusal(self.model, self._state, BAD_JUMP, t, q, v, q))
+
+    def believe(self) -> None:
+        """Takes the next state for true, wherever it is."""
+        self._state[layout.LAST_MEASURED] = self._state[layout.DOUBTED_AT] = math.nan
+
+    @property
     def predicted(self) -> tuple[FloatArray, FloatArray]:
         """Position and velocity that the last torque was computed for, shape (nv,) each; views."""
         return self._predicted
@@ -190,6 +235,11 @@ class Controller:
         """For how long each stage limited each joint, shape (4, nv), [s]: soft position limits,
         velocity limit, effort limit, rate limit; a view."""
         return self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1]
+
+    @property
+    def shakes(self) -> bool:
+        """Whether the last step found that a joint swings to and fro."""
+        return self._outcome // FOUND == SHAKEN
 
     @property
     def saturated(self) -> bool:
@@ -231,26 +281,40 @@ class Controller:
         state[layout.DESIRED_POSITION] = q
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
         state[layout.UNSCALED_UNTIL] = -math.inf
-        state[layout.LAST_MEASURED] = math.nan
         state[layout.STANDSTILL] = 0.0
+        self.believe()
         settle(state)
 
-    def start(self, t: float, q: FloatArray, in_force: FloatArray | None = None) -> None:
+    @property
+    def in_force(self) -> FloatArray:
+        """The torque that acts, shape (nv,), [Nm] or [N]: the last one that left, or what another
+        has commanded since, if that is set; NaN while it is not known. A view."""
+        return self._state[layout.COMMAND]
+
+    @in_force.setter
+    def in_force(self, torque: FloatArray | float) -> None:
+        self._state[layout.COMMAND] = torque
+
+    def start(self, t: float, q: FloatArray) -> None:
         """Holds position `q` from `t` on, after another has had the arm.
+
+        What the torque in force differs by from the control law's fades out. Where it is not known,
+        the first torque is the gravity torque.
 
         Args:
             t: the time now, [s].
             q: the position, shape (nv,), [rad] or [m].
-            in_force: the torque that acts now, shape (nv,), [Nm] or [N]; what of it differs from
-                the control law's fades out. None if it is not known: then the first torque is the
-                gravity torque.
 
         Raises:
             ArgumentError: `q` is not nv finite numbers.
         """
         self.hold(t, q, reason="the controller starts anew")
-        self._state[layout.COMMAND] = math.nan if in_force is None else in_force
-        self._state[layout.BLEND_START] = math.nan
+        known = bool(np.isfinite(self.in_force).all())
+        self._state[layout.BLEND_START] = math.nan if known else -math.inf
+        if not known and self.settings.control_law == ControlLaw.pd:
+            self.in_force = 0.0
+        elif not known:
+            self.holding_torque(q, self.in_force)
 
     def catch(
         self, t: float, q: FloatArray, v: FloatArray, reason: str, kind: EndKind = EndKind.DROPPED
@@ -268,7 +332,7 @@ class Controller:
         state[layout.LAST_TIME], state[layout.LAST_TRAJECTORY_TIME] = t, s
         state[layout.GUIDED] = self._hand_law
         state[layout.SATURATED_SINCE] = 0.0
-        state[layout.LAST_MEASURED] = math.nan
+        self.believe()
         rules, rows = self._rules, self._settings_array
         stop = self._stops.straight_on(self._model, s, q, v, rows, rules.max_deceleration)
         self._brake(stop)

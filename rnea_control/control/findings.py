@@ -9,7 +9,15 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.motion import EndKind, Motion
-from rnea_control.control.step import BAD_JUMP, BAD_SIZE, BAD_TORQUE, FROZEN, PRESSED, TORN_AWAY
+from rnea_control.control.step import (
+    BAD_JUMP,
+    BAD_SIZE,
+    BAD_TORQUE,
+    FROZEN,
+    PRESSED,
+    SHAKEN,
+    TORN_AWAY,
+)
 from rnea_control.control.tolerances import GOAL_VIOLATED
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
 from rnea_control.model import RobotModel
@@ -26,6 +34,10 @@ def violation(
         return EndKind.PATH_TOLERANCE_VIOLATED, (
             f"the torque of {names[j]} was at its limit for {state[layout.SATURATED_SINCE, j]:.3g} "
             "s: does something hold the arm?"
+        )
+    if found == SHAKEN:
+        return EndKind.PATH_TOLERANCE_VIOLATED, (
+            f"{names[int(state[layout.VIOLATING_JOINT, 0])]} shakes: are its gains too high?"
         )
     error, bound = state[layout.VIOLATION, 0], state[layout.VIOLATED_TOLERANCE, 0]
     j = int(state[layout.VIOLATING_JOINT, 0])
@@ -67,9 +79,9 @@ def refusal(
     if outcome == BAD_JUMP:
         j = int(state[layout.JUMPING_JOINT, 0])
         return ControllerError(
-            f"the measured position of {names[j]} jumps from {state[layout.LAST_POSITION, j]:.4g} "
-            f"to {q[j]:.4g} within {t - state[layout.LAST_MEASURED, 0]:.3g} s, faster than its "
-            "velocity limit and its measured velocity allow"
+            f"the measured position of {names[j]} has jumped from "
+            f"{state[layout.LAST_POSITION, j]:.4g} to {q[j]:.4g}, faster than its velocity limit "
+            "and its measured velocity allow"
         )
     if outcome == FROZEN:
         j = int(np.argmax(np.abs(v)))

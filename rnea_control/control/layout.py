@@ -39,4 +39,8 @@ POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(42, 46)
 HELD_INERTIA, FREE_INERTIA = range(46, 48)
 # The longest time that the rate limit counts in the next step (entry 0).
 RATE_STEP = 48
-STATE_ROWS = 49
+# Of state_check.py: the last state that was not believed, and its time; NaN for none.
+DOUBTED_POSITION, DOUBTED_AT = range(49, 51)
+# Of step.py: to which side a joint was last faster than it should be, and how often that changed.
+SHAKEN_SIDE, REVERSALS = range(51, 53)
+STATE_ROWS = 53

@@ -1,5 +1,8 @@
 """Whether a measured state can be true: finite, not further from the last one than the arm moves,
 and not where it was while its own velocities say that it moves.
+
+A position that no motion leads to does not become true by lasting: what goes on from it is not
+believed either, until the states come back to where a motion leads, or an operator says so.
 """
 
 from __future__ import annotations
@@ -8,7 +11,7 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.kernel import inlined, kernel
 
 # How much further than its velocity allows a joint may seem to move from state to state: as a
 # factor, and on top for coarse sensors and stamps, [rad] or [m].
@@ -30,26 +33,45 @@ def is_finite(t: float, q: FloatArray, v: FloatArray) -> bool:
 
 
 @inlined
+def _distance(settings: FloatArray, j: int, position: float, other: float) -> float:
+    """How far apart two positions of joint j are."""
+    distance = position - other
+    if settings[layout.CONTINUOUS, j] != 0.0:
+        distance -= 2.0 * math.pi * math.floor(distance / (2.0 * math.pi) + 0.5)
+    return abs(distance)
+
+
+@inlined
 def jumping_joint(
     settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray
 ) -> int:
-    """The first joint that is further from the last measured state than it can have moved, or -1.
+    """The first joint that is further from the last believed state than it can have moved, or that
+    goes on from one that was not believed; -1 for none.
 
     It can move at its velocity limit, or as fast as either state says: an arm that falls is faster
-    than its limit.
+    than its limit. From a state that was not believed it goes on as fast as it says.
     """
     dt = t - state[layout.LAST_MEASURED, 0]
     if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
         return -1
+    since = t - state[layout.DOUBTED_AT, 0]
+    jumping, goes_on = -1, since >= 0.0
     for j in range(q.shape[0]):
-        distance = q[j] - state[layout.LAST_POSITION, j]
-        if settings[layout.CONTINUOUS, j] != 0.0:
-            distance -= 2.0 * math.pi * math.floor(distance / (2.0 * math.pi) + 0.5)
         speed = max(abs(v[j]), abs(state[layout.LAST_VELOCITY, j]))
         speed = max(speed, settings[layout.STATE_VELOCITY_LIMIT, j])
-        if abs(distance) > JUMP_SLACK + JUMP_FACTOR * speed * dt:
-            return j
-    return -1
+        moved = _distance(settings, j, q[j], state[layout.LAST_POSITION, j])
+        if jumping < 0 and moved > JUMP_SLACK + JUMP_FACTOR * speed * dt:
+            jumping = j
+        moved = _distance(settings, j, q[j], state[layout.DOUBTED_POSITION, j])
+        goes_on &= moved <= JUMP_SLACK + JUMP_FACTOR * abs(v[j]) * since
+    if jumping < 0 and goes_on:
+        jumping = int(state[layout.JUMPING_JOINT, 0])
+    if jumping >= 0:
+        state[layout.JUMPING_JOINT, 0] = jumping
+        state[layout.DOUBTED_AT, 0] = t
+        for j in range(q.shape[0]):
+            state[layout.DOUBTED_POSITION, j] = q[j]
+    return jumping
 
 
 @inlined
@@ -75,8 +97,15 @@ def is_frozen(
 
 @inlined
 def remember(state: FloatArray, t: float, q: FloatArray, v: FloatArray) -> None:
-    """Keeps a measured state for the next check."""
+    """Keeps a believed state for the next check."""
     state[layout.LAST_MEASURED, 0] = t
+    state[layout.DOUBTED_AT, 0] = math.nan
     for j in range(q.shape[0]):
         state[layout.LAST_POSITION, j] = q[j]
         state[layout.LAST_VELOCITY, j] = v[j]
+
+
+@kernel("i8(f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1])")
+def doubt(settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray) -> int:
+    """`jumping_joint` by itself, for a state that is not stepped."""
+    return jumping_joint(settings, state, t, q, v)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.law import (
@@ -27,11 +29,14 @@ from rnea_control.kernels.kernel import inlined, kernel
 
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1
+# A joint shakes when its velocity error, beyond this part of the velocity limit, has changed sides
+# so often; so many changes a second are forgotten.
+SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
 
 # What a step reports: whether a torque was clamped, plus FOUND times what tolerances.py found, or
 # one of these; or, from BAD_STATE on, what was wrong.
 SATURATED, FOUND = 1, 2
-TORN_AWAY, PRESSED = 4, 5
+TORN_AWAY, PRESSED, SHAKEN = 4, 5, 6
 BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE = range(16, 21)
 
 
@@ -49,6 +54,27 @@ def _torn_away(settings: FloatArray, state: FloatArray) -> bool:
             state[layout.VIOLATION, 0] = error
             state[layout.VIOLATED_TOLERANCE, 0] = bound
     return torn
+
+
+@inlined
+def _shaken(settings: FloatArray, state: FloatArray, dt: float) -> bool:
+    """Whether a joint swings to and fro about its desired motion; which, in `state`."""
+    shaken = False
+    for j in range(settings.shape[1]):
+        fast = SHAKING_SPEED * settings[layout.STATE_VELOCITY_LIMIT, j]
+        error = state[layout.VELOCITY_ERROR, j]
+        count = max(state[layout.REVERSALS, j] - FORGOTTEN_REVERSALS * dt, 0.0)
+        if abs(error) > fast:
+            side = math.copysign(1.0, error)
+            if side == -state[layout.SHAKEN_SIDE, j]:
+                count += 1.0
+            state[layout.SHAKEN_SIDE, j] = side
+        if count > MOST_REVERSALS:
+            shaken = True
+            count = 0.0
+            state[layout.VIOLATING_JOINT, 0] = j
+        state[layout.REVERSALS, j] = count
+    return shaken
 
 
 @kernel(
@@ -77,9 +103,7 @@ def step(
     if not predicted:
         if not is_finite(t, q, v):
             return BAD_STATE
-        jumping = jumping_joint(settings, state, t, q, v)
-        if jumping >= 0:
-            state[layout.JUMPING_JOINT, 0] = jumping
+        if jumping_joint(settings, state, t, q, v) >= 0:
             return BAD_JUMP
         frozen = is_frozen(settings, state, t, q, v)
         remember(state, t, q, v)
@@ -122,4 +146,6 @@ def step(
                 found = TORN_AWAY
             elif pressed:
                 found = PRESSED
+        if state[layout.GUIDED, 0] == 0.0 and _shaken(settings, state, dt):
+            found = SHAKEN
     return int(saturated) + FOUND * found

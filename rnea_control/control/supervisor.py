@@ -7,20 +7,25 @@ time it is, and calls it from one thread at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.controller import Controller
+from rnea_control.control.feasibility import excessive_gain, excessive_load
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.mode import Mode, Modes
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.planner import Plan
+from rnea_control.control.settings import ControllerSettings
 from rnea_control.control.situation import Situation
 from rnea_control.control.supervision import SupervisionSettings, obstacle_to_start
-from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+from rnea_control.dynamics import Workspace
+from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError, listed
+from rnea_control.model import RobotModel
 from rnea_control.model.units import units
 
 # Modes in which trajectories are taken; why not in the others.
@@ -36,6 +41,8 @@ _REFUSALS = {
 }
 # Modes in which nothing is commanded.
 _SILENT = (Mode.INACTIVE, Mode.GUARDED)
+# In which the arm brakes and holds, whatever the law.
+_STOPPED = (Mode.EMERGENCY_STOP, Mode.FAULT)
 # In which a state is not simply answered.
 _IDLE_OR_BLIND = (*_SILENT, Mode.WAITING, Mode.BLIND)
 # Names to look up in a tick: enumerations take several times as long.
@@ -46,6 +53,10 @@ STILL = 0.01
 # An arm that fell since its effort controller became active has done so for this long at most, [s].
 FALL = 1.0
 STILL_FROZEN = "the measured positions still do not change"
+# An arm that has given way so often within so long, [s], has a law that shakes it.
+MOST_GIVEN_WAY, GIVING_WAY = 4, 3.0
+# States after a start whose shortest period is taken for that of all.
+MEASURED_STATES = 10
 # How often the reason for not starting is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
 
@@ -62,11 +73,10 @@ class Supervisor:
     Attributes:
         bad_states: how many were ignored since activation.
         gaps: how often states were missing, or of no use, and were predicted.
-        in_force: the torque that acts before a start, shape (nv,), [Nm] or [N]; None if it is not
-            known.
         listening: whether somebody takes the commands. Until then the hold position follows the
             arm.
         observer: tells collisions; None for no such check.
+        period: of the states, the shortest of the first ones, [s]; NaN until it is known.
     """
 
     def __init__(
@@ -79,14 +89,15 @@ class Supervisor:
         self.controller = controller
         self.settings = settings
         self.listening = True
-        self.in_force: FloatArray | None = None
         self.bad_states = self.gaps = 0
+        self.period = math.nan
         self._modes = Modes(on_change)
+        self._workspace = Workspace(controller.model)
         self.observer = observer
         self._applied = np.zeros(controller.model.nv)  # the torque before
         self._bad_in_row = 0
         self._fault = ""
-        self._emergency = False  # is pressed
+        self._holders: set[Hashable] = set()  # who hold the emergency stop
         self._stopped = False  # was pressed, and the controller was not resumed since
         self._ending = False
         self._streaming = self._predicting = False
@@ -94,6 +105,10 @@ class Supervisor:
         self._streamed_at = -math.inf  # when the gravity torque was commanded to nobody
         self._awaited = "for a subscription to the commands"  # while nobody listens
         self._gave_way = 0
+        self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
+        self._law_failed = False  # it is not asked again before the fault is reset
+        self._unmeasured = 0  # states until `period` is known
+        self._seen_at = 0.0
         self._complained = math.nan
 
     @property
@@ -115,24 +130,34 @@ class Supervisor:
         """Why it is in this mode."""
         return self._modes.reason
 
+    def _change(self, mode: Mode, reason: str) -> None:
+        """Changes the mode, and with it whether the arm is braced: it brakes and holds under every
+        law, and under one that has failed."""
+        self._modes.change(mode, reason)
+        holds = self.controller.settings.control_law != ControlLaw.gravity_compensation
+        braced = mode in _STOPPED and (self._law_failed or not holds)
+        if braced != self.controller.braced:
+            self.controller.brace(braced)
+
     # Start and end.
 
     def activate(self, reason: str = "for joint_states") -> None:
         """Starts with the next state that allows it; the reason says what it waits for."""
         self.bad_states = self.gaps = self._bad_in_row = 0
         self._fault = ""
-        self._stopped = self._emergency
+        self._law_failed = False
+        self._stopped = bool(self._holders)
         self._ending = self._streaming = self._predicting = self._held = False
         self._streamed_at = -math.inf
         self._complained = math.nan
-        self._modes.change(Mode.WAITING, reason)
+        self.controller.in_force = math.nan
+        self._change(Mode.WAITING, reason)
 
     def deactivate(self, reason: str) -> None:
         """Commands nothing from now on."""
         self.controller.drop(reason)
-        self.in_force = None
         if self.mode is not Mode.INACTIVE:
-            self._modes.change(Mode.INACTIVE, reason)
+            self._change(Mode.INACTIVE, reason)
 
     def end(self, reason: str) -> bool:
         """Begins to bring the arm to rest, to deactivate the controller then; whether it moves."""
@@ -142,7 +167,7 @@ class Supervisor:
             self._ending = True
             self._stop(EndKind.DROPPED, reason)
             if self.mode in (Mode.MOVING, Mode.GRAVITY_COMPENSATION):
-                self._modes.change(Mode.BRAKING, reason)
+                self._change(Mode.BRAKING, reason)
         return self.controller.is_moving
 
     def wait_for_listener(self, reason: str) -> None:
@@ -160,14 +185,15 @@ class Supervisor:
 
     def _wait(self, reason: str) -> None:
         self.controller.drop(reason)
+        self.controller.in_force = math.nan
         self._streaming = False
-        self._modes.change(Mode.WAITING, reason)
+        self._change(Mode.WAITING, reason)
 
     def guarded(self, reason: str) -> None:
         """The sentinel has taken the arm."""
         if self.mode not in _SILENT:
             self.controller.drop(reason)
-            self._modes.change(Mode.GUARDED, reason)
+            self._change(Mode.GUARDED, reason)
 
     def take_over(self, t: float, q: FloatArray, v: FloatArray, reason: str) -> None:
         """The sentinel has given the arm back, or has gone: brakes from the measured state."""
@@ -203,12 +229,14 @@ class Supervisor:
         try:
             self.controller.step(t, q, v, tau)
         except TorqueError as error:
-            self.fail(str(error), t, q, v)
+            self.fail(str(error), t, q, v, law_failed=True)
             raise
         except ControllerError as error:
             self.refuse_state(str(error))
             raise
         self._bad_in_row = 0
+        if self._unmeasured:
+            self._measure_period(t, q, v)
         if self.observer is not None:
             self._observe(self.observer, t, q, v, tau)
         mode, controller = self._modes.mode, self.controller
@@ -225,9 +253,13 @@ class Supervisor:
         if self._modes.mode is not Mode.BLIND:
             return False
         if np.isfinite(q).all() and np.isfinite(v).all():
-            if self.controller.is_frozen(q, v):
-                self.refuse_state(STILL_FROZEN)
-                raise ControllerError(STILL_FROZEN)
+            frozen = STILL_FROZEN if self.controller.is_frozen(q, v) else ""
+            doubt = frozen or self.controller.doubt(t, q, v)
+            if doubt:
+                self.refuse_state(doubt)
+                if not frozen:
+                    self._change(Mode.BLIND, f"{doubt}; ~/resume takes that for true")
+                raise ControllerError(doubt)
             self._see_again(t, q, v)
         return True
 
@@ -268,7 +300,7 @@ class Supervisor:
         if self._modes.mode in (*_SILENT, Mode.WAITING, Mode.BLIND):
             return
         self._stop(EndKind.DROPPED, reason)
-        self._modes.change(Mode.BLIND, reason)
+        self._change(Mode.BLIND, reason)
 
     def _see_again(self, t: float, q: FloatArray, v: FloatArray) -> None:
         self.controller.catch(t, q, v, "joint_states are back")
@@ -280,12 +312,17 @@ class Supervisor:
         # An arm that it held, and that moves now, is caught; so is one that began to fall when the
         # effort controller became active, with no torque yet.
         held = self._held or (self.listening and t - self._streamed_at < FALL)
-        obstacle = obstacle_to_start(self.controller.model, self.settings, q, v, held)
+        controller = self.controller
+        obstacle = obstacle_to_start(controller.model, self.settings, q, v, held)
+        if not obstacle and (
+            load := excessive_load(controller.model, self._workspace, controller.settings, q)
+        ):
+            obstacle = f"as {load}"
         if obstacle:
             self._streaming = False
             if not abs(t - self._complained) < COMPLAINT_PERIOD:
                 self._complained = t
-                self._modes.change(Mode.WAITING, obstacle)
+                self._change(Mode.WAITING, obstacle)
             return False
         if not self._streaming or self.listening:
             self._start_controller(t, q)
@@ -300,15 +337,47 @@ class Supervisor:
             if not self._streaming:
                 self._streaming = True
                 self.controller.guide()
-                self._modes.change(Mode.WAITING, self._awaited)
+                self._change(Mode.WAITING, self._awaited)
         return True
 
     def _start_controller(self, t: float, q: FloatArray) -> None:
-        self.controller.start(t, q, self.in_force)
-        self.in_force = None  # from now on the controller's own is
+        self.controller.start(t, q)
         self._gave_way = self.controller.gave_way
+        self._gave_way_at.clear()
+        self._unmeasured, self._seen_at, self.period = MEASURED_STATES, t, math.nan
         if self.observer is not None:
             self.observer.reset()
+
+    def _measure_period(self, t: float, q: FloatArray, v: FloatArray) -> None:
+        """Judges the settings once the rate of the states is known."""
+        if not t > self._seen_at:
+            return
+        gap, self._seen_at = t - self._seen_at, t
+        self.period = gap if math.isnan(self.period) else min(gap, self.period)
+        self._unmeasured -= 1
+        if self._unmeasured == 0:
+            objection = self._objection(q)
+            if objection:
+                self.fail(objection, t, q, v, law_failed=True)
+
+    def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
+        """Why an arm that it holds cannot go on with another model and other settings; empty if it
+        can."""
+        if self.mode in (*_SILENT, Mode.WAITING):
+            return ""  # nothing is held; the start asks
+        return self._objection(self.controller.measured[0], model, settings)
+
+    def _objection(
+        self,
+        q: FloatArray,
+        model: RobotModel | None = None,
+        settings: ControllerSettings | None = None,
+    ) -> str:
+        controller, ws = self.controller, self._workspace
+        model, settings = model or controller.model, settings or controller.settings
+        known = self._unmeasured == 0
+        gain = excessive_gain(model, ws, settings, q, self.period) if known else ""
+        return gain or excessive_load(model, ws, settings, q)
 
     def _observe(
         self, observer: MomentumObserver, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
@@ -347,14 +416,14 @@ class Supervisor:
             return False
         if not self.controller.adopt(plan):
             return False
-        self._modes.change(Mode.MOVING, "following a trajectory")
+        self._change(Mode.MOVING, "following a trajectory")
         return True
 
     def cancel(self, motion: Motion) -> None:
         """Brings the arm to rest if it still follows this motion."""
         if motion is self.controller.motion:
             self._stop(EndKind.CANCELLED, "cancelled by the client")
-            self._modes.change(Mode.BRAKING, "cancelled by the client")
+            self._change(Mode.BRAKING, "cancelled by the client")
 
     # What an operator asks for.
 
@@ -368,7 +437,7 @@ class Supervisor:
         if self._rest is Mode.GRAVITY_COMPENSATION:
             raise ControllerError("control_law is gravity_compensation, which holds no position")
         self._stop(EndKind.DROPPED, "told to hold")
-        self._modes.change(Mode.BRAKING, "told to hold")
+        self._change(Mode.BRAKING, "told to hold")
         return "braking, then holding"
 
     def guide(self) -> str:
@@ -382,23 +451,42 @@ class Supervisor:
             raise ControllerError("the controller is bringing the arm to rest, to stop")
         if self.mode is Mode.HOLDING:
             self.controller.guide()
-            self._modes.change(Mode.GRAVITY_COMPENSATION, "told so")
+            self._change(Mode.GRAVITY_COMPENSATION, "told so")
         return "the arm follows the hand; ~/resume has it hold again"
 
-    def resume(self) -> str:
-        """Ends hand guiding or an emergency stop; says what comes.
+    def resume(self, present: Mapping[Hashable, str] | None = None) -> str:
+        """Ends hand guiding or an emergency stop, or takes a position for true that no motion leads
+        to; says what comes.
+
+        Args:
+            present: the names of all that could release an emergency stop, by what `emergency_stop`
+                knows them by; None if that is not known. A stop that somebody has pressed and who
+                has gone since is overridden.
 
         Raises:
             ControllerError: not in this mode, or the emergency stop is still on.
         """
+        if self.mode is Mode.BLIND and self.controller.doubts:
+            self.controller.believe()
+            return "the measured positions are taken for true"
         self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
-        if self._emergency:
-            raise ControllerError("the emergency stop is still on: publish false first")
+        there = self._holders if present is None else self._holders & present.keys()
+        if there:
+            names = sorted((present or {}).get(who) or "somebody" for who in there)
+            raise ControllerError(
+                f"the emergency stop is still on, held by {listed(names)}: publish false there "
+                "first"
+            )
+        overridden = len(self._holders)
+        self._holders.clear()
         self._stopped = False
         if self.mode is Mode.GRAVITY_COMPENSATION:
             self._stop(EndKind.DROPPED, "told to resume")
         self._change_unless_latched(Mode.BRAKING, "told to resume")
-        return self.reason if self.mode is Mode.FAULT else "holding"
+        if self.mode is Mode.FAULT:
+            return self.reason
+        over = f", over the emergency stop of {overridden} publisher(s) that have gone"
+        return "holding" + (over if overridden else "")
 
     def reset_fault(self) -> str:
         """Ends a fault; says what comes.
@@ -408,30 +496,53 @@ class Supervisor:
         """
         if not self._fault:
             raise ControllerError("there is no fault to reset")
+        if self.mode is Mode.FAULT and (objection := self._objection(self.controller.measured[0])):
+            raise ControllerError(objection)
         self._fault = ""
+        self._law_failed = False
         if self.mode is Mode.FAULT:
             self._change_unless_latched(Mode.BRAKING, "fault reset")
         return "holding" if self.mode is Mode.BRAKING else self.mode.value
 
-    def emergency_stop(self, pressed: bool) -> None:
-        """Brakes and holds; takes no trajectory before it is released and resumed."""
-        if pressed == self._emergency:
-            return
-        self._emergency = pressed
-        self._stopped = self._stopped or pressed
-        if pressed and self.mode not in (*_SILENT, Mode.WAITING):
-            self._stop(EndKind.DROPPED, "emergency stop")
-            if self.mode is not Mode.BLIND:
-                self._modes.change(Mode.EMERGENCY_STOP, "emergency stop")
+    def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:
+        """Brakes and holds, and takes no trajectory before all who have pressed it have released it
+        and it is resumed.
 
-    def fail(self, reason: str, t: float, q: FloatArray, v: FloatArray) -> None:
-        """Brakes, holds, and takes no trajectory before the fault is reset."""
+        Args:
+            pressed: whether it is pressed, or released.
+            who: did so; anything that tells one from another.
+        """
+        if not pressed:
+            self._holders.discard(who)
+            return
+        pressed_before = bool(self._holders)
+        self._holders.add(who)
+        self._stopped = True
+        if not pressed_before and self.mode not in (*_SILENT, Mode.WAITING):
+            guided = self.controller.guided
+            if self.mode is not Mode.BLIND:
+                self._change(Mode.EMERGENCY_STOP, "emergency stop")
+            self._stop(EndKind.DROPPED, "emergency stop", guided)
+
+    def fail(
+        self, reason: str, t: float, q: FloatArray, v: FloatArray, law_failed: bool = False
+    ) -> None:
+        """Brakes, holds, and takes no trajectory before the fault is reset.
+
+        Args:
+            reason: why.
+            t, q, v: the last state.
+            law_failed: whether the control law is the reason; then another one brakes.
+        """
         self._fault = reason
+        self._law_failed |= law_failed
         if self.mode in (*_SILENT, Mode.WAITING):
             return
+        if self.mode in (Mode.EMERGENCY_STOP, Mode.BLIND):
+            self._change(self.mode, self.reason)  # it may have to be braced now
+        else:
+            self._change(Mode.FAULT, reason)
         self.controller.catch(t, q, v, reason)
-        if self.mode not in (Mode.EMERGENCY_STOP, Mode.BLIND):
-            self._modes.change(Mode.FAULT, reason)
 
     @property
     def _rest(self) -> Mode:
@@ -445,7 +556,7 @@ class Supervisor:
             mode, reason = Mode.EMERGENCY_STOP, "emergency stop"
         elif self._fault:
             mode, reason = Mode.FAULT, self._fault
-        self._modes.change(mode, reason)
+        self._change(mode, reason)
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:
@@ -454,10 +565,10 @@ class Supervisor:
                 f"{', '.join(mode.value for mode in modes)}"
             )
 
-    def _stop(self, kind: EndKind, reason: str) -> None:
-        """Brakes along the path, or straight on where a hand guides the arm."""
+    def _stop(self, kind: EndKind, reason: str, guided: bool = False) -> None:
+        """Brakes along the path, or straight on where a hand guides the arm, or has done so."""
         controller = self.controller
-        if controller.guided:
+        if guided or controller.guided:
             q, v = controller.predicted if self._predicting else controller.measured
             controller.catch(controller.time, q, v, reason, kind)
         else:
@@ -468,13 +579,24 @@ class Supervisor:
         controller, mode = self.controller, self._modes.mode
         if self._gave_way != controller.gave_way:
             self._gave_way = controller.gave_way
-            ended = mode is Mode.GRAVITY_COMPENSATION and not controller.guided
-            if mode in _TAKES_TRAJECTORIES or ended:
-                self._modes.change(Mode.BRAKING, controller.gave_way_reason)
+            times, ended = self._gave_way_at, mode is Mode.GRAVITY_COMPENSATION
+            times.append(controller.time)
+            often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
+            if often or controller.shakes:
+                reason = controller.gave_way_reason
+                if often:
+                    times.clear()
+                    reason = (
+                        f"gave way {MOST_GIVEN_WAY} times within {GIVING_WAY:g} s, the last time "
+                        f"as {reason}: are gains, payload and limits right?"
+                    )
+                self.fail(reason, controller.time, *controller.measured, law_failed=True)
+            elif mode in _TAKES_TRAJECTORIES or (ended and not controller.guided):
+                self._change(Mode.BRAKING, controller.gave_way_reason)
         elif mode is Mode.MOVING and controller.motion is None:
             if controller.is_moving:
-                self._modes.change(Mode.BRAKING, "the motion has ended")
+                self._change(Mode.BRAKING, "the motion has ended")
             else:
-                self._modes.change(Mode.HOLDING, "the motion has ended")
+                self._change(Mode.HOLDING, "the motion has ended")
         elif mode is Mode.BRAKING and not controller.is_moving:
-            self._modes.change(self._rest, "at rest")
+            self._change(self._rest, "at rest")

@@ -102,6 +102,12 @@ class CdrReader:
         )
 
 
+def boolean(data: bytes) -> bool | None:
+    """What a std_msgs/Bool says; None for bytes that are none."""
+    right = len(data) > HEADER and data[0] == 0 and data[1] in (BIG_ENDIAN, LITTLE_ENDIAN)
+    return data[HEADER] != 0 if right else None
+
+
 @inlined
 def word(data: ByteArray, start: int, big_endian: bool) -> Any:
     """The four bytes from `start` on as an unsigned integer."""

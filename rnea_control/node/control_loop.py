@@ -33,7 +33,7 @@ from rnea_control.control.handover import Handover, Phase
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.stopping import LONGEST_STOP, RAMP
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
-from rnea_control.messages.cdr import CdrError
+from rnea_control.messages.cdr import CdrError, boolean
 from rnea_control.messages.float64_multi_array import (
     Float64MultiArrayDecoder,
     Float64MultiArrayError,
@@ -272,7 +272,7 @@ class ControlLoop:
     def _hear_command(self, message: bytes) -> None:
         try:
             self._command_decoder.decode(message)
-            self.supervisor.in_force = self._command_decoder.values.copy()
+            self.controller.in_force = self._command_decoder.values
         except (CdrError, Float64MultiArrayError) as error:
             self.log.say("error", "command", f"another node's command: {error}")
         self.handover.hear_command(time.monotonic())
@@ -349,24 +349,39 @@ class ControlLoop:
         self._system_time = not self._clock.ros_time_is_active
         self.log.flush()
 
-    def tick(self, state: bytes, count: int | None = None) -> bool:
+    def hear_stop(self, message: bytes, publisher: bytes | None = None) -> None:
+        """An emergency stop is pressed or released.
+
+        Args:
+            message: a serialised Bool.
+            publisher: the GID of who publishes it; None where that is not known.
+        """
+        pressed = boolean(message)
+        if pressed is None:
+            self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
+            return
+        with self._lock:
+            self.supervisor.emergency_stop(pressed, publisher)
+
+    def tick(self, state: bytes, count: int | None = None, publisher: bytes | None = None) -> bool:
         """Answers one state; whether that is done, so that `watch` has nothing to do.
 
         Args:
             state: a serialised JointState.
             count: its publisher's count of it.
+            publisher: the GID of that; None where that is not known.
         """
         taken_at = time.monotonic()
         with self._lock:
             if not self.running:
                 return False
             try:
-                if self._answer(state, count, taken_at):
+                if self._answer(state, count, publisher, taken_at):
                     return True
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are ignored")
             except (CdrError, JointStateError) as error:
-                if self._follows(count, taken_at):
+                if self._follows(count, publisher, taken_at):
                     self._refuse(str(error))
             except TorqueError as error:
                 self._publish()
@@ -434,11 +449,17 @@ class ControlLoop:
         self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
         self.log.wake()
 
-    def _follows(self, count: int | None, taken_at: float) -> bool:
+    def _follows(self, count: int | None, publisher: bytes | None, taken_at: float) -> bool:
         """Whether a state is of the publisher that is followed, as far as that can be told."""
-        missed = 0 if count is None else self._publisher.follow(count, taken_at)
+        missed = self._publisher.follow(count, publisher, taken_at)
         if missed == ANOTHERS:
             self.statistics.foreign += 1
+            self.log.say(
+                "error",
+                "publisher",
+                "joint_states come from a second publisher too; its states are ignored. Stop it: "
+                "only one may publish them",
+            )
             return False
         self.statistics.missed += missed
         return True
@@ -448,11 +469,13 @@ class ControlLoop:
         self.supervisor.refuse_state(text)
         self.log.say("error", kind, f"{text}; the state is ignored")
 
-    def _answer(self, state: bytes, count: int | None, taken_at: float) -> bool:
+    def _answer(
+        self, state: bytes, count: int | None, publisher: bytes | None, taken_at: float
+    ) -> bool:
         """Publishes the command for a state; whether it was one with a new stamp."""
         decoder = self._decoder
         stamp = decoder.decode(state)
-        if not self._follows(count, taken_at):
+        if not self._follows(count, publisher, taken_at):
             if self.last_state is not None:
                 decoder.decode(self.last_state)  # whose state it is to remember
             return False
@@ -487,7 +510,7 @@ class ControlLoop:
             self._take_over("the sentinel commands no more")
         if self._trusts_effort and supervisor.mode is Mode.WAITING:
             efforts = measured_efforts(state, self.controller.model.joint_names)
-            supervisor.in_force = efforts if np.isfinite(efforts).all() else None
+            self.controller.in_force = efforts
         if self._system_time and gap > (elapsed := taken_at - self._published_at + LATENESS):
             self.controller.limit_rate_step(elapsed)  # no torque changes by what has not passed
         answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)

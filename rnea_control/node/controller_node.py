@@ -36,6 +36,7 @@ from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.parameter_table import Parameters
 from rnea_control.ros.real_time import RealTime
 from rnea_control.ros.robot_parameters import LOCKED_POSITION
 from rnea_control.ros.robot_settings import (
@@ -96,7 +97,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             PARAMETERS,
             in_use=lambda: self.loop is not None,
             remedy="clean the node up, set it, and configure again (ros2 lifecycle set)",
-            prepare=lambda values: in_force(values, self._robot),
+            prepare=self._prepare,
             apply=self._put_in_force,
         )
         self.parameters.add_joints(self._value_or_none("joints") or ())
@@ -277,7 +278,9 @@ class ControllerNode(GuardedNode, LifecycleNode):
         self._in_force = self.create_publisher(ParameterEvent, f"~/{TOPIC}", LATCHED)
         undo.callback(self.destroy_publisher, self._in_force)
         self._tell_sentinel()
-        self._operation = Operation(self, loop, self._sentinel, undo)
+        self._feed = state_feed(self, loop, self.real_time)
+        undo.callback(self._feed.destroy)
+        self._operation = Operation(self, loop, self._sentinel, self._feed, undo)
         self._model_watch = ModelWatch(
             loop,
             parameters["measured_effort_is_trusted"],
@@ -288,8 +291,6 @@ class ControllerNode(GuardedNode, LifecycleNode):
         log_guard = self.create_guard_condition(self._tell)
         undo.callback(self.destroy_guard_condition, log_guard)
         loop.log.wake = log_guard.trigger
-        self._feed = state_feed(self, loop, self.real_time)
-        undo.callback(self._feed.destroy)
         undo.callback(self._deactivate, "the controller was cleaned up or shut down")
         warm_up(loop)
         self._sentinel.loop = loop
@@ -358,6 +359,18 @@ class ControllerNode(GuardedNode, LifecycleNode):
             )
         self._description = message.data
         self.autostart()
+
+    def _prepare(self, values: Parameters) -> InForce:
+        """What a change of parameters would put in force.
+
+        Raises:
+            RneaControlError: no controller can take it, or hold the arm with it.
+        """
+        given = in_force(values, self._robot)
+        objection = self.loop.call(lambda it: it.objection(given.model, given.controller))
+        if objection:
+            raise ParameterError(objection)
+        return given
 
     def _put_in_force(self, given: InForce) -> None:
         """Brings changed parameters into the running controller."""

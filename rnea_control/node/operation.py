@@ -1,4 +1,4 @@
-"""What an operator sees of the mode and asks of it: `~/mode`, services, the emergency stop."""
+"""What an operator sees of the mode and asks of it: `~/mode` and services."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from lifecycle_msgs.msg import TransitionEvent
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from rnea_control.control import Mode, Supervisor
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import SentinelLink
+from rnea_control.node.state_feed import StateFeed
 
 LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -30,13 +30,20 @@ class Operation:
         node: that offers them.
         loop: whose mode it is.
         sentinel: that may have the arm.
+        feed: knows who may press the emergency stop.
         undo: takes them down again.
     """
 
     def __init__(
-        self, node: Node, loop: ControlLoop, sentinel: SentinelLink, undo: ExitStack
+        self,
+        node: Node,
+        loop: ControlLoop,
+        sentinel: SentinelLink,
+        feed: StateFeed,
+        undo: ExitStack,
     ) -> None:
         self._node = node
+        self._feed = feed
         self._loop = loop
         self._sentinel = sentinel
         self._publisher = node.create_publisher(TransitionEvent, "~/mode", LATCHED)
@@ -46,15 +53,13 @@ class Operation:
         for name, request in (
             ("hold", Supervisor.hold),
             ("gravity_compensation", Supervisor.guide),
-            ("resume", Supervisor.resume),
+            ("resume", self._resume),
             ("reset_fault", Supervisor.reset_fault),
         ):
             service = node.create_service(
                 Trigger, f"~/{name}", self._answer(name, request), callback_group=group
             )
             undo.callback(node.destroy_service, service)
-        stop = node.create_subscription(Bool, "~/emergency_stop", self._stop, LATCHED)
-        undo.callback(node.destroy_subscription, stop)
 
     def publish_changes(self) -> None:
         """Publishes the changes of the mode that were not told yet."""
@@ -84,6 +89,5 @@ class Operation:
 
         return answer
 
-    def _stop(self, message: Bool) -> None:
-        pressed = bool(message.data)
-        self._loop.call(lambda supervisor: supervisor.emergency_stop(pressed))
+    def _resume(self, supervisor: Supervisor) -> str:
+        return supervisor.resume(self._feed.who_may_stop())

@@ -21,6 +21,8 @@ from rnea_control.ros.robot_parameters import (
 
 # Where tracking was closest on a controller_manager at 1 kHz: one state, [s].
 DEAD_TIME = 0.001
+# For rotors of arms up to some hundred kilograms, [kg m^2] or [kg].
+LARGEST_FEEDBACK_INERTIA = 10.0
 
 PARAMETERS = (
     *ROBOT_PARAMETERS,
@@ -88,6 +90,7 @@ PARAMETERS = (
         "makes it that much stiffer than its gains say",
         "kg m^2 or kg",
         at_least=0.0,
+        at_most=LARGEST_FEEDBACK_INERTIA,
         live=True,
     ),
     Parameter(

@@ -130,7 +130,8 @@ class SentinelLink:
         self._commands_node = self._asking
         self._commands = self._asking.create_subscription(*arguments, raw=True)
         try:
-            self.loop.listen(SubscriptionWaitSet(self._node.context, self._commands).poll)
+            commands = SubscriptionWaitSet(self._node.context, self._commands)
+            self.loop.listen(lambda: commands.take(0))
         except WaitSetUnavailable:
             self._asking.destroy_subscription(self._commands)
             self._commands_node = self._node

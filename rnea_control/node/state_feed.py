@@ -1,4 +1,5 @@
-"""Brings joint states to the control loop: by a thread of its own, or by the node's executor."""
+"""Brings joint states and emergency stops to the control loop: by a thread of its own, which waits
+for both, or by the node's executor."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ import traceback
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 
 from rnea_control.node.control_loop import PREDICTION_PERIOD, ControlLoop
 from rnea_control.ros.effort_command import publisher_names
@@ -19,6 +21,17 @@ from rnea_control.ros.real_time import RealTime
 
 # Only the newest state counts: with a queue the loop would answer old ones first.
 STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# Whatever the QoS of who stops the arm, one of these hears it: a message that waited for the
+# controller, or one that was sent to those who listened.
+EMERGENCY_STOP = "~/emergency_stop"
+STOPS = (
+    QoSProfile(
+        depth=10,
+        reliability=ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    ),
+    QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
+)
 # How long the thread waits for a state before it calls the watchdog, [s]; it is shorter while none
 # comes.
 LONGEST_WAIT = 0.05
@@ -35,7 +48,8 @@ class ThreadFeed:
         self._node = node
         self._loop = loop
         self._real_time = real_time
-        self._subscription = RawSubscription(node, JointState, "joint_states", STATES)
+        stops = [(Bool, EMERGENCY_STOP, qos) for qos in STOPS]
+        self._subscription = RawSubscription(node, JointState, "joint_states", STATES, *stops)
         self.topic = node.resolve_topic_name("joint_states")
         self._stopping = False
         self._thread: threading.Thread | None = None
@@ -68,6 +82,10 @@ class ThreadFeed:
         """The full names of the nodes that publish states."""
         return publisher_names(self._node, self.topic)
 
+    def who_may_stop(self) -> dict[bytes, str]:
+        """The names of the nodes that publish on the emergency stop, by GID."""
+        return self._subscription.publishers_of(EMERGENCY_STOP)
+
     def destroy(self) -> None:
         """Takes the subscription down."""
         self.stop()
@@ -75,6 +93,7 @@ class ThreadFeed:
 
     def _run(self, ready: threading.Event) -> None:
         take, tick, watch = self._subscription.take, self._loop.tick, self._loop.watch
+        stops, stop = self._subscription.beside, self._loop.hear_stop
         usual = min(LONGEST_WAIT, self._loop.longest_wait)
         wait = usual
         try:
@@ -84,13 +103,15 @@ class ThreadFeed:
                 ready.set()
             while not self._stopping:
                 taken = take(wait)
-                if taken is not None:
-                    if tick(*taken):
-                        wait = usual
-                        continue
-                elif not self._node.context.ok():
-                    break
-                else:
+                answered = taken is not None and tick(*taken)
+                for message, _, publisher in stops():
+                    stop(message, publisher)
+                if answered:
+                    wait = usual
+                    continue
+                if taken is None:
+                    if not self._node.context.ok():
+                        break
                     self._loop.hear_nothing()
                 wait = PREDICTION_PERIOD if watch() else usual
         except Exception:  # a bug: the motors must not keep the torque of a moving arm
@@ -107,6 +128,10 @@ class ExecutorFeed:
         self._subscription = node.create_subscription(
             JointState, "joint_states", loop.tick, STATES, raw=True
         )
+        self._stops = [
+            node.create_subscription(Bool, EMERGENCY_STOP, loop.hear_stop, qos, raw=True)
+            for qos in STOPS
+        ]
         self.topic = node.resolve_topic_name("joint_states")
         self._watchdog = node.create_timer(
             loop.longest_wait,
@@ -139,13 +164,20 @@ class ExecutorFeed:
         """The full names of the nodes that publish states."""
         return publisher_names(self._node, self.topic)
 
+    def who_may_stop(self) -> None:
+        """Not known: rclpy hands no GID on."""
+
     def destroy(self) -> None:
         """Takes the subscription and the watchdog down."""
         self._node.destroy_timer(self._watchdog)
-        self._node.destroy_subscription(self._subscription)
+        for subscription in (self._subscription, *self._stops):
+            self._node.destroy_subscription(subscription)
 
 
-def state_feed(node: Node, loop: ControlLoop, real_time: RealTime) -> ThreadFeed | ExecutorFeed:
+StateFeed = ThreadFeed | ExecutorFeed
+
+
+def state_feed(node: Node, loop: ControlLoop, real_time: RealTime) -> StateFeed:
     """A feed by a thread of its own, or by the executor where this rclpy does not allow that."""
     try:
         return ThreadFeed(node, loop, real_time)

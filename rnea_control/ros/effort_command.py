@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
+from rnea_control.ros.rcl_calls import GID_SIZE
 from rnea_control.ros.rclpy_internals import raw_publish
 
 # What rmw calls a node of which it has discovered the publisher only, so far.
@@ -25,14 +26,20 @@ UNKNOWN = "_NODE_NAME_UNKNOWN_"
 LONGEST_WAIT = Duration(seconds=0.5)
 
 
+def publishers_of(node: Node, topic: str) -> dict[bytes, str]:
+    """The full names of the nodes that publish on a topic, by the GIDs of their publishers; empty
+    names for those that are not known yet."""
+    return {
+        bytes(info.endpoint_gid[:GID_SIZE]): ""
+        if info.node_name == UNKNOWN
+        else f"{info.node_namespace.rstrip('/')}/{info.node_name}"
+        for info in node.get_publishers_info_by_topic(topic)
+    }
+
+
 def publisher_names(node: Node, topic: str) -> list[str]:
     """The full names of the nodes that publish on a topic, as far as they are known."""
-    found = node.get_publishers_info_by_topic(topic)
-    return [
-        f"{info.node_namespace.rstrip('/')}/{info.node_name}"
-        for info in found
-        if info.node_name != UNKNOWN
-    ]
+    return [name for name in publishers_of(node, topic).values() if name]
 
 
 class Command(Protocol):

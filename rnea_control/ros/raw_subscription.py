@@ -10,11 +10,15 @@ while a process that writes one is preempted, a state would wait for millisecond
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 
+from rnea_control.ros.effort_command import publishers_of
+from rnea_control.ros.rcl_calls import RclSubscription, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import RCLError, SubscriptionWaitSet, WaitSetUnavailable
 
 
@@ -24,16 +28,27 @@ class RawSubscription:
     Args:
         node: in whose name and domain it is, and whose remappings it obeys; no executor sees it.
         message_type, topic, qos: as of `Node.create_subscription`.
+        beside: the same of further subscriptions; their messages end a wait, too.
 
     Raises:
         WaitSetUnavailable: with this rclpy; use a subscription with `raw=True` and the executor.
     """
 
-    def __init__(self, node: Node, message_type: type, topic: str, qos: QoSProfile) -> None:
+    def __init__(
+        self,
+        node: Node,
+        message_type: type,
+        topic: str,
+        qos: QoSProfile,
+        *beside: tuple[type, str, QoSProfile],
+    ) -> None:
+        self._of = node
+        domain = node.context.get_domain_id()
         self._context = Context()
-        self._context.init(domain_id=node.context.get_domain_id())
+        self._context.init(domain_id=domain)
+        name = topic.replace("/", "_").replace("~", "")
         self._node = Node(
-            f"_{node.get_name()}_{topic.replace('/', '_')}",  # hidden, by the leading underscore
+            f"_{node.get_name()}_{name}",  # hidden, by the leading underscore
             namespace=node.get_namespace(),
             context=self._context,
             use_global_arguments=False,
@@ -41,42 +56,74 @@ class RawSubscription:
             start_parameter_services=False,
             parameter_overrides=[Parameter("start_type_description_service", value=False)],
         )
-        self._subscription = self._node.create_subscription(
-            message_type, node.resolve_topic_name(topic), _never, qos, raw=True
-        )
+        subscriptions = [
+            self._node.create_subscription(
+                kind, node.resolve_topic_name(name), _never, profile, raw=True
+            )
+            for kind, name, profile in ((message_type, topic, qos), *beside)
+        ]
+        self._subscriptions = subscriptions
+        self._by_address: list[RclSubscription] = []
         try:
-            self._wait_set = SubscriptionWaitSet(self._context, self._subscription)
+            self._wait_set = SubscriptionWaitSet(self._context, *subscriptions)
+            if takes_like_rclpy(domain):
+                self._by_address = [RclSubscription(each) for each in subscriptions]
         except WaitSetUnavailable:
             self.destroy()
             raise
 
-    def take(self, timeout: float) -> tuple[bytes, int | None] | None:
-        """The next message and its publisher's count of it, where the middleware has one.
+    @property
+    def knows_publishers(self) -> bool:
+        """Whether messages tell who has published them."""
+        return bool(self._by_address)
 
-        None after `timeout`, [s], and once the context is shut down.
-        """
+    def take(self, timeout: float) -> Taken | None:
+        """The next message; None after `timeout`, [s], when one of another subscription has come,
+        and once the context is shut down."""
         try:
-            return self._wait_set.take(timeout)
+            self._wait_set.wait(timeout)
         except RCLError:
             if self._context.ok():
                 raise
             return None
+        return self.poll()
 
-    def poll(self) -> tuple[bytes, int | None] | None:
+    def poll(self) -> Taken | None:
         """As `take`, without a wait."""
+        return self._take(0)
+
+    def beside(self) -> Iterator[Taken]:
+        """The messages of the further subscriptions that the last wait has found."""
+        for index in range(1, len(self._subscriptions)):
+            if self._wait_set.is_ready(index):
+                while (taken := self._take(index)) is not None:
+                    yield taken
+
+    def _take(self, index: int) -> Taken | None:
         try:
-            return self._wait_set.poll()
+            if self._by_address:
+                return self._by_address[index].take()
+            taken = self._wait_set.take(index)
         except RCLError:
             if self._context.ok():
                 raise
             return None
+        return None if taken is None else Taken(*taken)
+
+    def publishers_of(self, topic: str) -> dict[bytes, str] | None:
+        """Who publishes on a topic, by GID, as `publishers_of` of effort_command.py; None if
+        messages do not tell their publishers."""
+        topic = self._of.resolve_topic_name(topic)
+        return publishers_of(self._node, topic) if self._by_address else None
 
     def publishers(self) -> int:
         """How many publishers it is matched with."""
-        return self._subscription.get_publisher_count()
+        return self._subscriptions[0].get_publisher_count()
 
     def destroy(self) -> None:
         """Takes the subscription down; nobody may be waiting for it."""
+        for each in self._by_address:
+            each.destroy()
         self._node.destroy_node()
         self._context.try_shutdown()
 

@@ -24,6 +24,8 @@ except ImportError:
 # What rclpy raises where a call into rcl fails.
 RCLError: type[Exception] = getattr(_rclpy, "RCLError", RuntimeError)
 WaitSet = getattr(_rclpy, "WaitSet", None)
+# The library that is linked to rcl; None where rclpy is another.
+LIBRARY: str | None = getattr(_rclpy, "__file__", None)
 
 
 def raw_publish(publisher: Publisher) -> Callable[[bytes], None]:
@@ -38,44 +40,49 @@ class WaitSetUnavailable(Exception):
 
 
 class SubscriptionWaitSet:
-    """Waits for one subscription in the calling thread, as `rclpy.wait_for_message` does.
+    """Waits for subscriptions in the calling thread, as `rclpy.wait_for_message` does.
 
     Args:
-        context: of the subscription.
-        subscription: with `raw=True`; no executor may take its messages.
+        context: of the subscriptions.
+        subscriptions: with `raw=True`; no executor may take their messages.
 
     Raises:
         WaitSetUnavailable: with this rclpy.
     """
 
-    def __init__(self, context: Context, subscription: Subscription) -> None:
-        self._type = subscription.msg_type
+    def __init__(self, context: Context, *subscriptions: Subscription) -> None:
         try:
             if WaitSet is None:
                 raise AttributeError("rclpy has no WaitSet")
-            self._handle = subscription.handle
-            self._wait_set = WaitSet(1, 0, 0, 0, 0, 0, context.handle)
-            self.take(0.0)
+            self._subscriptions = subscriptions
+            self._handles = [each.handle for each in subscriptions]
+            self._wait_set = WaitSet(len(subscriptions), 0, 0, 0, 0, 0, context.handle)
+            self.wait(0.0)
+            self.is_ready(0)
+            self.take(0)
         except (AttributeError, TypeError) as error:
             raise WaitSetUnavailable(str(error)) from error
 
-    def take(self, timeout: float) -> tuple[bytes, int | None] | None:
-        """The next message and its publisher's count of it, where the middleware has one.
-
-        None after `timeout`, [s].
+    def wait(self, timeout: float) -> None:
+        """Returns when a message waits, or after `timeout`, [s].
 
         Raises:
             RCLError: for example when the context has been shut down.
         """
-        wait_set, handle = self._wait_set, self._handle
+        wait_set = self._wait_set
         wait_set.clear_entities()
-        wait_set.add_subscription(handle)
+        for handle in self._handles:
+            wait_set.add_subscription(handle)
         wait_set.wait(int(1e9 * timeout))
-        return self.poll()
 
-    def poll(self) -> tuple[bytes, int | None] | None:
-        """As `take`, without a wait, at a fraction of its cost."""
-        taken = self._handle.take_message(self._type, True)
+    def is_ready(self, index: int) -> bool:
+        """Whether the last wait has found a message of a subscription."""
+        return bool(self._wait_set.is_ready("subscription", index))
+
+    def take(self, index: int) -> tuple[bytes, int | None] | None:
+        """The next message of a subscription and its publisher's count of it, where the middleware
+        has one; None if none waits."""
+        taken = self._handles[index].take_message(self._subscriptions[index].msg_type, True)
         if taken is None:
             return None
         message, info = taken

@@ -6,6 +6,11 @@ from __future__ import annotations
 
 from rnea_control.ros.parameter_table import Parameter
 
+# Somewhat more than Jupiter's, [m/s^2].
+STRONGEST_GRAVITY = 30.0
+# As its joint feels it, behind the largest gears, [kg m^2] or [kg].
+LARGEST_ROTOR = 1000.0
+
 ROBOT_PARAMETERS = (
     Parameter(
         "joints",
@@ -20,8 +25,8 @@ ROBOT_PARAMETERS = (
         [0.0, 0.0, -9.81],
         "acceleration of gravity in the root link's frame; other values for walls and ceilings",
         "m/s^2",
-        at_least=-1000.0,
-        at_most=1000.0,
+        at_least=-STRONGEST_GRAVITY,
+        at_most=STRONGEST_GRAVITY,
         length=3,
         live=True,
     ),
@@ -75,6 +80,7 @@ ROBOT_PARAMETERS = (
         "rotor inertia of the actuator times the gear ratio squared",
         "kg m^2 or kg",
         at_least=0.0,
+        at_most=LARGEST_ROTOR,
         live=True,
     ),
     Parameter(

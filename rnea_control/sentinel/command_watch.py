@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 import numpy as np
@@ -44,16 +45,16 @@ class CommandWatch:
         self.effort_limit = effort_limit
         self._timeout = timeout
         self._decoder = Float64MultiArrayDecoder(len(joint_names), "a command")
+        self._decoder.values[:] = math.nan
         self._own: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
         self._last = b""
         self._since = self._since_stamp = self._within_at = 0.0
 
     @property
-    def in_force(self) -> FloatArray | None:
+    def in_force(self) -> FloatArray:
         """The last command of another that could be read, within the limits, shape (nv,), [Nm] or
-        [N]; None before there is one."""
-        limit = self.effort_limit
-        return None if not self._last else np.clip(self._decoder.values, -limit, limit)
+        [N]; NaN before there is one."""
+        return np.clip(self._decoder.values, -self.effort_limit, self.effort_limit)
 
     def sent(self, message: bytes, now: float) -> None:
         """The sentinel has published this."""

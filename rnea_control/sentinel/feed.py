@@ -10,16 +10,17 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 
 from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.rclpy_internals import WaitSetUnavailable
 
 
 class Feed(Protocol):
     """Serialised messages of a topic."""
 
-    def take(self, timeout: float) -> tuple[bytes, int | None] | None:
-        """The next message and its publisher's count of it; None after `timeout`, [s]."""
+    def take(self, timeout: float) -> Taken | None:
+        """The next message; None after `timeout`, [s]."""
 
-    def poll(self) -> tuple[bytes, int | None] | None:
+    def poll(self) -> Taken | None:
         """As `take`, without a wait."""
 
     def publishers(self) -> int:
@@ -44,16 +45,16 @@ class ExecutorFeed:
         self._waiting.append(message)
         self._came.set()
 
-    def take(self, timeout: float) -> tuple[bytes, int | None] | None:
+    def take(self, timeout: float) -> Taken | None:
         """See `Feed`."""
         self._came.clear()
         if not self._waiting:
             self._came.wait(timeout)
         return self.poll()
 
-    def poll(self) -> tuple[bytes, int | None] | None:
+    def poll(self) -> Taken | None:
         """See `Feed`."""
-        return (self._waiting.popleft(), None) if self._waiting else None
+        return Taken(self._waiting.popleft()) if self._waiting else None
 
     def publishers(self) -> int:
         """See `Feed`."""

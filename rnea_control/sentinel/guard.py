@@ -26,6 +26,7 @@ from rnea_control.model import RobotModel
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.node_clock import NodeClock
+from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.real_time import RealTime
 from rnea_control.sentinel.command_watch import STILL, CommandWatch
 from rnea_control.sentinel.feed import Feed
@@ -204,7 +205,7 @@ class Guard:
             self.handover.stop("the sentinel has failed")
             self._log.say("fatal", "failure", self.failure)
 
-    def _round(self, taken: tuple[bytes, int | None] | None) -> None:
+    def _round(self, taken: Taken | None) -> None:
         """Once a state or `LOOK`: all that has come, then what it means."""
         with self._lock:
             if self._stopping:
@@ -245,7 +246,9 @@ class Guard:
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
             self._log.say("error", "revoking", f"commands are wrong: {fault}")
 
-    def _hear_state(self, now: float, message: bytes, number: int | None) -> bool:
+    def _hear_state(
+        self, now: float, message: bytes, number: int | None, publisher: bytes | None
+    ) -> bool:
         """Decodes a state; whether it is of use."""
         decoder = self._decoder
         try:
@@ -256,7 +259,7 @@ class Guard:
             self.refused_states += 1
             self._log.say("error", "state", str(error))
             return False
-        if number is not None and self._publisher.follow(number, now) == ANOTHERS:
+        if self._publisher.follow(number, publisher, now) == ANOTHERS:
             decoder.decode(self._state)  # whose state it is to remember
             return False
         self._state = message
@@ -285,7 +288,8 @@ class Guard:
         """Brakes the arm from where it is, and holds it then."""
         self.takeovers += 1
         q, v = self._decoder.q, self._decoder.v
-        self._controller.start(self._time, q, self._watch.in_force)
+        self._controller.in_force = self._watch.in_force
+        self._controller.start(self._time, q)
         self._controller.catch(self._time, q, v, self.handover.reason)
 
     def _command_arm(self, now: float, fresh: bool) -> None:

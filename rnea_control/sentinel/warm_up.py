@@ -16,7 +16,7 @@ def warm_up(controller: Controller) -> None:
     position = np.clip(0.0, model.lower, model.upper)
     velocity, torque = np.zeros((2, model.nv))
     for i in range(TICKS):
-        idle.start(i * 1e-3, position, torque)
+        idle.start(i * 1e-3, position)
         idle.catch(i * 1e-3, position, velocity, "")
         idle.step(i * 1e-3, position, velocity, torque)
         idle.predict(i * 1e-3, torque)

@@ -232,8 +232,9 @@ class Walk:
         self.supervisor.guide()
 
     def do_resume(self) -> None:
+        blind = self.supervisor.mode is Mode.BLIND  # then it believes a position, and ends no stop
         self.supervisor.resume()
-        self.stopped = False
+        self.stopped = self.stopped and blind
 
     def do_reset_fault(self) -> None:
         self.supervisor.reset_fault()

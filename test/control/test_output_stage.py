@@ -531,7 +531,8 @@ def test_catch_of_a_velocity_without_sense_stays_finite() -> None:
 def test_torque_of_before_the_start_fades_out(law: ControlLaw) -> None:
     q, in_force = np.array([0.3, -0.4]), np.array([20.0, -5.0])
     c, free = (controller(law=law, q=q, blend_time=duration) for duration in (0.5, 0.0))
-    c.start(1.0, q, in_force)
+    c.in_force = in_force
+    c.start(1.0, q)
     law_torque = torque(free, 1.0, q).copy()
     for x in (0.0, 0.25, 0.5, 0.75, 1.0, 2.0):
         left = 1.0 - min(x, 1.0) ** 2 * (3.0 - 2.0 * min(x, 1.0))
@@ -544,13 +545,27 @@ def test_start_without_a_known_torque_begins_with_the_law_itself() -> None:
     q = np.array([0.3, -0.4])
     c = controller(q=ZERO, blend_time=0.5, torque_rate_limit=1.0)
     torque(c, 0.5, ZERO)
+    c.in_force = math.nan
     c.start(1.0, q)
     np.testing.assert_allclose(torque(c, 1.0, q), gravity_torque(ARM, q), rtol=1e-12)
 
 
+def test_first_torque_for_an_arm_that_moves_is_the_gravity_torque_too() -> None:
+    """From there on the rate limit lets it brake."""
+    q, v = np.array([0.3, -0.4]), np.array([2.0, -1.0])
+    c = controller(q=ZERO, torque_rate_limit=1000.0)
+    c.in_force = math.nan
+    c.start(1.0, q)
+    c.catch(1.0, q, v, "an arm that falls")
+    np.testing.assert_allclose(torque(c, 1.0, q, v), gravity_torque(ARM, q), rtol=1e-12)
+    change = np.abs(torque(c, 1.001, q, v) - gravity_torque(ARM, q))
+    assert (change > 0.1).all() and (change <= 1.0 + 1e-9).all()
+
+
 def test_start_keeps_the_rate_from_the_torque_in_force() -> None:
     c = controller(q=ZERO, blend_time=0.01, torque_rate_limit=100.0)
-    c.start(1.0, ZERO, np.array([50.0, -50.0]))
+    c.in_force = np.array([50.0, -50.0])
+    c.start(1.0, ZERO)
     last = np.array([50.0, -50.0])
     for tick in range(500):
         now = torque(c, 1.0 + 0.001 * tick, ZERO).copy()

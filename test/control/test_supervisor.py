@@ -4,15 +4,19 @@ hand-over, with an arm that obeys forward dynamics."""
 from __future__ import annotations
 
 import math
+from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from controllers import ARM
+from robots import two_link_arm
 from supervised_arm import START, SupervisedArm
 
-from rnea_control.control import ControlLaw, EndKind, Mode
+from rnea_control.control import ControlLaw, ControllerSettings, EndKind, Gains, Mode
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+from rnea_control.model import RobotModel
 
 GOAL = (2.0, 1.1, 0.4)
 NAN = np.full(2, math.nan)
@@ -87,8 +91,8 @@ def test_start_from_a_slow_motion_brakes() -> None:
 def test_torque_in_force_is_taken_over_without_a_step() -> None:
     arm = SupervisedArm()
     in_force = gravity_torque(START) + np.array([3.0, -1.0])
-    arm.supervisor.in_force = in_force
     arm.supervisor.activate()
+    arm.supervisor.controller.in_force = in_force
     arm.tick()
     np.testing.assert_allclose(arm.tau, in_force)
     arm.run(1.5)
@@ -249,7 +253,7 @@ def test_good_state_between_bad_ones_starts_the_count_anew() -> None:
 
 def test_jump_is_a_bad_state() -> None:
     arm = moving()
-    with pytest.raises(ControllerError, match="the measured position of elbow jumps from"):
+    with pytest.raises(ControllerError, match="the measured position of elbow has jumped from"):
         arm.bad(arm.plant.q + np.array([0.0, 0.5]))
     assert arm.mode is Mode.MOVING and arm.supervisor.bad_states == 1
     arm.run(1.2)
@@ -413,7 +417,9 @@ def test_emergency_stop_is_latched() -> None:
     assert arm.mode is Mode.EMERGENCY_STOP and arm.speed < 1e-3
     with pytest.raises(TrajectoryError, match="emergency stop"):
         supervisor.situation(arm.t)
-    with pytest.raises(ControllerError, match="still on: publish false first"):
+    with pytest.raises(
+        ControllerError, match="still on, held by somebody: publish false there first"
+    ):
         supervisor.resume()
     with pytest.raises(ControllerError, match="cannot hold in mode emergency_stop"):
         supervisor.hold()
@@ -553,3 +559,163 @@ def test_only_a_guarded_arm_is_taken_over() -> None:
     arm = moving()
     arm.supervisor.take_over(arm.t, arm.plant.q, arm.plant.v, "given back")
     assert arm.mode is Mode.MOVING and arm.motion.ending is None
+
+
+# What no arm can do, and what nothing makes true.
+
+
+def mislead(arm: SupervisedArm, duration: float, off: float) -> None:
+    """States for a while whose elbow is off by so much, as the node answers them."""
+    for _ in range(round(1000 * duration)):
+        with pytest.raises(ControllerError):
+            q, v = arm.plant.q + np.array([0.0, off]), arm.plant.v.copy()
+            arm.supervisor.answer(arm.t, q, v, arm.tau)
+        arm.supervisor.answer_gap(arm.t, 0.0, arm.tau)
+        arm.plant.step(arm.tau, 0.001)
+        arm.t += 0.001
+
+
+@pytest.mark.parametrize("off", [1.0, -0.2])
+def test_jump_does_not_become_true_by_lasting(off: float) -> None:
+    arm = SupervisedArm().activate()
+    mislead(arm, 2.0, off)
+    assert arm.mode is Mode.BLIND
+    assert "elbow has jumped from" in arm.supervisor.reason
+    assert "~/resume takes that for true" in arm.supervisor.reason
+    assert np.abs(arm.plant.q - START).max() < 1e-3
+    arm.tick()
+    assert arm.mode is Mode.BRAKING
+    arm.run(1.2)
+    assert arm.mode is Mode.HOLDING and np.abs(arm.plant.q - START).max() < 1e-3
+
+
+def test_operator_may_take_a_jump_for_true() -> None:
+    arm = SupervisedArm().activate()
+    with pytest.raises(ControllerError, match="cannot resume in mode holding"):
+        arm.supervisor.resume()
+    mislead(arm, 0.5, 0.5)
+    assert arm.supervisor.resume() == "the measured positions are taken for true"
+    assert arm.supervisor.answer(
+        arm.t, arm.plant.q + np.array([0.0, 0.5]), arm.plant.v.copy(), arm.tau
+    )
+    assert arm.mode is Mode.BRAKING
+
+
+@pytest.mark.parametrize("law", ControlLaw)
+def test_emergency_stop_holds_under_each_law(law: ControlLaw) -> None:
+    arm = SupervisedArm(law=law).activate()
+    arm.plant.v[:] = [0.5, -0.3]
+    arm.run(0.01)
+    arm.supervisor.emergency_stop(True)
+    arm.run(1.5)
+    here = arm.plant.q.copy()
+    arm.plant.push[:] = [8.0, 3.0]
+    arm.run(0.2)
+    arm.plant.push[:] = 0.0
+    arm.run(2.0)
+    assert arm.mode is Mode.EMERGENCY_STOP
+    assert np.abs(arm.plant.q - here).max() < 0.003
+    arm.supervisor.emergency_stop(False)
+    arm.supervisor.resume()
+    arm.run(1.2)
+    hand = law == ControlLaw.gravity_compensation
+    assert arm.mode is (Mode.GRAVITY_COMPENSATION if hand else Mode.HOLDING)
+    assert arm.controller.guided == hand
+
+
+@pytest.mark.parametrize("heard", [None, np.array([7.0, -2.0])], ids=["nothing", "a command"])
+def test_arm_is_taken_over_within_the_rate_limit(heard: np.ndarray | None) -> None:
+    arm = moving()
+    last = arm.tau.copy()
+    arm.supervisor.guarded("the sentinel commands")
+    if heard is not None:
+        arm.controller.in_force = last = heard
+    arm.run(0.05)  # under the torque that was last
+    arm.plant.v[:] = [3.0, -2.0]
+    arm.supervisor.take_over(arm.t, arm.plant.q, arm.plant.v, "the sentinel commands no more")
+    rate = arm.controller.settings.safety.torque_rate_limit
+    for _ in range(20):
+        arm.tick()
+        assert (np.abs(arm.tau - last) <= 0.005 * rate).all()
+        last = arm.tau.copy()
+
+
+def with_gains(arm: SupervisedArm, p: float, d: float, **changes) -> ControllerSettings:
+    return replace(arm.controller.settings, gains=Gains.uniform(2, p, d), **changes)
+
+
+@pytest.mark.parametrize(
+    ("p", "d", "dead_time", "words"),
+    [
+        (1e5, 2000.0, 0.0, "gains.shoulder.d is 2000; states at 1000 Hz and a dead_time of 0 s"),
+        (1e5, 400.0, 0.0, "gains.shoulder.p is 100000;"),
+        (100.0, 100.0, 0.02, "and a dead_time of 0.02 s allow 48.8 at most"),
+        (40000.0, 400.0, 0.001, ""),
+        (0.0, 1.7e308, 0.0, "gains.shoulder.d is 1.7e+308"),
+    ],
+)
+def test_gain_beyond_what_the_states_allow(p, d, dead_time, words) -> None:
+    arm = SupervisedArm().activate()
+    settings = with_gains(arm, p, d, dead_time=dead_time)
+    found = arm.supervisor.objection(ARM, settings)
+    assert words in found and bool(words) == bool(found)
+    arm = SupervisedArm()
+    arm.controller.settings = settings
+    arm.supervisor.activate()
+    arm.run(2.0)
+    assert arm.mode is (Mode.FAULT if words else Mode.HOLDING)
+    assert np.abs(arm.plant.q - START).max() < 1e-3
+    if words:
+        with pytest.raises(ControllerError, match="gains"):
+            arm.supervisor.reset_fault()
+        arm.controller.settings = with_gains(arm, 400.0, 40.0)
+        arm.supervisor.reset_fault()
+        assert arm.run(1.2).mode is Mode.HOLDING
+
+
+def test_gains_in_nm_are_judged_by_the_inertia() -> None:
+    arm = SupervisedArm(law=ControlLaw.feedforward_pd).activate()
+    assert arm.supervisor.objection(ARM, with_gains(arm, 1e3, 60.0)) == ""
+    assert "gains.elbow.d" in arm.supervisor.objection(ARM, with_gains(arm, 1e3, 1e3))
+
+
+def test_load_that_cannot_be_held() -> None:
+    heavy = RobotModel.from_urdf_string(two_link_arm())
+    heavy.set_payload("lower", 50.0, [0.0, 0.0, 0.5])
+    arm = SupervisedArm().activate()
+    settings = arm.controller.settings
+    assert "to be held, and its effort limit is 100" in arm.supervisor.objection(heavy, settings)
+    assert "see payload, gravity" in arm.supervisor.objection(
+        ARM, replace(settings, effort_limit_scale=0.01)
+    )
+    assert arm.supervisor.objection(ARM, settings) == ""
+    arm = SupervisedArm(model=heavy)
+    arm.supervisor.activate()
+    assert not arm.tick()
+    assert arm.mode is Mode.WAITING and "needs" in arm.supervisor.reason
+
+
+@pytest.mark.parametrize("d", [1.7e308, 1e4])
+def test_fault_brakes_by_another_law_than_the_one_that_failed(d: float) -> None:
+    arm = moving()
+    arm.controller.settings = with_gains(arm, 400.0, d)  # past all checks
+    with suppress(TorqueError):
+        arm.run(0.5)
+    here = arm.plant.q.copy()
+    arm.run(3.0)
+    assert arm.mode is Mode.FAULT and arm.speed < 1e-3
+    assert np.abs(arm.plant.q - here).max() < 0.5
+
+
+def test_giving_way_again_and_again_is_a_fault() -> None:
+    arm = SupervisedArm(max_position_error=np.full(2, 0.05)).activate()
+    for side in (1.0, -1.0, 1.0, -1.0):
+        arm.plant.push[:] = [40.0 * side, 0.0]
+        before = arm.controller.gave_way
+        while arm.controller.gave_way == before:
+            arm.tick()
+        arm.plant.push[:] = 0.0
+        arm.run(0.2)
+    assert arm.mode is Mode.FAULT and "gave way 4 times within 3 s" in arm.supervisor.reason
+    arm.run(2.0)
+    assert arm.speed < 1e-3

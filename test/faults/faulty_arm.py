@@ -269,7 +269,7 @@ class FaultyArm(SimulatedArm):
         taken = self._subscription.take(timeout)
         if taken is None:
             return False
-        data, sequence = taken
+        data, sequence, _ = taken
         values = np.array(deserialize_message(data, Float64MultiArray).data)
         nv = self.model.nv
         torque = values if len(values) == nv else np.full(nv, np.nan)

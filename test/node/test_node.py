@@ -139,8 +139,8 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
         missed.record(0.0, 0.0, 0.0, 0.0)
     missed.missed = 5
     assert "missed states 0.05" in bench.node.diagnostics(missed).status[0].message
-    bench.node.set_parameters([Parameter("effort_limit_scale", value=0.01)])
-    bench.answer()  # at the effort limit: a warning, which hides no error
+    bench.node.set_parameters([Parameter("gains.shoulder.p", value=3e4)])
+    bench.answer(Q + np.array([0.045, 0.0]))  # at the effort limit: a warning, which hides no error
     slow.record(0.01, 0.0, 0.0, 0.0)
     assert bench.node.diagnostics(slow).status[0].level == DiagnosticStatus.ERROR
     assert "effort limit" in bench.node.diagnostics(LoopStatistics()).status[0].message
@@ -301,6 +301,7 @@ def test_states_of_before_activation_are_not_answered(bench: Bench) -> None:
 
 
 def test_failure_of_the_loop_leaves_the_gravity_torque(bench: Bench, monkeypatch) -> None:
+    bench.answer()
     assert not np.allclose(bench.answer(v=[1.0, 1.0]), GRAVITY, rtol=1e-3)
 
     def broken(*arguments) -> None:
@@ -685,6 +686,7 @@ def test_model_parameters_count_from_the_start() -> None:
     friction = {f"friction.elbow.{name}": value for name, value in given.items()}
     bench = Bench(**GOOD, **friction, friction_compensation=True)
     try:
+        np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
         expected = GRAVITY + np.array([0.0, 0.7])
         np.testing.assert_allclose(bench.answer(Q), expected, rtol=1e-9)
         model = bench.node.loop.controller.model
@@ -731,3 +733,9 @@ def test_parameters_while_active(bench: Bench) -> None:
     np.testing.assert_allclose(bench.answer(Q), 0.0, atol=1e-12)
     assert set_parameter("effort_limit_scale", 0.01) == ""
     assert np.abs(bench.answer(off)).max() == pytest.approx(1.0)
+    assert "to be held, and its effort limit is 1" in set_parameter("gravity", [0.0, 0.0, -9.81])
+    assert "'gravity' is [0.0, 0.0, -981.0]" in set_parameter("gravity", [0.0, 0.0, -981.0])
+    for _ in range(12):
+        bench.answer(off)
+    assert "states at 1000 Hz" in set_parameter("gains.elbow.d", 2000.0)
+    assert set_parameter("gains.elbow.d", 25.0) == ""

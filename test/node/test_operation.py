@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from control_msgs.action import FollowJointTrajectory
 from lifecycle_msgs.msg import TransitionEvent
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
 from trajectory_bench import LATCHED, START, STILL, TrajectoryBench, aborted, trajectory_bench
 
@@ -108,11 +109,53 @@ def test_emergency_stop_holds_until_it_is_released_and_resumed(
     assert at_rest(bench)
     assert "emergency stop; release it" in bench.rejected(bench.goal(POINTS))
     success, text = bench.ask("resume")
-    assert not success and "publish false first" in text
+    assert not success and "held by /client: publish false there first" in text
     success, text = bench.ask("hold")
     assert not success and "cannot hold in mode emergency_stop" in text
     operator.press(False)
     bench.wait(lambda: bench.ask("resume")[0])
+    bench.run(0.2)
+    operator.until("holding")
+
+
+@pytest.mark.parametrize("reliability", ["RELIABLE", "BEST_EFFORT"])
+@pytest.mark.parametrize("durability", ["VOLATILE", "TRANSIENT_LOCAL"])
+def test_emergency_stop_is_heard_with_any_qos(
+    bench: TrajectoryBench, operator: Operator, reliability: str, durability: str
+) -> None:
+    qos = QoSProfile(
+        depth=1,
+        reliability=ReliabilityPolicy[reliability],
+        durability=DurabilityPolicy[durability],
+    )
+    button = bench.node.create_publisher(Bool, "rnea_controller/emergency_stop", qos)
+    bench.wait(button.get_subscription_count)
+    button.publish(Bool(data=True))
+    operator.until("emergency_stop")
+    button.publish(Bool(data=False))
+    bench.wait(lambda: bench.ask("resume") == (True, "holding"))
+    bench.node.destroy_publisher(button)
+    bench.run(0.2)
+    operator.until("holding")
+
+
+def test_each_button_is_released_by_itself(bench: TrajectoryBench, operator: Operator) -> None:
+    buttons = [
+        bench.node.create_publisher(Bool, "rnea_controller/emergency_stop", 1) for _ in range(2)
+    ]
+    for button in buttons:
+        bench.wait(button.get_subscription_count)
+        button.publish(Bool(data=True))
+    operator.until("emergency_stop")
+    bench.run(0.1)
+    buttons[0].publish(Bool(data=False))
+    bench.run(0.1)
+    success, text = bench.ask("resume")
+    assert not success and "held by /client" in text
+    bench.node.destroy_publisher(buttons[1])
+    over = "holding, over the emergency stop of 1 publisher(s) that have gone"
+    bench.wait(lambda: bench.ask("resume") == (True, over))
+    bench.node.destroy_publisher(buttons[0])
     bench.run(0.2)
     operator.until("holding")
 

@@ -17,6 +17,7 @@ from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
 from rnea_control.ros.deferred_log import DeferredLog
+from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import Guard, GuardSettings
@@ -31,12 +32,12 @@ class Repeated:
     def __init__(self, message: bytes | None) -> None:
         self._message = message
 
-    def take(self, timeout: float) -> tuple[bytes, None] | None:
+    def take(self, timeout: float) -> Taken | None:
         time.sleep(0.001 if self._message else timeout)
         return self.poll()
 
-    def poll(self) -> tuple[bytes, None] | None:
-        return None if self._message is None else (self._message, None)
+    def poll(self) -> Taken | None:
+        return None if self._message is None else Taken(self._message)
 
 
 class Commands:

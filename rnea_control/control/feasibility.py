@@ -1,0 +1,74 @@
+r"""What no arm can do with its settings, found before it is tried.
+
+**Gains.** A torque acts a delay :math:`T = \max(T_d, h) + h / 2` after the measurement that it goes
+by: T_d is the dead time, and h the period of the states, for which it is held. A joint under
+:math:`\ddot e = -k_d \dot e` is stable below :math:`k_d T = \pi / 2`, and one that is critically
+damped, :math:`k_p = k_d^2 / 4`, below :math:`\sqrt{k_p} T = 0.64`. Two thirds of each are allowed.
+
+**Loads.** The torque that holds the arm where it is must be within the effort limits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control.law import ControlLaw
+from rnea_control.control.settings import ControllerSettings
+from rnea_control.dynamics import Workspace, crba, gravity
+from rnea_control.model import RobotModel
+from rnea_control.model.units import units
+
+# k_d T and sqrt(k_p) T.
+MOST_DAMPING, MOST_BANDWIDTH = 1.0, 0.42
+# A gain in Nm acts at least on this, as a URDF may lack the rotor, [kg m^2] or [kg].
+LEAST_INERTIA = 0.1
+
+
+def excessive_gain(
+    model: RobotModel, ws: Workspace, settings: ControllerSettings, q: FloatArray, period: float
+) -> str:
+    """The first gain that no arm bears, and what is allowed; empty if there is none.
+
+    Args:
+        model, ws: the robot, and a workspace made for it.
+        settings: with the gains.
+        q: where the arm is, shape (nv,), [rad] or [m].
+        period: of the states, [s].
+    """
+    delay = max(settings.dead_time, period) + 0.5 * period
+    inertia = np.ones(model.nv)
+    if settings.control_law != ControlLaw.computed_torque:
+        inertia = np.maximum(np.diag(crba(model, ws, q, ws.matrix)), LEAST_INERTIA)
+    for name, gain, most in (
+        ("d", settings.gains.d, MOST_DAMPING / delay),
+        ("p", settings.gains.p, (MOST_BANDWIDTH / delay) ** 2),
+    ):
+        j = int(np.argmax(gain / inertia))
+        if gain[j] > most * inertia[j]:
+            return (
+                f"gains.{model.joint_names[j]}.{name} is {gain[j]:g}; states at "
+                f"{1.0 / period:.0f} Hz and a dead_time of {settings.dead_time:g} s allow "
+                f"{most * inertia[j]:.3g} at most: with more the joint shakes"
+            )
+    return ""
+
+
+def excessive_load(
+    model: RobotModel, ws: Workspace, settings: ControllerSettings, q: FloatArray
+) -> str:
+    """The joint that cannot be held at `q`; empty if all can. Arguments as of `excessive_gain`."""
+    if settings.hardware_compensates_gravity or settings.control_law == ControlLaw.pd:
+        return ""
+    torque = gravity(model, ws, q, ws.torque)
+    if settings.friction_compensation:
+        torque = torque + model.torque_offset
+    torque = np.abs(torque)
+    limit = settings.effort_limit(model)
+    j = int(np.argmax(torque - limit))
+    if torque[j] <= limit[j]:
+        return ""
+    return (
+        f"{model.joint_names[j]} needs {torque[j]:.4g} {units(model, j).effort} to be held, and "
+        f"its effort limit is {limit[j]:.4g}: see payload, gravity and the effort limits"
+    )
