@@ -17,24 +17,24 @@ from rnea_control.control.handover import Handover, HandoverTimes, Phase
 
 RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
 # Steps: short, so that there are few worlds; in the proportions of the real ones.
-CONTROLLER = HandoverTimes(lease=1.0, timeout=6.0, recovery=9.0, grace=11.0, states=4, accept=2.0)
+CONTROLLER = HandoverTimes(lease=3.0, timeout=9.0, recovery=18.0, grace=22.0, states=4, accept=2.0)
 SENTINEL = HandoverTimes(
-    lease=2.0,
-    timeout=4.0,
-    recovery=10.0,
-    grace=16.0,
-    arming=5.0,
-    yielding=8.0,
+    lease=5.0,
+    timeout=6.0,
+    recovery=14.0,
+    grace=28.0,
+    arming=8.0,
+    yielding=12.0,
     states=4,
     revokes=True,
     accept=0.0,
 )
 # For how long the arm may be without a command while a process that may take it runs.
-LONGEST_SILENCE = 20
+LONGEST_SILENCE = 34
 # An owner that comes back sooner than this after it lost the arm alternates with the other.
 SHORTEST_TURN = 3
 # In a pause longer than this nobody takes the arm.
-LONGEST_PAUSE = 5
+LONGEST_PAUSE = 7
 # How long a process needs to start again.
 RESTART = 4
 
@@ -47,11 +47,14 @@ class Side:
         handover: its machine.
         state: running, stopped or dead.
         since: how long it has been so.
-        commands, modes: what has come and is not yet taken; of commands only the newest is kept.
+        commands, modes: what has come and is not yet taken; of commands two at most, as more make
+            no difference.
+        batch: commands and modes that were taken and not looked at when it was stopped.
         late: what comes with the next step.
         withheld: whether it was stopped between `may_command` and publishing.
         lost: how many of its last commands were lost.
-        missed: stamp of the state that it finds first when it goes on; None for the newest.
+        missed: stamp of the state that it finds first when it goes on, with the next one at once;
+            None for the newest.
     """
 
     handover: Handover
@@ -59,6 +62,7 @@ class Side:
     since: int = 0
     commands: int = 0
     modes: tuple[str, ...] = ()
+    batch: tuple[int, tuple[str, ...]] | None = None
     late: tuple[str, ...] = ()
     withheld: bool = False
     lost: int = 0
@@ -78,6 +82,7 @@ class World:
         quiet: steps in which nobody published although somebody could.
         turn: steps since the arm changed hands.
         owner: who published last, not counting strays.
+        standstill: whether all stand still, the hardware too; then whose arm it was.
         fault: what must not happen, and did.
         events: how many there were.
     """
@@ -92,6 +97,7 @@ class World:
     quiet: int = 0
     turn: int = 99
     owner: str = ""
+    standstill: str = ""
     fault: str = ""
     events: int = 0
 
@@ -148,6 +154,11 @@ def duplicate(world: World) -> World:
 def events(world: World) -> Iterator[str]:
     """What may happen next."""
     yield ""
+    if world.standstill == "now":
+        yield "continue everything"
+        return
+    if world.controller.state == world.sentinel.state == RUNNING and not world.paused:
+        yield "stop everything"
     if world.paused:
         yield "continue states"
         yield "continue states late"  # they were late, and their stamps say so
@@ -157,6 +168,7 @@ def events(world: World) -> Iterator[str]:
         if side.state == RUNNING:
             yield f"stop {name}"
             yield f"stop {name} before publishing"
+            yield f"stop {name} while taking"
             yield f"kill {name}"
         elif side.state == STOPPED:
             yield f"continue {name}"
@@ -175,10 +187,15 @@ def events(world: World) -> Iterator[str]:
 
 
 def apply(world: World, event: str) -> str:
-    """Lets an event happen; returns who is stopped right before publishing."""
+    """Lets an event happen; returns who is stopped in the middle of its round, and where."""
     word, _, rest = event.partition(" ")
     name = rest.partition(" ")[0]
-    if name == "states":
+    if name == "everything":
+        for each, side in world.sides.items():
+            _change_state(world, word, side, each)
+        world.paused = word == "stop"
+        world.standstill = "now" if world.paused else world.owner
+    elif name == "states":
         if rest == "states late":
             world.stamp += world.pause
         world.paused = word == "pause"
@@ -190,8 +207,8 @@ def apply(world: World, event: str) -> str:
         world.request = None
     elif event == "revoke":
         world.sentinel.handover.revoke(world.now, "absurd")
-    elif rest.endswith("before publishing"):
-        return name
+    elif rest.endswith(("before publishing", "while taking")):
+        return rest
     elif word:
         side = world.sides[name]
         if rest.endswith("with old states"):
@@ -206,6 +223,7 @@ def _change_state(world: World, word: str, side: Side, name: str) -> None:
     if word == "restart":
         side.handover = type(side.handover)(times)
         side.commands, side.modes, side.late, side.withheld, side.lost = 0, (), (), False, 0
+        side.batch = None
         if name == "controller":
             world.request = None
             known = guard.state == RUNNING and guard.handover.phase is not Phase.idle
@@ -261,7 +279,7 @@ def _step(
     """One step; or the fates of the next command, if `fates` has too few."""
     world.now += 1.0
     for side in world.sides.values():
-        side.commands = 1 if "command" in side.late else side.commands
+        side.commands = min(side.commands + side.late.count("command"), 2)
         side.modes += tuple(word for word in side.late if word != "command")
         side.late = ()
         side.since = min(side.since + 1, RESTART)
@@ -276,8 +294,12 @@ def _step(
         side = world.sides[name]
         if side.state != RUNNING:
             continue
+        if halted == f"{name} while taking":
+            side.batch = _take(side)
+            side.state, side.since = STOPPED, 0
+            continue
         sent = _run(world, side, name)
-        if name == halted:
+        if halted == f"{name} before publishing":
             side.withheld, side.state, side.since = sent[1], STOPPED, 0
             sent = (sent[0], False)
         for is_command in (sent[0], sent[1]):
@@ -292,23 +314,39 @@ def _step(
     return None
 
 
+def _take(side: Side) -> tuple[int, tuple[str, ...]]:
+    """The messages that wait; those that were taken before it was stopped come first."""
+    if side.batch is not None:
+        batch, side.batch = side.batch, None
+        return batch
+    batch = side.commands, side.modes
+    side.commands, side.modes = 0, ()
+    return batch
+
+
 def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
     """One round of a process; whether it publishes what it withheld, and a command of its own."""
     handover, now = side.handover, world.now
     stray, side.withheld = side.withheld, False
     before = handover.changes
-    for mode in side.modes:
+    commands, modes = _take(side)
+    for mode in modes:
         handover.hear_mode(now, mode)
-    side.modes = ()
-    if side.commands:
+    for _ in range(commands):
         if handover.phase is Phase.idle:
             handover.guard(now)
         else:
             handover.hear_command(now)
-        side.commands = 0
+    revokes = handover.phase is Phase.revoking and handover.changes != before
+    if name == "sentinel" and revokes and handover.strays > 1 and world.owner == "controller":
+        world.fault = "evicted by one that had lost the arm"
     if not world.paused:
-        # A process that wakes up may find the oldest state that it missed.
-        handover.hear_state(world.stamp if side.missed is None else side.missed)
+        # A process that wakes up may find the oldest states that it missed.
+        if side.missed is not None:
+            handover.hear_state(min(side.missed, world.stamp), now)
+            handover.hear_state(min(side.missed + 1.0, world.stamp), now)
+        else:
+            handover.hear_state(world.stamp, now)
         side.missed = None
     else:
         handover.hear_nothing(now)
@@ -329,7 +367,7 @@ def _send(world: World, name: str, what: str, fate: str) -> None:
     if fate == "late" or what != "command":
         receiver.late += (what,)
     else:
-        receiver.commands = 1
+        receiver.commands = min(receiver.commands + 1, 2)
 
 
 def _judge(world: World, event: str, published: list[str]) -> None:
@@ -337,6 +375,8 @@ def _judge(world: World, event: str, published: list[str]) -> None:
     if len(published) > 1:
         world.fault = "both publish in one period"
     for name in published:
+        if world.standstill not in ("", name):
+            world.fault = "lost in a pause that the hardware shared"
         if world.owner not in ("", name):
             if world.turn < SHORTEST_TURN and world.sides[world.owner].state == RUNNING:
                 world.fault = "they alternate"
@@ -345,6 +385,8 @@ def _judge(world: World, event: str, published: list[str]) -> None:
     able = world.controller.state == RUNNING or (
         world.sentinel.state == RUNNING and world.sentinel.handover.phase is not Phase.idle
     )
+    if event and not event.endswith("everything"):
+        world.standstill = ""  # another reason to lose it
     world.quiet = 0 if event or published or world.paused or not able else world.quiet + 1
     if world.quiet > LONGEST_SILENCE:
         world.fault = "nobody publishes"
@@ -359,6 +401,7 @@ def signature(world: World) -> tuple:
         world.quiet,
         min(world.turn, SHORTEST_TURN),
         world.owner,
+        world.standstill,
         *(_of_side(world, side) for side in world.sides.values()),
     )
 
@@ -383,9 +426,11 @@ def _of_side(world: World, side: Side) -> tuple:
         values += (age(h._revoked_at, now), age(h._revoked_stamp, stamp))
     if h.phase is Phase.commanding:
         values += (min(h.strays, 2), h._has_commanded)
-        values += (age(h._awake_at, now),)
+        values += (age(h._awake_at, now), age(h._commanded_stamp, stamp), h._was_away)
+        if h._was_away:
+            values += (age(h._evidence[0], stamp), age(h._evidence[1], now))
     missed = None if side.missed is None else age(side.missed, stamp)
-    channel = (side.commands, side.modes, side.late, side.withheld, side.lost, missed)
+    channel = (side.commands, side.modes, side.batch, side.late, side.withheld, side.lost, missed)
     return side.state, side.since, channel, values
 
 

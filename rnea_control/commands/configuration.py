@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rnea_control.commands.evidence import Evidence, Values
@@ -155,7 +156,7 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
 def _that_do_not_fit(checked: GivenParameters) -> list[str]:
     """What is wrong with values that are allowed one by one."""
     found = []
-    for settings in (handover_times, supervision_settings):
+    for settings in (partial(handover_times, simulated=False), supervision_settings):
         try:
             settings(checked)
         except ParameterError as problem:

@@ -14,6 +14,7 @@ from rnea_control.ros.robot_parameters import (
     HANDOVER_PARAMETERS,
     ROBOT_PARAMETERS,
 )
+from rnea_control.ros.robot_settings import DEFAULT
 
 NODE_TWICE = error(
     "node-twice",
@@ -75,7 +76,7 @@ HANDOVER_DIFFERS = error(
 SENTINEL_DIFFERS = warning(
     "sentinel-differs",
     "the sentinel has other parameters of the robot than the controller: it would hold another arm",
-    "Start both with the same YAML file, and set live parameters for both",
+    "Take them out of the sentinel's own section of the YAML file: it takes over the controller's",
 )
 SENTINEL_FAILS = error(
     "sentinel-fails",
@@ -180,7 +181,7 @@ def _sentinel(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         different = [
             f"{each} ({ours[each]!r} for the controller, {theirs[each]!r})"
             for each in names
-            if each in ours and each in theirs and ours[each] != theirs[each]
+            if each in ours and each in theirs and ours[each] not in (theirs[each], DEFAULT)
         ]
         if different:
             yield code.found(f"{name}: {listed(different)}")

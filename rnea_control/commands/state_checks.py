@@ -11,7 +11,8 @@ from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, State
 from rnea_control.commands.finding import Finding, error, warning
 from rnea_control.control.handover import HandoverTimes
-from rnea_control.exceptions import listed
+from rnea_control.exceptions import ParameterError, listed
+from rnea_control.ros.robot_settings import handover_times
 
 STATES_MISSING = error(
     "states-missing",
@@ -171,6 +172,14 @@ def _fault(state: State, joints: tuple[str, ...]) -> tuple[int, str] | None:
     return None
 
 
+def _command_timeout(settings: Configuration, simulated: bool) -> float:
+    """What is in force; that of wrong parameters is another finding."""
+    try:
+        return handover_times(settings.checked, simulated)[1]
+    except ParameterError:
+        return math.inf
+
+
 def _timing(evidence: Evidence, settings: Configuration, states: list[State]) -> Iterator[Finding]:
     topic = evidence.states_topic.name
     received = np.diff([state.received for state in states])
@@ -178,12 +187,12 @@ def _timing(evidence: Evidence, settings: Configuration, states: list[State]) ->
     simulated = bool(settings.values.get("use_sim_time"))
     advances = bool((stamped > 0.0).all())
     period = float(np.median(stamped if advances else received))
-    gap, timeout = settings.get("joint_state_gap"), settings.get("command_timeout")
+    gap = settings.get("joint_state_gap")
     rate = 1.0 / period
     longest_answer = HandoverTimes.of_sentinel().states * period
     if period >= gap:
         yield RATE_TOO_LOW.found(f"{topic} has {rate:.4g} Hz, and joint_state_gap is {gap:g} s")
-    elif longest_answer > timeout:
+    elif longest_answer > (timeout := _command_timeout(settings, simulated)):
         yield RATE_LOW.found(f"{topic} has {rate:.4g} Hz, and command_timeout is {timeout:g} s")
     nominal = evidence.parameter(evidence.manager, "update_rate")
     if nominal and abs(rate / nominal - 1.0) > RATE_TOLERANCE:

@@ -3,10 +3,12 @@
 A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`:
 
 1. Ownership is a lease. The owner may publish only if it was not away for `lease` since its last
-   command; it asks `may_command` right before. A process that was stopped, by a signal, a debugger
-   or a starved CPU, finds its lease over when it wakes, and yields, whatever states it then finds:
-   they may have waited for as long as it was away. While states are late, or a simulation is
-   paused, it proves that it is awake by `hear_nothing`.
+   command; it asks `may_command` right before. A process that was away for longer, stopped by a
+   signal or a debugger or without a CPU, does not know how long the arm was without it: it waits
+   for a state that is fresh, that did not wait itself. If the arm, by its stamps, has gone on by
+   no more than the lease, the hardware was away as well, as when the whole computer stood still,
+   and the owner goes on; else its lease is over, and it yields. While states are late, or a
+   simulation is paused, it proves that it is awake by `hear_nothing`.
 2. The other one listens. It takes the arm when it has heard no command for `timeout`, which is
    longer than the lease of the owner, while at least `states` new states came. Silence counts only
    while it is awake, and only once the steady clock and the stamps of the states have both advanced
@@ -19,6 +21,7 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
    its timeout. If commands still come after `yielding`, it gives up: two never alternate.
 5. An owner may hear one command of the other, sent by a process that was stopped between
    `may_command` and publishing. At the second one the controller yields, and the sentinel revokes.
+   One that was away yields at the first: the other has taken the arm.
 6. The arm goes back only on request: the sentinel gives it, then the controller receives it. If
    that does not command within `grace`, the sentinel takes the arm again.
 7. The sentinel is idle until it has heard a command. Until commands have come for `arming` without
@@ -51,6 +54,9 @@ class Phase(Enum):
 _COMMANDING = Phase.commanding
 # How long after a revocation in vain there is no other, [s].
 REVOCATION_PAUSE = 1.0
+# A state is fresh that came this part of their stamps' distance after the one before: those that
+# have waited come at once. A simulation may run five times as fast as the steady clock.
+FRESH = 0.2
 
 
 @dataclass(frozen=True)
@@ -127,6 +133,9 @@ class Handover:
         self._steady_since = 0.0  # commands have come without a pause
         self._has_commanded = False
         self._awake_at = 0.0  # since its last command it was never away for a lease until then
+        self._commanded_stamp = math.nan  # of the state that its last command answered
+        self._was_away = False  # and does not know yet for how long the arm was without it
+        self._evidence = math.nan, 0.0  # stamp of the last state since, and when it came
         self._looked_at = -math.inf
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
@@ -143,8 +152,11 @@ class Handover:
 
     # What was heard.
 
-    def hear_state(self, stamp: float) -> None:
+    def hear_state(self, stamp: float, now: float) -> None:
         """A state was taken; to be told before anything is decided from it."""
+        self._notice_absence(now)
+        if self._was_away:
+            self._judge_absence(stamp, now)
         if stamp > self._stamp:
             self._states += 1
         elif not stamp >= self._stamp:  # the first one, or the clock was set back
@@ -155,6 +167,7 @@ class Handover:
         """No usable state has come since the last one; to be told more often than once a lease,
         as long as none comes. It keeps an owner in office that has nothing to answer, and lets one
         who listens do so between states that come less often than once a lease."""
+        self._notice_absence(now)
         if now - self._awake_at <= self.times.lease:
             self._awake_at = now
         if now - self._looked_at <= self.times.lease:
@@ -162,7 +175,11 @@ class Handover:
 
     def hear_command(self, now: float) -> None:
         """A command of the other came."""
-        if self.commanding:
+        self._notice_absence(now)
+        if self.commanding and self._was_away:
+            self._listen_to_commands(now)
+            self._change(Phase.guarding, "it was away, and another node commands")
+        elif self.commanding:
             self.strays += 1
             if self.strays > 1:
                 self._listen(now, self.times.timeout)
@@ -181,7 +198,7 @@ class Handover:
         """The sentinel has published its mode; "" when it is known to have gone."""
         if self.times.revokes:
             return
-        self._end_lease(now)  # before it may no longer count
+        self._notice_absence(now)
         self._guarded = label in ("guarding", "revoking", "commanding")
         if label == "revoking" and self.commanding:
             self._yield(now, self.times.grace, "the sentinel has revoked it")
@@ -191,15 +208,19 @@ class Handover:
     def may_command(self, now: float) -> bool:
         """Whether a command may be published now, at once after this call.
 
-        It ends the ownership if the lease is over.
+        It may not while it does not know whether its lease is over.
         """
-        if now - self._awake_at > self.times.lease:
-            self._end_lease(now)
-        if self.phase is not _COMMANDING:
+        if not self.may_answer(now):
             return False
         self._has_commanded = True
-        self._awake_at = now
+        self._awake_at, self._commanded_stamp = now, self._stamp
         return True
+
+    def may_answer(self, now: float) -> bool:
+        """Whether a command for the newest state may be published, if nothing happens meanwhile."""
+        if now - self._awake_at > self.times.lease:
+            self._notice_absence(now)
+        return self.phase is _COMMANDING and not self._was_away
 
     def look(self, now: float) -> bool:
         """Whether it takes the arm now; to be called after all that came has been told.
@@ -275,12 +296,25 @@ class Handover:
         self._revoked_at, self._revoked_stamp = now, self._stamp
         self._change(Phase.revoking, reason)
 
-    def _end_lease(self, now: float) -> None:
-        """Yields if the lease counts and is over."""
-        counts = self._guarded and self._has_commanded and self.commanding
-        away = now - self._awake_at
-        if counts and away > self.times.lease:
-            self._yield(now, self.times.recovery, f"it was away for {1e3 * away:.1f} ms")
+    def _notice_absence(self, now: float) -> None:
+        """An owner that finds that it was away does not know what the arm did meanwhile."""
+        away = now - self._awake_at > self.times.lease
+        if away and self._has_commanded and self.commanding and not self._was_away:
+            self._was_away, self._evidence = True, (math.nan, now)
+
+    def _judge_absence(self, stamp: float, now: float) -> None:
+        """What a state tells of the time since the last command."""
+        advanced = stamp - self._commanded_stamp
+        within = 0.0 <= advanced <= self.times.lease
+        before, came_at = self._evidence
+        fresh = 0.0 < FRESH * (stamp - before) <= now - came_at
+        if not within and self._guarded:
+            away = f"it was away for {1e3 * (now - self._awake_at):.1f} ms"
+            self._yield(now, self.times.recovery, away)
+        elif fresh:
+            self._was_away, self._awake_at = False, now
+        elif stamp != before:
+            self._evidence = stamp, now
 
     def _is_silent(self, now: float) -> bool:
         return self._has_passed(now, self._wait)
@@ -304,12 +338,12 @@ class Handover:
 
     def _own(self) -> None:
         self.strays = 0
-        self._has_commanded = False
+        self._has_commanded = self._was_away = False
 
     def _take(self, now: float, reason: str) -> None:
         self._own()
         self._has_commanded = True  # the lease begins here
-        self._awake_at = now
+        self._awake_at, self._commanded_stamp = now, self._stamp
         self.contested = False
         self._change(Phase.commanding, reason)
 
@@ -318,5 +352,6 @@ class Handover:
         self._change(Phase.guarding, reason)
 
     def _change(self, phase: Phase, reason: str) -> None:
+        self._was_away = self._was_away and phase is _COMMANDING
         self.changes += self.phase is not phase
         self.phase, self.reason = phase, reason

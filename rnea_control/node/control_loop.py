@@ -156,8 +156,7 @@ class ControlLoop:
         self._stamp = 0  # of the last state, [ns]
         self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
         self._publisher = OnePublisher(supervision.state_timeout)
-        self._now_at = 0.0  # when the state with the stamp `now` came first, by the steady clock
-        self._received_at = 0.0  # when the last usable state with a new stamp came, likewise
+        self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
         self._published_at = math.nan  # when the last torque was commanded, likewise
         self._predicted_at = 0.0  # when the last torque without a state was commanded
 
@@ -418,7 +417,7 @@ class ControlLoop:
                 return False
             self._predicted_at = now
             try:
-                t = self.now + now - self._now_at
+                t = self.now + missing
                 if not self.supervisor.answer_gap(t, missing, self.command.torque):
                     return True
             except TorqueError as error:
@@ -487,7 +486,6 @@ class ControlLoop:
         if self.now is None:
             self._origin = self._stamp = stamp
             self.now, self._taken_at, self._received_at = 0.0, math.nan, taken_at
-            self._now_at = taken_at
         now = (stamp - self._origin) * 1e-9
         gap = now - self.now
         if gap < 0.0 or gap > self._state_timeout:
@@ -499,10 +497,12 @@ class ControlLoop:
             return False  # the same state again tells nothing new
         self.now = now
         if gap != 0.0:
-            self._now_at = taken_at
+            self._received_at = taken_at
         supervisor, handover = self.supervisor, self.handover
-        handover.hear_state(now)
-        if not handover.commanding:
+        handover.hear_state(now, taken_at)
+        if not handover.may_answer(taken_at):
+            if handover.commanding:
+                return False  # it was away, and a state that is fresh must tell for how long
             while self._take_command is not None and (command := self._take_command()) is not None:
                 self._hear_command(command[0])
             if not handover.look(taken_at):
@@ -514,8 +514,6 @@ class ControlLoop:
         if self._system_time and gap > (elapsed := taken_at - self._published_at + LATENESS):
             self.controller.limit_rate_step(elapsed)  # no torque changes by what has not passed
         answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)
-        if gap != 0.0:  # and the state is of use
-            self._received_at = taken_at
         if not answered:
             self._stamp = stamp
             return False

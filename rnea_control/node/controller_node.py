@@ -257,10 +257,11 @@ class ControllerNode(GuardedNode, LifecycleNode):
             undo,
         )
         self._sentinel = SentinelLink(self, command.topic, undo)
+        times = handover_times(parameters, self._time.ros_time_is_active)
         loop = ControlLoop(
             controller,
             command,
-            Handover(HandoverTimes.of_controller(*handover_times(parameters))),
+            Handover(HandoverTimes.of_controller(*times)),
             LoopSettings(
                 supervision_settings(parameters),
                 parameters["measured_effort_is_trusted"],
@@ -381,7 +382,8 @@ class ControllerNode(GuardedNode, LifecycleNode):
     def _tell_sentinel(self) -> None:
         """Publishes what is in force."""
         name, parameters = self.get_fully_qualified_name(), self.parameters
-        self._in_force.publish(parameters_in_force(name, parameters, parameters["joints"]))
+        joints, simulated = parameters["joints"], self._time.ros_time_is_active
+        self._in_force.publish(parameters_in_force(name, parameters, joints, simulated))
 
     def _remind(self) -> None:
         if self._starting and self._value_or_none("autostart"):

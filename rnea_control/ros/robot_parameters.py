@@ -266,20 +266,22 @@ HANDOVER_PARAMETERS = (
     Parameter(
         "command_lease",
         float,
-        0.01,
-        "a controller that was stopped, or got no CPU, for longer than this yields to the sentinel "
-        "(docs/safety.md)",
+        -1.0,
+        "a controller that was stopped, or got no CPU, while the arm went on for longer than this "
+        "yields to the sentinel (docs/safety.md)",
         "s",
         above=0.0,
+        special=(-1.0, "0.01, and 0.1 in simulated time"),
     ),
     Parameter(
         "command_timeout",
         float,
-        0.015,
+        -1.0,
         "how long commands may be missing before the sentinel takes the arm; longer than "
         "`command_lease` by what a command takes to arrive, several times",
         "s",
         above=0.0,
+        special=(-1.0, "1.5 times `command_lease`"),
     ),
 )
 

@@ -15,8 +15,11 @@ from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.ros.parameter_table import JOINT, Parameters
 from rnea_control.ros.real_time import RealTimeSettings
 
-# What stands for the default in limits.
+# What stands for the default of a number.
 DEFAULT = -1.0
+# Of the hand-over: how long a controller may be away, on hardware and in simulated time, [s]; and
+# how many times longer commands may be missing.
+LEASE, SIMULATED_LEASE, TIMEOUT_SHARE = 0.01, 0.1, 1.5
 # The default torque rate limit is the effort limit in this time, [s].
 DEFAULT_TORQUE_RISE = 0.02
 
@@ -120,13 +123,21 @@ def limit_settings(parameters: Parameters, model: RobotModel) -> SafetySettings:
     )
 
 
-def handover_times(parameters: Parameters) -> tuple[float, float]:
-    """`command_lease` and `command_timeout`, [s].
+def handover_times(parameters: Parameters, simulated: bool) -> tuple[float, float]:
+    """`command_lease` and `command_timeout`, [s], whatever stands for them.
+
+    Args:
+        parameters: of the node.
+        simulated: whether time is simulated.
 
     Raises:
         ParameterError: a value that is not allowed, or a lease that is not the shorter one.
     """
     lease, timeout = parameters["command_lease"], parameters["command_timeout"]
+    if lease == DEFAULT:
+        lease = SIMULATED_LEASE if simulated else LEASE
+    if timeout == DEFAULT:
+        timeout = TIMEOUT_SHARE * lease
     if lease >= timeout:
         raise ParameterError(
             f"parameter 'command_lease' is {lease} s; it must be shorter than command_timeout, "

@@ -32,18 +32,14 @@ class CommandWatch:
     Args:
         joint_names: in the order of the commands.
         effort_limit: of each joint, shape (nv,), [Nm] or [N].
-        timeout: how long a moving arm may get the same torques, [s]; infinite for ever.
 
     Attributes:
         effort_limit: the one in force.
     """
 
-    def __init__(
-        self, joint_names: tuple[str, ...], effort_limit: FloatArray, timeout: float
-    ) -> None:
+    def __init__(self, joint_names: tuple[str, ...], effort_limit: FloatArray) -> None:
         self._names = joint_names
         self.effort_limit = effort_limit
-        self._timeout = timeout
         self._decoder = Float64MultiArrayDecoder(len(joint_names), "a command")
         self._decoder.values[:] = math.nan
         self._own: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
@@ -74,7 +70,7 @@ class CommandWatch:
                 return True
         return False
 
-    def fault(self, message: bytes, now: float, stamp: float, speed: float) -> str:
+    def fault(self, message: bytes, now: float, stamp: float, speed: float, longest: float) -> str:
         """What is wrong with another's command; empty if nothing is.
 
         Args:
@@ -82,6 +78,7 @@ class CommandWatch:
             now: the steady clock, [s].
             stamp: of the newest state, [s].
             speed: of the fastest joint, [rad/s] or [m/s].
+            longest: how long a moving arm may get the same torques, [s]; infinite for ever.
         """
         same, self._last = message == self._last, message
         if not same or speed <= STILL:
@@ -99,7 +96,7 @@ class CommandWatch:
                 f"a command has {self._decoder.values[j]:.4g} for {self._names[j]}, whose effort "
                 f"limit is {limit[j]:.4g}"
             )
-        frozen = min(now - self._since, stamp - self._since_stamp) >= self._timeout
+        frozen = min(now - self._since, stamp - self._since_stamp) >= longest
         if frozen and not (torque >= SATURATED * limit).all():
             return (
                 f"commands have been the same for {now - self._since:.3f} s while the arm moves "

@@ -17,7 +17,7 @@ import numpy as np
 from rclpy.clock import Clock
 
 from rnea_control.control import Controller, ControllerSettings
-from rnea_control.control.handover import Handover, Phase
+from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
@@ -48,10 +48,12 @@ class GuardSettings:
     Attributes:
         velocity_limit_factor: an arm beyond its velocity limits times this is taken over.
         prediction_gap: without a state for longer, commands come from a predicted one, [s].
+        revokes_frozen: whether the same torques again and again are wrong while the arm moves.
     """
 
     velocity_limit_factor: float
     prediction_gap: float
+    revokes_frozen: bool = True
 
 
 class Guard:
@@ -170,14 +172,15 @@ class Guard:
             if not applied and not self.holds:
                 self.handover.stop("the controller waits, and does not hold the arm")
 
-    def change(self, model: RobotModel, settings: ControllerSettings) -> None:
-        """Puts another model and other settings in force, between two ticks.
+    def change(self, model: RobotModel, settings: ControllerSettings, times: HandoverTimes) -> None:
+        """Puts another model, other settings and other times in force, between two ticks.
 
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
         with self._lock:
             self._controller.change(model, settings)
+            self.handover.times = times
             self._watch.effort_limit = settings.effort_limit(model)
 
     def _rest(self, reason: str) -> None:
@@ -242,7 +245,8 @@ class Guard:
                 handover.guard(now)
             return
         handover.hear_command(now)
-        fault = watch.fault(message, now, self._time, self.speed)
+        longest = handover.times.timeout if self._settings.revokes_frozen else math.inf
+        fault = watch.fault(message, now, self._time, self.speed, longest)
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
             self._log.say("error", "revoking", f"commands are wrong: {fault}")
 
@@ -271,7 +275,7 @@ class Guard:
         if time_of_state == self._time and math.isfinite(self._state_at):
             return False  # the same state again tells nothing new
         self._time, self._state_at = time_of_state, now
-        self.handover.hear_state(self._time)
+        self.handover.hear_state(self._time, now)
         self.speed = float(np.abs(decoder.v).max())
         excess = np.abs(decoder.v) - self._fastest
         j = int(excess.argmax())
@@ -296,7 +300,7 @@ class Guard:
         """Answers a state; without one for long, or one that cannot be true, a predicted one."""
         late = now - self._state_at
         missing = late > self._settings.prediction_gap and not self._clock.ros_time_is_active
-        if not fresh and not missing:
+        if not (fresh or missing) or not self.handover.may_answer(now):
             return
         try:
             if not (fresh and self._answer()):

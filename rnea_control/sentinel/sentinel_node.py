@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import threading
 from contextlib import ExitStack
@@ -38,7 +37,7 @@ from rnea_control.ros.robot_settings import (
     real_time_settings,
     update_model,
 )
-from rnea_control.ros.shared_parameters import TOPIC, values_of
+from rnea_control.ros.shared_parameters import HANDOVER, TOPIC, values_of
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.diagnostics import diagnostics
 from rnea_control.sentinel.feed import feed
@@ -163,16 +162,15 @@ class SentinelNode(GuardedNode):
 
     def _follow_controller(self) -> None:
         """Takes over what is in force in the controller, but for what the sentinel's own section of
-        the YAML file says."""
+        the YAML file says of the robot and its limits."""
         if self._told is None:
             return
         told, joints = values_of(self._told), self.parameters["joints"]
         try:
             if list(told["joints"]) != joints:
                 raise ParameterError(f"its joints are {listed(told['joints'])}")
-            self.parameters.take(
-                {name: value for name, value in told.items() if name not in self._own}
-            )
+            own = self._own.difference(HANDOVER)
+            self.parameters.take({name: told[name] for name in told.keys() - own})
         except (ParameterError, ParameterNotDeclaredException) as error:
             self.differs = (
                 f"the sentinel cannot take over what is in force in {self._told.node}: {error}"
@@ -211,9 +209,8 @@ class SentinelNode(GuardedNode):
         locked = parameters.add_group("locked_positions", LOCKED_POSITION)
         self._robot = load_model(parameters, joints, locked, description)
         parameters.check()
-        lease, timeout = handover_times(parameters)
-        controller = Controller(*self._prepared(parameters))
-        model = controller.model
+        model, settings, times = self._prepared(parameters)
+        controller = Controller(model, settings)
         topic = parameters["command_topic"]
         command = EffortCommand(self, topic, parameters["command_reliability"], model.nv)
         undo.callback(command.destroy)
@@ -234,13 +231,13 @@ class SentinelNode(GuardedNode):
             command,
             states,
             commands,
-            Handover(HandoverTimes.of_sentinel(lease, timeout)),
-            CommandWatch(
-                model.joint_names,
-                controller.effort_limit.copy(),
-                timeout if parameters["revoke_frozen_commands"] else math.inf,
+            Handover(times),
+            CommandWatch(model.joint_names, controller.effort_limit.copy()),
+            GuardSettings(
+                parameters["velocity_limit_factor"],
+                parameters["prediction_gap"],
+                parameters["revoke_frozen_commands"],
             ),
-            GuardSettings(parameters["velocity_limit_factor"], parameters["prediction_gap"]),
             self._time,
             log,
             self._changed,
@@ -261,7 +258,9 @@ class SentinelNode(GuardedNode):
             )
         return guard
 
-    def _prepared(self, parameters: Parameters) -> tuple[RobotModel, ControllerSettings]:
+    def _prepared(
+        self, parameters: Parameters
+    ) -> tuple[RobotModel, ControllerSettings, HandoverTimes]:
         """What is to be put in force."""
         model = self._robot.copy()
         update_model(parameters, model)
@@ -273,7 +272,8 @@ class SentinelNode(GuardedNode):
             safety=limit_settings(parameters, model),
         )
         settings.check(model.joint_names)
-        return model, settings
+        times = handover_times(parameters, self._time.ros_time_is_active)
+        return model, settings, HandoverTimes.of_sentinel(*times)
 
     def _changed(self, before: str) -> None:
         """The guard's mode has changed; called in its thread."""

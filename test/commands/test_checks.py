@@ -112,7 +112,7 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("parameters-missing", changed(file_fault="my.yaml cannot be read"), "my.yaml cannot be read"),
     ("parameter-wrong", set_to(effort_limit_scale=2.0), "effort_limit_scale"),
     ("parameter-wrong", set_to(**{"gains.joint3.p": None}), "gains.joint3.p"),
-    ("parameter-wrong", set_to(command_lease=0.02), "command_timeout"),
+    ("parameter-wrong", set_to(joint_state_gap=0.2), "joint_state_timeout"),
     ("parameter-unknown", set_to(contol_law="pd"), "contol_law"),
     (
         "parameters-differ",

@@ -23,7 +23,7 @@ class Clocks:
             self.now += PERIOD
             self.stamp += rate * PERIOD
             for side in self.sides:
-                side.hear_state(self.stamp)
+                side.hear_state(self.stamp, self.now)
             if command:
                 self.sides[-1].hear_command(self.now)
             if self.sides[-1].look(self.now):
@@ -86,27 +86,79 @@ def test_controller_that_dies_right_after_its_start_is_noticed() -> None:
     assert clocks.run(1.0) == pytest.approx(501, abs=1)
 
 
-@pytest.mark.parametrize("stamps_advance", [0.004, 1.0])
-def test_owner_that_was_stopped_yields(controller: Handover, stamps_advance: float) -> None:
-    clocks = Clocks(controller)
+def commanding(owner: Handover) -> Clocks:
+    """An owner that has commanded a few times."""
+    clocks = Clocks(owner)
     for _ in range(5):
         clocks.run(PERIOD)
-        assert controller.may_command(clocks.now)
+        assert owner.may_command(clocks.now)
+    return clocks
+
+
+@pytest.mark.parametrize("waited", [0.001, 0.004, 0.02])
+def test_owner_that_was_stopped_yields(controller: Handover, waited: float) -> None:
+    """Whatever states have waited for it."""
+    clocks = commanding(controller)
     clocks.now += 1.0
-    controller.hear_state(clocks.stamp + stamps_advance)  # old states may have waited
     controller.hear_nothing(clocks.now)
+    for _ in range(3):
+        controller.hear_state(clocks.stamp + waited, clocks.now)
+        assert not controller.may_command(clocks.now)
+        clocks.now, waited = clocks.now + 3e-5, waited + PERIOD
+    clocks.stamp += 1.0
+    clocks.run(2 * PERIOD)
     assert not controller.may_command(clocks.now)
     assert controller.phase is Phase.guarding
+    assert controller.reason.startswith("it was away for 100")
+
+
+@pytest.mark.parametrize("away", [0.011, 0.1, 10.0])
+def test_pause_that_the_hardware_shared_is_no_absence(controller: Handover, away: float) -> None:
+    clocks = commanding(controller)
+    clocks.now += away
+    clocks.run(PERIOD)  # may have waited
+    assert controller.commanding and not controller.may_command(clocks.now)
+    clocks.run(PERIOD)
+    assert controller.may_command(clocks.now)
+
+
+def test_pause_that_the_hardware_shared_in_part(controller: Handover) -> None:
+    for advanced, over in ((0.007, False), (0.010, True)):
+        clocks = commanding(controller)
+        clocks.now, clocks.stamp = clocks.now + 0.02, clocks.stamp + advanced
+        clocks.run(2 * PERIOD)
+        assert controller.may_command(clocks.now) is not over
+    assert controller.phase is Phase.guarding
+
+
+def test_owner_that_was_away_yields_to_the_first_command(controller: Handover) -> None:
+    clocks = commanding(controller)
+    clocks.now += 0.02
+    controller.hear_command(clocks.now)
+    assert controller.phase is Phase.guarding and controller.strays == 0
 
 
 @pytest.mark.parametrize("label", ["", "idle"])
 def test_without_a_guard_the_lease_does_not_count(controller: Handover, label: str) -> None:
     controller.hear_mode(0.0, label)
-    clocks = Clocks(controller)
+    clocks = commanding(controller)
     for _ in range(5):
-        clocks.run(PERIOD, rate=1000.0)
-        clocks.now += 1.0
+        clocks.now, clocks.stamp = clocks.now + 1.0, clocks.stamp + 1.0
+        clocks.run(PERIOD)
+        assert not controller.may_command(clocks.now)  # a guard may have come meanwhile
+        clocks.run(PERIOD)
         assert controller.may_command(clocks.now)
+
+
+def test_guard_that_came_while_the_owner_was_away(controller: Handover) -> None:
+    controller.hear_mode(0.0, "")
+    clocks = commanding(controller)
+    clocks.now, clocks.stamp = clocks.now + 1.0, clocks.stamp + 1.0
+    clocks.run(PERIOD)
+    controller.hear_mode(clocks.now, "commanding")
+    clocks.run(PERIOD)
+    assert not controller.may_command(clocks.now)
+    assert controller.phase is Phase.guarding
 
 
 def test_sentinel_that_was_stopped_counts_no_silence(clocks: Clocks) -> None:
@@ -176,7 +228,7 @@ def test_who_listens_does_so_between_slow_states() -> None:
     for tick in range(2000):
         now = 0.001 * tick
         if tick % 20 == 0:
-            owner.hear_state(now)
+            owner.hear_state(now, now)
             if owner.look(now):
                 break
         elif tick % 3 == 0:
@@ -196,15 +248,20 @@ def test_owner_that_is_awake_without_states_goes_on(controller: Handover) -> Non
     clocks.now += 0.011
     controller.hear_nothing(clocks.now)
     assert not controller.may_command(clocks.now)
+    clocks.run(2 * PERIOD)
+    assert controller.may_command(clocks.now)
 
 
-def test_owner_that_was_away_yields_before_it_thinks_the_sentinel_gone(
+def test_owner_that_was_away_yields_although_the_sentinel_has_gone_since(
     controller: Handover,
 ) -> None:
     clocks = Clocks(controller)
     clocks.run(PERIOD)
     assert controller.may_command(clocks.now)
-    clocks.now += 1.0
+    clocks.now, clocks.stamp = clocks.now + 1.0, clocks.stamp + 1.0
+    controller.hear_mode(clocks.now, "commanding")
+    clocks.run(PERIOD)
     controller.hear_mode(clocks.now, "")
     clocks.run(PERIOD)
     assert not controller.may_command(clocks.now)
+    assert controller.phase is Phase.guarding

@@ -31,9 +31,8 @@ def test_one_commands_and_never_both(
 class WithoutLease(Handover):
     """An owner that wakes up goes on commanding."""
 
-    def may_command(self, now: float) -> bool:
-        self._guarded = False
-        return super().may_command(now)
+    def _notice_absence(self, now: float) -> None:
+        pass
 
 
 class Impatient(Handover):
@@ -49,14 +48,26 @@ class Impatient(Handover):
 class Trusting(Handover):
     """Believes that a state which it finds is the newest."""
 
-    answered = -1.0
+    def _judge_absence(self, stamp: float, now: float) -> None:
+        self._evidence = stamp - 1.0, now - 99.0
+        super()._judge_absence(stamp, now)
 
-    def may_command(self, now: float) -> bool:
-        if self._stamp - self.answered <= self.times.lease:
-            self._awake_at = now
-        may = super().may_command(now)
-        self.answered = self._stamp if may else self.answered
-        return may
+
+class Unforgiving(Handover):
+    """An owner that was away has lost the arm, whatever the arm has seen."""
+
+    def _judge_absence(self, stamp: float, now: float) -> None:
+        super()._judge_absence(stamp if self._guarded is False else 1e9, now)
+
+
+class Reckoning(Handover):
+    """Counts the commands that it finds before it looks at its own lease."""
+
+    def hear_command(self, now: float) -> None:
+        awake, self._awake_at = self._awake_at, now
+        super().hear_command(now)
+        if self.commanding:
+            self._awake_at = awake
 
 
 class Hasty(Handover):
@@ -71,6 +82,8 @@ class Hasty(Handover):
 BOTH, NOBODY = "both publish in one period", "nobody publishes"
 ALTERNATE = "they alternate"
 PAUSED = "taken although no states come"
+SHARED = "lost in a pause that the hardware shared"
+EVICTED = "evicted by one that had lost the arm"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +96,8 @@ PAUSED = "taken although no states come"
         (guarded(sentinel=replace(SENTINEL, grace=2.0)), ALTERNATE),
         (beginning(machine=WithoutLease), BOTH),
         (beginning(machine=Trusting), BOTH),
+        (beginning(machine=Unforgiving), SHARED),
+        (guarded(machine=Reckoning), EVICTED),
         (beginning(machine=Hasty), BOTH),
         (beginning(machine=Impatient), PAUSED),
     ],
@@ -94,6 +109,8 @@ PAUSED = "taken although no states come"
         "grace that ends before the request does",
         "no lease",
         "old states taken for new",
+        "absences that the hardware shares count",
+        "strays counted before the lease",
         "no wait for silence",
         "steady clock alone",
     ],

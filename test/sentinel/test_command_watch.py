@@ -22,7 +22,7 @@ def message(*torques: float) -> bytes:
 
 @pytest.fixture
 def watch() -> CommandWatch:
-    return CommandWatch(("a", "b"), LIMIT, TIMEOUT)
+    return CommandWatch(("a", "b"), LIMIT)
 
 
 def test_own_command_comes_back_once(watch: CommandWatch) -> None:
@@ -46,25 +46,25 @@ def test_own_command_comes_back_once(watch: CommandWatch) -> None:
     ],
 )
 def test_absurd_commands(watch: CommandWatch, torques: tuple[float, ...], words: str) -> None:
-    found = watch.fault(message(*torques), 0.0, 0.0, 0.0)
+    found = watch.fault(message(*torques), 0.0, 0.0, 0.0, TIMEOUT)
     assert words in found and bool(words) == bool(found)
 
 
 def test_command_just_beyond_the_limit_is_wrong_when_it_lasts(watch: CommandWatch) -> None:
     """The limit may just have been lowered, or raised and the sentinel not told yet."""
-    assert watch.fault(message(5.0, 0.0), 0.0, 0.0, 0.0) == ""
-    assert watch.fault(message(10.2, 0.0), 0.4, 0.4, 0.0) == ""
-    assert watch.fault(message(10.05, -20.15), 0.5, 0.5, 0.0) == ""  # rounding
-    assert watch.fault(message(10.2, 0.0), 0.9, 0.9, 0.0) == ""
-    assert "a command has 10.2 for a" in watch.fault(message(10.2, 0.0), 1.1, 1.1, 0.0)
+    assert watch.fault(message(5.0, 0.0), 0.0, 0.0, 0.0, TIMEOUT) == ""
+    assert watch.fault(message(10.2, 0.0), 0.4, 0.4, 0.0, TIMEOUT) == ""
+    assert watch.fault(message(10.05, -20.15), 0.5, 0.5, 0.0, TIMEOUT) == ""  # rounding
+    assert watch.fault(message(10.2, 0.0), 0.9, 0.9, 0.0, TIMEOUT) == ""
+    assert "a command has 10.2 for a" in watch.fault(message(10.2, 0.0), 1.1, 1.1, 0.0, TIMEOUT)
     watch.effort_limit = np.array([11.0, 20.0])
-    assert watch.fault(message(10.2, 0.0), 1.2, 1.2, 0.0) == ""
+    assert watch.fault(message(10.2, 0.0), 1.2, 1.2, 0.0, TIMEOUT) == ""
 
 
 def frozen(watch: CommandWatch, speed: float, rate: float, *torques: float) -> int:
     """After how many equal commands at 1 kHz there is a fault; -1 for none."""
     for i in range(100):
-        if watch.fault(message(*torques), 1e-3 * i, 1e-3 * rate * i, speed):
+        if watch.fault(message(*torques), 1e-3 * i, 1e-3 * rate * i, speed, TIMEOUT):
             return i
     return -1
 

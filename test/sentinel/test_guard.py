@@ -65,7 +65,7 @@ def test_states_with_the_same_stamp_are_as_none() -> None:
         Repeated(serialize_message(state)),
         Repeated(None),
         handover,
-        CommandWatch(MODEL.joint_names, MODEL.effort_limit, 0.8),
+        CommandWatch(MODEL.joint_names, MODEL.effort_limit),
         GuardSettings(1.5, GAP),
         ROSClock(),
         DeferredLog(get_logger("guard")),
