@@ -17,12 +17,13 @@ from rnea_control.control.handover import Handover, HandoverTimes, Phase
 
 RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
 # Steps: short, so that there are few worlds; in the proportions of the real ones.
-CONTROLLER = HandoverTimes(lease=3.0, timeout=9.0, recovery=18.0, grace=22.0, states=4, accept=2.0)
+CONTROLLER = HandoverTimes(3.0, 9.0, 18.0, 22.0, awake=2.0, states=4, accept=2.0)
 SENTINEL = HandoverTimes(
     lease=5.0,
     timeout=6.0,
     recovery=14.0,
     grace=28.0,
+    awake=2.0,
     arming=8.0,
     yielding=12.0,
     states=4,
@@ -76,6 +77,7 @@ class World:
     Attributes:
         controller, sentinel: the two processes.
         now, stamp: the clocks.
+        number: how many states there were.
         paused: whether no states come.
         pause: for how many steps.
         request: when the controller asked for the arm and got it; None if it did not.
@@ -91,6 +93,7 @@ class World:
     sentinel: Side
     now: float = 0.0
     stamp: float = 0.0
+    number: int = 0
     paused: bool = False
     pause: int = 0
     request: float | None = None
@@ -287,6 +290,7 @@ def _step(
     world.pause = min(world.pause + 1, LONGEST_PAUSE) if world.paused else 0
     if not world.paused:
         world.stamp += 1.0
+        world.number += 1
     left = list(fates)
     published: list[str] = []
     names = [first, "sentinel" if first == "controller" else "controller"]
@@ -342,11 +346,10 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
         world.fault = "evicted by one that had lost the arm"
     if not world.paused:
         # A process that wakes up may find the oldest states that it missed.
-        if side.missed is not None:
-            handover.hear_state(min(side.missed, world.stamp), now)
-            handover.hear_state(min(side.missed + 1.0, world.stamp), now)
-        else:
-            handover.hear_state(world.stamp, now)
+        for behind in (2, 1) if side.missed is not None else (0,):
+            late = side.missed is not None and world.stamp - side.missed > 2.0 - behind
+            stamp = side.missed + 2.0 - behind if late else world.stamp
+            handover.hear_state(stamp, now, world.number - round(world.stamp - stamp))
         side.missed = None
     else:
         handover.hear_nothing(now)
@@ -427,6 +430,7 @@ def _of_side(world: World, side: Side) -> tuple:
     if h.phase is Phase.commanding:
         values += (min(h.strays, 2), h._has_commanded)
         values += (age(h._awake_at, now), age(h._commanded_stamp, stamp), h._was_away)
+        values += (min(world.number - h._commanded_number, times.states + 1),)
         if h._was_away:
             values += (age(h._evidence[0], stamp), age(h._evidence[1], now))
     missed = None if side.missed is None else age(side.missed, stamp)

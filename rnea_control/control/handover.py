@@ -5,10 +5,11 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
 1. Ownership is a lease. The owner may publish only if it was not away for `lease` since its last
    command; it asks `may_command` right before. A process that was away for longer, stopped by a
    signal or a debugger or without a CPU, does not know how long the arm was without it: it waits
-   for a state that is fresh, that did not wait itself. If the arm, by its stamps, has gone on by
-   no more than the lease, the hardware was away as well, as when the whole computer stood still,
-   and the owner goes on; else its lease is over, and it yields. While states are late, or a
-   simulation is paused, it proves that it is awake by `hear_nothing`.
+   for a state that is fresh, that did not wait itself. If the hardware, by its stamps, has gone on
+   by no more than the lease, or by fewer states than the other waits for, it was away as well, as
+   when the whole computer stood still, and the owner goes on; else its lease is over, and it
+   yields. While states are late, or a simulation is paused, it proves that it is awake by
+   `hear_nothing`.
 2. The other one listens. It takes the arm when it has heard no command for `timeout`, which is
    longer than the lease of the owner, while at least `states` new states came. Silence counts only
    while it is awake, and only once the steady clock and the stamps of the states have both advanced
@@ -67,6 +68,7 @@ class HandoverTimes:
         lease: how long its own last command entitles it to the next one.
         timeout: how long the other must have been silent.
         recovery, grace: how long it waits in place of `timeout` after it has yielded.
+        awake: who listens was away if it was for longer; that time is no silence.
         arming: for how long commands must come before its timeout counts; see the file.
         yielding: how long the other may go on after it has been asked to yield.
         states: how many new states must come before silence counts.
@@ -78,6 +80,7 @@ class HandoverTimes:
     timeout: float
     recovery: float
     grace: float
+    awake: float = 0.005
     arming: float = 0.0
     yielding: float = 0.05
     states: int = 4
@@ -87,7 +90,7 @@ class HandoverTimes:
     @classmethod
     def of_controller(cls, lease: float = 0.010, timeout: float = 0.015) -> HandoverTimes:
         """Those of the controller; both arguments are the parameters that the two nodes share."""
-        return cls(lease, 2.0 * timeout, 4.0 * timeout, 6.0 * timeout)
+        return cls(lease, 2.0 * timeout, 4.0 * timeout, 6.0 * timeout, timeout - lease)
 
     @classmethod
     def of_sentinel(cls, lease: float = 0.010, timeout: float = 0.015) -> HandoverTimes:
@@ -97,6 +100,7 @@ class HandoverTimes:
             timeout,
             3.0 * timeout,
             13.0 * timeout,
+            timeout - lease,
             arming=0.5,
             yielding=3.5 * timeout,
             revokes=True,
@@ -134,9 +138,10 @@ class Handover:
         self._has_commanded = False
         self._awake_at = 0.0  # since its last command it was never away for a lease until then
         self._commanded_stamp = math.nan  # of the state that its last command answered
+        self._number, self._commanded_number = -1, -1  # the same of its publisher's count
         self._was_away = False  # and does not know yet for how long the arm was without it
         self._evidence = math.nan, 0.0  # stamp of the last state since, and when it came
-        self._looked_at = -math.inf
+        self._looked_at, self._looked_stamp = -math.inf, math.nan
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
 
@@ -152,9 +157,16 @@ class Handover:
 
     # What was heard.
 
-    def hear_state(self, stamp: float, now: float) -> None:
-        """A state was taken; to be told before anything is decided from it."""
+    def hear_state(self, stamp: float, now: float, number: int | None = None) -> None:
+        """A state was taken; to be told before anything is decided from it.
+
+        Args:
+            stamp: of it, [s].
+            now: by the steady clock, [s].
+            number: its publisher's count of it; None where that is not known.
+        """
         self._notice_absence(now)
+        self._number = -1 if number is None else number
         if self._was_away:
             self._judge_absence(stamp, now)
         if stamp > self._stamp:
@@ -170,7 +182,7 @@ class Handover:
         self._notice_absence(now)
         if now - self._awake_at <= self.times.lease:
             self._awake_at = now
-        if now - self._looked_at <= self.times.lease:
+        if now - self._looked_at <= self.times.awake:
             self._looked_at = now
 
     def hear_command(self, now: float) -> None:
@@ -213,7 +225,7 @@ class Handover:
         if not self.may_answer(now):
             return False
         self._has_commanded = True
-        self._awake_at, self._commanded_stamp = now, self._stamp
+        self._answered(now)
         return True
 
     def may_answer(self, now: float) -> bool:
@@ -228,9 +240,12 @@ class Handover:
         It must be asked more often than once a lease. When this is true, the caller catches the arm
         and commands from now on.
         """
-        if now - self._looked_at > self.times.lease:  # it was away: what it missed is no silence
-            self._listen(now, self._wait)
-        self._looked_at = now
+        away = now - self._looked_at
+        if away > self.times.awake:
+            self._since = min(self._since + away, now)
+            missed = max(0.0, self._stamp - self._looked_stamp)  # 0 for the first one
+            self._since_stamp = min(self._since_stamp + missed, self._stamp)
+        self._looked_at, self._looked_stamp = now, self._stamp
         if self.phase is Phase.guarding:
             if self._is_silent(now):
                 self._take(now, "no commands came")
@@ -304,13 +319,16 @@ class Handover:
 
     def _judge_absence(self, stamp: float, now: float) -> None:
         """What a state tells of the time since the last command."""
-        advanced = stamp - self._commanded_stamp
-        within = 0.0 <= advanced <= self.times.lease
+        passed = self._number - self._commanded_number  # states, not counting those of another
+        within = 0.0 <= stamp - self._commanded_stamp <= self.times.lease
+        if self._number >= 0 and self._commanded_number >= 0:
+            within = within or 0 < passed < self.times.states
         before, came_at = self._evidence
         fresh = 0.0 < FRESH * (stamp - before) <= now - came_at
         if not within and self._guarded:
             away = f"it was away for {1e3 * (now - self._awake_at):.1f} ms"
-            self._yield(now, self.times.recovery, away)
+            missed = f", in which {passed} states came" if passed > 0 else ""
+            self._yield(now, self.times.recovery, away + missed)
         elif fresh:
             self._was_away, self._awake_at = False, now
         elif stamp != before:
@@ -336,6 +354,11 @@ class Handover:
         times = self.times
         self._listen(now, times.timeout if self._armed else max(times.timeout, times.arming))
 
+    def _answered(self, now: float) -> None:
+        """Its command for the newest state leaves."""
+        self._awake_at = now
+        self._commanded_stamp, self._commanded_number = self._stamp, self._number
+
     def _own(self) -> None:
         self.strays = 0
         self._has_commanded = self._was_away = False
@@ -343,7 +366,7 @@ class Handover:
     def _take(self, now: float, reason: str) -> None:
         self._own()
         self._has_commanded = True  # the lease begins here
-        self._awake_at, self._commanded_stamp = now, self._stamp
+        self._answered(now)
         self.contested = False
         self._change(Phase.commanding, reason)
 

@@ -579,9 +579,14 @@ class Supervisor:
         controller, mode = self.controller, self._modes.mode
         if self._gave_way != controller.gave_way:
             self._gave_way = controller.gave_way
+            if mode is Mode.WAITING:
+                controller.guide()  # nobody takes the commands, and the arm moves as it likes
+                return
             times, ended = self._gave_way_at, mode is Mode.GRAVITY_COMPENSATION
-            times.append(controller.time)
-            often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
+            often = False
+            if mode is not Mode.BRAKING:  # in which an arm that is caught may do so again and again
+                times.append(controller.time)
+                often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
             if often or controller.shakes:
                 reason = controller.gave_way_reason
                 if often:

@@ -499,7 +499,7 @@ class ControlLoop:
         if gap != 0.0:
             self._received_at = taken_at
         supervisor, handover = self.supervisor, self.handover
-        handover.hear_state(now, taken_at)
+        handover.hear_state(now, taken_at, count)
         if not handover.may_answer(taken_at):
             if handover.commanding:
                 return False  # it was away, and a state that is fresh must tell for how long

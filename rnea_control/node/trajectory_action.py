@@ -33,10 +33,11 @@ RESULTS = {
     EndKind.CANCELLED: (Outcome.CANCELED, SUCCESSFUL),
     EndKind.DROPPED: (Outcome.ABORTED, INVALID_GOAL),
 }
-# How long the action's process may take to end, [s].
+# How long the action's process may take to end, when it is told to, [s].
 LONGEST_END = 3.0
-# A process that has not lived that long is not started again, [s].
+# A process that has lived for less than this is started again after as long, [s].
 SHORTEST_LIFE = 2.0
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 class TrajectoryAction:
@@ -58,6 +59,7 @@ class TrajectoryAction:
         self._goals: dict[bytes, Motion] = {}
         self._ended = node.create_guard_condition(self._report_ended)
         self._timer = None
+        self._later = node.create_timer(SHORTEST_LIFE, self._start, clock=STEADY)
         self._start()
 
     @property
@@ -77,12 +79,14 @@ class TrajectoryAction:
 
     def destroy(self) -> None:
         """Takes the action down, once its last results are sent."""
+        self._node.destroy_timer(self._later)
         self._pipe.destroy()
-        self._wait()
+        self._wait(LONGEST_END)
         self._stop_feedback()
         self._node.destroy_guard_condition(self._ended)
 
     def _start(self) -> None:
+        self._later.cancel()
         ours, theirs = socketpair()
         name, namespace = self._node.get_name(), self._node.get_namespace()
         command = [sys.executable, "-m", MODULE, str(theirs.fileno()), name, namespace]
@@ -95,9 +99,9 @@ class TrajectoryAction:
         handlers = {"ask": self._answer, "goal": self._follow, "cancel": self._cancel}
         self._pipe = MessagePipe(self._node, ours, handlers, self._restart)
 
-    def _wait(self) -> int:
+    def _wait(self, longest: float) -> int:
         try:
-            return self._process.wait(LONGEST_END)
+            return self._process.wait(longest)
         except subprocess.TimeoutExpired:
             self._process.kill()
             return self._process.wait()
@@ -110,10 +114,12 @@ class TrajectoryAction:
         self._goals.clear()
         self._stop_feedback()
         lived = time.monotonic() - self._started
-        ended = f"the process of the action has ended with status {self._wait()}"
+        self._process.kill()  # one that hangs does not end by itself
+        ended = f"the process of the action has ended with status {self._wait(LONGEST_END)}"
         self._pipe.destroy()
         if lived < SHORTEST_LIFE:
-            self._logger.error(f"{ended}; there is no action from now on")
+            self._logger.error(f"{ended}; it is started again in {SHORTEST_LIFE:g} s")
+            self._later.reset()
             return
         self._logger.error(f"{ended}; it is started again")
         self._start()
@@ -151,9 +157,7 @@ class TrajectoryAction:
             return
         self._goals[key] = motion
         if self._timer is None:
-            self._timer = self._node.create_timer(
-                self._period, self._give_feedback, clock=Clock(clock_type=ClockType.STEADY_TIME)
-            )
+            self._timer = self._node.create_timer(self._period, self._give_feedback, clock=STEADY)
 
     def _cancel(self, key: bytes) -> None:
         if key in self._goals and self._loop is not None:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from socket import SHUT_RDWR, SO_SNDTIMEO, SOL_SOCKET, socket
 from typing import Any
 
@@ -17,6 +18,8 @@ from rclpy.node import Node
 
 # How long a full pipe may wait for the other process to read; it counts as gone then, [s].
 LONGEST_SEND = 1
+# How many messages may wait to be sent; a process that lets more wait hangs.
+MOST_WAITING = 1000
 
 
 class MessagePipe:
@@ -45,24 +48,30 @@ class MessagePipe:
         self._received: deque[tuple[Any, ...]] = deque()  # an empty one is the last
         # In a group of its own: a callback may wait for a message.
         self._guard = node.create_guard_condition(self._handle, ReentrantCallbackGroup())
-        self._thread = threading.Thread(target=self._receive, name="message pipe", daemon=True)
-        self._thread.start()
+        self._waiting: SimpleQueue[tuple[object, ...]] = SimpleQueue()  # an empty one is the last
+        self._threads = [
+            threading.Thread(target=run, name="message pipe", daemon=True)
+            for run in (self._receive, self._send)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def send(self, *message: object) -> None:
-        """Sends a message; does nothing if the other process has gone, or does not read any more,
-        which `on_close` tells."""
-        try:
-            self._connection.send(message)
-        except BlockingIOError:  # it hangs; what is half sent cannot be completed
+        """Has a message sent, and does not wait for that. It is lost if the other process has gone,
+        or does not read any more, which `on_close` tells."""
+        if self._waiting.qsize() < MOST_WAITING:
+            self._waiting.put(message)
+        else:
             self._hang_up()
-        except OSError:
-            return  # it has gone
 
     def destroy(self) -> None:
-        """Closes the pipe; the other process still receives what was sent."""
+        """Closes the pipe; the other process still receives what was sent, if it reads."""
         self._on_close = lambda: None
+        self._waiting.put(())
+        receive, send = self._threads
+        send.join()
         self._hang_up()
-        self._thread.join()
+        receive.join()
         self._node.destroy_guard_condition(self._guard)
         self._connection.close()
         self._end.close()
@@ -71,6 +80,14 @@ class MessagePipe:
         """Ends the receiving on both sides. Descriptors stay valid, as another thread uses them."""
         with suppress(OSError):  # the other process was first
             self._end.shutdown(SHUT_RDWR)
+
+    def _send(self) -> None:
+        while message := self._waiting.get():
+            try:
+                self._connection.send(message)
+            except OSError:  # it has gone, or hangs: what is half sent cannot be completed
+                self._hang_up()
+                return
 
     def _receive(self) -> None:
         message: tuple[Any, ...] = (None,)

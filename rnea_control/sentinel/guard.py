@@ -275,7 +275,7 @@ class Guard:
         if time_of_state == self._time and math.isfinite(self._state_at):
             return False  # the same state again tells nothing new
         self._time, self._state_at = time_of_state, now
-        self.handover.hear_state(self._time, now)
+        self.handover.hear_state(self._time, now, number)
         self.speed = float(np.abs(decoder.v).max())
         excess = np.abs(decoder.v) - self._fastest
         j = int(excess.argmax())

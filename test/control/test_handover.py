@@ -131,6 +131,32 @@ def test_pause_that_the_hardware_shared_in_part(controller: Handover) -> None:
     assert controller.phase is Phase.guarding
 
 
+@pytest.mark.parametrize(("missed", "lost"), [(0, False), (1, False), (2, True), (30, True)])
+def test_states_that_did_not_come_tell_of_the_pause_too(
+    controller: Handover, missed: int, lost: bool
+) -> None:
+    """Where the hardware stamps its states by a clock that goes on while it stands still."""
+    now, stamp = 100.0, 5.0
+    for number in range(5):
+        now, stamp = now + PERIOD, stamp + PERIOD
+        controller.hear_state(stamp, now, number)
+        assert controller.may_command(now)
+    now, stamp = now + 0.032, stamp + 0.032
+    for number in (5 + missed, 6 + missed):
+        now, stamp = now + PERIOD, stamp + PERIOD
+        controller.hear_state(stamp, now, number)
+    assert controller.may_command(now) is not lost
+
+
+def test_who_listens_counts_only_while_it_is_awake(clocks: Clocks, sentinel: Handover) -> None:
+    assert clocks.run(0.005) == -1
+    for _ in range(10):
+        clocks.now, clocks.stamp = clocks.now + 0.012, clocks.stamp + 0.012
+        assert not sentinel.look(clocks.now)
+        sentinel.hear_state(clocks.stamp, clocks.now)
+    assert clocks.run(1.0) == pytest.approx(11, abs=1)
+
+
 def test_owner_that_was_away_yields_to_the_first_command(controller: Handover) -> None:
     clocks = commanding(controller)
     clocks.now += 0.02

@@ -719,3 +719,22 @@ def test_giving_way_again_and_again_is_a_fault() -> None:
     assert arm.mode is Mode.FAULT and "gave way 4 times within 3 s" in arm.supervisor.reason
     arm.run(2.0)
     assert arm.speed < 1e-3
+
+
+def test_arm_that_falls_fast_is_caught_without_a_fault() -> None:
+    arm = SupervisedArm(
+        supervision={"start_velocity": math.inf},
+        max_position_error=np.full(2, 0.002),
+        saturation_timeout=0.001,
+    )
+    arm.plant.v[:] = [9.0, -9.0]
+    arm.supervisor.listening = False
+    arm.supervisor.activate()
+    for _ in range(200):
+        arm.supervisor.answer(arm.t, arm.plant.q, arm.plant.v, arm.tau)
+        arm.plant.step(np.zeros(2))
+        arm.t += 0.001
+    arm.supervisor.start_anew("somebody listens")
+    arm.run(3.0)
+    assert arm.controller.gave_way > 3
+    assert arm.mode is Mode.HOLDING and arm.speed < 1e-3

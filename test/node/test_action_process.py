@@ -67,19 +67,21 @@ def ending_again(bench: TrajectoryBench) -> tuple[int, int, str]:
     raise AssertionError(bench.process.output)
 
 
-def test_killed_process_stops_its_goal_and_is_started_again() -> None:
+@pytest.mark.parametrize("deaths", [1, 3])
+def test_killed_process_stops_its_goal_and_is_started_again(deaths: int) -> None:
     with trajectory_bench(DOMAIN) as bench:
-        time.sleep(2.0)  # one that ends sooner is not started again
         bench.follow(POINTS)
         bench.run(0.3)
         assert np.abs(bench.arm.v[-1]).max() > 0.3, bench.process.output
-        first = action_process(bench.process.process.pid)
-        os.kill(first, signal.SIGKILL)
+        pid, last = bench.process.process.pid, 0
+        for _ in range(deaths):
+            wait_for(lambda: action_process(pid) not in (0, last))  # noqa: B023
+            last = action_process(pid)
+            os.kill(last, signal.SIGKILL)
         bench.process.said("the process of the action has ended with status -9")
         bench.run(0.5)
         assert np.abs(bench.arm.v[-1]).max() < 0.01
-        pid = bench.process.process.pid
-        wait_for(lambda: action_process(pid) not in (0, first))
+        wait_for(lambda: action_process(pid) not in (0, last))
         assert ending_again(bench)[:2] == SUCCEEDED
 
 
@@ -107,7 +109,6 @@ def test_it_does_not_keep_the_controller_from_ending() -> None:
 
 def test_one_that_hangs_stops_its_goal_and_is_started_again() -> None:
     with trajectory_bench(DOMAIN, action_monitor_rate=1000.0) as bench:
-        time.sleep(2.0)  # one that ends sooner is not started again
         bench.follow([(60.0, TARGET, STILL, STILL)])
         os.kill(action_process(bench.process.process.pid), signal.SIGSTOP)
         for _ in range(60):

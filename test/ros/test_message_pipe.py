@@ -64,12 +64,12 @@ def test_other_end_may_close_in_the_middle_of_a_send(
 
         def __reduce__(self) -> tuple[type[int], tuple[()]]:
             ends.other.close()
-            wait_for(lambda: executor.spin_once(0.01) or ends.closed)
             time.sleep(0.1)
             return int, ()
 
     ends.pipe.send("word", Slow())
     ends.pipe.send("word", 1)
+    wait_for(lambda: executor.spin_once(0.01) or ends.closed)
     assert ends.closed == [True]
 
 
@@ -79,7 +79,7 @@ def test_other_end_that_does_not_read_counts_as_gone(
     started = time.monotonic()
     for _ in range(1000):
         ends.pipe.send("word", MESSAGE)
-    assert time.monotonic() - started < 10.0 * LONGEST_SEND
+    assert time.monotonic() - started < 0.5 * LONGEST_SEND  # nobody waits for it
     wait_for(lambda: executor.spin_once(0.01) or ends.closed)
     assert ends.closed == [True]
 
