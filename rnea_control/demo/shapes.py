@@ -71,11 +71,6 @@ def shapes(urdf: Path) -> list[Shape]:
     return result
 
 
-def bars_only(urdf: Path) -> list[Shape]:
-    """Bars between the joints, whatever shapes there are."""
-    return [bar for bars in _bars(urdf.read_bytes(), str(urdf)).values() for bar in bars]
-
-
 def mesh_file(name: str, urdf: Path) -> Path | None:
     """The file that a URDF names: relative to the URDF, by file:// or by package://, which is
     looked for around the URDF and among the ROS packages."""

@@ -3,6 +3,9 @@
 Numba's own cache looks at one source file, and so misses changes in others. The fingerprint covers
 all that a kernel is compiled from, and a file is used only if its checksum is right, so none is
 stale. Whatever goes wrong with the disk, the kernel is compiled and used, and a warning says so.
+
+What is in a file is run. So a file, and its folder, must belong to the user or to root, and nobody
+else may write to them; others are left alone, and a warning says so.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import glob
 import hashlib
 import os
 import pickle
+import stat
 import sys
 import uuid
 import warnings
@@ -30,6 +34,10 @@ except ImportError:  # said by `keep_on_disk`
 # What a file starts with; then the SHA-256 of the rest.
 _MAGIC = b"rnea_control kernel 1\n"
 _said: set[str] = set()
+
+
+class NotOurs(Exception):
+    """A file or folder that somebody else could have written to."""
 
 
 def keep_on_disk(dispatcher: Any, stamp: str, variant: str) -> None:
@@ -120,7 +128,10 @@ def read_sealed(folders: Iterable[Path], file: str) -> Iterator[tuple[Path, byte
     for folder in folders:
         path = folder / file
         try:
-            data = path.read_bytes()
+            data = _read(folder, file)
+        except NotOurs as reason:
+            _say_once("not ours", f"{path} is not used: {reason}")
+            continue
         except OSError:  # not there, or not for us: saving says why if nothing can be done
             continue
         start = len(_MAGIC) + hashlib.sha256().digest_size
@@ -136,8 +147,12 @@ def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None
     reasons = []
     for folder in folders:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            beside_sources = folder.name == "__pycache__"  # which has Python's files too
+            folder.mkdir(mode=0o755 if beside_sources else 0o700, parents=True, exist_ok=True)
+            _check_ours(os.stat(folder))
             _write(folder / file, data)
+        except NotOurs as error:
+            reasons.append(f"{folder}: {error}")
         except OSError as error:
             reasons.append(str(error))
         else:
@@ -150,15 +165,45 @@ def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None
     return None
 
 
+def _check_ours(status: os.stat_result) -> None:
+    """Raises NotOurs for a file or folder that another user could have written to."""
+    if status.st_uid not in (os.geteuid(), 0):
+        raise NotOurs(f"it belongs to user {status.st_uid}")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise NotOurs(f"others may write to it (mode {stat.S_IMODE(status.st_mode):o})")
+
+
+def _read(folder: Path, file: str) -> bytes:
+    """What is in a file.
+
+    Raises:
+        NotOurs: another user could have written to it, or to its folder.
+        OSError: it cannot be read.
+    """
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:  # what is looked at is what is read, whatever is put in its place meanwhile
+        with open(os.open(file, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=place), "rb") as opened:
+            for descriptor in (place, opened.fileno()):
+                _check_ours(os.fstat(descriptor))
+            return opened.read()
+    finally:
+        os.close(place)
+
+
 def _write(path: Path, data: bytes) -> None:
     """Writes a file that no other process ever sees half written."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
-        with open(temporary, "xb") as file:
+        with open(temporary, "xb", opener=_private) as file:
             file.write(data)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    """Opens a file that only this user writes, whatever the umask."""
+    return os.open(path, flags, 0o644)
 
 
 def _digest(text: str) -> str:

@@ -167,6 +167,37 @@ def test_folder_of_the_users_choice_comes_first(start: Start, folder: Path, tmp_
     assert len(list(chosen.glob("tiny_*/tiny.first-*.nbk"))) == 1
 
 
+@pytest.mark.parametrize("what", ["folder", "file"])
+@pytest.mark.parametrize("how", ["group", "world", "owner"])
+def test_what_another_user_could_have_written_is_not_run(
+    start: Start, folder: Path, tmp_path: Path, what: str, how: str
+) -> None:
+    """Nor written to: the next folder takes the kernel."""
+    assert start(HOME=str(tmp_path), XDG_CACHE_HOME="")["compiled"] == 1
+    place = folder / "__pycache__"
+    target = place if what == "folder" else next(place.glob("*.nbk"))
+    if how == "owner":
+        os.chown(target, 65534, 65534)
+    else:
+        target.chmod(target.stat().st_mode | {"group": 0o020, "world": 0o002}[how])
+    second = start(HOME=str(tmp_path), XDG_CACHE_HOME="")
+    assert second["compiled"] == 1
+    words = "belongs to user 65534" if how == "owner" else "others may write to it"
+    assert any(words in text for text in second["said"])
+    if what == "folder":
+        (kept,) = tmp_path.glob(".cache/rnea_control/*/*.nbk")
+        assert kept.parent.stat().st_mode & 0o777 == 0o700
+    assert start(HOME=str(tmp_path), XDG_CACHE_HOME="")["compiled"] == 0
+
+
+def test_link_in_place_of_a_kernel_is_not_followed(start: Start, folder: Path) -> None:
+    start()
+    (kernel,) = (folder / "__pycache__").glob("*.nbk")
+    elsewhere = kernel.rename(folder / "elsewhere")
+    kernel.symlink_to(elsewhere)
+    assert start()["compiled"] == 1
+
+
 def test_nowhere_to_write(start: Start, folder: Path) -> None:
     told = start(**unwritable(folder))
     (said,) = told["said"]
