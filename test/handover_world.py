@@ -116,6 +116,7 @@ def beginning(
 ) -> World:
     """A controller that has just begun and a sentinel that has not heard it."""
     world = World(Side(machine(controller)), Side(machine(sentinel)))
+    world.controller.handover.hear_mode(0.0, Phase.idle.value)
     world.controller.handover.start(0.0, alone=True)
     return world
 
@@ -233,6 +234,8 @@ def _change_state(world: World, word: str, side: Side, name: str) -> None:
             side.handover.start(now, alone=not known)
             if known:
                 side.modes = (guard.handover.phase.value,)
+            elif guard.state == RUNNING:
+                side.handover.hear_mode(now, Phase.idle.value)
     if word == "continue" and name == "sentinel":
         if side.since >= RESTART and side.handover.phase is Phase.guarding:
             side.handover.guard(now)
@@ -432,7 +435,8 @@ def _of_side(world: World, side: Side) -> tuple:
         values += (age(h._awake_at, now), age(h._commanded_stamp, stamp), h._was_away)
         values += (min(world.number - h._commanded_number, times.states + 1),)
         if h._was_away:
-            values += (age(h._evidence[0], stamp), age(h._evidence[1], now))
+            values += (stamp - now + h._offset,)
+            values += (age(h._evidence[0], stamp), age(h._evidence[1], now), h._in_time)
     missed = None if side.missed is None else age(side.missed, stamp)
     channel = (side.commands, side.modes, side.batch, side.late, side.withheld, side.lost, missed)
     return side.state, side.since, channel, values

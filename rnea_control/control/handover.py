@@ -19,7 +19,8 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
    All waits of the two differ by more than a message takes, so that they never end together.
 4. The sentinel revokes when commands come that are wrong. It says so and commands nothing; the
    controller yields when it hears that; the sentinel takes the arm when it has heard nothing for
-   its timeout. If commands still come after `yielding`, it gives up: two never alternate.
+   its timeout. If commands still come after `yielding`, it gives up: two never alternate. While a
+   node commands that is neither of the two, it commands nothing, and says so.
 5. An owner may hear one command of the other, sent by a process that was stopped between
    `may_command` and publishing. At the second one the controller yields, and the sentinel revokes.
    One that was away yields at the first: the other has taken the arm.
@@ -55,9 +56,15 @@ class Phase(Enum):
 _COMMANDING = Phase.commanding
 # How long after a revocation in vain there is no other, [s].
 REVOCATION_PAUSE = 1.0
-# A state is fresh that came this part of their stamps' distance after the one before: those that
-# have waited come at once. A simulation may run five times as fast as the steady clock.
-FRESH = 0.2
+# For how long the sentinel leaves the arm to a node that knows no hand-over, [s].
+FOREIGN_PAUSE = 2.0
+# A state that comes no later than this part of `awake` after its stamp, compared with the one that
+# was answered last, has not waited.
+LATE = 0.2
+# Where stamps do not follow the steady clock, states are fresh when so many in a row have each come
+# this part of their stamps' distance after the one before: those that have waited come at once. A
+# simulation may run five times as fast as the steady clock.
+FRESH, FRESH_STATES = 0.2, 2
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,7 @@ class Handover:
         self.contested = False
         self.strays = 0
         self._guarded = times.revokes  # whether the other might take the arm
+        self._alone = not times.revokes  # whether there is no other
         self._stamp = math.nan  # of the newest state
         self._wait = 0.0  # how long silence must last, and since when it does
         self._since = self._since_stamp = 0.0
@@ -140,10 +148,13 @@ class Handover:
         self._commanded_stamp = math.nan  # of the state that its last command answered
         self._number, self._commanded_number = -1, -1  # the same of its publisher's count
         self._was_away = False  # and does not know yet for how long the arm was without it
+        self._offset = math.nan  # from the stamps to the steady clock, at its last command
         self._evidence = math.nan, 0.0  # stamp of the last state since, and when it came
+        self._in_time = 0  # how many came in time, one after the other
         self._looked_at, self._looked_stamp = -math.inf, math.nan
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
+        self._foreign_at = -math.inf
 
     @property
     def commanding(self) -> bool:
@@ -206,12 +217,25 @@ class Handover:
                 self._armed = now - self._steady_since >= self.times.arming
             self._listen_to_commands(now)
 
+    def hear_foreign(self, now: float, node: str) -> None:
+        """A node commands that knows none of these rules: the sentinel does not fight it."""
+        if self.phase is Phase.idle:
+            return
+        self.strays += self.commanding
+        if not self.commanding or self.strays > 1:
+            self._foreign_at, self.contested = now, True
+            self._no_revocation_until = now + FOREIGN_PAUSE
+            self._listen_to_commands(now)
+            self._change(Phase.guarding, f"{node} commands too, and does not yield: stop it")
+
     def hear_mode(self, now: float, label: str) -> None:
         """The sentinel has published its mode; "" when it is known to have gone."""
         if self.times.revokes:
             return
         self._notice_absence(now)
-        self._guarded = label in ("guarding", "revoking", "commanding")
+        if label or not self._was_away:  # else it was not there to hear the sentinel
+            self._guarded = label in ("guarding", "revoking", "commanding")
+            self._alone = not label
         if label == "revoking" and self.commanding:
             self._yield(now, self.times.grace, "the sentinel has revoked it")
 
@@ -246,6 +270,10 @@ class Handover:
             missed = max(0.0, self._stamp - self._looked_stamp)  # 0 for the first one
             self._since_stamp = min(self._since_stamp + missed, self._stamp)
         self._looked_at, self._looked_stamp = now, self._stamp
+        if now - self._foreign_at < FOREIGN_PAUSE:
+            return False
+        if self._foreign_at > -math.inf:
+            self._foreign_at, self.contested = -math.inf, False
         if self.phase is Phase.guarding:
             if self._is_silent(now):
                 self._take(now, "no commands came")
@@ -315,24 +343,31 @@ class Handover:
         """An owner that finds that it was away does not know what the arm did meanwhile."""
         away = now - self._awake_at > self.times.lease
         if away and self._has_commanded and self.commanding and not self._was_away:
-            self._was_away, self._evidence = True, (math.nan, now)
+            self._was_away, self._evidence, self._in_time = True, (math.nan, now), 0
 
     def _judge_absence(self, stamp: float, now: float) -> None:
         """What a state tells of the time since the last command."""
         passed = self._number - self._commanded_number  # states, not counting those of another
         within = 0.0 <= stamp - self._commanded_stamp <= self.times.lease
         if self._number >= 0 and self._commanded_number >= 0:
-            within = within or 0 < passed < self.times.states
-        before, came_at = self._evidence
-        fresh = 0.0 < FRESH * (stamp - before) <= now - came_at
+            within = within or 0 < passed < self.times.states - 1
         if not within and self._guarded:
             away = f"it was away for {1e3 * (now - self._awake_at):.1f} ms"
             missed = f", in which {passed} states came" if passed > 0 else ""
             self._yield(now, self.times.recovery, away + missed)
-        elif fresh:
+        elif self._alone or self._is_fresh(stamp, now, within):
             self._was_away, self._awake_at = False, now
-        elif stamp != before:
+
+    def _is_fresh(self, stamp: float, now: float, within: bool) -> bool:
+        """Whether a state has not waited to be taken; see `FRESH`."""
+        if within and now - stamp <= self._offset + LATE * self.times.awake:
+            return True
+        before, came_at = self._evidence
+        if stamp != before:
+            in_time = 0.0 < FRESH * (stamp - before) <= now - came_at
+            self._in_time = self._in_time + 1 if in_time else 0
             self._evidence = stamp, now
+        return self._in_time >= FRESH_STATES
 
     def _is_silent(self, now: float) -> bool:
         return self._has_passed(now, self._wait)
@@ -358,6 +393,7 @@ class Handover:
         """Its command for the newest state leaves."""
         self._awake_at = now
         self._commanded_stamp, self._commanded_number = self._stamp, self._number
+        self._offset = now - self._stamp
 
     def _own(self) -> None:
         self.strays = 0

@@ -51,5 +51,8 @@ def obstacle_to_start(
     j = int(np.argmax(np.abs(v)))
     if abs(v[j]) > settings.start_velocity and not at_any_velocity:
         speed = f"{v[j]:.2g} {units(model, j).velocity}"
-        return f"as {model.joint_names[j]} moves at {speed}: the arm must be at rest"
+        return (
+            f"as {model.joint_names[j]} moves at {speed}: the arm must be at rest. To have an arm "
+            "caught that falls, set activation.max_velocity to .inf"
+        )
     return ""

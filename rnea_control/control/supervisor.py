@@ -77,6 +77,7 @@ class Supervisor:
             arm.
         observer: tells collisions; None for no such check.
         period: of the states, the shortest of the first ones, [s]; NaN until it is known.
+        obstacle: why it does not start from the states that come; empty if it may, or has.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Supervisor:
         self.listening = True
         self.bad_states = self.gaps = 0
         self.period = math.nan
+        self.obstacle = ""
         self._modes = Modes(on_change)
         self._workspace = Workspace(controller.model)
         self.observer = observer
@@ -144,6 +146,7 @@ class Supervisor:
     def activate(self, reason: str = "for joint_states") -> None:
         """Starts with the next state that allows it; the reason says what it waits for."""
         self.bad_states = self.gaps = self._bad_in_row = 0
+        self.obstacle = ""
         self._fault = ""
         self._law_failed = False
         self._stopped = bool(self._holders)
@@ -309,20 +312,20 @@ class Supervisor:
 
     def _start(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts from a state if it allows that; whether a torque is to be commanded."""
-        # An arm that it held, and that moves now, is caught; so is one that began to fall when the
-        # effort controller became active, with no torque yet.
-        held = self._held or (self.listening and t - self._streamed_at < FALL)
+        # An arm that it held, and that moves now, is caught; so is one that fell without a torque
+        # until the effort controller became active. While nobody takes the commands, it may move.
+        held = self._held or not self.listening or t - self._streamed_at < FALL
         controller = self.controller
-        obstacle = obstacle_to_start(controller.model, self.settings, q, v, held)
-        if not obstacle and (
+        self.obstacle = obstacle_to_start(controller.model, self.settings, q, v, held)
+        if not self.obstacle and (
             load := excessive_load(controller.model, self._workspace, controller.settings, q)
         ):
-            obstacle = f"as {load}"
-        if obstacle:
+            self.obstacle = f"as {load}"
+        if self.obstacle:
             self._streaming = False
             if not abs(t - self._complained) < COMPLAINT_PERIOD:
                 self._complained = t
-                self._change(Mode.WAITING, obstacle)
+                self._change(Mode.WAITING, self.obstacle)
             return False
         if not self._streaming or self.listening:
             self._start_controller(t, q)

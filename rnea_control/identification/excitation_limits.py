@@ -125,13 +125,12 @@ def _check_joints(model: RobotModel) -> None:
                 "revolute, continuous and prismatic joints only: choose the joints of the arm, so "
                 "that the others are locked"
             )
-    for values, what in ((model.effort_limit, "effort"), (model.velocity_limit, "velocity")):
-        zero = [name for name, value in zip(model.joint_names, values, strict=True) if value <= 0.0]
-        if zero:
-            raise IdentificationError(
-                f"the {what} limit of {listed(zero)} in the URDF of {model.name!r} is 0, so that "
-                "no motion is allowed; correct the URDF, or do not choose these joints"
-            )
+    efforts = zip(model.joint_names, model.effort_limit, strict=True)
+    if zero := [name for name, limit in efforts if limit <= 0.0]:
+        raise IdentificationError(
+            f"the effort limit of {listed(zero)} in the URDF of {model.name!r} is 0, so that no "
+            "motion is allowed; correct the URDF, or do not choose these joints"
+        )
 
 
 def _ranges(

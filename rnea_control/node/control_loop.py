@@ -156,6 +156,7 @@ class ControlLoop:
         self._stamp = 0  # of the last state, [ns]
         self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
         self._publisher = OnePublisher(supervision.state_timeout)
+        self._missed = 0  # right before the last state
         self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
         self._published_at = math.nan  # when the last torque was commanded, likewise
         self._predicted_at = 0.0  # when the last torque without a state was commanded
@@ -223,12 +224,6 @@ class ControlLoop:
             self.handover.stop(reason)
         self.log.flush()
         if commanded:
-            speed = float(np.abs(self._decoder.v).max())
-            if speed > STILL:
-                self._logger.warning(
-                    f"the arm was still moving, at up to {speed:.2g} rad/s or m/s, and nothing "
-                    "brakes it now; bring it to rest before you deactivate the controller"
-                )
             self._logger.info(f"since activation: {self.statistics}")
         return commanded
 
@@ -246,6 +241,11 @@ class ControlLoop:
             self.supervisor.deactivate("the controller has failed")
             self.handover.stop("the controller has failed")
         self.log.say("fatal", "failure", reason)
+
+    @property
+    def speed(self) -> float:
+        """Of the fastest joint in the last state, [rad/s] or [m/s]."""
+        return float(np.abs(self._decoder.v).max())
 
     def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""
@@ -445,6 +445,8 @@ class ControlLoop:
         if new is not old:
             self.changed_at = self.now or 0.0
         severity = "error" if new in (*_ERRORS, Mode.EMERGENCY_STOP) else "info"
+        if new is Mode.WAITING and self.supervisor.obstacle:
+            severity = "warning"
         self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
         self.log.wake()
 
@@ -460,7 +462,7 @@ class ControlLoop:
                 "only one may publish them",
             )
             return False
-        self.statistics.missed += missed
+        self._missed = missed
         return True
 
     def _refuse(self, text: str, kind: str = "state") -> None:
@@ -575,6 +577,7 @@ class ControlLoop:
             age = math.nan  # the stamps are of another clock
         duration = time.monotonic() - taken_at
         self.statistics.record(duration, age + duration, interval, period)
+        self.statistics.missed += self._missed
 
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""

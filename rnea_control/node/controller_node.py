@@ -18,7 +18,7 @@ from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.rotor_inertia import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.node.control_loop import ControlLoop, LoopSettings
+from rnea_control.node.control_loop import STILL, ControlLoop, LoopSettings
 from rnea_control.node.diagnostics import NO_CLOCK, NodeReport, diagnostics
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
@@ -130,6 +130,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self.publishers(),
             "" if self.loop is None else self._rivals(),
             "" if self.loop is None else self._sentinel.label,
+            self.loop is not None and self._sentinel.gone,
             "" if self.loop is None else str(self._effort_controller),
             () if self.loop is None else self._model_watch.findings,
             self.trajectories.received,
@@ -335,6 +336,11 @@ class ControllerNode(GuardedNode, LifecycleNode):
             guarded = self._sentinel.label == Phase.guarding.value
             words = LAST_WORDS["guarded" if guarded else self.parameters["last_command"]]
             self.get_logger().info(words)
+            if loop.speed > STILL and not guarded:
+                self.get_logger().warning(
+                    f"the arm was still moving, at up to {loop.speed:.2g} rad/s or m/s, and "
+                    "nothing brakes it now; bring it to rest before you deactivate the controller"
+                )
 
     def _release(self) -> None:
         if self.loop is None:
@@ -398,9 +404,11 @@ class ControllerNode(GuardedNode, LifecycleNode):
                 f"still waiting for joint_states, which has {self.publishers()} publisher(s)"
             )
         elif self.active and not self._effort_controller.takes_commands:
+            remedy = "; activate it, or set activate_effort_controller"
+            if self.parameters["activate_effort_controller"]:
+                remedy = ", and is activated as soon as the controller commands a gravity torque"
             self.get_logger().warning(
-                f"nobody takes the commands: {self._effort_controller}; activate it, or set "
-                "activate_effort_controller"
+                f"nobody takes the commands: {self._effort_controller}{remedy}"
             )
         elif self.active and self._command.listeners() == 0:
             self.get_logger().warning(

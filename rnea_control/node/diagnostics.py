@@ -11,6 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from rnea_control.control import Mode
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.sentinel_link import GONE
 from rnea_control.node.statistics import (
     NAMES,
     PERIOD_JITTER,
@@ -40,6 +41,7 @@ class NodeReport:
         publishers: how many publishers of joint states there are.
         rivals: what is wrong with who publishes on our topics; empty if nothing is.
         sentinel: its mode; empty without one.
+        sentinel_gone: whether it was there, and is heard no more.
         effort_controller: its name and state.
         model: in what the model does not fit the robot, one sentence a joint.
         trajectories: how many trajectories have been received.
@@ -56,6 +58,7 @@ class NodeReport:
     publishers: int
     rivals: str
     sentinel: str
+    sentinel_gone: bool
     effort_controller: str
     model: tuple[str, ...]
     trajectories: int
@@ -72,6 +75,8 @@ def diagnostics(report: NodeReport) -> DiagnosticArray:
     findings.append(_state(report))
     if report.model:
         findings.append((WARN, f"the model does not fit the robot: {report.model[0]}"))
+    if report.sentinel_gone:
+        findings.append((ERROR, GONE))
     if report.failure:
         findings.append((WARN, report.failure))
     values = {"callbacks failed": str(report.failures)}

@@ -28,6 +28,7 @@ COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 LONGEST_SILENCE = 0.5
 # How long the sentinel may take to give the arm, [s]; later it has taken it again.
 LONGEST_ANSWER = 0.1
+GONE = "rnea_sentinel has gone: nobody guards the arm"
 
 
 class SentinelLink:
@@ -40,6 +41,7 @@ class SentinelLink:
 
     Attributes:
         loop: that hears of it, once there is one.
+        gone: whether it was there, and is heard no more.
     """
 
     def __init__(self, node: Node, command_topic: str, undo: ExitStack) -> None:
@@ -47,6 +49,7 @@ class SentinelLink:
         self._node = node
         self._topic = command_topic
         self._label = ""
+        self.gone = False
         self._heard_at = -math.inf
         self._commands: Subscription | None = None
         self._commands_node = node
@@ -107,11 +110,16 @@ class SentinelLink:
         if self.loop is None:
             return
         if not self.label:
+            if self._label and self._label != Phase.idle.value:
+                self._node.get_logger().error(f"{GONE}; start it again")
+                self.gone = True
+            self._label = ""
             self.loop.hear_sentinel("")
         self._listen(self.loop.listens)
 
     def _hear(self, event: TransitionEvent) -> None:
         self._label, self._heard_at = event.goal_state.label, time.monotonic()
+        self.gone = False
         if self.loop is not None and self.loop.running:
             self.loop.hear_sentinel(self._label)
             self._listen(self.loop.listens)

@@ -31,7 +31,7 @@ class LoopStatistics:
     - time between states: as the loop took them, by the steady clock.
 
     Attributes:
-        missed: states that their publisher counted and the loop never took.
+        missed: states that their publisher counted before an answered one, and the loop never took.
         late: states that came more than half a period after they were due.
         foreign: states of another publisher than the one that is followed; they are ignored.
         dropped: trajectories dropped because the states' stamps went back or jumped.

@@ -46,7 +46,7 @@ class DeferredLog:
         """Keeps a message for `flush`, unless one of its kind came within the last second.
 
         Args:
-            severity: "info", "error" or "fatal".
+            severity: "info", "warning", "error" or "fatal".
             kind: what it is about; messages of one kind are throttled.
             text: the message.
         """
@@ -63,6 +63,8 @@ class DeferredLog:
             # rclpy allows each line of code one severity.
             if severity == "info":
                 self._logger.info(text)
+            elif severity == "warning":
+                self._logger.warning(text)
             elif severity == "error":
                 self._logger.error(text)
             else:

@@ -219,8 +219,8 @@ class Guard:
                 handover.guard(now)  # it was stopped itself, and may be thought gone
             self._last_round = now
             before = self._heard_at
-            while (message := self._commands.poll()) is not None:
-                self._hear_command(now, message[0])
+            while (taken_command := self._commands.poll()) is not None:
+                self._hear_command(now, taken_command)
             silent = self._heard_at == before and now - before < LONGEST_CLOSE_LOOK
             self._pause = CLOSE_LOOK if silent else LOOK
             fresh = taken is not None and self._hear_state(now, *taken)
@@ -235,9 +235,13 @@ class Guard:
             before, self._published = self._published, handover.phase
             self._on_change(before.value)
 
-    def _hear_command(self, now: float, message: bytes) -> None:
-        handover, watch = self.handover, self._watch
+    def _hear_command(self, now: float, command: Taken) -> None:
+        handover, watch, message = self.handover, self._watch, command.data
         if watch.is_own(message, now):
+            return
+        stranger = self._commands.stranger(command.publisher)
+        if stranger:
+            handover.hear_foreign(now, stranger)
             return
         self._heard_at = now
         if handover.phase is Phase.idle:

@@ -136,8 +136,9 @@ class SentinelNode(GuardedNode):
     def destroy_node(self) -> None:
         """Takes the node down; a guard that commands leaves the gravity torque."""
         self._undo.close()
+        self.guard, self.fault = None, "the sentinel has ended"
+        self.publish_mode()
         self._time.destroy()
-        self.guard = None
         super().destroy_node()
 
     def _take_parameters_of_controller(self) -> None:
@@ -216,7 +217,9 @@ class SentinelNode(GuardedNode):
         undo.callback(command.destroy)
         states = feed(self, JointState, "joint_states", STATES)
         undo.callback(states.destroy)
-        commands = feed(self, Float64MultiArray, topic, COMMANDS)
+        namespace = self.get_namespace().rstrip("/")
+        both = (self.get_fully_qualified_name(), f"{namespace}/{CONTROLLER}")
+        commands = feed(self, Float64MultiArray, topic, COMMANDS, both)
         undo.callback(commands.destroy)
         self.real_time = RealTime(real_time_settings(parameters))
         undo.callback(self.real_time.leave)

@@ -57,7 +57,10 @@ class Unforgiving(Handover):
     """An owner that was away has lost the arm, whatever the arm has seen."""
 
     def _judge_absence(self, stamp: float, now: float) -> None:
-        super()._judge_absence(stamp if self._guarded is False else 1e9, now)
+        if self._guarded:
+            self._yield(now, self.times.recovery, "it was away")
+        else:
+            super()._judge_absence(stamp, now)
 
 
 class Reckoning(Handover):

@@ -309,8 +309,7 @@ def test_limits_on_one_side() -> None:
     np.testing.assert_allclose([limits.lower[0], limits.upper[0]], [-2.05 - 2.0 * np.pi, -2.05])
 
 
-@pytest.mark.parametrize("what", ["effort", "velocity"])
-def test_limits_of_zero(what: str) -> None:
-    model = pendulum("revolute", **{f"{what}_limit": 0.0})
-    with pytest.raises(IdentificationError, match=rf"the {what} limit of joint0 .* is 0"):
+def test_effort_limit_of_zero() -> None:
+    model = pendulum("revolute", effort_limit=0.0)
+    with pytest.raises(IdentificationError, match=r"the effort limit of joint0 .* is 0"):
         plan_excitation(model)

@@ -39,6 +39,9 @@ class Repeated:
     def poll(self) -> Taken | None:
         return None if self._message is None else Taken(self._message)
 
+    def stranger(self, publisher: bytes | None) -> str:
+        return ""
+
 
 class Commands:
     """Keeps what would be published."""

@@ -19,7 +19,9 @@ from lifecycle_msgs.msg import TransitionEvent
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
@@ -70,9 +72,7 @@ class Bench:
         self.node = rclpy.create_node("bench")
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
-        self._publisher = self.node.create_publisher(
-            Float64MultiArray, "effort_controller/commands", 1
-        )
+        self._commander_node: Node | None = None
         self.trajectories = self.node.create_publisher(
             JointTrajectory, "rnea_controller/joint_trajectory", 1
         )
@@ -86,6 +86,9 @@ class Bench:
         self.states.append(np.array([message.position, message.velocity]))
         torque = self.commander(self.states[-1][0])
         if torque is not None:
+            if self._commander_node is None:  # the sentinel knows who may command by the name
+                self._commander_node = rclpy.create_node("rnea_controller")
+                self._publisher = self.publisher(self._commander_node)
             self._publisher.publish(Float64MultiArray(data=array("d", torque)))
 
     def _command(self, message: Float64MultiArray) -> None:
@@ -99,6 +102,14 @@ class Bench:
     def _diagnose(self, message: DiagnosticArray) -> None:
         if message.status[0].name == "rnea_sentinel: guard":
             self.finding = message.status[0].message
+
+    def publisher(self, node: Node) -> Publisher:
+        return node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
+
+    def destroy(self) -> None:
+        self.node.destroy_node()
+        if self._commander_node is not None:
+            self._commander_node.destroy_node()
 
     def spin(self) -> None:
         self._executor.spin_once(timeout_sec=0.02)
@@ -171,7 +182,7 @@ def bench() -> Iterator[Bench]:
         try:
             yield bench
         finally:
-            bench.node.destroy_node()
+            bench.destroy()
         assert sentinel.stop() in (0, -signal.SIGKILL)
         assert "Traceback" not in sentinel.output, sentinel.output
 
@@ -284,7 +295,7 @@ def test_controller_that_waits_is_not_guarded(bench: Bench) -> None:
     bench.commander = lambda q: None
     bench.run(round(2.0 * TIMEOUT * RATE))
     assert bench.modes[-1] == "idle"
-    # Another commander, which says nothing of a mode.
+    # One that says nothing of a mode.
     bench.node.destroy_publisher(modes)
     bench.commander = bench.hold
     bench.wait(lambda: bench.modes[-1] == "guarding")
@@ -298,6 +309,29 @@ def test_commander_that_does_not_yield_is_reported_and_never_alternated_with(ben
     bench.wait(lambda: bench.finding.startswith("wrong commands do not stop"))
     assert "commanding" not in bench.modes
     assert all(command[0] == 1e6 for command in bench.commands[-50:])
+
+
+def test_node_that_knows_no_hand_over_is_left_alone_and_named(bench: Bench) -> None:
+    stranger = bench.publisher(bench.node)
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        end = len(bench.states) + round(2.0 * RATE)
+        while len(bench.states) < end:
+            stranger.publish(Float64MultiArray(data=[1e6, 0.0]))
+            bench.spin()
+        assert bench.modes == ["idle", "guarding"], bench.sentinel.output
+        bench.wait(lambda: "/bench commands too" in bench.sentinel.output)
+        bench.wait(lambda: bench.finding.startswith("wrong commands do not stop"))
+        process.process.kill()
+    bench.commanded()  # nobody commands any more
+
+
+def test_controller_says_that_the_sentinel_has_gone(bench: Bench) -> None:
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        bench.sentinel.process.kill()
+        bench.sentinel.process.wait()
+        process.said("rnea_sentinel has gone: nobody guards the arm")
 
 
 def test_arm_goes_back_on_request_only(bench: Bench) -> None:
