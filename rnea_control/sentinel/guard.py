@@ -242,6 +242,7 @@ class Guard:
         stranger = self._commands.stranger(command.publisher)
         if stranger:
             handover.hear_foreign(now, stranger)
+            self._log.say("error", "stranger", f"{stranger} commands the arm too: stop it")
             return
         self._heard_at = now
         if handover.phase is Phase.idle:

@@ -315,13 +315,14 @@ def test_node_that_knows_no_hand_over_is_left_alone_and_named(bench: Bench) -> N
     stranger = bench.publisher(bench.node)
     with controller(PARAMETERS) as process:
         bench.guarded()
-        end = len(bench.states) + round(2.0 * RATE)
-        while len(bench.states) < end:
+
+        def named() -> bool:
             stranger.publish(Float64MultiArray(data=[1e6, 0.0]))
-            bench.spin()
+            return bench.finding.startswith("wrong commands do not stop: /bench commands too")
+
+        bench.wait(named)
         assert bench.modes == ["idle", "guarding"], bench.sentinel.output
-        bench.wait(lambda: "/bench commands too" in bench.sentinel.output)
-        bench.wait(lambda: bench.finding.startswith("wrong commands do not stop"))
+        assert "/bench commands the arm too: stop it" in bench.sentinel.output
         process.process.kill()
     bench.commanded()  # nobody commands any more
 
