@@ -149,9 +149,9 @@ def test_readme_yaml_is_complete_and_known() -> None:
 
 def test_readme_trajectory_is_one_that_the_shipped_arm_follows() -> None:
     (text,) = re.findall(
-        r'JointTrajectory "(\{.*?\})"\n', "\n".join(readme_blocks("sh")), re.DOTALL
+        r'FollowJointTrajectory "(\{.*?\})"\n', "\n".join(readme_blocks("sh")), re.DOTALL
     )
-    message = yaml.safe_load(text)
+    message = yaml.safe_load(text)["trajectory"]
     model = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")
     controller = Controller(model, ControllerSettings(Gains.uniform(model.nv, 400.0, 40.0)))
     controller.hold(0.0, np.zeros(model.nv))

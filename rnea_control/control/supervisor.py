@@ -174,11 +174,13 @@ class Supervisor:
         return self.controller.is_moving
 
     def wait_for_listener(self, reason: str) -> None:
-        """Nobody takes the commands any more: the motion ends."""
+        """Nobody takes the commands: a motion ends."""
         self.listening = False
-        self._awaited = reason
+        before, self._awaited = self._awaited, reason
         if self.mode not in (*_SILENT, Mode.WAITING):
             self._wait(reason)
+        elif self._streaming and reason != before:
+            self._change(Mode.WAITING, reason)
 
     def start_anew(self, reason: str) -> None:
         """Somebody takes the commands now: starts as after an activation."""

@@ -419,20 +419,18 @@ class ControllerNode(GuardedNode, LifecycleNode):
         """Begins anew when somebody begins to take the commands."""
         if self.loop is None:
             return
+        supervisor, topic = self.loop.supervisor, self._command.topic
         subscribed = self._command.listeners(without=(SENTINEL, self._sentinel.asking)) > 0
-        active = self._effort_controller.takes_commands
-        topic = self._command.topic
-        if (subscribed and active) == self.loop.supervisor.listening:
-            return
         if not subscribed:
             words = f"for a subscription to {topic}"
-            self.loop.call(lambda supervisor: supervisor.wait_for_listener(words))
-        elif not active:
+        elif not self._effort_controller.takes_commands:
             words = f"as {self._effort_controller} and takes no commands"
-            self.loop.call(lambda supervisor: supervisor.wait_for_listener(words))
         else:
-            words = f"for joint_states, as somebody takes {topic} now"
-            self.loop.call(lambda supervisor: supervisor.start_anew(words))
+            if not supervisor.listening:
+                words = f"for joint_states, as somebody takes {topic} now"
+                self.loop.call(lambda supervisor: supervisor.start_anew(words))
+            return
+        self.loop.call(lambda supervisor: supervisor.wait_for_listener(words))
 
     def _rivals(self) -> str:
         """Who else publishes states or commands, where only one may."""

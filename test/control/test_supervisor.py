@@ -117,23 +117,41 @@ def test_without_a_listener_it_follows_the_arm() -> None:
     np.testing.assert_allclose(arm.controller.desired[0], q)
 
 
-@pytest.mark.parametrize("seconds", [0.5, 2.0])
-def test_arm_that_began_to_fall_when_the_effort_controller_became_active_is_caught(
-    seconds: float,
-) -> None:
-    """Some periods pass without torque; an arm that has moved for longer is somebody else's."""
+def test_arm_that_falls_until_the_effort_controller_is_active_is_caught() -> None:
     arm = SupervisedArm(supervision={"start_velocity": 0.05})
     arm.supervisor.listening = False
     arm.supervisor.activate()
-    assert arm.supervisor.answer(arm.t, START, np.zeros(2), arm.tau)
-    arm.t += seconds
+    for _ in range(300):
+        assert arm.supervisor.answer(arm.t, arm.plant.q, arm.plant.v, arm.tau)
+        arm.plant.step(np.zeros(2))
+        arm.t += 0.001
+    assert arm.speed > 1.0
+    arm.supervisor.start_anew("somebody listens")
+    arm.tick()
+    assert arm.mode is Mode.BRAKING
+    assert arm.run(1.5).mode is Mode.HOLDING
+    assert arm.speed < 1e-3
+
+
+def test_arm_that_moves_and_was_not_watched_is_not_caught() -> None:
+    arm = SupervisedArm(supervision={"start_velocity": 0.05})
+    arm.supervisor.activate()
     falling = np.array([0.0, 0.3])
     assert not arm.supervisor.answer(arm.t, START, falling, arm.tau)
     assert "the arm must be at rest" in arm.supervisor.reason
-    arm.supervisor.start_anew("somebody listens")
-    arm.t += 0.01
-    assert arm.supervisor.answer(arm.t, START, falling, arm.tau) == (seconds < 1.0)
-    assert arm.mode is (Mode.BRAKING if seconds < 1.0 else Mode.WAITING)
+    assert "set activation.max_velocity to .inf" in arm.supervisor.obstacle
+
+
+def test_reason_to_wait_is_the_present_one() -> None:
+    arm = SupervisedArm()
+    arm.supervisor.wait_for_listener("as the effort controller is not loaded")
+    arm.supervisor.activate()
+    arm.tick()
+    for state in ("not loaded", "inactive"):
+        arm.supervisor.wait_for_listener(f"as the effort controller is {state}")
+        arm.tick()
+        assert arm.supervisor.reason == f"as the effort controller is {state}"
+    assert [reason for _, _, reason in arm.changes].count(arm.supervisor.reason) == 1
 
 
 def test_motion_ends_when_nobody_listens_any_more() -> None:
