@@ -25,14 +25,18 @@ unexport PYTHONPATH LD_LIBRARY_PATH
 # Each start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test bench soak lint clean
+.PHONY: demo test test-rest test-all bench soak lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(INSTALLED) $(INTERFACES)
 	$(BIN)/rnea_demo
 
-test: $(TOOLS) $(INSTALLED) $(INTERFACES)
-	$(BIN)/pytest --numprocesses 2 $(PYTEST_ARGS)
+# What decides whether a commit is right, what explores besides, and both.
+test: LANE = not explores
+test-rest: LANE = explores
+test-all: LANE =
+test test-rest test-all: $(TOOLS) $(INSTALLED) $(INTERFACES)
+	$(BIN)/pytest --numprocesses 2 -m "$(LANE)" $(PYTEST_ARGS)
 
 bench: $(TOOLS) $(INSTALLED) $(INTERFACES)
 	$(BIN)/python benchmark/report.py

@@ -131,10 +131,17 @@ def _numbers_of(model: RobotModel) -> bytes:
     )
 
 
-def compared_robots() -> list[tuple[Path, bool]]:
-    """The example robots, each on its own base and on a floating one."""
+# Robots that differ, on a floating base; the others on one are explored.
+FLOATING = ("panda", "talos_reduced", "hyq_no_sensors", "kinova", "solo12", "pr2")
+
+
+def compared_robots() -> list[Any]:
+    """The example robots, each on its own base and on a floating one: parameters of pytest."""
     return [
-        (path, floating_base)
+        pytest.param(
+            (path, floating_base),
+            marks=[pytest.mark.explores] if floating_base and path.stem not in FLOATING else [],
+        )
         for path in example_robots()
         for floating_base in (False, True)
         if path.stem not in NOT_LOADED and (floating_base or path.stem not in NO_JOINT_MOVES)

@@ -62,6 +62,7 @@ def test_example(name: str) -> None:
         assert found == pytest.approx(numbers, rel=1e-3, abs=2e-3), words
 
 
+@pytest.mark.explores
 def test_identified_arm_is_tracked_closer() -> None:
     """How close depends on the last digits of a search, and so on the machine."""
     before, after = map(float, re.findall(r"([0-9.]+) mrad", printed_by("identify_arm")))

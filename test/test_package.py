@@ -188,6 +188,7 @@ def test_links_of_the_documentation_lead_to_files(path: Path) -> None:
             assert (path.parent / target).exists(), target
 
 
+@pytest.mark.explores
 def test_pictures_of_the_trajectories_are_drawn(tmp_path: Path) -> None:
     script = REPOSITORY / "docs" / "draw_trajectories.py"
     subprocess.run([sys.executable, script, tmp_path], check=True, capture_output=True)

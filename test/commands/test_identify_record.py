@@ -169,6 +169,7 @@ def test_motion_by_the_action_into_a_bag_while_another_one_listens(
     assert found.q[:, found.joints.index("shoulder")].max() > 0.49
 
 
+@pytest.mark.explores
 def test_motion_by_the_topic_into_a_table(control: Process, tmp_path: Path) -> None:
     output = tmp_path / "motion.npz"
     arguments = [trajectory(tmp_path, 0.8), "--output", output]
@@ -178,6 +179,7 @@ def test_motion_by_the_topic_into_a_table(control: Process, tmp_path: Path) -> N
     assert_there_and_back(output, 0.8)
 
 
+@pytest.mark.explores
 def test_refused_trajectory_is_said_and_the_states_are_kept(
     control: Process, tmp_path: Path
 ) -> None:
@@ -200,6 +202,7 @@ def test_refused_trajectory_is_said_and_the_states_are_kept(
     assert "All messages are in the rosbag2 folder" in records[1].output
 
 
+@pytest.mark.explores
 def test_interrupt_in_motion_ends_it_and_keeps_the_states(control: Process, tmp_path: Path) -> None:
     output = tmp_path / "motion"
     with Record(tmp_path, trajectory(tmp_path, 6.0), "--output", output) as process:
@@ -214,6 +217,7 @@ def test_interrupt_in_motion_ends_it_and_keeps_the_states(control: Process, tmp_
     assert np.abs(found.v[-1]).max() < 0.05, "the arm still moves"
 
 
+@pytest.mark.explores
 def test_efforts_that_are_missing_are_said_at_once(control: Process, tmp_path: Path) -> None:
     node = rclpy.create_node("arm_without_effort")
     publisher = node.create_publisher(JointState, "/arm/joint_states", 10)

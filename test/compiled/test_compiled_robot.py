@@ -104,7 +104,14 @@ def assert_agree(model: RobotModel, compiled: CompiledRobot, few: bool = False) 
     )
 
 
-@pytest.mark.parametrize("path", ROBOTS, ids=lambda path: path.stem)
+FEW = ("panda", "ur5_robot", "xarm7", "kinova", "talos_reduced", "icub_reduced", "solo12")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=[] if p.stem in FEW else [pytest.mark.explores]) for p in ROBOTS],
+    ids=lambda path: path.stem,
+)
 def test_every_example_robot(path) -> None:
     model = load_quietly(path)
     # It takes seconds to compile the others for large robots.

@@ -283,6 +283,7 @@ class Walk:
         self.supervisor.take_over(self.arm.t, self.arm.plant.q, self.arm.plant.v, "it has gone")
 
 
+@pytest.mark.explores
 def test_random_walks_take_every_transition_and_no_other() -> None:
     seen: set[tuple[Mode, Mode]] = set()
     for seed in range(max(WALKS, 40)):

@@ -65,6 +65,7 @@ def noticed() -> dict[str, str]:
     return dict(json.loads(line) for line in run.stdout.splitlines())
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_broken_stage_is_noticed(mutant: str, noticed: dict[str, str]) -> None:
     assert bool(noticed[mutant]) == (mutant != "nothing"), noticed[mutant]

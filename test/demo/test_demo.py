@@ -251,6 +251,7 @@ def demo(*arguments: str, env: dict | None = None) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.explores
 def test_a_whole_run(tmp_path: Path) -> None:
     picture, film = tmp_path / "demo.png", tmp_path / "demo.gif"
     joints = ",".join(f"joint{i}" for i in (1, 2, 4, 6))

@@ -73,6 +73,7 @@ def swing(name: str, frames: int = 3) -> tuple:
     return robot, q, link_poses(robot.model, q)
 
 
+@pytest.mark.explores
 def test_mujoco_draws_a_moving_robot() -> None:
     robot, _, poses = swing("seven_axis_arm")
     frames, objections = drawn_by_mujoco(shapes(robot.path), robot.model.link_names, poses)
@@ -113,6 +114,7 @@ def test_film_lasts_as_long_as_the_run(tmp_path: Path, monkeypatch: pytest.Monke
         assert image.size == SIZE
 
 
+@pytest.mark.explores
 def test_picture_of_robots(tmp_path: Path) -> None:
     drawn = []
     for entry in entries()[:12]:

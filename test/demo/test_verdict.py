@@ -132,6 +132,7 @@ def test_robot_without_room_to_move(tmp_path: Path) -> None:
     assert void(load_robot(urdf(tmp_path, text))).startswith("no joint has room to move")
 
 
+@pytest.mark.explores
 def test_real_runs_are_judged() -> None:
     """In lockstep: one that goes through, and one that somebody stops."""
     parameters = {

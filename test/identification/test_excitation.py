@@ -126,6 +126,7 @@ def test_better_than_the_best_of_50_random_motions(name: str) -> None:
     assert excitation.condition < 50.0
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("name", ["arm", "ur5_robot"])
 def test_better_condition_number_than_that_of_50_random_motions(name: str) -> None:
     determinant = planned(name)

@@ -292,6 +292,7 @@ os.setuid({nobody})
         assert run(become)["compiled"] == 0
 
 
+@pytest.mark.explores
 def test_change_of_the_vector_algebra_changes_the_dynamics(tmp_path: Path) -> None:
     """The same with the package itself, whose kernels may be in its cache already."""
     copy = Path(shutil.copytree(PACKAGE, tmp_path / "rnea_control"))

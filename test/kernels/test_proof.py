@@ -142,6 +142,7 @@ def test_option_that_numba_no_longer_has(start: Start) -> None:
     assert told["value"] == 6.0 and told["refused"]
 
 
+@pytest.mark.explores
 def test_fall_back_is_said_once(start: Start) -> None:
     more = "import rnea_control.kernels.kernel, rnea_control.dynamics"
     told = start(more, RNEA_CONTROL_NUMBA_DISPATCH="1")
@@ -166,6 +167,7 @@ CORE = (
 )
 
 
+@pytest.mark.explores
 def test_core_of_the_suite_passes_with_numbas_dispatch() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *CORE],

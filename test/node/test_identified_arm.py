@@ -110,6 +110,7 @@ def rms(errors: np.ndarray) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize("name", ARMS)
 def test_identified_arm_is_tracked_ten_times_closer(name: str, report) -> None:
     joints, friction, damping, armature = ARMS[name]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
+import pytest
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
@@ -97,6 +98,7 @@ def test_zero_torque_is_approached_within_the_rate() -> None:
     np.testing.assert_allclose(steps.max(axis=0), rate, rtol=1e-9)
 
 
+@pytest.mark.explores
 def test_holds_on_until_a_second_signal() -> None:
     with moving(hold_on_shutdown=-1.0) as bench:
         process = bench.process.process

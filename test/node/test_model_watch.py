@@ -26,6 +26,7 @@ def test_unknown_load_is_reported_for_each_joint(trusted: bool, words: str) -> N
         bench.wait(lambda: "model 1" not in bench.arm.diagnostics)
 
 
+@pytest.mark.explores
 def test_push_is_taken_for_a_collision_until_the_fault_is_reset() -> None:
     detection = {"enable": True, "threshold": {joint: 4.0 for joint in JOINTS}}
     with trajectory_bench(DOMAIN, collision_detection=detection) as bench:

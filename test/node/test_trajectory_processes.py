@@ -28,6 +28,7 @@ TARGET = START + np.array([0.6, -0.4])
 POINTS = [(0.6, TARGET, STILL, STILL)]
 
 
+@pytest.mark.explores
 def test_interrupt_ends_a_goal_whose_result_reaches_the_client() -> None:
     with trajectory_bench(DOMAIN) as bench:
         sent = bench.follow(POINTS)
@@ -44,6 +45,7 @@ def test_interrupt_ends_a_goal_whose_result_reaches_the_client() -> None:
         assert math.dist(bench.arm.node.q, TARGET) > 0.05
 
 
+@pytest.mark.explores
 def test_interrupt_waits_for_the_gentlest_stop_in_a_slow_simulation() -> None:
     """At half the speed it takes longer than a second."""
     constraints = {
@@ -85,6 +87,7 @@ def test_lost_states_end_a_goal() -> None:
         assert bench.end(bench.follow([(0.3, START, STILL)]))[:2] == SUCCEEDED
 
 
+@pytest.mark.explores
 def test_speed_scaling_from_before_the_start_is_in_force() -> None:
     with trajectory_bench(DOMAIN, factor=0.25) as bench:
         bench.wait(lambda: "speed scaling factor: 0.25" in bench.process.output)

@@ -219,6 +219,7 @@ def test_killed_controller_in_motion(bench: Bench) -> None:
     bench.wait(lambda: bench.finding.startswith("the sentinel holds the arm: no commands came"))
 
 
+@pytest.mark.explores
 def test_controller_that_ends_in_order_is_followed_by_the_sentinel(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
         bench.guarded()
@@ -227,6 +228,7 @@ def test_controller_that_ends_in_order_is_followed_by_the_sentinel(bench: Bench)
     bench.rests()
 
 
+@pytest.mark.explores
 def test_pause_is_no_fault(bench: Bench) -> None:
     bench.commander = bench.hold
     bench.guarded()
@@ -238,6 +240,7 @@ def test_pause_is_no_fault(bench: Bench) -> None:
     assert bench.modes == ["idle", "guarding"]
 
 
+@pytest.mark.explores
 @pytest.mark.parametrize(
     ("absurd", "words"),
     [
@@ -264,6 +267,7 @@ def test_absurd_commands_are_revoked(bench: Bench, absurd: list[float], words: s
     assert words in bench.reasons[-2]
 
 
+@pytest.mark.explores
 def test_frozen_commands_are_revoked(bench: Bench) -> None:
     bench.commander = bench.hold
     bench.guarded()
@@ -274,6 +278,7 @@ def test_frozen_commands_are_revoked(bench: Bench) -> None:
     bench.rests()
 
 
+@pytest.mark.explores
 def test_controller_that_waits_is_not_guarded(bench: Bench) -> None:
     modes = bench.node.create_publisher(TransitionEvent, "rnea_controller/mode", LATCHED)
 
@@ -301,6 +306,7 @@ def test_controller_that_waits_is_not_guarded(bench: Bench) -> None:
     bench.wait(lambda: bench.modes[-1] == "guarding")
 
 
+@pytest.mark.explores
 def test_commander_that_does_not_yield_is_reported_and_never_alternated_with(bench: Bench) -> None:
     bench.commander = bench.hold
     bench.guarded()
@@ -335,6 +341,7 @@ def test_controller_says_that_the_sentinel_has_gone(bench: Bench) -> None:
         process.said("rnea_sentinel has gone: nobody guards the arm")
 
 
+@pytest.mark.explores
 def test_arm_goes_back_on_request_only(bench: Bench) -> None:
     bench.commander = bench.hold
     bench.guarded()
@@ -348,6 +355,7 @@ def test_arm_goes_back_on_request_only(bench: Bench) -> None:
     assert bench.modes == ["idle", "guarding", "commanding", "guarding"], bench.sentinel.output
 
 
+@pytest.mark.explores
 def test_arm_that_nobody_receives_is_taken_again(bench: Bench) -> None:
     bench.commander = bench.hold
     bench.guarded()
@@ -358,6 +366,7 @@ def test_arm_that_nobody_receives_is_taken_again(bench: Bench) -> None:
     bench.wait(lambda: bench.modes[-2:] == ["guarding", "commanding"])
 
 
+@pytest.mark.explores
 def test_stood_down_it_commands_nothing_until_a_command_comes(bench: Bench) -> None:
     bench.commander = bench.hold
     bench.guarded()
@@ -375,6 +384,7 @@ def test_stood_down_it_commands_nothing_until_a_command_comes(bench: Bench) -> N
     bench.wait(lambda: bench.modes[-1] == "guarding")
 
 
+@pytest.mark.explores
 def test_its_last_command_is_the_gravity_torque(bench: Bench) -> None:
     bench.commander = bench.hold
     bench.guarded()
@@ -399,6 +409,7 @@ def test_controller_that_was_stopped_sends_one_command_at_most(bench: Bench) -> 
         process.said("guarded: the sentinel commands the arm")
 
 
+@pytest.mark.explores
 def test_controller_takes_the_arm_of_a_sentinel_that_died(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
         bench.take_from(process)
@@ -409,6 +420,7 @@ def test_controller_takes_the_arm_of_a_sentinel_that_died(bench: Bench) -> None:
         bench.rests()
 
 
+@pytest.mark.explores
 def test_controller_that_starts_again_leaves_the_arm_to_the_sentinel(bench: Bench) -> None:
     with controller(PARAMETERS) as process:
         bench.guarded()

@@ -25,6 +25,7 @@ def context() -> Iterator[None]:
         yield
 
 
+@pytest.mark.explores
 def test_paused_console_does_not_stop_the_arm(tmp_path) -> None:
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(two_link_arm())
