@@ -57,7 +57,7 @@ STILL_FROZEN = "the measured positions still do not change"
 MOST_GIVEN_WAY, GIVING_WAY = 4, 3.0
 # States after a start whose shortest period is taken for that of all.
 MEASURED_STATES = 10
-# How often the reason for not starting is brought up to date, [s].
+# How often the reason for not starting, or for not seeing, is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
 
 
@@ -262,7 +262,8 @@ class Supervisor:
             doubt = frozen or self.controller.doubt(t, q, v)
             if doubt:
                 self.refuse_state(doubt)
-                if not frozen:
+                if not frozen and not abs(t - self._complained) < COMPLAINT_PERIOD:
+                    self._complained = t
                     self._change(Mode.BLIND, f"{doubt}; ~/resume takes that for true")
                 raise ControllerError(doubt)
             self._see_again(t, q, v)
