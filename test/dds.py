@@ -28,6 +28,8 @@ from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # Nothing below takes this long but for a machine that is badly overloaded, [s].
 PATIENCE = 90.0
+# The module of the process that serves the action.
+ACTION_PROCESS = "rnea_control.node.action_process"
 
 
 @contextmanager
@@ -135,6 +137,19 @@ class Process:
 
 def controller(parameters: dict | None, *arguments: str, before: str = "") -> Process:
     return Process("rnea_control.node.executable", parameters, *arguments, before=before)
+
+
+def action_process(controller: int) -> int:
+    """The process that serves the action for a controller's process; 0 if there is none."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_text().split("\0")
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has just ended
+        if ACTION_PROCESS in words and parent == controller:
+            return int(folder.name)
+    return 0
 
 
 def wait_for(condition: Callable[[], object], spin: Callable[[], object] | None = None) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
 
-from dds import wait_for
+from dds import action_process, wait_for
 from trajectory_bench import START, STILL, SUCCEEDED, Sent, TrajectoryBench, trajectory_bench
 
 DOMAIN = 99
@@ -21,20 +21,6 @@ POINTS = [(1.0, TARGET, STILL, STILL)]
 # How long a result may take that comes, [s], and how often one may be lost.
 LONGEST_RESULT, ATTEMPTS = 5.0, 4
 RETRY = 1.0  # [s]
-MODULE = "rnea_control.node.action_process"
-
-
-def action_process(controller: int) -> int:
-    """The process that serves the action for a controller's process; 0 if there is none."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_text().split("\0")
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue  # it has just ended
-        if MODULE in words and parent == controller:
-            return int(folder.name)
-    return 0
 
 
 def sent_again(bench: TrajectoryBench) -> Sent:
