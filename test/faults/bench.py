@@ -11,6 +11,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +23,16 @@ from fast_motion import Path as Motion
 from fast_motion import panda, there_and_back
 from lifecycle_msgs.msg import TransitionEvent
 from rcl_interfaces.srv import SetParameters
+from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from recording import PATIENT, Recording
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
+
+with contextlib.suppress(ModuleNotFoundError):  # the ROS 2 wheels lack it
+    from control_msgs.action import FollowJointTrajectory
 
 DOMAIN = 101
 RATE = 1000.0
@@ -44,13 +50,13 @@ LONGEST_START = 120.0
 BLEND = 600
 # A machine that has let the arm wait for longer has let the others wait too, [s].
 LONGEST_DELAY = 0.005
+# Modules that not every version of the package, or not every machine has.
+SENTINEL, ACTION = "rnea_control.sentinel", "control_msgs"
 
 
-def sentinel_installed() -> bool:
-    """Whether there is a sentinel in this version of the package."""
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    return find_spec("rnea_control.sentinel") is not None
+def installed(module: str) -> bool:
+    """Whether there is such a module."""
+    return find_spec(module) is not None
 
 
 class ArmClient:
@@ -118,6 +124,7 @@ class FaultBench:
         controller: the process of the controller.
         sentinel: that of the sentinel, if there is one.
         remarks: for the reader.
+        broken: what is wrong beside the measures, in words.
         modes: those that the controller has published: the arm's period, mode, and reason.
     """
 
@@ -151,9 +158,10 @@ class FaultBench:
         )
         self._clients: dict = {}
         self.remarks: list[str] = []
+        self.broken: list[str] = []
         self.parameters = controller_parameters(**parameters)
         self.sentinel: Process | None = None
-        if sentinel and sentinel_installed():
+        if sentinel and installed(SENTINEL):
             self.sentinel = stack.enter_context(
                 Process("rnea_control.sentinel.executable", self.parameters)
             )
@@ -227,9 +235,8 @@ class FaultBench:
 
     # What the controller is asked for.
 
-    def send(self, motion: Motion, lead: int = LEAD) -> int:
-        """Sends a motion; returns the period in which it starts."""
-        wait_for(lambda: self._trajectories.get_subscription_count() > 0, self.spin)
+    def _trajectory(self, motion: Motion, lead: int) -> tuple[int, JointTrajectory]:
+        """A motion as a message, and the period in which it starts."""
         tick = self.arm.ticks - 1
         stamp = int(self.arm.recording.periods[tick]["stamp"]) + round(lead * 1e9 / RATE)
         points = [
@@ -238,12 +245,41 @@ class FaultBench:
         ]
         message = trajectory(self.model.joint_names, points)
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
-        self._trajectories.publish(message)
-        return tick + lead
+        return tick + lead, message
 
-    def move(self, into: int = 500, motion: Motion | None = None) -> int:
+    def send(self, motion: Motion, lead: int = LEAD) -> int:
+        """Sends a motion; returns the period in which it starts."""
+        wait_for(lambda: self._trajectories.get_subscription_count() > 0, self.spin)
+        begin, message = self._trajectory(motion, lead)
+        self._trajectories.publish(message)
+        return begin
+
+    def follow(self, motion: Motion, lead: int = LEAD) -> int:
+        """As `send`, by the action, until it is accepted: a server that has died is known for a
+        while."""
+        begin = 0
+
+        def accepted() -> bool:
+            nonlocal begin
+            begin, message = self._trajectory(motion, lead)
+            answer = self._action.send_goal_async(FollowJointTrajectory.Goal(trajectory=message))
+            while not answer.done() and self.arm.ticks < begin:
+                self.spin()
+            return answer.done() and answer.result().accepted
+
+        wait_for(self._action.server_is_ready, self.spin)
+        wait_for(accepted)
+        return begin
+
+    @cached_property
+    def _action(self) -> ActionClient:
+        client = ActionClient(self.node, FollowJointTrajectory, f"{NAME}/follow_joint_trajectory")
+        self._stack.callback(client.destroy)
+        return client
+
+    def move(self, into: int = 500, by_action: bool = False) -> int:
         """Starts the fast motion; returns when the arm is `into` periods into it."""
-        begin = self.send(motion or there_and_back())
+        begin = (self.follow if by_action else self.send)(there_and_back())
         self.arm.wait(begin + into)
         assert np.abs(self.arm.recording.periods["v"][begin + into - 1]).max() > 0.2, (
             f"no motion: {self.output}"
@@ -263,13 +299,21 @@ class FaultBench:
     def trigger(self, name: str) -> Trigger.Response:
         return self.call(Trigger, name)
 
-    def set(self, **values: object) -> None:
-        """Sets parameters; `gains__panda_joint1__p` is `gains.panda_joint1.p`."""
+    def set(self, **values: object) -> list[bool]:
+        """Sets parameters; `gains__panda_joint1__p` is `gains.panda_joint1.p`. Whether each was
+        taken."""
         parameters = [
             Parameter(name.replace("__", "."), value=value).to_parameter_msg()
             for name, value in values.items()
         ]
-        self.call(SetParameters, "set_parameters", parameters=parameters)
+        answer = self.call(SetParameters, "set_parameters", parameters=parameters)
+        return [result.successful for result in answer.results]
+
+    def refused(self, **values: object) -> None:
+        """Sets parameters that must be refused; names as of `set`."""
+        for name, value in values.items():
+            if any(self.set(**{name: value})):
+                self.broken.append(f"{name} = {value} was taken")
 
     # Signals.
 
@@ -327,6 +371,17 @@ class FaultBench:
         """What controller and sentinel have said, and what they have reported."""
         said = self.controller.output + "".join(sorted(self._diagnostics))
         return said if self.sentinel is None else said + self.sentinel.output
+
+    @property
+    def crashes(self) -> list[str]:
+        """Which process has ended by itself, in words."""
+        processes = {"controller": self.controller, "sentinel": self.sentinel}
+        status = {name: each.process.poll() for name, each in processes.items() if each}
+        return [
+            f"the {name} has ended with status {number}"
+            for name, number in status.items()
+            if number not in (None, 0, -signal.SIGKILL)
+        ]
 
     def delay(self, begin: int, end: int) -> float:
         """How long the machine has let the arm wait at most, [s], where it did not wait itself."""

@@ -3,6 +3,7 @@
 zeros        a second commander, with zeros at 1 kHz
 duplicate    a second publisher of joint_states, with an arm that rests at the start posture
 garbage      random bytes and well-formed nonsense on every input, each 100 times a second
+requests     requests that callbacks cannot take, and messages that are none, 20 times a second
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from array import array
 from collections.abc import Callable
 
 import rclpy
-from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Duration, Time
 from fast_motion import panda
+from rcl_interfaces.msg import Parameter, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
@@ -26,13 +29,15 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 try:
     from control_msgs.msg import SpeedScalingFactor
+    from control_msgs.srv import QueryTrajectoryState
 except ModuleNotFoundError as missing:
     if missing.name != "control_msgs":
         raise
-    SpeedScalingFactor = None
+    SpeedScalingFactor = QueryTrajectoryState = None
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 NAME = "rnea_controller"
+SENTINEL = "rnea_sentinel"
 ODD = (math.nan, math.inf, -math.inf, 1e300, -1e300, 5e-324, 0.0, -1.0, 1e9)
 
 
@@ -140,7 +145,37 @@ def garbage(node: Node) -> tuple[float, Callable[[], None]]:
     return 0.01, publish
 
 
-KINDS = {"zeros": commander, "duplicate": duplicate, "garbage": garbage}
+def requests(node: Node) -> tuple[float, Callable[[], None]]:
+    unknown = [
+        SetParameters.Request(parameters=[Parameter(name="gravity", value=value)])
+        for value in (ParameterValue(type=255), ParameterValue(type=99))
+    ]
+    asked = [
+        (node.create_client(SetParameters, f"{name}/set_parameters"), request)
+        for name in (NAME, SENTINEL)
+        for request in unknown
+    ]
+    if QueryTrajectoryState is not None:
+        client = node.create_client(QueryTrajectoryState, f"{NAME}/query_state")
+        asked.append((client, QueryTrajectoryState.Request(time=Time(sec=-1))))
+    publishers = [
+        node.create_publisher(Bool, f"{NAME}/emergency_stop", LATCHED),
+        node.create_publisher(JointTrajectory, f"{NAME}/joint_trajectory", 1),
+    ]
+    for client, _ in asked:
+        client.wait_for_service()
+
+    def publish() -> None:
+        for client, request in asked:
+            client.call_async(request)
+        for publisher in publishers:
+            for message in (b"", b"\x00\x01\x00\x00", b"\xff" * 40):
+                publisher.publish(message)
+
+    return 0.05, publish
+
+
+KINDS = {"zeros": commander, "duplicate": duplicate, "garbage": garbage, "requests": requests}
 
 
 def main() -> int:

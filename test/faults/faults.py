@@ -4,19 +4,21 @@ judged."""
 from __future__ import annotations
 
 import math
+import os
 import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from bench import PAYLOAD_POSITION, FaultBench
-from dds import Process, controller
+from bench import ACTION, LATCHED, NAME, PAYLOAD_POSITION, SENTINEL, FaultBench
+from dds import Process, action_process, controller, wait_for
 from fast_motion import LEG, panda, path, there_and_back
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from measures import WINDOW
 from rows import Bound, Row, Window
+from std_msgs.msg import Bool
 from surroundings import LOG_BLOCKED, disk_full
 
 from rnea_control.control import Waypoint
@@ -111,6 +113,50 @@ def kill_hardware(bench: FaultBench) -> Window:
     return Window(first + WINDOW, bench.arm.ticks, np.array([bench.robot.start]))
 
 
+# The process that serves the action.
+
+
+def _action_process(bench: FaultBench, last: int = 0) -> int:
+    """Another one than the last."""
+    controller = bench.controller.process.pid
+    wait_for(lambda: action_process(controller) not in (0, last))
+    return action_process(controller)
+
+
+def kill_action(by_action: bool) -> Callable:
+    """Twice; it is served again afterwards."""
+
+    def run(bench: FaultBench) -> Window:
+        begin = bench.move(FULL_SPEED, by_action)
+        fault, last = bench.arm.ticks, 0
+        for _ in range(2):
+            last = _action_process(bench, last)
+            os.kill(last, signal.SIGKILL)
+        window = _window(bench, fault, begin + SETTLED)
+        _action_process(bench, last)
+        bench.follow(there_and_back())
+        return window
+
+    return run
+
+
+def emergency_stop(hangs: bool) -> Callable:
+    """Of a motion by the action, whose process may hang."""
+
+    def run(bench: FaultBench) -> Window:
+        button = bench.node.create_publisher(Bool, f"{NAME}/emergency_stop", LATCHED)
+        wait_for(button.get_subscription_count, bench.spin)
+        begin = bench.move(FULL_SPEED - 200, by_action=True)
+        if hangs:
+            os.kill(_action_process(bench), signal.SIGSTOP)
+        bench.arm.wait(begin + FULL_SPEED)
+        fault = bench.arm.ticks
+        button.publish(Bool(data=True))
+        return _window(bench, fault, fault + AFTER)
+
+    return run
+
+
 # States.
 
 
@@ -125,6 +171,17 @@ def _break_states(
 
 def states(kind: str, periods: int, goes_on: bool = False, **how: object) -> Callable:
     return lambda bench: _break_states(bench, kind, periods, goes_on, **how)
+
+
+def lasting(kind: str, **how: object) -> Callable:
+    """A fault of the states from full speed on, for good."""
+
+    def run(bench: FaultBench) -> Window:
+        begin = bench.move(FULL_SPEED - 100)
+        fault = bench.arm.ask("state_fault", at=begin + FULL_SPEED, kind=kind, **how)
+        return _window(bench, fault, fault + AFTER)
+
+    return run
 
 
 def throughout(kind: str, **how: object) -> Callable:
@@ -173,6 +230,15 @@ def pause(bench: FaultBench) -> Window:
     begin = bench.move(FULL_SPEED - 100)
     fault = bench.arm.ask("pause", at=begin + FULL_SPEED, seconds=1.0)
     return _window(bench, fault, begin + SETTLED)
+
+
+def simulated_time(bench: FaultBench) -> Window:
+    """In which missing states would be no fault; none come for 1 s after the attempt."""
+    begin = bench.move(FULL_SPEED - 200)
+    attempt = bench.arm.ticks
+    bench.refused(use_sim_time=True)
+    fault = bench.arm.ask("state_fault", at=begin + FULL_SPEED, kind="silent", periods=1000)
+    return _window(bench, attempt, fault + 1000 + AFTER)
 
 
 # The effort controller.
@@ -228,6 +294,14 @@ def payload(loaded: bool) -> Callable:
     return run
 
 
+def kill_controller_with_payload(bench: FaultBench) -> Window:
+    """That it was told of while it held the arm."""
+    bench.arm.ask("load", loaded=True)
+    bench.set(payload__mass=2.0)
+    bench.run(1000)
+    return kill_controller(bench)
+
+
 def guided(do: str, **how: object) -> Callable:
     """Under gravity_compensation, which follows no motion: at rest."""
 
@@ -268,6 +342,23 @@ def to_the_limit(bench: FaultBench) -> Window:
     begin = bench.send(motion)
     bench.until(begin + 3000)
     return Window(begin, begin + 3000, motion.positions)
+
+
+def absurd(bench: FaultBench) -> Window:
+    """Settings that no arm bears, one after the other."""
+    joint = bench.model.joint_names[ELBOW]
+    begin = bench.move(FULL_SPEED)
+    fault = bench.arm.ticks
+    bench.refused(
+        **{
+            f"gains__{joint}__p": 1e5,
+            f"gains__{joint}__d": 2000.0,
+            "payload__mass": 50.0,
+            "gravity": [0.0, 0.0, -981.0],
+            f"feedback_inertia__{joint}": 100.0,
+        }
+    )
+    return _window(bench, fault, begin + SETTLED)
 
 
 # Load.
@@ -333,20 +424,26 @@ _LAWS = ("computed_torque", "feedforward_pd", "pd", "gravity_compensation")
 _PUSH = {"joint": ELBOW, "torque": 5.0, "periods": 200}
 # What little friction every arm has, [Nm] at each joint.
 _FRICTION = {"arm": {"joint_friction": 0.5}}
+_AS_EVER = Bound(astray=0.005, goal=0.002)
 _GOES_ON = Bound(astray=0.05, goal=0.01)
 _STOPS = Bound(rest=STOP)
+# From full speed, along the path.
+_STOPS_AT_ONCE = Bound(astray=0.02, rest=300)
 # While nothing is measured for a second, the error of the model, here its friction, adds up.
 _STOPS_BY_THE_MODEL = Bound(rest=STOP + 300, speed=1.3)
 _WITHIN = Bound()
+# The flags of what a row needs.
+_NEEDS = {"sentinel": SENTINEL, "action": ACTION}
 
 
 def _row(key: str, title: str, run: Callable, bound: Bound, *flags: str, **options: object) -> Row:
     says = options.pop("says", "")
-    return Row(key, title, run, bound, options, says, "quick" in flags, "sentinel" in flags)
+    needs = tuple(_NEEDS[flag] for flag in flags if flag in _NEEDS)
+    return Row(key, title, run, bound, options, says, "quick" in flags, needs)
 
 
 _PROCESSES = (
-    _row("undisturbed", "nothing", undisturbed, Bound(astray=0.005, goal=0.002)),
+    _row("undisturbed", "nothing", undisturbed, _AS_EVER),
     _row(
         "kill_controller",
         "controller killed (kill -9)",
@@ -381,6 +478,31 @@ _PROCESSES = (
         "hardware killed, and started again elsewhere",
         kill_hardware,
         Bound(astray=0.02),
+    ),
+)
+
+_ACTION = (
+    _row(
+        "kill_action",
+        "the action's process killed twice, goal by topic",
+        kill_action(by_action=False),
+        _AS_EVER,
+        "action",
+    ),
+    _row(
+        "kill_action_with_goal",
+        "the action's process killed twice, goal by action",
+        kill_action(by_action=True),
+        _STOPS_AT_ONCE,
+        "action",
+    ),
+    _row("emergency_stop", "emergency stop", emergency_stop(hangs=False), _STOPS_AT_ONCE, "action"),
+    _row(
+        "emergency_stop_hanging",
+        "emergency stop while the action's process hangs (SIGSTOP)",
+        emergency_stop(hangs=True),
+        _STOPS_AT_ONCE,
+        "action",
     ),
 )
 
@@ -429,6 +551,14 @@ _STATES = (
         "a joint jumps by 1 rad, 5 states",
         states("jumping", 5, True, joint=ELBOW, by=1.0),
         _GOES_ON,
+    ),
+    _row(
+        "jumping",
+        "a joint jumps by 1 rad, for good",
+        lasting("jumping", joint=ELBOW, by=1.0),
+        Bound(astray=0.2, rest=300),
+        says="blind: .*jump",
+        **_FRICTION,
     ),
     _row(
         "missing",
@@ -502,6 +632,15 @@ _MODEL = (
             ),
         )
     ),
+    _row(
+        "kill_controller_with_payload",
+        "controller killed, that was told of 2 kg while it held them",
+        kill_controller_with_payload,
+        Bound(astray=0.02, rest=300, silence=20),
+        "quick",
+        "sentinel",
+        payload={"center_of_mass": list(PAYLOAD_POSITION)},
+    ),
     _row("attached", "2 kg attached", payload(True), Bound(astray=0.3)),
     # The model gives the wrist so little inertia that limits hardly hold it.
     _row(
@@ -549,9 +688,26 @@ _INPUTS = (
         "pause",
         "simulated time pauses for 1 s",
         pause,
-        Bound(astray=0.005, goal=0.002),
+        _AS_EVER,
         arm={"publish_clock": True},
         use_sim_time=True,
+    ),
+    _row(
+        "simulated_time",
+        "use_sim_time set to true, refused; then no states for 1 s",
+        simulated_time,
+        _STOPS_BY_THE_MODEL,
+        **_FRICTION,
+    ),
+    _row("absurd", "absurd gains, payload, gravity, inertia, all refused", absurd, _AS_EVER),
+    _row(
+        "requests",
+        "requests and messages that callbacks cannot take, 20 a second, 1 s",
+        disturbed("requests", 1000),
+        Bound(astray=0.02, goal=0.002),
+        "quick",
+        "sentinel",
+        says=r"(?s)rnea_controller\]: request refused.*rnea_sentinel\]: request refused",
     ),
     _row("storm", "gains, payload, gravity, friction change", storm, Bound(astray=0.3)),
     _row(
@@ -564,4 +720,4 @@ _INPUTS = (
     _row("log_blocked", "console blocked", undisturbed, _GOES_ON, **spoiled(lambda _: LOG_BLOCKED)),
 )
 
-ROWS = (*_PROCESSES, *_STATES, *_COMMANDS, *_MODEL, *_INPUTS)
+ROWS = (*_PROCESSES, *_ACTION, *_STATES, *_COMMANDS, *_MODEL, *_INPUTS)

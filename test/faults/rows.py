@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from bench import LONGEST_DELAY, FaultBench, fault_bench
+from bench import LONGEST_DELAY, FaultBench, fault_bench, installed
 from measures import Measures, measure
 
 # How often a run is repeated whose machine was too busy to say anything.
@@ -70,7 +70,7 @@ class Row:
         options: of the `FaultBench`.
         says: what the controller or the sentinel must say, a regular expression.
         quick: whether pytest runs it by default.
-        needs_sentinel: whether it says nothing without one.
+        needs: modules without which it says nothing.
     """
 
     key: str
@@ -80,7 +80,12 @@ class Row:
     options: dict = field(default_factory=dict)
     says: str = ""
     quick: bool = False
-    needs_sentinel: bool = False
+    needs: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> str:
+        """A module that it needs, and that is not installed; empty if there is none."""
+        return next((module for module in self.needs if not installed(module)), "")
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ def _attempt(row: Row, domain: int, keep: Path | None) -> Outcome:
             )
             (keep / f"{row.key}.log").write_text(bench.output)
         measures = measure(bench.model, periods, commands, window.fault, window.end, window.path)
-        broken = row.bound.broken(measures)
+        broken = [*row.bound.broken(measures), *bench.broken, *bench.crashes]
         if row.says and not re.search(row.says, bench.output):
             broken.append(f"nothing says {row.says!r}")
         return Outcome(measures, broken, bench.delay(window.fault, window.end))

@@ -19,7 +19,7 @@ from loopback import use_loopback  # noqa: E402
 
 use_loopback()
 
-from bench import DOMAIN, sentinel_installed  # noqa: E402
+from bench import DOMAIN  # noqa: E402
 from faults import ROWS  # noqa: E402
 from rows import Bound, Outcome, Row, run_row  # noqa: E402
 
@@ -107,8 +107,8 @@ def main() -> int:
     for row in ROWS:
         if options.keys and row.key not in options.keys:
             continue
-        if row.needs_sentinel and not sentinel_installed():
-            print(f"{row.key}: needs the sentinel", flush=True)
+        if row.missing:
+            print(f"{row.key}: needs {row.missing}", flush=True)
             continue
         begin = time.monotonic()
         try:
