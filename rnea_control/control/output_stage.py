@@ -37,6 +37,9 @@ FADE_OUT = 0.1
 DAMPER_FADE_IN = 0.25
 # The torque changes by at most this long times the rate, however long no state came, [s].
 LONGEST_RATE_STEP = 0.005
+# By how much more than the steady clock the stamps may have advanced since the last torque, [s],
+# before the rate limit goes by the steady clock: states come late.
+LATENESS = 0.0005
 
 
 @inlined

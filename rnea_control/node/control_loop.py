@@ -31,6 +31,7 @@ from rnea_control.control import (
 )
 from rnea_control.control.handover import Handover, Phase
 from rnea_control.control.momentum_observer import MomentumObserver
+from rnea_control.control.output_stage import LATENESS
 from rnea_control.control.stopping import LONGEST_STOP, RAMP
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.messages.cdr import CdrError, boolean
@@ -62,9 +63,6 @@ LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
 LOOKS = 0.3
 LISTENING = "to hear whether the sentinel commands"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
-# By how much more than the steady clock the stamps may have advanced since the last torque, [s],
-# before the rate limit goes by the steady clock: states come late.
-LATENESS = 0.0005
 # How often a torque is commanded while no state comes, or none that can be used, [s].
 PREDICTION_PERIOD = 0.001
 # The last torques come at this period, until the very last one and for this long at most, [s].

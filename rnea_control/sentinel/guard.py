@@ -18,6 +18,7 @@ from rclpy.clock import Clock
 
 from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
@@ -113,7 +114,7 @@ class Guard:
         self._was_slow = False  # within `_fastest`, since they are applied
         self._time = 0.0  # of the newest state, counted from the first one
         self._state_at = -math.inf  # when it came, by the steady clock
-        self._last_round = self._heard_at = -math.inf
+        self._last_round = self._heard_at = self._published_at = -math.inf
         self._pause = LOOK
         self._published = Phase.idle
         self._lock = threading.Lock()
@@ -307,6 +308,8 @@ class Guard:
         missing = late > self._settings.prediction_gap and not self._clock.ros_time_is_active
         if not (fresh or missing) or not self.handover.may_answer(now):
             return
+        if fresh and not self._clock.ros_time_is_active:  # no torque changes by what has not passed
+            self._controller.limit_rate_step(now - self._published_at + LATENESS)
         try:
             if not (fresh and self._answer()):
                 self._controller.predict(self._time + late, self._command.torque)
@@ -334,5 +337,6 @@ class Guard:
         return True
 
     def _publish(self) -> None:
-        self._watch.sent(self._command.publish(), time.monotonic())
+        self._published_at = time.monotonic()
+        self._watch.sent(self._command.publish(), self._published_at)
         self.commands_sent += 1

@@ -22,8 +22,9 @@ from rnea_control.control import (
     SupervisionSettings,
 )
 from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.control.output_stage import LATENESS
 from rnea_control.model import RobotModel
-from rnea_control.node.control_loop import LATENESS, ControlLoop, LoopSettings
+from rnea_control.node.control_loop import ControlLoop, LoopSettings
 
 RATE = 1000.0
 AHEAD = 0.004

@@ -1,8 +1,10 @@
-"""The guard by itself, where a simulated arm cannot show it: states whose stamps stand still."""
+"""The guard by itself, where a simulated arm cannot show it: states whose stamps stand still, or
+that were held up."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 from dds import wait_for
@@ -12,8 +14,9 @@ from rclpy.serialization import serialize_message
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
 
-from rnea_control.control import Controller, ControllerSettings, Gains
+from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.control.output_stage import LATENESS
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
 from rnea_control.ros.deferred_log import DeferredLog
@@ -24,6 +27,7 @@ from rnea_control.sentinel.guard import Guard, GuardSettings
 
 MODEL = RobotModel.from_urdf_string(two_link_arm())
 GAP = 0.05
+AHEAD, RATE = 0.004, 50.0
 
 
 class Repeated:
@@ -50,22 +54,44 @@ class Commands:
         self._encoder = Float64MultiArrayEncoder(MODEL.nv)
         self.torque = self._encoder.values
         self.sent: list[np.ndarray] = []
+        self.sent_at: list[float] = []
 
     def publish(self) -> bytes:
+        self.sent_at.append(time.monotonic())
         self.sent.append(self.torque.copy())
         return self._encoder.encode()
 
 
-def test_states_with_the_same_stamp_are_as_none() -> None:
-    state = JointState(name=list(MODEL.joint_names), position=[0.3, -0.4], velocity=[1.0, 0.0])
-    state.header.stamp.sec = 7
-    settings = ControllerSettings(Gains.uniform(MODEL.nv, 100.0, 20.0))
-    controller, commands = Controller(MODEL, settings), Commands()
+class Hurried(Repeated):
+    """States that were held up, and come all at once: their stamps are `AHEAD` apart."""
+
+    def __init__(self) -> None:
+        super().__init__(b"")
+        self._stamp, self._speed = 7 * 10**9, 1.0
+
+    def take(self, timeout: float) -> Taken | None:
+        time.sleep(0.0002)
+        self._stamp += round(AHEAD * 1e9)
+        self._speed *= -1.0
+        return Taken(state(self._stamp, self._speed))
+
+
+def state(stamp: int, speed: float = 1.0) -> bytes:
+    message = JointState(name=list(MODEL.joint_names), position=[0.3, -0.4], velocity=[speed, 0.0])
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
+    return serialize_message(message)
+
+
+def guard_that_commands(states: Repeated, commands: Commands, **safety: object) -> Guard:
+    settings = ControllerSettings(
+        Gains.uniform(MODEL.nv, 100.0, 20.0), safety=SafetySettings.none(MODEL.nv).changed(**safety)
+    )
+    controller = Controller(MODEL, settings)
     handover = Handover(HandoverTimes.of_sentinel(0.5, 0.8))
     guard = Guard(
         controller,
         commands,
-        Repeated(serialize_message(state)),
+        states,
         Repeated(None),
         handover,
         CommandWatch(MODEL.joint_names, MODEL.effort_limit),
@@ -78,11 +104,31 @@ def test_states_with_the_same_stamp_are_as_none() -> None:
     controller.hold(0.0, np.array([0.3, -0.4]))
     handover.guard(now)
     assert handover.receive(now, now)
+    return guard
+
+
+def run(guard: Guard, until: Callable[[], bool]) -> None:
     guard.start(RealTime(RealTimeSettings()))
     try:
-        wait_for(lambda: guard.holds and controller.time > 3.0 * GAP, lambda: time.sleep(0.01))
+        wait_for(until, lambda: time.sleep(0.01))
     finally:
         guard.stop()
     assert not guard.failure
+
+
+def test_states_with_the_same_stamp_are_as_none() -> None:
+    commands = Commands()
+    guard = guard_that_commands(Repeated(state(7 * 10**9)), commands)
+    run(guard, lambda: guard.holds and guard._controller.time > 3.0 * GAP)
     # The model brakes it: the torque is not the one for the state that is told again and again.
     assert not np.allclose(commands.sent[-2], commands.sent[0], rtol=1e-3)
+
+
+def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> None:
+    commands = Commands()
+    guard = guard_that_commands(Hurried(), commands, torque_rate_limit=np.full(MODEL.nv, RATE))
+    run(guard, lambda: len(commands.sent) > 30)
+    change = np.abs(np.diff(commands.sent[:-1], axis=0)).max(axis=1)
+    passed = np.diff(commands.sent_at[:-1])
+    assert change.max() > 0.0
+    assert (change <= RATE * (passed + LATENESS)).all()
