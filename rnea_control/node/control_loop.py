@@ -147,6 +147,7 @@ class ControlLoop:
         self._lock = threading.Lock()
         self._take_command: Callable[[], tuple[bytes, int | None] | None] | None = None
         self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
+        self._heard = False  # a command of the sentinel, since that has the arm
         self._decoder = JointStateDecoder(controller.model.joint_names)
         self._applied = AppliedTorque(controller.model.nv)
         self._tells_efforts = False  # whether the states bring efforts
@@ -197,6 +198,7 @@ class ControlLoop:
         self._publisher.reset()
         self._published_at = math.nan
         self.failure = self.refused = ""
+        self._heard = False
         self.statistics = LoopStatistics()
         self._system_time = not self._clock.ros_time_is_active
         alone = sentinel in ("", Phase.idle.value)
@@ -274,11 +276,22 @@ class ControlLoop:
             self.log.say("error", "command", f"another node's command: {error}")
         self.handover.hear_command(time.monotonic())
         self._yield_if_asked()
+        self._heard = True
+
+    def _hear_waiting_commands(self) -> None:
+        while self.listens and self._take_command and (command := self._take_command()):
+            self._hear_command(command[0])
 
     def listen(self, take: Callable[[], tuple[bytes, int | None] | None] | None) -> None:
         """Has the ticks take the commands of the sentinel by this function, until None is given."""
         with self._lock:
             self._take_command = take
+
+    def knows_torque(self) -> bool:
+        """Whether it has heard what the sentinel commands, since that has the arm."""
+        with self._lock:
+            self._hear_waiting_commands()
+            return self._heard
 
     def receive(self, requested_at: float) -> bool:
         """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
@@ -286,6 +299,7 @@ class ControlLoop:
         with self._lock:
             if not self.running or self.now is None:
                 return False
+            self._hear_waiting_commands()  # the last of them is in force
             if not self.handover.receive(time.monotonic(), requested_at):
                 return False
             self._take_over("the sentinel has given the arm back")
@@ -503,8 +517,7 @@ class ControlLoop:
         if not handover.may_answer(taken_at):
             if handover.commanding:
                 return False  # it was away, and a state that is fresh must tell for how long
-            while self._take_command is not None and (command := self._take_command()) is not None:
-                self._hear_command(command[0])
+            self._hear_waiting_commands()
             if not handover.look(taken_at):
                 return False
             self._take_over("the sentinel commands no more")
@@ -537,6 +550,7 @@ class ControlLoop:
 
     def _yield_if_asked(self) -> None:
         if not self.handover.commanding:
+            self._heard &= self.supervisor.mode is Mode.GUARDED
             self.supervisor.guarded(f"{HELD_BY_SENTINEL}: {self.handover.reason}")
 
     def _take_over(self, reason: str) -> None:

@@ -85,13 +85,19 @@ class SentinelLink:
         return Phase.guarding.value if unheard else ""
 
     def take_back(self) -> str:
-        """Asks it for the arm, and waits for the answer; says what comes.
+        """Asks it for the arm, once its torque is known, and waits for the answer; says what comes.
 
         Raises:
             ControllerError: it does not give the arm.
         """
-        if not self._release.service_is_ready():
+        if self.loop is None or not self._release.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
+        self._listen(self.loop.listens)
+        deadline = time.monotonic() + LONGEST_ANSWER
+        while not self.loop.knows_torque():  # it has just yielded: no torque may step
+            if time.monotonic() > deadline:
+                raise ControllerError("no command of the sentinel has come; call ~/resume again")
+            time.sleep(0.001)
         asked_at = time.monotonic()
         future = self._release.call_async(Trigger.Request())
         self._executor.spin_until_future_complete(future, LONGEST_ANSWER)
@@ -101,7 +107,7 @@ class SentinelLink:
             raise ControllerError("the sentinel does not answer; call ~/resume again")
         if not answer.success:
             raise ControllerError(f"the sentinel does not give the arm: {answer.message}")
-        if self.loop is None or not self.loop.receive(asked_at):
+        if not self.loop.receive(asked_at):
             raise ControllerError("the arm was given too late; the sentinel takes it again")
         return "the controller holds the arm again"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from array import array
+from collections import deque
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import (
     Controller,
@@ -57,22 +59,24 @@ def state(nanoseconds: int, q: list[float]) -> bytes:
     return serialize_message(message)
 
 
+def control_loop(command: Command, clock: object, settings: ControllerSettings) -> ControlLoop:
+    return ControlLoop(
+        Controller(RobotModel.from_urdf_string(two_link_arm()), settings),
+        command,
+        Handover(HandoverTimes.of_controller()),
+        LoopSettings(SupervisionSettings(1.0, 1.0)),
+        get_logger("test"),
+        clock,
+    )
+
+
 @pytest.mark.parametrize("simulated", [False, True])
 def test_rate_limit_goes_by_the_steady_clock_where_a_stamp_is_ahead(simulated: bool) -> None:
-    model = RobotModel.from_urdf_string(two_link_arm())
     safety = SafetySettings.none(2).changed(torque_rate_limit=np.full(2, RATE))
     settings = ControllerSettings(Gains.uniform(2, 1e5, 10.0), safety=safety)
     command = Command()
     clock = SimulatedClock() if simulated else ROSClock()
-    supervision = SupervisionSettings(1.0, 1.0)
-    loop = ControlLoop(
-        Controller(model, settings),
-        command,
-        Handover(HandoverTimes.of_controller()),
-        LoopSettings(supervision),
-        get_logger("test"),
-        clock,
-    )
+    loop = control_loop(command, clock, settings)
     with ros(94):
         loop.start()
         for k in range(5):  # the first ticks take longer
@@ -89,3 +93,23 @@ def test_rate_limit_goes_by_the_steady_clock_where_a_stamp_is_ahead(simulated: b
         assert changed == pytest.approx(RATE * AHEAD)
     else:
         assert changed <= RATE * (passed + LATENESS)
+
+
+def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
+    loop = control_loop(Command(), ROSClock(), ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
+    commands: deque[tuple[bytes, None]] = deque()
+    loop.listen(lambda: commands.popleft() if commands else None)
+    with ros(94):
+        loop.start("commanding")
+        loop.tick(state(0, [0.3, -0.4]))
+        assert not loop.knows_torque()
+        torques = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+        first, *others = (
+            (serialize_message(Float64MultiArray(data=torque)), None) for torque in torques
+        )
+        commands.append(first)
+        assert loop.knows_torque()
+        commands.extend(others)  # on their way when the arm was given
+        assert loop.receive(time.monotonic())
+        np.testing.assert_array_equal(loop.controller.in_force, torques[-1])
+        loop.stop()
