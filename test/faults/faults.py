@@ -127,13 +127,16 @@ def kill_action(by_action: bool) -> Callable:
     """Twice; it is served again afterwards."""
 
     def run(bench: FaultBench) -> Window:
-        begin = bench.move(FULL_SPEED, by_action)
-        fault, last = bench.arm.ticks, 0
-        for _ in range(2):
-            last = _action_process(bench, last)
-            os.kill(last, signal.SIGKILL)
-        window = _window(bench, fault, begin + SETTLED)
-        _action_process(bench, last)
+        begin = bench.move(FULL_SPEED - 200, by_action)
+        first = _action_process(bench)
+        bench.arm.wait(begin + FULL_SPEED)
+        fault = bench.arm.ticks
+        assert fault < begin + 2 * FULL_SPEED, "the machine is too busy: killed too late"
+        os.kill(first, signal.SIGKILL)
+        second = _action_process(bench, first)
+        os.kill(second, signal.SIGKILL)
+        window = _window(bench, fault, fault + MOTION)
+        _action_process(bench, second)
         bench.follow(there_and_back())
         return window
 
@@ -424,8 +427,9 @@ _LAWS = ("computed_torque", "feedforward_pd", "pd", "gravity_compensation")
 _PUSH = {"joint": ELBOW, "torque": 5.0, "periods": 200}
 # What little friction every arm has, [Nm] at each joint.
 _FRICTION = {"arm": {"joint_friction": 0.5}}
-_AS_EVER = Bound(astray=0.005, goal=0.002)
 _GOES_ON = Bound(astray=0.05, goal=0.01)
+# Nothing but a machine that gets busy can disturb it.
+_GOES_ON_AS_EVER = Bound(astray=0.02, goal=0.002)
 _STOPS = Bound(rest=STOP)
 # From full speed, along the path.
 _STOPS_AT_ONCE = Bound(astray=0.02, rest=300)
@@ -443,7 +447,7 @@ def _row(key: str, title: str, run: Callable, bound: Bound, *flags: str, **optio
 
 
 _PROCESSES = (
-    _row("undisturbed", "nothing", undisturbed, _AS_EVER),
+    _row("undisturbed", "nothing", undisturbed, Bound(astray=0.005, goal=0.002)),
     _row(
         "kill_controller",
         "controller killed (kill -9)",
@@ -486,14 +490,15 @@ _ACTION = (
         "kill_action",
         "the action's process killed twice, goal by topic",
         kill_action(by_action=False),
-        _AS_EVER,
+        _GOES_ON_AS_EVER,
         "action",
     ),
     _row(
         "kill_action_with_goal",
         "the action's process killed twice, goal by action",
         kill_action(by_action=True),
-        _STOPS_AT_ONCE,
+        # A process without real-time priority takes its time to die.
+        Bound(astray=0.02, rest=600),
         "action",
     ),
     _row("emergency_stop", "emergency stop", emergency_stop(hangs=False), _STOPS_AT_ONCE, "action"),
@@ -636,7 +641,7 @@ _MODEL = (
         "kill_controller_with_payload",
         "controller killed, that was told of 2 kg while it held them",
         kill_controller_with_payload,
-        Bound(astray=0.02, rest=300, silence=20),
+        Bound(astray=0.02, rest=500, silence=20),
         "quick",
         "sentinel",
         payload={"center_of_mass": list(PAYLOAD_POSITION)},
@@ -688,7 +693,7 @@ _INPUTS = (
         "pause",
         "simulated time pauses for 1 s",
         pause,
-        _AS_EVER,
+        Bound(astray=0.005, goal=0.002),
         arm={"publish_clock": True},
         use_sim_time=True,
     ),
@@ -699,12 +704,14 @@ _INPUTS = (
         _STOPS_BY_THE_MODEL,
         **_FRICTION,
     ),
-    _row("absurd", "absurd gains, payload, gravity, inertia, all refused", absurd, _AS_EVER),
+    _row(
+        "absurd", "absurd gains, payload, gravity, inertia, all refused", absurd, _GOES_ON_AS_EVER
+    ),
     _row(
         "requests",
         "requests and messages that callbacks cannot take, 20 a second, 1 s",
         disturbed("requests", 1000),
-        Bound(astray=0.02, goal=0.002),
+        _GOES_ON_AS_EVER,
         "quick",
         "sentinel",
         says=r"(?s)rnea_controller\]: request refused.*rnea_sentinel\]: request refused",
