@@ -21,6 +21,7 @@ class SupervisionSettings:
         max_bad_states: how many in a row are predicted; after that the motion ends.
         start_velocity: no start while a joint is faster, [rad/s] or [m/s].
         start_tolerance: no start while a joint is further beyond a limit, [rad] or [m].
+        simulated: whether the world may be reset: jumps that last are true.
     """
 
     state_gap: float = 0.02
@@ -28,6 +29,7 @@ class SupervisionSettings:
     max_bad_states: int = 10
     start_velocity: float = 0.2
     start_tolerance: float = 0.02
+    simulated: bool = False
 
 
 def obstacle_to_start(

@@ -259,6 +259,8 @@ class Supervisor:
             return False
         if np.isfinite(q).all() and np.isfinite(v).all():
             frozen = STILL_FROZEN if self.controller.is_frozen(q, v) else ""
+            if self.settings.simulated and not frozen:
+                self.controller.believe()
             doubt = frozen or self.controller.doubt(t, q, v)
             if doubt:
                 self.refuse_state(doubt)

@@ -258,13 +258,14 @@ class ControllerNode(GuardedNode, LifecycleNode):
             undo,
         )
         self._sentinel = SentinelLink(self, command.topic, undo)
-        times = handover_times(parameters, self._time.ros_time_is_active)
+        simulated = self._time.ros_time_is_active
+        times = handover_times(parameters, simulated)
         loop = ControlLoop(
             controller,
             command,
             Handover(HandoverTimes.of_controller(*times)),
             LoopSettings(
-                supervision_settings(parameters),
+                supervision_settings(parameters, simulated),
                 parameters["measured_effort_is_trusted"],
                 parameters["last_command"] == "gravity",
             ),

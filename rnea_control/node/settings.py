@@ -123,8 +123,8 @@ def momentum_observer(
     )
 
 
-def supervision_settings(parameters: Parameters) -> SupervisionSettings:
-    """When the controller starts, and when it does without states.
+def supervision_settings(parameters: Parameters, simulated: bool = False) -> SupervisionSettings:
+    """When the controller starts, and when it does without states; `simulated` if time is.
 
     Raises:
         ParameterError: a value that is not allowed.
@@ -141,6 +141,7 @@ def supervision_settings(parameters: Parameters) -> SupervisionSettings:
         parameters["max_bad_states"],
         parameters["activation.max_velocity"],
         parameters["activation.position_tolerance"],
+        simulated,
     )
 
 

@@ -608,6 +608,17 @@ def test_jump_does_not_become_true_by_lasting(off: float) -> None:
     assert arm.mode is Mode.HOLDING and np.abs(arm.plant.q - START).max() < 1e-3
 
 
+def test_jump_in_simulated_time_becomes_true_by_lasting() -> None:
+    """Somebody has reset the world."""
+    arm = SupervisedArm(supervision={"simulated": True}).activate()
+    most = arm.supervisor.settings.max_bad_states
+    mislead(arm, 0.001 * (most + 1), 0.5)
+    assert arm.mode is Mode.BLIND
+    arm.plant.q[1] += 0.5
+    arm.tick()
+    assert arm.mode is Mode.BRAKING
+
+
 def test_operator_may_take_a_jump_for_true() -> None:
     arm = SupervisedArm().activate()
     with pytest.raises(ControllerError, match="cannot resume in mode holding"):
