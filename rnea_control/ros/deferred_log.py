@@ -52,6 +52,8 @@ class DeferredLog:
         """
         now = time.monotonic()
         if now - self._last.get(kind, -THROTTLE) >= THROTTLE:
+            if len(self._last) >= MOST_WAITING:
+                self._last.clear()  # kinds with numbers in them would fill it for ever
             self._last[kind] = now
             self._waiting.append((severity, text))
             self.wake()
