@@ -308,7 +308,7 @@ class Guard:
         missing = late > self._settings.prediction_gap and not self._clock.ros_time_is_active
         if not (fresh or missing) or not self.handover.may_answer(now):
             return
-        if fresh and not self._clock.ros_time_is_active:  # no torque changes by what has not passed
+        if not self._clock.ros_time_is_active:  # no torque changes by what has not passed
             self._controller.limit_rate_step(now - self._published_at + LATENESS)
         try:
             if not (fresh and self._answer()):
