@@ -293,8 +293,7 @@ class Supervisor:
         mode = self._modes.mode
         if mode in _SILENT or mode is Mode.WAITING:
             return False
-        if missing > self.settings.state_timeout and mode is not Mode.BLIND:
-            self.lose(f"no joint_states with a new stamp for {missing:.3g} s")
+        self.miss(missing)
         if not self._predicting:
             self._predicting = True
             self.gaps += 1
@@ -302,6 +301,11 @@ class Supervisor:
                 self.observer.reset()  # it does not know the predicted torques
         self.controller.predict(t, tau)
         return True
+
+    def miss(self, missing: float) -> None:
+        """No state has come for so long, [s]: after the timeout the motion ends."""
+        if missing > self.settings.state_timeout:
+            self.lose(f"no joint_states with a new stamp for {missing:.3g} s")
 
     def lose(self, reason: str) -> None:
         """Goes on without states: the motion ends, and the arm brakes by the model."""

@@ -428,6 +428,10 @@ class ControlLoop:
             if not self.running or self.now is None:
                 return False
             self._predicted_at = now
+            if not self.handover.may_answer(now):  # a torque that does not leave is not in force
+                self.supervisor.miss(missing)
+                self._yield_if_asked()
+                return True
             try:
                 t = self.now + missing
                 if not self.supervisor.answer_gap(t, missing, self.command.torque):

@@ -20,6 +20,7 @@ from rnea_control.control import (
     Controller,
     ControllerSettings,
     Gains,
+    Mode,
     SafetySettings,
     SupervisionSettings,
 )
@@ -30,6 +31,7 @@ from rnea_control.node.control_loop import ControlLoop, LoopSettings
 
 RATE = 1000.0
 AHEAD = 0.004
+LEASE = 0.5
 
 
 class Command:
@@ -63,7 +65,7 @@ def control_loop(command: Command, clock: object, settings: ControllerSettings) 
     return ControlLoop(
         Controller(RobotModel.from_urdf_string(two_link_arm()), settings),
         command,
-        Handover(HandoverTimes.of_controller()),
+        Handover(HandoverTimes.of_controller(LEASE, 1.5 * LEASE)),
         LoopSettings(SupervisionSettings(1.0, 1.0)),
         get_logger("test"),
         clock,
@@ -112,4 +114,25 @@ def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
         commands.extend(others)  # on their way when the arm was given
         assert loop.receive(time.monotonic())
         np.testing.assert_array_equal(loop.controller.in_force, torques[-1])
+        loop.stop()
+
+
+def test_torque_that_does_not_leave_is_not_in_force() -> None:
+    safety = SafetySettings.none(2).changed(torque_rate_limit=np.full(2, RATE))
+    settings = ControllerSettings(Gains.uniform(2, 100.0, 20.0), safety=safety)
+    command = Command()
+    loop = control_loop(command, ROSClock(), settings)
+    with ros(94):
+        loop.start("commanding")
+        loop.tick(state(0, [0.3, -0.4]))
+        loop.hear_command(serialize_message(Float64MultiArray(data=[50.0, 50.0])))
+        assert loop.receive(time.monotonic())
+        assert loop.tick(state(1_000_000, [0.3, -0.4]))
+        time.sleep(1.2)  # away, and without states
+        for _ in range(3):
+            time.sleep(0.002)
+            assert loop.watch()
+        np.testing.assert_array_equal(loop.controller.in_force, command.sent[-1])
+        assert loop.supervisor.mode is Mode.BLIND
+        assert len(command.sent) == 1
         loop.stop()
