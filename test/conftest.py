@@ -40,6 +40,7 @@ COMPUTES = (
     "commands/test_identify_plan.py",
     "commands/test_live_checks.py",
     "demo/test_film.py",
+    "faults/test_handover_history.py",
     "faults/test_measures.py",
     "interfaces/test_controller_manager_msgs.py",
     "node/test_applied_torque.py",
