@@ -220,6 +220,12 @@ class Controller:
         """Takes the next state for true, wherever it is."""
         self._state[layout.LAST_MEASURED] = self._state[layout.DOUBTED_AT] = math.nan
 
+    def disregard(self) -> None:
+        """What was measured and counted so far says nothing: nobody applied the torques."""
+        self.believe()
+        self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1] = 0.0
+        self.gave_way = 0
+
     @property
     def predicted(self) -> tuple[FloatArray, FloatArray]:
         """Position and velocity that the last torque was computed for, shape (nv,) each; views."""

@@ -336,6 +336,8 @@ class Supervisor:
                 self._complained = t
                 self._change(Mode.WAITING, self.obstacle)
             return False
+        self.controller.disregard()
+        self._gave_way = 0
         if not self._streaming or self.listening:
             self._start_controller(t, q)
         self._held |= self.listening

@@ -133,6 +133,22 @@ def test_arm_that_falls_until_the_effort_controller_is_active_is_caught() -> Non
     assert arm.speed < 1e-3
 
 
+def test_arm_that_lies_at_its_stops_while_nobody_listens_has_given_way_to_nothing() -> None:
+    arm = SupervisedArm(max_position_error=np.full(2, 0.01), saturation_timeout=0.01)
+    arm.supervisor.listening = False
+    arm.supervisor.activate()
+    falling = np.array([0.3, -0.3])
+    for _ in range(200):  # also positions that stand still, and jump
+        assert arm.supervisor.answer(arm.t, START, falling, arm.tau)
+        arm.t += 0.001
+    assert arm.supervisor.answer(arm.t, -START, falling, arm.tau)
+    arm.supervisor.start_anew("somebody listens")
+    arm.plant.q[:] = -START
+    arm.tick()
+    assert arm.controller.gave_way == 0 and arm.supervisor.bad_states == 0
+    assert not arm.controller.at_work.any()
+
+
 def test_arm_that_moves_and_was_not_watched_is_not_caught() -> None:
     arm = SupervisedArm(supervision={"start_velocity": 0.05})
     arm.supervisor.activate()
