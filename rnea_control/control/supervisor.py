@@ -304,7 +304,7 @@ class Supervisor:
 
     def miss(self, missing: float) -> None:
         """No state has come for so long, [s]: after the timeout the motion ends."""
-        if missing > self.settings.state_timeout:
+        if missing > self.settings.state_timeout and self._modes.mode is not Mode.BLIND:
             self.lose(f"no joint_states with a new stamp for {missing:.3g} s")
 
     def lose(self, reason: str) -> None:
