@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 
 RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
 # Steps: short, so that there are few worlds; in the proportions of the real ones.
-CONTROLLER = HandoverTimes(3.0, 9.0, 18.0, 22.0, awake=2.0, states=4, accept=2.0)
+CONTROLLER = HandoverTimes(3.0, 9.0, 18.0, 22.0, awake=2.0, states=4, accept=2.0, simulated=True)
 SENTINEL = HandoverTimes(
     lease=5.0,
     timeout=6.0,
@@ -29,7 +29,9 @@ SENTINEL = HandoverTimes(
     states=4,
     revokes=True,
     accept=0.0,
+    simulated=True,
 )
+REAL = replace(CONTROLLER, simulated=False), replace(SENTINEL, simulated=False)
 # For how long the arm may be without a command while a process that may take it runs.
 LONGEST_SILENCE = 34
 # An owner that comes back sooner than this after it lost the arm alternates with the other.
@@ -294,6 +296,8 @@ def _step(
     if not world.paused:
         world.stamp += 1.0
         world.number += 1
+    elif world.standstill == "now" and not world.controller.handover.times.simulated:
+        world.stamp += 1.0  # the hardware's clock goes on
     left = list(fates)
     published: list[str] = []
     names = [first, "sentinel" if first == "controller" else "controller"]

@@ -61,9 +61,9 @@ FOREIGN_PAUSE = 2.0
 # A state that comes no later than this part of `awake` after its stamp, compared with the one that
 # was answered last, has not waited.
 LATE = 0.2
-# Where stamps do not follow the steady clock, states are fresh when so many in a row have each come
-# this part of their stamps' distance after the one before: those that have waited come at once. A
-# simulation may run five times as fast as the steady clock.
+# In simulated time, where stamps do not follow the steady clock, states are fresh when so many in a
+# row have each come this part of their stamps' distance after the one before: those that have
+# waited come at once. A simulation may run five times as fast as the steady clock.
 FRESH, FRESH_STATES = 0.2, 2
 
 
@@ -81,6 +81,7 @@ class HandoverTimes:
         states: how many new states must come before silence counts.
         revokes: whether it asks the other to yield; else it yields itself.
         accept: how old a request to be given the arm may be when it is received.
+        simulated: whether the stamps may stand still, or run as they like.
     """
 
     lease: float
@@ -93,14 +94,26 @@ class HandoverTimes:
     states: int = 4
     revokes: bool = False
     accept: float = 0.1
+    simulated: bool = False
 
     @classmethod
-    def of_controller(cls, lease: float = 0.010, timeout: float = 0.015) -> HandoverTimes:
-        """Those of the controller; both arguments are the parameters that the two nodes share."""
-        return cls(lease, 2.0 * timeout, 4.0 * timeout, 6.0 * timeout, timeout - lease)
+    def of_controller(
+        cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
+    ) -> HandoverTimes:
+        """Those of the controller; the arguments are what the two nodes share."""
+        return cls(
+            lease,
+            2.0 * timeout,
+            4.0 * timeout,
+            6.0 * timeout,
+            timeout - lease,
+            simulated=simulated,
+        )
 
     @classmethod
-    def of_sentinel(cls, lease: float = 0.010, timeout: float = 0.015) -> HandoverTimes:
+    def of_sentinel(
+        cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
+    ) -> HandoverTimes:
         """Those of the sentinel; its lease is longer, since the controller waits longer."""
         return cls(
             2.0 * lease,
@@ -112,6 +125,7 @@ class HandoverTimes:
             yielding=3.5 * timeout,
             revokes=True,
             accept=0.0,
+            simulated=simulated,
         )
 
 
@@ -151,6 +165,7 @@ class Handover:
         self._offset = math.nan  # from the stamps to the steady clock, at its last command
         self._evidence = math.nan, 0.0  # stamp of the last state since, and when it came
         self._in_time = 0  # how many came in time, one after the other
+        self._woke_at = 0.0
         self._looked_at, self._looked_stamp = -math.inf, math.nan
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
@@ -344,6 +359,7 @@ class Handover:
         away = now - self._awake_at > self.times.lease
         if away and self._has_commanded and self.commanding and not self._was_away:
             self._was_away, self._evidence, self._in_time = True, (math.nan, now), 0
+            self._woke_at = now
 
     def _judge_absence(self, stamp: float, now: float) -> None:
         """What a state tells of the time since the last command."""
@@ -357,13 +373,16 @@ class Handover:
             self._yield(now, self.times.recovery, away + missed)
         elif self._alone or self._is_fresh(stamp, now, within):
             self._was_away, self._awake_at = False, now
+        elif now - self._woke_at > self.times.recovery:
+            self._yield(now, self.times.recovery, "it was away, and no state tells for how long")
 
     def _is_fresh(self, stamp: float, now: float, within: bool) -> bool:
-        """Whether a state has not waited to be taken; see `FRESH`."""
-        if within and now - stamp <= self._offset + LATE * self.times.awake:
-            return True
+        """Whether a state has not waited to be taken; see `FRESH`. One that tells of a long absence
+        counts when the other has had time to say that it began to guard."""
+        if now - stamp <= self._offset + LATE * self.times.awake:
+            return within or now - self._woke_at > self.times.awake
         before, came_at = self._evidence
-        if stamp != before:
+        if stamp != before and self.times.simulated:
             in_time = 0.0 < FRESH * (stamp - before) <= now - came_at
             self._in_time = self._in_time + 1 if in_time else 0
             self._evidence = stamp, now

@@ -263,7 +263,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         loop = ControlLoop(
             controller,
             command,
-            Handover(HandoverTimes.of_controller(*times)),
+            Handover(HandoverTimes.of_controller(*times, simulated)),
             LoopSettings(
                 supervision_settings(parameters, simulated),
                 parameters["measured_effort_is_trusted"],

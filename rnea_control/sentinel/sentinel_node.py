@@ -275,8 +275,9 @@ class SentinelNode(GuardedNode):
             safety=limit_settings(parameters, model),
         )
         settings.check(model.joint_names)
-        times = handover_times(parameters, self._time.ros_time_is_active)
-        return model, settings, HandoverTimes.of_sentinel(*times)
+        simulated = self._time.ros_time_is_active
+        times = handover_times(parameters, simulated)
+        return model, settings, HandoverTimes.of_sentinel(*times, simulated)
 
     def _changed(self, before: str) -> None:
         """The guard's mode has changed; called in its thread."""

@@ -11,19 +11,23 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from handover_world import CONTROLLER, SENTINEL, World, beginning, explore, guarded
+from handover_world import CONTROLLER, REAL, SENTINEL, World, beginning, explore, guarded
 
-from rnea_control.control.handover import Handover
+from rnea_control.control.handover import Handover, HandoverTimes
 
 EVENTS = int(os.environ.get("EVENTS", "2"))
 
 
 @pytest.mark.parametrize("start", [beginning, guarded])
+@pytest.mark.parametrize("times", [REAL, (CONTROLLER, SENTINEL)], ids=["real", "simulated"])
 @pytest.mark.parametrize("events", [1, pytest.param(EVENTS, marks=pytest.mark.explores)])
 def test_one_commands_and_never_both(
-    start: Callable[[], World], events: int, report: Callable[[str], None]
+    start: Callable[..., World],
+    times: tuple[HandoverTimes, HandoverTimes],
+    events: int,
+    report: Callable[[str], None],
 ) -> None:
-    found = explore(start(), events)
+    found = explore(start(*times), events)
     report(f"hand-over, {start.__name__}: {found.worlds} worlds after up to {events} events")
     assert not found.fault, "\n".join([found.fault, *map(str, found.way)])
     assert found.worlds > 1000**events / 100
