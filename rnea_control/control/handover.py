@@ -366,7 +366,8 @@ class Handover:
         passed = self._number - self._commanded_number  # states, not counting those of another
         within = 0.0 <= stamp - self._commanded_stamp <= self.times.lease
         if self._number >= 0 and self._commanded_number >= 0:
-            within = within or 0 < passed < self.times.states - 1
+            long = now - self._awake_at > self.times.lease + 0.5 * self.times.awake
+            within = within or 0 < passed < self.times.states - long
         if not within and self._guarded:
             away = f"it was away for {1e3 * (now - self._awake_at):.1f} ms"
             missed = f", in which {passed} states came" if passed > 0 else ""

@@ -147,6 +147,18 @@ def test_states_that_did_not_come_tell_of_the_pause_too(
     assert controller.may_command(now) is not lost
 
 
+@pytest.mark.parametrize(("away", "lost"), [(0.012, False), (0.013, True)])
+def test_three_states_tell_of_the_pause_while_no_other_can_have_counted_its_timeout(
+    controller: Handover, away: float, lost: bool
+) -> None:
+    for number in range(5):
+        controller.hear_state(5.0 + number * PERIOD, 100.0 + number * PERIOD, number)
+        assert controller.may_command(100.0 + number * PERIOD)
+    now = 100.0 + 4 * PERIOD + away
+    controller.hear_state(5.0 + 4 * PERIOD + away, now, 7)
+    assert controller.may_command(now) is not lost
+
+
 def test_who_listens_counts_only_while_it_is_awake(clocks: Clocks, sentinel: Handover) -> None:
     assert clocks.run(0.005) == -1
     for _ in range(10):
