@@ -1,6 +1,6 @@
 """Runs the rows and writes the table of docs/safety.md: `python test/faults/table.py [KEY ...]`.
 
-With keys it prints those rows, and changes no file.
+With keys it runs those rows, and leaves the others in the table as they are.
 """
 
 from __future__ import annotations
@@ -83,14 +83,13 @@ def line(row: Row, outcome: Outcome) -> str:
     return f"| {' | '.join(cells)}{broken} |"
 
 
-def write(lines: list[str]) -> None:
-    """Puts the table between the two markers of the page."""
-    text = PAGE.read_text()
-    if BEGIN not in text:
-        text += f"\n## What was broken\n\n{BEGIN}\n{END}\n"
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    PAGE.write_text("\n".join([before + BEGIN, *lines, END]) + after)
+def write(new: dict[str, str]) -> None:
+    """Puts lines, by the titles of their rows, into the table of the page."""
+    before, rest = PAGE.read_text().split(BEGIN)
+    table, after = rest.split(END)
+    old = {line.split(" | ")[0].removeprefix("| "): line for line in table.splitlines()}
+    lines = [line for row in ROWS if (line := new.get(row.title) or old.get(row.title))]
+    PAGE.write_text("\n".join([before + BEGIN, ORIGIN, "", *HEAD, *lines, END]) + after)
 
 
 def main() -> int:
@@ -102,8 +101,9 @@ def main() -> int:
     unknown = set(options.keys) - {row.key for row in ROWS}
     if unknown:
         parser.error(f"no such rows: {', '.join(sorted(unknown))}")
-    lines, failed = [ORIGIN, "", *HEAD], 0
-    print("\n".join(lines), flush=True)
+    lines: dict[str, str] = {}
+    failed = 0
+    print("\n".join(HEAD), flush=True)
     for row in ROWS:
         if options.keys and row.key not in options.keys:
             continue
@@ -122,10 +122,9 @@ def main() -> int:
             failed += 1
             continue
         failed += bool(outcome.broken)
-        lines.append(line(row, outcome))
-        print(f"{lines[-1]} {row.key} {time.monotonic() - begin:.1f} s", flush=True)
-    if not options.keys:
-        write(lines)
+        lines[row.title] = line(row, outcome)
+        print(f"{lines[row.title]} {row.key} {time.monotonic() - begin:.1f} s", flush=True)
+    write(lines)
     return min(failed, 100)
 
 
