@@ -65,6 +65,8 @@ LATE = 0.2
 # row have each come this part of their stamps' distance after the one before: those that have
 # waited come at once. A simulation may run five times as fast as the steady clock.
 FRESH, FRESH_STATES = 0.2, 2
+# After so many that do not tell for how long it was away, an owner yields.
+MOST_STALE = 20
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class Handover:
         self._offset = math.nan  # from the stamps to the steady clock, at its last command
         self._evidence = math.nan, 0.0  # stamp of the last state since, and when it came
         self._in_time = 0  # how many came in time, one after the other
-        self._woke_at = 0.0
+        self._woke_at, self._stale = 0.0, 0  # since when states are judged, and how many waited
         self._looked_at, self._looked_stamp = -math.inf, math.nan
         self._revoked_at = self._revoked_stamp = 0.0
         self._no_revocation_until = -math.inf
@@ -359,7 +361,7 @@ class Handover:
         away = now - self._awake_at > self.times.lease
         if away and self._has_commanded and self.commanding and not self._was_away:
             self._was_away, self._evidence, self._in_time = True, (math.nan, now), 0
-            self._woke_at = now
+            self._woke_at, self._stale = now, 0
 
     def _judge_absence(self, stamp: float, now: float) -> None:
         """What a state tells of the time since the last command."""
@@ -374,8 +376,11 @@ class Handover:
             self._yield(now, self.times.recovery, away + missed)
         elif self._alone or self._is_fresh(stamp, now, within):
             self._was_away, self._awake_at = False, now
-        elif now - self._woke_at > self.times.recovery:
-            self._yield(now, self.times.recovery, "it was away, and no state tells for how long")
+        else:
+            self._stale += 1
+            if self._stale > MOST_STALE and now - self._woke_at > self.times.recovery:
+                reason = "it was away, and no state tells for how long"
+                self._yield(now, self.times.recovery, reason)
 
     def _is_fresh(self, stamp: float, now: float, within: bool) -> bool:
         """Whether a state has not waited to be taken; see `FRESH`. One that tells of a long absence

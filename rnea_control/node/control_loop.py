@@ -157,9 +157,7 @@ class ControlLoop:
         self._publisher = OnePublisher(supervision.state_timeout)
         self._missed = 0  # right before the last state
         self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
-        # Until when torques have changed by what the rate limit allows, likewise, and for how long
-        # the next one does.
-        self._changed_until, self._changes_for = math.nan, 0.0
+        self._published_at = math.nan  # when the last torque was commanded, likewise
         self._predicted_at = 0.0  # when the last torque without a state was commanded
 
     def like(self, controller: Controller, command: Command) -> ControlLoop:
@@ -198,7 +196,7 @@ class ControlLoop:
         """
         self.now = None
         self._publisher.reset()
-        self._changed_until = math.nan
+        self._published_at = math.nan
         self.failure = self.refused = ""
         self._heard = False
         self.statistics = LoopStatistics()
@@ -530,10 +528,8 @@ class ControlLoop:
         if self._trusts_effort and supervisor.mode is Mode.WAITING:
             efforts = measured_efforts(state, self.controller.model.joint_names)
             self.controller.in_force = efforts
-        elapsed = max(taken_at - self._changed_until + LATENESS, 0.0)
-        if self._system_time and gap > elapsed:
+        if self._system_time and gap > (elapsed := taken_at - self._published_at + LATENESS):
             self.controller.limit_rate_step(elapsed)  # no torque changes by what has not passed
-        self._changes_for = min(gap, elapsed)
         answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)
         if not answered:
             self._stamp = stamp
@@ -549,8 +545,7 @@ class ControlLoop:
         now = time.monotonic()
         if self.handover.may_command(now):
             self.command.publish()
-            self._changed_until = max(now, self._changed_until + self._changes_for)
-            self._changes_for = 0.0
+            self._published_at = now
             if self._tells_efforts:
                 self._applied.note(self.command.torque, now)
             return True

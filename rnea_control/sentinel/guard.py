@@ -114,10 +114,7 @@ class Guard:
         self._was_slow = False  # within `_fastest`, since they are applied
         self._time = 0.0  # of the newest state, counted from the first one
         self._state_at = -math.inf  # when it came, by the steady clock
-        self._last_round = self._heard_at = -math.inf
-        # Until when torques have changed by what the rate limit allows; for how long the next one
-        # does, and to what time of the states.
-        self._changed_until, self._changes_for, self._changes_to = -math.inf, 0.0, 0.0
+        self._last_round = self._heard_at = self._published_at = -math.inf
         self._pause = LOOK
         self._published = Phase.idle
         self._lock = threading.Lock()
@@ -311,12 +308,8 @@ class Guard:
         missing = late > self._settings.prediction_gap and not self._clock.ros_time_is_active
         if not (fresh or missing) or not self.handover.may_answer(now):
             return
-        elapsed = max(now - self._changed_until + LATENESS, 0.0)
         if not self._clock.ros_time_is_active:  # no torque changes by what has not passed
-            self._controller.limit_rate_step(elapsed)
-        time_of_state = self._time if fresh else self._time + late
-        self._changes_for = min(max(time_of_state - self._changes_to, 0.0), elapsed)
-        self._changes_to = time_of_state
+            self._controller.limit_rate_step(now - self._published_at + LATENESS)
         try:
             if not (fresh and self._answer()):
                 self._controller.predict(self._time + late, self._command.torque)
@@ -344,8 +337,6 @@ class Guard:
         return True
 
     def _publish(self) -> None:
-        now = time.monotonic()
-        self._changed_until = max(now, self._changed_until + self._changes_for)
-        self._changes_for = 0.0
-        self._watch.sent(self._command.publish(), now)
+        self._published_at = time.monotonic()
+        self._watch.sent(self._command.publish(), self._published_at)
         self.commands_sent += 1

@@ -214,9 +214,12 @@ def test_owner_that_cannot_tell_for_how_long_it_was_away_yields() -> None:
     owner.start(0.0, alone=True)
     owner.hear_mode(0.0, "guarding")
     clocks = commanding(owner)
-    clocks.now, clocks.stamp = clocks.now + 0.02, clocks.stamp - 1.0
-    clocks.run(PERIOD)
-    assert not owner.commanding
+    stamp, clocks.now, states = clocks.stamp + PERIOD, clocks.now + 0.02, 0
+    while owner.commanding:
+        clocks.now, states = clocks.now + PERIOD, states + 1
+        owner.hear_state(stamp, clocks.now)
+    assert states == pytest.approx(62, abs=1)
+    assert owner.reason == "it was away, and no state tells for how long"
 
 
 def test_silence_of_the_sentinel_that_an_absence_explains(controller: Handover) -> None:

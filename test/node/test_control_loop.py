@@ -97,24 +97,6 @@ def test_rate_limit_goes_by_the_steady_clock_where_a_stamp_is_ahead(simulated: b
         assert changed <= RATE * (passed + LATENESS)
 
 
-def test_states_that_come_at_once_change_the_torque_by_no_more_than_the_time_that_passed() -> None:
-    safety = SafetySettings.none(2).changed(torque_rate_limit=np.full(2, RATE))
-    settings = ControllerSettings(Gains.uniform(2, 1e5, 10.0), safety=safety)
-    command = Command()
-    loop = control_loop(command, ROSClock(), settings)
-    with ros(94):
-        loop.start()
-        for k in range(5):
-            begin = time.monotonic()
-            loop.tick(state(k, [0.3, -0.4]))
-        for k in range(1, 40):  # that were held up
-            loop.tick(state(4 + k * 1_000_000, [0.3 + 2e-4 * k, -0.4 - 2e-4 * k]))
-        passed = time.monotonic() - begin
-        loop.stop()
-    changed = np.abs(command.sent[43] - command.sent[4]).max()
-    assert 0.0 < changed <= RATE * (passed + LATENESS)
-
-
 def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
     loop = control_loop(Command(), ROSClock(), ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
     commands: deque[tuple[bytes, None]] = deque()
