@@ -10,10 +10,11 @@ endif
 VENV := $(if $(filter jazzy,$(ROS_DISTRO)),.venv,.venv-$(ROS_DISTRO))
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
-TOOLS := $(VENV)/tools
+# Stamps; wheels bring folders of other names.
+DEMO := $(VENV)/.demo
+TOOLS := $(VENV)/.tools
 INTERFACES := $(VENV)/interfaces
-SOURCES := $(shell find rnea_control launch config urdf resource -type f -not -name '*.pyc' \
-	-not -name '*.nb?') package.xml setup.py setup.cfg pyproject.toml
+SOURCES := $(shell find rnea_control launch config urdf resource -type f -not -path '*/__pycache__/*') package.xml setup.py setup.cfg pyproject.toml
 DEFINITIONS := $(shell find test/interfaces/definitions -type f)
 
 # The wheels' messages and ours are found through it.
@@ -28,20 +29,27 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test test-rest test-all bench soak lint clean
 .DEFAULT_GOAL := demo
 
-demo: $(INSTALLED) $(INTERFACES)
+# Installs and compiles side by side what does not need each other.
+PREPARE = @$(MAKE) --no-print-directory --jobs 3
+
+demo:
+	$(PREPARE) $(INSTALLED) $(INTERFACES) $(DEMO)
 	$(BIN)/rnea_demo
 
 # What decides whether a commit is right, what explores besides, and both.
 test: LANE = not explores
 test-rest: LANE = explores
 test-all: LANE =
-test test-rest test-all: $(TOOLS) $(INSTALLED) $(INTERFACES)
+test test-rest test-all:
+	$(PREPARE) $(INSTALLED) $(INTERFACES) $(TOOLS)
 	$(BIN)/pytest --numprocesses 2 -m "$(LANE)" $(PYTEST_ARGS)
 
-bench: $(TOOLS) $(INSTALLED) $(INTERFACES)
+bench:
+	$(PREPARE) $(INSTALLED) $(INTERFACES) $(TOOLS)
 	$(BIN)/python benchmark/report.py
 
-soak: $(TOOLS) $(INSTALLED) $(INTERFACES)
+soak:
+	$(PREPARE) $(INSTALLED) $(INTERFACES) $(TOOLS)
 	SOAK=$${SOAK:-600} $(BIN)/python benchmark/loop.py
 
 lint: $(TOOLS)
@@ -53,22 +61,37 @@ clean:
 	rm -rf .venv .venv-* build *.egg-info rnea_demo.png
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
-$(VENV)/ready: requirements/run.txt requirements/$(ROS_DISTRO).txt
+$(VENV)/.made:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 10) and \
 		'rnea_control needs Python 3.10 or newer: make PYTHON=/path/to/python3')"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -r requirements/$(ROS_DISTRO).txt -r requirements/run.txt
 	touch $@
 
-$(TOOLS): $(VENV)/ready requirements/test.txt
-	$(BIN)/python -m pip install --quiet -r requirements/test.txt
+# Modules are compiled when they are imported: most never are.
+PIP = $(BIN)/python -m pip install --quiet --no-compile
+
+$(VENV)/.ros: $(VENV)/.made requirements/$(ROS_DISTRO).txt
+	$(PIP) --no-deps -r requirements/$(ROS_DISTRO).txt
 	touch $@
 
-$(INSTALLED): $(VENV)/ready $(SOURCES)
+$(VENV)/.run: $(VENV)/.made requirements/run.txt
+	$(PIP) -r requirements/run.txt
+	touch $@
+
+$(DEMO): $(VENV)/.run requirements/demo.txt
+	$(PIP) -r requirements/demo.txt
+	touch $@
+
+$(TOOLS): $(DEMO) requirements/test.txt
+	$(PIP) -r requirements/test.txt
+	touch $@
+
+$(INSTALLED): $(VENV)/.ros $(VENV)/.run $(SOURCES)
 	rm -rf build
-	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
+	$(PIP) --no-deps --no-build-isolation --force-reinstall .
+	$(BIN)/rnea_controller --compile
 	touch $@
 
 # The wheels lack these packages. Without a C compiler they are not built, and the stamp not made.
-$(INTERFACES): $(VENV)/ready test/interfaces/build_interfaces.py $(DEFINITIONS)
+$(INTERFACES): $(VENV)/.ros $(VENV)/.run test/interfaces/build_interfaces.py $(DEFINITIONS)
 	$(BIN)/python test/interfaces/build_interfaces.py $@

@@ -25,6 +25,7 @@ from rnea_control.control import (
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity, rnea
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
+from rnea_control.messages.joint_state import JointStateDecoder
 from rnea_control.node.control_loop import ControlLoop, LoopSettings
 
 
@@ -66,16 +67,17 @@ def tables() -> list[Table]:
     loop.tick(data)
     target = [Waypoint(10.0, np.array(START) + 0.1, np.zeros(7), np.zeros(7))]
     controller.follow(0.0, target, 0.0)
-    decoder = loop._decoder
+    decoder = JointStateDecoder(PANDA_JOINTS)
+    q_measured, v_measured = decoder.bits.view(np.float64)
 
     def bytes_to_bytes() -> bytes:
         decoder.decode(data)
-        controller.step(0.0, decoder.q, decoder.v, command.torque)
+        controller.step(0.0, q_measured, v_measured, command.torque)
         return command.publish()
 
     functions = {
         "decode": (decoder.decode, (data,)),
-        "Controller.step": (controller.step, (0.0, decoder.q, decoder.v, command.torque)),
+        "Controller.step": (controller.step, (0.0, q_measured, v_measured, command.torque)),
         "encode": (command.publish, ()),
         "bytes to bytes": (bytes_to_bytes, ()),
         "record statistics": (loop.statistics.record, (1e-5, 1e-4, 1e-6, 1e-3)),

@@ -1,10 +1,11 @@
 """The loads of the loop benchmark, each a process beside the controller.
 
-- trajectories: 1000 points on the topic, and a parameter, ten times a second.
 - goals: 1000 points by the action ten times a second, each goal replaced by the next one; somebody
-  listens to controller_state.
-- chunks: sixteen positions on the topic fifty times a second, upsampled; somebody listens to
-  controller_state.
+  listens to controller_state and torque_terms.
+- chunks: sixteen positions on the topic fifty times a second, upsampled; somebody listens as well.
+- long_trajectories: 100 000 points on the topic once a second.
+- parameters: 10 000 at once, once a second.
+- descriptions: 50 MB on robot_description, twice a second.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 CONTROLLER = "rnea_controller"
-POINTS, CHUNK = 1000, 16
+POINTS, CHUNK, LONG, MANY, LARGE = 1000, 16, 100_000, 10_000, 50_000_000
 PERIOD, CHUNK_PERIOD = 0.1, 0.02
 
 
@@ -45,26 +49,31 @@ def listen(node: Node) -> None:
     """Has the controller publish its state."""
     from control_msgs.msg import JointTrajectoryControllerState  # noqa: PLC0415
 
-    node.create_subscription(
-        JointTrajectoryControllerState,
-        f"{CONTROLLER}/controller_state",
-        lambda _: None,
-        1,
-        raw=True,
-    )
+    for kind, topic in (
+        (JointTrajectoryControllerState, "controller_state"),
+        (JointState, "torque_terms"),
+    ):
+        node.create_subscription(kind, f"{CONTROLLER}/{topic}", lambda _: None, 1, raw=True)
 
 
-def trajectories(node: Node) -> Callable[[], object]:
-    data = serialize_message(trajectory(POINTS, 0.01, ("velocities", "accelerations")))
+def long_trajectories(node: Node) -> Callable[[], object]:
+    data = serialize_message(trajectory(LONG, 0.001, ("velocities",)))
     publisher = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", 1)
+    return lambda: publisher.publish(data)
+
+
+def parameters(node: Node) -> Callable[[], object]:
     client = node.create_client(SetParameters, f"{CONTROLLER}/set_parameters")
     gain = Parameter("gains.panda_joint1.p", value=400.0).to_parameter_msg()
+    request = SetParameters.Request(parameters=[gain] * MANY)
+    return lambda: client.call_async(request)
 
-    def send() -> None:
-        publisher.publish(data)
-        client.call_async(SetParameters.Request(parameters=[gain]))
 
-    return send
+def descriptions(node: Node) -> Callable[[], object]:
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    publisher = node.create_publisher(String, "robot_description", latched)
+    data = serialize_message(String(data="x" * LARGE))
+    return lambda: publisher.publish(data)
 
 
 def goals(node: Node) -> Callable[[], object]:
@@ -86,9 +95,11 @@ def chunks(node: Node) -> Callable[[], object]:
 
 
 LOADS = {
-    "trajectories": (trajectories, PERIOD),
     "goals": (goals, PERIOD),
     "chunks": (chunks, CHUNK_PERIOD),
+    "long_trajectories": (long_trajectories, 1.0),
+    "parameters": (parameters, 1.0),
+    "descriptions": (descriptions, 0.5),
 }
 
 

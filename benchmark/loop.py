@@ -1,11 +1,13 @@
-"""The whole loop over DDS: CPU time a tick and round trips, against a plain rclpy node and a floor.
+"""The whole loop over DDS: CPU time a tick and round trips, against a plain rclpy node and floors.
 
 This process plays the hardware: it sends a state, waits for the command, and sends the next state
 when it is due, or at once if the command came later. The controllers take turns in short rounds,
-all with the same real-time set-up; the floor answers with fixed bytes (floor_node.py). The CPUs are
-kept from sleeping, as cyclictest does: else it is mostly their waking that is measured, which the
-rows "CPUs sleeping" show. SOAK=600 in the environment runs rnea_controller alone for so many
-seconds instead.
+all with the same real-time set-up. Two floors answer with fixed bytes: one in C, on rcl (floor.c,
+where there is a compiler), and one on rclpy (floor_node.py). The CPUs are kept from sleeping, as
+cyclictest does: else it is mostly their waking that is measured, which the rows "CPUs sleeping"
+show. SOAK=600 in the environment runs rnea_controller alone for so many seconds instead.
+
+The second table is of what is asked of the controller while it answers states (load.py).
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ import sys
 import tempfile
 import time
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import floor_in_c
 import numpy as np
 import rclpy
 import yaml
@@ -34,9 +37,10 @@ from table import Table
 
 from rnea_control.ros.raw_subscription import RawSubscription
 
-OURS, PLAIN, FLOOR = "rnea_controller", "plain rclpy node", "floor: fixed bytes"
-PEERS = {PLAIN: "plain_node.py", FLOOR: "floor_node.py"}
-ROUNDS = 5
+OURS, PLAIN, FLOOR = "rnea_controller", "plain rclpy node", "floor in rclpy: fixed bytes"
+FLOOR_IN_C = "floor in C: fixed bytes"
+PEERS = {PLAIN: "plain_node.py", FLOOR: "floor_node.py", FLOOR_IN_C: "floor_in_c.py"}
+ROUNDS = 3
 SECONDS = 3.0
 WARM_UP = 1.0
 # Above the controller's, so that it is not its own waiting that is measured.
@@ -45,10 +49,32 @@ GIVE_UP = 1.0
 DIAGNOSTICS_KEPT = 10
 FOLDER = Path(__file__).parent
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
-AWAKE, SLEEPING, LOADED = "", ", CPUs sleeping", ", loaded"
-GOALS, CHUNKS = ", 1000-point goals", ", 50 Hz chunks"
-# What the load process does beside the controller.
-LOADS = {LOADED: "trajectories", GOALS: "goals", CHUNKS: "chunks"}
+AWAKE, SLEEPING = "", ", CPUs sleeping"
+# What is asked of the controller meanwhile, by load.py.
+LOADS = {
+    ", a Python loop in its process": (),
+    ", 1000-point goals": ("goals",),
+    ", 50 Hz chunks": ("chunks",),
+    ", 100 000-point trajectories": ("long_trajectories",),
+    ", 10 000 parameters at once": ("parameters",),
+    ", 50 MB on robot_description": ("descriptions",),
+    ", all of these, CPUs busy": ("goals", "long_trajectories", "parameters", "descriptions"),
+}
+PYTHON_LOOP, *_, ALL = LOADS
+# Has a thread of pure Python run beside what it runs.
+BESIDE_A_LOOP = """
+import runpy, sys, threading
+
+def spin():
+    while True:
+        pass
+
+threading.Thread(target=spin, daemon=True).start()
+how, what = sys.argv.pop(1), sys.argv[1]
+run = runpy.run_module if how == "-m" else runpy.run_path
+sys.argv[:2] = [what]
+run(what, run_name="__main__", **({"alter_sys": True} if how == "-m" else {}))
+"""
 COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 STATES = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -115,9 +141,11 @@ def process(*arguments: str) -> Iterator[subprocess.Popen]:
 
 
 @contextmanager
-def controller(name: str) -> Iterator[subprocess.Popen]:
+def controller(name: str, how: str = AWAKE) -> Iterator[subprocess.Popen]:
+    first = ("-c", BESIDE_A_LOOP) if how in (PYTHON_LOOP, ALL) else ()
     if name in PEERS:
-        with process(str(FOLDER / PEERS[name])) as started:
+        path = str(FOLDER / PEERS[name])
+        with process(*first, *(["path"] if first else []), path) as started:
             yield started
         return
     parameters = {
@@ -133,7 +161,8 @@ def controller(name: str) -> Iterator[subprocess.Popen]:
         path = Path(folder) / "parameters.yaml"
         path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
         module = "rnea_control.node.executable"
-        with process("-m", module, "--ros-args", "--params-file", str(path)) as started:
+        arguments = ("-m", module, "--ros-args", "--params-file", str(path))
+        with process(*first, *arguments) as started:
             yield started
 
 
@@ -150,12 +179,12 @@ def measure(name: str, rate: float, how: str = AWAKE) -> tuple[np.ndarray, float
             # In force for all CPUs while it is open.
             stack.enter_context(CPU_LATENCY.open("wb", buffering=0)).write(bytes(4))
         with normal_priority():  # what is started here inherits it
-            started = stack.enter_context(controller(name))
-            if how == LOADED:
+            started = stack.enter_context(controller(name, how))
+            if how == ALL:
                 for _ in range(os.cpu_count() or 1):
                     stack.enter_context(process("-c", "while True: pass"))
-            if how in LOADS:
-                stack.enter_context(process(str(FOLDER / "load.py"), LOADS[how]))
+            for load in LOADS.get(how, ()):
+                stack.enter_context(process(str(FOLDER / "load.py"), load))
         hardware.await_controller()
         hardware.run(rate, WARM_UP)
         before = cpu_time(started.pid)
@@ -174,67 +203,69 @@ def normal_priority() -> Iterator[None]:
 
 
 def raise_priority(priority: int) -> str:
-    """Sets SCHED_FIFO for this process, or 0 for none; returns what came of it."""
+    """Sets SCHED_RR for this process, or 0 for none; returns what came of it.
+
+    By turns: threads of Fast DDS spin, and the one that they wait for must get a CPU.
+    """
     try:
         for task in os.listdir("/proc/self/task"):
-            policy = os.SCHED_FIFO if priority else os.SCHED_OTHER
+            policy = os.SCHED_RR if priority else os.SCHED_OTHER
             os.sched_setscheduler(int(task), policy, os.sched_param(priority))
     except PermissionError:
-        return "SCHED_FIFO was denied"
+        return "SCHED_RR was denied"
     return (
-        "the hardware's side ran at SCHED_FIFO priority 70, all controllers at 50, with locked "
-        "memory and a frozen garbage collector"
+        "the hardware's side ran at SCHED_RR priority 70, all controllers at SCHED_FIFO 50, with "
+        "locked memory"
     )
 
 
 def tables() -> list[Table]:
-    """One table of all; every round has every case, so that all meet the same machine."""
-    cases = [(250.0, AWAKE), (500.0, AWAKE), (1000.0, AWAKE), (1000.0, SLEEPING), (1000.0, LOADED)]
+    """Every round of a table has every case, so that all meet the same machine."""
+    floors = (FLOOR_IN_C, FLOOR) if floor_in_c.available() else (FLOOR,)
+    kept = "kept awake" if os.access(CPU_LATENCY, os.W_OK) else "not kept awake, which was denied"
+    how_measured = (
+        f"{ROUNDS} rounds of {SECONDS:.0f} s for each row; a figure is the median of the rounds' "
+        f"figures, and the worst that of all. The CPUs were {kept}, but for the rows that say so; "
+        f"cpu_dma_latency does that. {scheduling}."
+    )
+    rates = [(250.0, AWAKE), (1000.0, AWAKE), (1000.0, SLEEPING), (2000.0, AWAKE), (4000.0, AWAKE)]
+    quiet = _table("The loop over DDS, panda, 7 joints [us]", rates, (OURS, *floors, PLAIN))
+    busy = _table(
+        "The loop over DDS, and what is asked of it meanwhile, 1000 Hz [us]",
+        [(1000.0, how) for how in (AWAKE, *LOADS)],
+        (OURS, floors[0]),
+    )
+    quiet.notes.append(how_measured)
+    busy.notes.append(
+        "A Python loop: a thread of pure Python in the controller's process, and in the floor's. "
+        "Goals, trajectories, parameters and descriptions as load.py sends them; with goals and "
+        "chunks somebody listens to controller_state and torque_terms at 100 Hz. " + how_measured
+    )
+    return [quiet, busy]
+
+
+def _table(title: str, cases: list[tuple[float, str]], names: Sequence[str]) -> Table:
     rounds: dict[tuple, list[tuple[np.ndarray, float]]] = {
-        (name, *case): [] for case in cases for name in (OURS, PLAIN, FLOOR)
+        (name, *case): [] for case in cases for name in names
     }
-    rounds.update({(OURS, 1000.0, how): [] for how in (GOALS, CHUNKS)})
     for _ in range(ROUNDS):
         for key, measured in rounds.items():
             measured.append(measure(*key))
-    table = Table(
-        "The loop over DDS, panda, 7 joints [us]",
-        ("controller", "states", "CPU a tick", "median", "99 %", "99.9 %", "worst"),
-    )
+    header = ("controller", "states", "CPU a tick", "median", "99 %", "99.9 %", "worst", "> 10 ms")
+    table = Table(title, header)
     for rate, how in cases:
         what = f"{rate:.0f} Hz{how}"
-        figures = {name: _figures(rounds[name, rate, how]) for name in (OURS, PLAIN, FLOOR)}
+        figures = {name: _figures(rounds[name, rate, how]) for name in names}
         for name, values in figures.items():
-            table.rows.append((name, what, *(f"{1e6 * value:.0f}" for value in values)))
-        ours, plain, floor = figures.values()
+            late = sum(int((trips > 0.01).sum()) for trips, _ in rounds[name, rate, how])
+            table.rows.append((name, what, *(f"{1e6 * x:.0f}" for x in values), str(late)))
+        ours, floor = figures[OURS], figures[names[1]]
         table.notes.append(
-            f"{what}: {ours[0] / plain[0]:.2f} of the plain node's CPU time a tick and "
-            f"{ours[1] / plain[1]:.2f} of its median round trip; {ours[0] / floor[0]:.2f} and "
-            f"{ours[1] / floor[1]:.2f} of the floor's."
+            f"{what}: {ours[0] / floor[0]:.2f} of the CPU time a tick of the {names[1]}, "
+            f"{ours[1] / floor[1]:.2f} of its median round trip, {ours[3] / floor[3]:.2f} of its "
+            "99.9 %."
         )
-    idle = _figures(rounds[OURS, 1000.0, AWAKE])
-    for how in (GOALS, CHUNKS):
-        values = _figures(rounds[OURS, 1000.0, how])
-        table.rows.append((OURS, f"1000 Hz{how}", *(f"{1e6 * value:.0f}" for value in values)))
-        table.notes.append(
-            f"1000 Hz{how}: {values[1] / idle[1]:.2f} of the undisturbed median round trip and "
-            f"{values[3] / idle[3]:.2f} of its 99.9 %."
-        )
-    idle, loaded = (_figures(rounds[OURS, 1000.0, how])[3] for how in (AWAKE, LOADED))
-    table.notes.append(
-        f"Under load rnea_controller's 99.9 % round trip is {loaded / idle:.2f} times that at "
-        "1000 Hz without."
-    )
-    kept = "kept awake" if os.access(CPU_LATENCY, os.W_OK) else "not kept awake, which was denied"
-    table.notes.append(
-        f"{ROUNDS} rounds of {SECONDS:.0f} s for each row; a figure is the median of "
-        f"the rounds' figures, and the worst that of all. The CPUs were {kept}, but for the rows "
-        "that say so; cpu_dma_latency does that. Loaded: a busy loop on every CPU, a "
-        "1000-point trajectory and a parameter ten times a second. Goals: ten times a second, each "
-        "replaced by the next one. Chunks: sixteen positions on the topic, upsampled; "
-        f"with both, controller_state at 100 Hz. {scheduling}."
-    )
-    return [table]
+    return table
 
 
 def _figures(rounds: list[tuple[np.ndarray, float]]) -> np.ndarray:

@@ -6,6 +6,8 @@ as rnea_controller.
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pinocchio as pin
 import rclpy
@@ -18,7 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 
 # The defaults of rnea_controller.
-REAL_TIME = RealTimeSettings(50, lock_memory=True, freeze_garbage_collector=True)
+REAL_TIME = RealTimeSettings(50, lock_memory=True)
 
 
 class PlainController(Node):
@@ -61,10 +63,12 @@ class PlainController(Node):
 
 
 def enter_real_time() -> RealTime:
-    """Priorities, locked memory and a frozen garbage collector, as rnea_controller has them."""
+    """Priorities and locked memory as rnea_controller has them, and no garbage collector."""
     real_time = RealTime(REAL_TIME)
     real_time.enter_process()
     real_time.enter_thread()
+    gc.freeze()
+    gc.disable()
     return real_time
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -18,30 +19,40 @@ import kernels
 import loop
 import lost_answers
 import operations
+import start
 import stopped_peer
 
+HEAD = """# Performance
+
+Written by `make bench`, or by `python benchmark/report.py loop start` for some of its tables. All
+figures of a table are from one run: compare those, not tables of different machines.
+
+"""
 OUTPUT = Path(__file__).parents[1] / "docs" / "performance.md"
 PACKAGES = ("numba", "numpy", "rclpy", "pin", "mujoco", "dynibo")
 
 
+DYNAMICS = (kernels, growth, operations, batch, compiled, compiled_peers, identification)
+PARTS = (*DYNAMICS, start, bare_tick, loop, lost_answers, stopped_peer)
+
+
 def main() -> None:
-    dynamics = (kernels, growth, operations, batch, compiled, compiled_peers, identification)
-    tables = [
-        table
-        for part in (*dynamics, bare_tick, loop, lost_answers, stopped_peer)
-        for table in part.tables()
-    ]
+    """Runs the parts that are named, or all."""
+    named = sys.argv[1:]
+    parts = [part for part in PARTS if part.__name__ in named or not named]
+    tables = [table for part in parts for table in part.tables()]
     for table in tables:
         table.show()
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
-    head = (
-        "# Performance\n\n"
-        "Written by `make bench`: all figures are from one run. Compare the figures within a "
-        "table, not with those of another machine.\n\n"
+    when = (
         f"{datetime.date.today()}, {_processor()}, {os.cpu_count()} CPUs, Linux "
-        f"{platform.release()}, Python {platform.python_version()}, {versions}.\n\n"
+        f"{platform.release()}, Python {platform.python_version()}, {versions}."
     )
-    OUTPUT.write_text(head + "\n".join(table.markdown() for table in tables))
+    found = {table.title: f"{table.markdown().rstrip()}\n\n{when}\n\n" for table in tables}
+    if named:
+        kept = OUTPUT.read_text().split("\n## ")[1:]
+        found = {each.partition("\n")[0]: f"## {each.rstrip()}\n\n" for each in kept} | found
+    OUTPUT.write_text(HEAD + "".join(found.values()).rstrip() + "\n")
 
 
 def _processor() -> str:

@@ -52,10 +52,8 @@ def bounds(trajectory: Trajectory, begin: float, end: float) -> np.ndarray:
     for i in range(first, max(int(np.searchsorted(starts, end, side="left")), first + 1)):
         right = end if i == len(starts) - 1 else min(end, starts[i + 1])
         left = max(begin, starts[i])
-        w, d = (
-            max(right - left, 0.0),
-            np.abs(derivatives(trajectory.coefficients[i], left - starts[i])),
-        )
+        w = max(right - left, 0.0)
+        d = np.abs(derivatives(trajectory.coefficients[i], left - starts[i]))
         taylor = w ** np.arange(6.0) / FACTORIALS
         for k in range(1, 4):
             highest[k - 1] = np.maximum(highest[k - 1], taylor[: 6 - k] @ d[k:])
@@ -89,10 +87,6 @@ class MotionCheck:
         counted = replace(request, on_end=ended)
         self._counts[id(counted)] = count
         return counted
-
-    def forget(self) -> None:
-        """For steps that are taken without being looked at."""
-        self._rows = self._scaled()
 
     def step(self, t: float, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
         """A step that is looked at."""

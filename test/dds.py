@@ -20,7 +20,9 @@ import yaml
 from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from rclpy.parameter import Parameter
+from robots import two_link_arm
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.simulation.run import run_in_lockstep
@@ -28,6 +30,16 @@ from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # Nothing below takes this long but for a machine that is badly overloaded, [s].
 PATIENCE = 90.0
+# A controller of the two-joint arm, the same where the arm waits for as long as the machine needs,
+# and the arm.
+JOINTS = ["shoulder", "elbow"]
+PARAMETERS = {"joints": JOINTS, "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS}}
+PATIENT = {**PARAMETERS, "joint_state_timeout": 1000.0, "joint_state_gap": 1000.0}
+ARM = {
+    "robot_description": two_link_arm(),
+    "initial_positions.shoulder": 0.3,
+    "initial_positions.elbow": -0.4,
+}
 # The module of the process that serves the action.
 ACTION_PROCESS = "rnea_control.node.action_process"
 
@@ -56,6 +68,14 @@ import sys
 module = sys.argv.pop(1)
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
+
+# Has all ticks run in Python, as where rcl does not answer by address as rclpy does. With
+# PYTHON_TICKS=1 in the environment all processes of the tests do so.
+PYTHON_TICKS = """
+from rnea_control.ros import rcl_calls
+rcl_calls.takes_like_rclpy = lambda domain: False
+"""
+ALWAYS = PYTHON_TICKS if os.environ.get("PYTHON_TICKS") else ""
 
 # Makes packages look as if they were not installed.
 WITHOUT_PACKAGES = """
@@ -88,16 +108,8 @@ class Process:
     ) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self.log = Path(self._folder.name) / "log"
-        command = [
-            sys.executable,
-            "-X",
-            "faulthandler",
-            "-c",
-            before + RUN_MODULE,
-            module,
-            "--ros-args",
-            *arguments,
-        ]
+        python = [sys.executable, "-X", "faulthandler", "-c", ALWAYS + before + RUN_MODULE]
+        command = [*python, module, "--ros-args", *arguments]
         if parameters is not None:
             path = Path(self._folder.name) / "parameters.yaml"
             path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
@@ -143,7 +155,7 @@ def action_process(controller: int) -> int:
     """The process that serves the action for a controller's process; 0 if there is none."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            words = (folder / "cmdline").read_text().split("\0")
+            words = (folder / "cmdline").read_text()
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue  # it has just ended
@@ -161,6 +173,16 @@ def wait_for(condition: Callable[[], object], spin: Callable[[], object] | None 
             time.sleep(0.02)
         else:
             spin()
+
+
+def ask(node: Node, spin: Callable[[], object], kind: type, name: str, **fields: object) -> object:
+    """The answer of a service."""
+    client = node.create_client(kind, name)
+    wait_for(client.service_is_ready, spin)
+    answer = client.call_async(kind.Request(**fields))
+    wait_for(answer.done, spin)
+    node.destroy_client(client)
+    return answer.result()
 
 
 class LockstepArm:

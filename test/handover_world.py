@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from rnea_control.control import lease
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 
 RUNNING, STOPPED, DEAD = "running", "stopped", "dead"
@@ -153,6 +154,7 @@ def duplicate(world: World) -> World:
     for name, side in world.sides.items():
         twin = _copy(side)
         twin.handover = _copy(side.handover)
+        twin.handover.rows = side.handover.rows.copy()
         setattr(new, name, twin)
     return new
 
@@ -218,7 +220,7 @@ def apply(world: World, event: str) -> str:
     elif word:
         side = world.sides[name]
         if rest.endswith("with old states"):
-            side.missed = side.handover._stamp + 1.0
+            side.missed = float(side.handover.rows[lease.STAMP]) + 1.0
         _change_state(world, word, side, name)
     return ""
 
@@ -419,28 +421,33 @@ def signature(world: World) -> tuple:
 def _of_side(world: World, side: Side) -> tuple:
     if side.state == DEAD:
         return DEAD, side.since
-    h, now, stamp, times = side.handover, world.now, world.stamp, side.handover.times
+    handover, now, stamp, times = side.handover, world.now, world.stamp, side.handover.times
+    h = handover.rows.tolist()
+    phase = handover.phase
     # Beyond this, an age makes no difference.
     oldest = max(times.grace, times.recovery, times.yielding) + 1.0
 
     def age(then: float, present: float) -> float:
         return max(min(present - then, oldest), -oldest) if math.isfinite(then) else -1.0
 
-    values: tuple = (h.phase, h._guarded, age(h._stamp, stamp), age(h._looked_at, now))
-    values += (h._armed or min(now - h._steady_since, times.arming),)
-    if h.phase in (Phase.guarding, Phase.revoking):
-        values += (h._wait, age(h._since, now), age(h._since_stamp, stamp))
-        values += (min(h._states, times.states),)
-        values += (age(max(h._no_revocation_until, now), now),)
-    if h.phase is Phase.revoking:
-        values += (age(h._revoked_at, now), age(h._revoked_stamp, stamp))
-    if h.phase is Phase.commanding:
-        values += (min(h.strays, 2), h._has_commanded)
-        values += (age(h._awake_at, now), age(h._commanded_stamp, stamp), h._was_away)
-        values += (min(world.number - h._commanded_number, times.states + 1),)
-        if h._was_away:
-            values += (stamp - now + h._offset,)
-            values += (age(h._evidence[0], stamp), age(h._evidence[1], now), h._in_time)
+    values: tuple = (phase, h[lease.GUARDED])
+    values += (age(h[lease.STAMP], stamp), age(h[lease.LOOKED_AT], now))
+    values += (handover._armed or min(now - handover._steady_since, times.arming),)
+    if phase in (Phase.guarding, Phase.revoking):
+        values += (h[lease.WAIT], age(h[lease.SINCE], now), age(h[lease.SINCE_STAMP], stamp))
+        values += (min(h[lease.STATES], times.states),)
+        values += (age(max(handover._no_revocation_until, now), now),)
+    if phase is Phase.revoking:
+        values += (age(handover._revoked_at, now), age(h[lease.REVOKED_STAMP], stamp))
+    if phase is Phase.commanding:
+        values += (min(handover.strays, 2), h[lease.HAS_COMMANDED])
+        values += (age(h[lease.AWAKE_AT], now), age(h[lease.COMMANDED_STAMP], stamp))
+        values += (h[lease.WAS_AWAY],)
+        values += (min(world.number - h[lease.COMMANDED_NUMBER], times.states + 1),)
+        if h[lease.WAS_AWAY]:
+            values += (stamp - now + h[lease.OFFSET],)
+            values += (age(h[lease.EVIDENCE_STAMP], stamp), age(h[lease.EVIDENCE_AT], now))
+            values += (h[lease.IN_TIME],)
     missed = None if side.missed is None else age(side.missed, stamp)
     channel = (side.commands, side.modes, side.batch, side.late, side.withheld, side.lost, missed)
     return side.state, side.since, channel, values

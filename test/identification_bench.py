@@ -45,7 +45,6 @@ def hidden_robot(model: RobotModel, seed: int) -> RobotModel:
 def fourier_motion(
     model: RobotModel, seconds: float, rng: np.random.Generator, rate: float = 1000.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Time, positions, velocities and accelerations within the limits of an arm."""
     t = np.arange(0.0, seconds, 1.0 / rate)
     q, v, a = np.zeros((3, len(t), model.nv))
     w = 2.0 * np.pi / 10.0
@@ -66,12 +65,7 @@ def fourier_motion(
 
 
 def recording_of(
-    robot: RobotModel,
-    seconds: float,
-    seed: int,
-    noise: float = NOISE,
-    delay: float = 0.0,
-    rate: float = 1000.0,
+    robot: RobotModel, seconds: float, seed: int, noise=NOISE, delay=0.0, rate=1000.0
 ) -> Recording:
     """What the joint states of a robot say that moves so, with noise."""
     rng = np.random.default_rng(1000 + seed)

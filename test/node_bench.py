@@ -1,4 +1,5 @@
-"""A controller node in this process, and a peer that speaks for the robot, over real DDS."""
+"""A controller in this process: its node with a peer that speaks for the robot over real DDS, or
+its control loop alone."""
 
 from __future__ import annotations
 
@@ -9,19 +10,26 @@ import numpy as np
 import rclpy
 from dds import wait_for
 from diagnostic_msgs.msg import DiagnosticStatus
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import ROSClock
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.serialization import serialize_message
 from robots import two_link_arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from rnea_control.control import Controller, ControllerSettings, SupervisionSettings
+from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.node import controller_node
+from rnea_control.node.control_loop import ControlLoop, LoopSettings
 from rnea_control.node.controller_node import ControllerNode
-from rnea_control.node.statistics import LoopStatistics
+from rnea_control.ros.loop_statistics import LoopStatistics
+from rnea_control.ros.qos import LATCHED
 
 JOINTS = ["shoulder", "elbow"]
 COMMANDS = "effort_controller/commands"
@@ -38,7 +46,6 @@ GOOD = {
     # They concern the whole process, which is the tests' own here.
     "thread_priority": 0,
     "lock_memory": False,
-    "freeze_garbage_collector": False,
     "joints": JOINTS,
     "robot_description": two_link_arm(),
     **{
@@ -56,15 +63,51 @@ def gravity_torque(q: np.ndarray) -> np.ndarray:
 
 
 GRAVITY = gravity_torque(Q)
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+LEASE = 0.5
+
+
+def joint_state(nanoseconds: int, q=Q, v=(0.0, 0.0), names=JOINTS) -> JointState:
+    message = JointState(name=list(names), position=array("d", q), velocity=array("d", v))
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
+    return message
+
+
+class Recorder:
+    """A command that keeps what is published."""
+
+    def __init__(self) -> None:
+        self.torque = np.zeros(2)
+        self.sent: list[np.ndarray] = []
+
+    def publish(self) -> None:
+        self.sent.append(self.torque.copy())
+
+
+class LoopBench:
+    """A control loop of its own: bytes in, torques out, no middleware."""
+
+    def __init__(
+        self, settings: ControllerSettings, clock: object = None, ends_with_gravity: bool = True
+    ) -> None:
+        self.command = Recorder()
+        self.loop = ControlLoop(
+            Controller(RobotModel.from_urdf_string(two_link_arm()), settings),
+            self.command,
+            Handover(HandoverTimes.of_controller(LEASE, 1.5 * LEASE)),
+            LoopSettings(SupervisionSettings(1.0, 1.0), ends_with_gravity=ends_with_gravity),
+            get_logger("test"),
+            clock or ROSClock(),
+        )
+
+    def tick(self, nanoseconds: int, q=Q) -> bool:
+        """Answers a state so long after the stamp 1000 s."""
+        return self.loop.tick(serialize_message(joint_state(1000 * 10**9 + nanoseconds, q)))
 
 
 class Bench:
     """A controller node and a peer that speaks for the robot, in one executor."""
 
-    def __init__(
-        self, start: bool = True, namespace: str = "", topic: str = COMMANDS, **parameters: object
-    ) -> None:
+    def __init__(self, start: bool = True, namespace: str = "", **parameters: object) -> None:
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
         self.node = ControllerNode(parameter_overrides=overrides, namespace=namespace)
         self.peer = rclpy.create_node("peer", namespace=namespace)
@@ -72,12 +115,12 @@ class Bench:
         self.executor.add_node(self.node)
         self.executor.add_node(self.peer)
         self.commands: list[np.ndarray] = []
+        self.changed: dict[str, object] = {}  # parameters by `set`, with the values before
         self.states = self.peer.create_publisher(JointState, "joint_states", LATCHED)
         self.trajectories = self.peer.create_publisher(
             JointTrajectory, "rnea_controller/joint_trajectory", 10
         )
-        self.topic = topic
-        self.peer.create_subscription(Float64MultiArray, self.topic, self._command, 10)
+        self.peer.create_subscription(Float64MultiArray, COMMANDS, self._command, 10)
         self.time = 1000.0
         if start:
             self.node.autostart()
@@ -92,7 +135,7 @@ class Bench:
                 and self.states.get_subscription_count()
                 and self.trajectories.get_subscription_count()
                 and self.node.loop.command.listeners()
-                and self.node.count_subscribers(self.topic)
+                and self.node.count_subscribers(COMMANDS)
             ),
             self.spin,
         )
@@ -110,12 +153,36 @@ class Bench:
     def message(self, q=Q, v=(0.0, 0.0), names=JOINTS, stamp: float | None = None) -> JointState:
         """A state, 1 ms after the last."""
         self.time = self.time + 0.001 if stamp is None else stamp
-        message = JointState(name=list(names))
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(
-            round(self.time * 1e9), 10**9
-        )
-        message.position, message.velocity = array("d", q), array("d", v)
-        return message
+        return joint_state(round(self.time * 1e9), q, v, names)
+
+    def set(self, **parameters: object) -> str:
+        """Sets parameters until `reset`, in whose names __ stands for a dot; why they are refused,
+        if they are."""
+        values = {name.replace("__", "."): value for name, value in parameters.items()}
+        before = {name: self.node.get_parameter(name).value for name in values}
+        result = self._take(values)
+        if not result.successful:
+            return result.reason
+        self.changed = before | self.changed
+        return ""
+
+    def _take(self, values: dict[str, object]) -> SetParametersResult:
+        messages = [Parameter(name, value=value) for name, value in values.items()]
+        return self.node.set_parameters_atomically(messages)
+
+    def reset(self) -> None:
+        """Deactivates and activates the node, with the parameters that it had at first."""
+        with patch.object(controller_node, "LONGEST_HALT", 0.0):
+            self.node.trigger_deactivate()
+        assert self._take(self.changed).successful
+        self.changed.clear()
+        for publisher in super(ControllerNode, self.node).publishers:
+            if publisher.topic_name == self.node.loop.command.topic:
+                publisher.wait_for_all_acked()
+        for _ in range(50):  # commands on their way
+            self.executor.spin_once(timeout_sec=0.0)
+        self.commands.clear()
+        self.node.trigger_activate()
 
     @property
     def values(self) -> dict[str, str]:

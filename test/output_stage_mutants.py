@@ -1,4 +1,4 @@
-"""Breaks the output stage and the checks around it, one line at a time, and tells which breaks the
+"""Breaks the output stage and the checks around it, one stage at a time, and tells which breaks the
 random histories notice.
 
 Run with NUMBA_DISABLE_JIT=1, so that the stages are Python functions that can be replaced. Prints
@@ -7,116 +7,149 @@ one line of JSON for each: its name, and how it was noticed, empty if it was not
 
 from __future__ import annotations
 
-import inspect
 import json
-import sys
-from types import ModuleType
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import output_histories
 
-from rnea_control.control import output_stage, state_check, step
+from rnea_control.control import layout, state_check, step
 
 # Those that notice what few others do come first.
 FIRST = (0, 32, 11, 5, 6)
 HISTORIES = (*FIRST, *sorted(set(range(40)) - set(FIRST)))
 
-# Name: module, what its source has, and what it has then.
-MUTANTS: dict[str, tuple[ModuleType, str, str]] = {
-    "nothing": (output_stage, "finite = True", "finite = True"),
-    "soft upper limit pushes outward": (
-        output_stage,
-        "acceleration -= _push(q[j] - upper",
-        "acceleration += _push(q[j] - upper",
-    ),
-    "no soft lower limit": (output_stage, "if q[j] < lower:", "if False:"),
+Stage = Callable[..., Any]
+Break = Callable[[Stage], Stage]
+
+
+def with_setting(row: int, value: Callable[..., Any]) -> Break:
+    """With another row of the settings: `value` of the row and of the stage's other arguments."""
+
+    def break_it(stage: Stage) -> Stage:
+        def broken(settings: np.ndarray, *others: Any) -> Any:
+            settings = settings.copy()
+            settings[row] = value(settings[row], *others)
+            return stage(settings, *others)
+
+        return broken
+
+    return break_it
+
+
+def without(row: int, value: float = np.inf) -> Break:
+    return with_setting(row, lambda *_: value)
+
+
+def answering(answer: Any) -> Break:
+    """Does nothing, and answers always the same."""
+    return lambda stage: lambda *_: answer
+
+
+def outward(stage: Stage) -> Stage:
+    def broken(settings: np.ndarray, state: np.ndarray, q: np.ndarray, *others: Any) -> bool:
+        found = stage(settings, state, q, *others)
+        wanted = state[layout.LIMIT_ACCELERATION]
+        wanted[:] = np.where(q > settings[layout.SOFT_UPPER], np.abs(wanted), wanted)
+        return found
+
+    return broken
+
+
+def trusting_gravity(stage: Stage) -> Stage:
+    def broken(settings: np.ndarray, state: np.ndarray, v: np.ndarray) -> None:
+        torque, gravity = state[layout.TORQUE], state[layout.GRAVITY_TORQUE]
+        neither = ~np.isfinite(torque) & ~np.isfinite(gravity)
+        stage(settings, state, v)
+        torque[neither] = np.nan
+
+    return broken
+
+
+def over_a_whole_gap(stage: Stage) -> Stage:
+    def broken(settings: np.ndarray, state: np.ndarray, *others: Any) -> Any:
+        state[layout.RATE_STEP] = np.inf
+        return stage(settings, state, *others)
+
+    return broken
+
+
+def forgetful(stage: Stage) -> Stage:
+    def broken(settings: np.ndarray, state: np.ndarray, *others: Any) -> Any:
+        found = stage(settings, state, *others)
+        state[layout.COMMAND] = state[layout.TORQUE]
+        return found
+
+    return broken
+
+
+# Name: the stage, by its name in step.py, and how it is broken.
+MUTANTS: dict[str, tuple[str, Break]] = {
+    "nothing": ("output_stage", lambda stage: stage),
+    "soft upper limit pushes outward": ("limit_acceleration", outward),
+    "no soft lower limit": ("limit_acceleration", without(layout.SOFT_LOWER, -np.inf)),
     "no soft limit where the desired position is beyond it": (
-        output_stage,
-        "upper, outward = desired, v[j] - max(rate, 0.0)",
-        "upper, outward = upper + 1.0, v[j]",
+        "limit_acceleration",
+        with_setting(
+            layout.SOFT_UPPER,
+            lambda upper, state, *_: np.where(
+                state[layout.DESIRED_POSITION] > upper, np.inf, upper
+            ),
+        ),
     ),
     "no braking beyond the velocity limit": (
-        output_stage,
-        "acceleration -= math.copysign(BRAKING_RATE",
-        "acceleration += 0.0 * math.copysign(BRAKING_RATE",
+        "limit_acceleration",
+        without(layout.VELOCITY_LIMIT),
     ),
-    "driven on beyond the velocity limit": (output_stage, "if driving > 0.0:", "if False:"),
-    "no finite check": (
-        output_stage,
-        "finite &= math.isfinite(state[layout.TORQUE, j])",
-        "finite &= True",
-    ),
-    "gravity torque that is not finite": (
-        output_stage,
-        "if not math.isfinite(holding)",
-        "if False",
-    ),
-    "no saturation": (output_stage, "min(max(torque, -limit), limit)", "torque"),
+    "driven on beyond the velocity limit": ("fall_back", without(layout.VELOCITY_LIMIT)),
+    "no finite check": ("torques_are_finite", answering(True)),
+    "gravity torque that is not finite": ("fall_back", trusting_gravity),
+    "no saturation": ("output_stage", without(layout.EFFORT_LIMIT)),
     "saturation on one side": (
-        output_stage,
-        "min(max(torque, -limit), limit)",
-        "min(torque, limit)",
+        "output_stage",
+        with_setting(
+            layout.EFFORT_LIMIT,
+            lambda limit, state, *_: np.where(state[layout.TORQUE] < 0.0, np.inf, limit),
+        ),
     ),
-    "no rate limit": (
-        output_stage,
-        "TORQUE_RATE_LIMIT, j] * dt_rate",
-        "TORQUE_RATE_LIMIT, j] * math.inf",
-    ),
+    "no rate limit": ("output_stage", without(layout.TORQUE_RATE_LIMIT)),
     "rate limit for a rising torque only": (
-        output_stage,
-        "elif limited < last - change:",
-        "elif False:",
+        "output_stage",
+        with_setting(
+            layout.TORQUE_RATE_LIMIT,
+            lambda rate, state, *_: np.where(
+                state[layout.TORQUE] < state[layout.COMMAND], np.inf, rate
+            ),
+        ),
     ),
-    "rate limit of a whole gap": (output_stage, "min(dt, state[layout.RATE_STEP, 0])", "dt"),
-    "rate limit from what was asked for": (
-        output_stage,
-        "state[layout.COMMAND, j] = limited",
-        "state[layout.COMMAND, j] = torque",
-    ),
-    "no saturation timeout": (
-        output_stage,
-        "                too_long = True",
-        "                too_long = False",
-    ),
-    "no bound of the position error": (step, "return torn", "return False"),
-    "no blend": (output_stage, "+= left * state", "+= 0.0 * state"),
-    "limits without a torque": (output_stage, "TORQUE, j] += inertia *", "TORQUE, j] += 0.0 *"),
-    "states that are not finite": (
-        state_check,
-        "finite &= math.isfinite(q[j]) & math.isfinite(v[j])",
-        "finite &= True",
-    ),
-    "states that jump": (
-        state_check,
-        "            jumping = j\n",
-        "            jumping = -1\n",
-    ),
+    "rate limit of a whole gap": ("output_stage", over_a_whole_gap),
+    "rate limit from what was asked for": ("output_stage", forgetful),
+    "no saturation timeout": ("output_stage", without(layout.SATURATION_TIMEOUT)),
+    "no bound of the position error": ("_torn_away", answering(False)),
+    "no blend": ("blend", answering(None)),
+    "limits without a torque": ("add_limit_torques", answering(None)),
+    "states that are not finite": ("is_finite", answering(True)),
+    "states that jump": ("jumping_joint", answering(-1)),
 }
 
 
 def broken(name: str) -> str:
     """How a break is noticed; empty if it is not."""
-    module, old, new = MUTANTS[name]
-    source = inspect.getsource(module)
-    assert source.count(old) == 1, f"{name}: its line is in the source {source.count(old)} times"
-    names_before = dict(vars(module))
-    everywhere = [m for n, m in sys.modules.items() if n.startswith("rnea_control.control")]
-    before = [(other, dict(vars(other))) for other in everywhere]
-    made = dict(names_before)
-    exec(compile(source.replace(old, new), module.__file__ or name, "exec"), made)
+    stage, break_it = MUTANTS[name]
+    whole, broken = getattr(step, stage), break_it(getattr(step, stage))
+    modules = [module for module in (step, state_check) if hasattr(module, stage)]
     try:
-        for other in everywhere:
-            for key, value in list(vars(other).items()):
-                if inspect.isfunction(value) and value is names_before.get(key):
-                    setattr(other, key, made[key])
-        for seed in HISTORIES if old != new else HISTORIES[:3]:
+        for module in modules:
+            setattr(module, stage, broken)
+        for seed in HISTORIES if broken is not whole else HISTORIES[:3]:
             with np.errstate(all="ignore"):
                 output_histories.run(seed)
     except output_histories.Broken as error:
         return str(error)
     finally:
-        for other, names in before:
-            vars(other).update(names)
+        for module in modules:
+            setattr(module, stage, whole)
     return ""
 
 

@@ -110,7 +110,6 @@ class Peer:
         return self.G.T @ pin.rnea(*arguments)
 
     def joint_forces(self, forces: np.ndarray) -> list[pin.Force]:
-        """Of forces on links, in their frames."""
         result = [pin.Force.Zero() for _ in range(self.model.njoints)]
         for link, force in zip(self.ours.link_names, forces, strict=True):
             if link in self.frames:
@@ -123,7 +122,6 @@ class Peer:
         return self.matrix(np.triu(M) + np.triu(M, 1).T)
 
     def matrix(self, matrix: np.ndarray) -> np.ndarray:
-        """A matrix of joint space in our order."""
         return self.G.T @ matrix @ self.G
 
     def root_link(self) -> tuple[float, np.ndarray, np.ndarray]:
@@ -132,7 +130,6 @@ class Peer:
         return root.mass, root.lever, -root.mass * self.ours.gravity
 
     def place_links(self, q: np.ndarray) -> dict[str, pin.SE3]:
-        """Where the links are."""
         pin.framesForwardKinematics(self.model, self.data, self.q(q))
         return {link: self.data.oMf[frame] for link, frame in self.frames.items()}
 

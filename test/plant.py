@@ -35,21 +35,14 @@ class Plant:
         self._model, self._workspace = model, Workspace(model)
 
     def step(self, tau: np.ndarray, dt: float = 0.001) -> None:
-        """Lets `dt` pass with the torques `tau`, by Runge-Kutta of fourth order."""
-        q, v = self.q, self.v
-        v1, a1 = v, self._acceleration(q, v, tau)
-        v2 = v + 0.5 * dt * a1
-        a2 = self._acceleration(q + 0.5 * dt * v1, v2, tau)
-        v3 = v + 0.5 * dt * a2
-        a3 = self._acceleration(q + 0.5 * dt * v2, v3, tau)
-        v4 = v + dt * a3
-        a4 = self._acceleration(q + dt * v3, v4, tau)
-        self.q = q + dt / 6.0 * (v1 + 2.0 * (v2 + v3) + v4)
-        self.v = v + dt / 6.0 * (a1 + 2.0 * (a2 + a3) + a4)
+        """Lets `dt` pass with the torques `tau`, by the midpoint method."""
+        middle = self.v + 0.5 * dt * self._acceleration(self.q, self.v, tau)
+        a = self._acceleration(self.q + 0.5 * dt * self.v, middle, tau)
+        self.q, self.v = self.q + dt * middle, self.v + dt * a
 
     def _acceleration(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        dent = np.maximum(q - self.upper, 0.0) - np.maximum(self.lower - q, 0.0)
-        stop = -STOP_STIFFNESS * dent - STOP_DAMPING * v * (dent != 0.0)
-        return forward_dynamics(
-            self._model, self._workspace, q, v, tau + self.push + stop, np.zeros(len(v))
-        )
+        torque = tau + self.push
+        if (q > self.upper).any() or (q < self.lower).any():
+            dent = np.maximum(q - self.upper, 0.0) - np.maximum(self.lower - q, 0.0)
+            torque -= STOP_STIFFNESS * dent + STOP_DAMPING * v * (dent != 0.0)
+        return forward_dynamics(self._model, self._workspace, q, v, torque, np.zeros(len(v)))

@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from robots import joint, link, robot
 
 from rnea_control.control import GoalTolerances, JointTolerance, MotionRequest, Waypoints
 from rnea_control.control.waypoints import ACCELERATION, EFFORT, POSITION, VELOCITY
+from rnea_control.model import RobotModel
 
 KINDS = ("lines", "cubics", "quintics", "mixed", "velocities", "accelerations")
+
+
+def three_joints(limits: Sequence[tuple], last: str = "revolute", axis=(0, 0, 1)) -> RobotModel:
+    """An arm with a continuous joint in its middle; `limits` are of efforts and velocities."""
+    text = '<limit lower="-3" upper="3" effort="{}" velocity="{}"/>'
+    shoulder, wheel, wrist = (text.format(*limit) for limit in limits)
+    return RobotModel.from_urdf_string(
+        robot(
+            link("base"),
+            link("one", 1.0, (0.2, 0, 0), (0.02, 0, 0, 0.02, 0, 0.02)),
+            link("two", 0.8, (0.1, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01)),
+            link("three", 0.5, (0, 0, 0.1), (0.01, 0, 0, 0.01, 0, 0.01)),
+            joint("shoulder", "base", "one", axis=(0, 1, 0), limit=shoulder),
+            joint("wheel", "one", "two", "continuous", (0, 1, 0), (0.4, 0, 0), limit=wheel),
+            joint("wrist", "two", "three", last, axis, (0.2, 0, 0), limit=wrist),
+        )
+    )
 
 
 class RandomRequests:

@@ -21,7 +21,6 @@ PANDA_JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
 
 @cache
 def example_robots() -> tuple[Path, ...]:
-    """Every URDF of example-robot-data."""
     files = metadata.files("example-robot-data") or []
     return tuple(sorted(Path(f.locate()) for f in files if f.suffix == ".urdf"))
 
@@ -55,12 +54,6 @@ def read_description(path: Path) -> RobotDescription:
     return description_from_urdf(path.read_bytes(), str(path))
 
 
-def load_all_joints(path: Path) -> RobotModel:
-    """A robot whose mimic joints move by themselves."""
-    model = load_quietly(path)
-    return load_quietly(path, (*model.joint_names, *model.mimic_joints))
-
-
 def link(
     name: str, mass: float = 1.0, com=(0, 0, 0), inertia=(0.1, 0, 0, 0.1, 0, 0.1), rpy=(0, 0, 0)
 ) -> str:
@@ -73,18 +66,13 @@ def link(
     )
 
 
+LIMIT = '<limit lower="-3" upper="3" effort="100" velocity="10"/>'
+ZERO = (0, 0, 0)
+
+
 def joint(
-    name: str,
-    parent: str,
-    child: str,
-    kind: str = "revolute",
-    axis=(0, 0, 1),
-    xyz=(0, 0, 0),
-    rpy=(0, 0, 0),
-    limit: str = '<limit lower="-3" upper="3" effort="100" velocity="10"/>',
-    extra: str = "",
+    name, parent, child, kind="revolute", axis=(0, 0, 1), xyz=ZERO, rpy=ZERO, limit=LIMIT, extra=""
 ) -> str:
-    """A joint with limits."""
     return (
         f'<joint name="{name}" type="{kind}"><origin xyz="{_text(xyz)}" rpy="{_text(rpy)}"/>'
         f'<parent link="{parent}"/><child link="{child}"/><axis xyz="{_text(axis)}"/>'
@@ -93,7 +81,6 @@ def joint(
 
 
 def robot(*elements: str, name: str = "robot") -> str:
-    """A URDF of these elements."""
     return f'<robot name="{name}">{"".join(elements)}</robot>'
 
 

@@ -45,7 +45,6 @@ class SupervisedArm:
 
     Attributes:
         changes: of the mode: old, new, reason.
-        steps: the largest change of a torque by how much the rate limit allows, of each tick.
     """
 
     def __init__(
@@ -76,7 +75,6 @@ class SupervisedArm:
         )
         self.plant = Plant(real or model, q)
         self.t, self.tau = 10.0, np.zeros(model.nv)
-        self.steps: list[float] = []
         self._last: tuple[float, np.ndarray] | None = None
         self._state_time = self.t
 
@@ -147,9 +145,8 @@ class SupervisedArm:
         assert (np.abs(self.tau) <= self.controller.effort_limit).all()
         if self._last is not None:
             rate = self.controller.settings.safety.torque_rate_limit
-            self.steps.append(float((np.abs(self.tau - self._last[1]) / rate).max()))
-            elapsed = self.t - self._last[0]
-            assert self.steps[-1] <= elapsed * (1.0 + 1e-6) + 1e-12
+            least = float((np.abs(self.tau - self._last[1]) / rate).max())  # time that it takes
+            assert least <= (self.t - self._last[0]) * (1.0 + 1e-6) + 1e-12
         self._last = self.t, self.tau.copy()
 
     def _pass(self) -> None:

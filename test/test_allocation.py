@@ -3,72 +3,40 @@
 from __future__ import annotations
 
 import gc
-import sys
+import inspect
+import itertools
 from array import array
 from collections.abc import Callable, Iterator
+from functools import partial
 
-import numba
 import numpy as np
 import pytest
 from allocation import allocated
 from numba.core.errors import TypingError
-from numba.core.registry import cpu_target
-from numba.core.runtime import _nrt_python, rtsys
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
-from robots import PANDA_JOINTS, load_quietly, two_link_arm
+from robots import PANDA_JOINTS, load_quietly
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
-import rnea_control.dynamics
+from rnea_control import control, dynamics
 from rnea_control.analysis import parameter_names, regressor
-from rnea_control.control import (
-    ControlLaw,
-    Controller,
-    ControllerSettings,
-    Gains,
-    Mode,
-    MotionRequest,
-    SafetySettings,
-    SupervisionSettings,
-    Supervisor,
-    Waypoint,
-    Waypoints,
-)
+from rnea_control.compiled import compile_robot
+from rnea_control.control import Controller, Mode
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.momentum_observer import MomentumObserver
-from rnea_control.dynamics import (
-    Workspace,
-    aba,
-    center_of_mass,
-    coriolis_matrix,
-    crba,
-    difference,
-    forward_dynamics,
-    forward_kinematics,
-    friction,
-    generalized_momentum,
-    gravity,
-    integrate,
-    inverse_dynamics,
-    jacobian,
-    joint_wrenches,
-    kinetic_energy,
-    link_acceleration,
-    nonlinear_effects,
-    passivity_torque,
-    potential_energy,
-    rnea,
-    static_torque,
-    world_to_link_force,
-)
+from rnea_control.dynamics import Workspace
+from rnea_control.dynamics.arguments import SHAPES
 from rnea_control.kernels.kernel import kernel
-from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
-from rnea_control.messages.joint_state import JointStateDecoder
+from rnea_control.messages import float64_multi_array as commands
+from rnea_control.messages.controller_state import ControllerStateEncoder
+from rnea_control.messages.torque_terms import TorqueTermsEncoder
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop, LoopSettings
-from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.warm_up import Unsent
+
+pytestmark = pytest.mark.one_thread
 
 NOTHING = {"held": 0, "peak": 0, "page faults": 0}
 
@@ -97,155 +65,138 @@ def panda(panda_urdf):
 
 
 def calls(model: RobotModel) -> dict[str, Callable[[], object]]:
-    """A call of every algorithm."""
-    ws, n, links = Workspace(model), model.nv, len(model.link_names)
-    q, result = model.random(np.random.default_rng(0)), np.zeros(model.nq)
-    v, a = (row.copy() for row in np.random.default_rng(0).standard_normal((2, n)))
-    tau, matrix, six, com = np.zeros(n), np.zeros((n, n)), np.zeros(6), np.zeros(3)
-    forces, poses, J = np.ones((links, 6)), np.zeros((links, 4, 4)), np.zeros((6, n))
-    wrenches = np.zeros((1 + len(model.joint_names), 6))
-    Y = np.zeros((n, len(parameter_names(model))))
-    link = model.link_names[-1]
-    return {
-        "rnea": lambda: rnea(model, ws, q, v, a, tau),
-        "gravity": lambda: gravity(model, ws, q, tau),
-        "nonlinear_effects": lambda: nonlinear_effects(model, ws, q, v, tau),
-        "external forces": lambda: rnea(model, ws, q, v, a, tau, forces),
-        "static_torque": lambda: static_torque(model, ws, q, forces, tau),
-        "inverse_dynamics": lambda: inverse_dynamics(model, ws, q, v, a, tau),
-        "friction": lambda: friction(model, ws, v, tau),
-        "crba": lambda: crba(model, ws, q, matrix),
-        "aba": lambda: aba(model, ws, q, v, a, tau),
-        "forward_dynamics": lambda: forward_dynamics(model, ws, q, v, a, tau, forces),
-        "coriolis_matrix": lambda: coriolis_matrix(model, ws, q, v, matrix),
-        "passivity_torque": lambda: passivity_torque(model, ws, q, v, v, a, tau),
-        "generalized_momentum": lambda: generalized_momentum(model, ws, q, v, a, tau),
-        "joint_wrenches": lambda: joint_wrenches(model, ws, q, v, a, wrenches, forces),
-        "forward_kinematics": lambda: forward_kinematics(model, ws, q, poses),
-        "jacobian": lambda: jacobian(model, ws, q, link, J),
-        "link_acceleration": lambda: link_acceleration(model, ws, q, v, a, link, six),
-        "world_to_link_force": lambda: world_to_link_force(model, ws, q, link, six, six),
-        "kinetic_energy": lambda: kinetic_energy(model, ws, q, v),
-        "potential_energy": lambda: potential_energy(model, ws, q),
-        "center_of_mass": lambda: center_of_mass(model, ws, q, com),
-        "integrate": lambda: integrate(model, ws, q, v, result),
-        "difference": lambda: difference(model, ws, q, q, tau),
-        "regressor": lambda: regressor(model, ws, q, v, a, Y),
+    ws, rng, n, links = Workspace(model), np.random.default_rng(0), model.nv, len(model.link_names)
+    q = model.random(rng)
+    v, a, v_r, a_r = (row.copy() for row in rng.standard_normal((4, n)))
+    sizes = {"nq": model.nq, "nv": n, "links": links, "wrenches": 1 + len(model.joint_names)}
+    sizes["parameters"] = len(parameter_names(model))
+    given: dict[str, object] = {
+        name: np.zeros([sizes.get(size, size) for size in shape]) for name, shape in SHAPES.items()
     }
+    given |= {"q": q, "q0": q, "q1": q, "v": v, "a": a, "v_r": v_r, "a_r": a_r}
+    given |= {"link": model.link_names[-1], "external_forces": np.ones((links, 6))}
+    found = {}
+    for name in {*dynamics.__all__, "regressor"} - {"Workspace"}:
+        algorithm = regressor if name == "regressor" else getattr(dynamics, name)
+        names = list(inspect.signature(algorithm).parameters)[2:]
+        arguments = [model, ws, *(given[each] for each in names)]
+        found[name] = partial(algorithm, *arguments)
+        if names[-1] == "external_forces":
+            found[name] = partial(algorithm, *arguments[:-1])
+            found[f"{name} with forces"] = partial(algorithm, *arguments)
+    return found
 
 
-TWO_LINKS = RobotModel.from_urdf_string(two_link_arm())
+def assert_keeps_nothing(function: Callable[[], object], peak: int, held: int = 0) -> None:
+    counted = allocated(function)
+    assert counted["held"] <= held and counted["page faults"] == 0
+    assert counted["peak"] < peak
 
 
-@pytest.mark.parametrize("name", calls(TWO_LINKS))
-def test_algorithms_allocate_nothing(panda, name: str) -> None:
-    counted = allocated(calls(panda)[name])
-    assert counted["held"] <= 0
-    assert counted["page faults"] == 0
-    # at most the tuple that hands the arguments on, and a number
-    assert counted["peak"] < 3 * LESS_THAN_AN_ARRAY
-    if name in ("rnea", "gravity", "crba", "aba", "external forces"):
-        assert counted == NOTHING
+def test_algorithms_allocate_nothing(panda) -> None:
+    for name, call in calls(panda).items():
+        # at most the tuple that hands the arguments on, and a number
+        assert_keeps_nothing(call, 3 * LESS_THAN_AN_ARRAY)
+        if name in ("rnea", "gravity", "crba", "aba", "rnea with forces", "regressor"):
+            assert allocated(call) == NOTHING, name
 
 
-def test_every_algorithm_is_called() -> None:
-    assert set(rnea_control.dynamics.__all__) - {"Workspace"} <= set(calls(TWO_LINKS))
+def test_compiled_robot_allocates_nothing(panda) -> None:
+    compiled, rng = compile_robot(panda), np.random.default_rng(0)
+    q, v, a, tau = panda.random(rng), *rng.standard_normal((3, 7))
+    vector, Y = np.zeros(7), np.zeros((7, len(parameter_names(panda))))
+    assert_keeps_nothing(lambda: compiled.rnea(q, v, a, tau), LESS_THAN_AN_ARRAY)
+    for algorithm, *arrays in (
+        ("rnea", q, v, a, vector),
+        ("gravity", q, vector),
+        ("nonlinear_effects", q, v, vector),
+        ("crba", q, np.zeros((7, 7))),
+        ("aba", q, v, tau, vector),
+        ("rnea_with_external_forces", q, v, a, np.ones((len(panda.link_names), 6)), vector),
+        ("regressor", q, v, a, Y),
+    ):
+        assert_keeps_nothing(compiled.bind(algorithm, *arrays), LESS_THAN_AN_ARRAY)
 
 
-@pytest.mark.parametrize("law", ControlLaw)
-def test_control_step_allocates_nothing(panda, law: ControlLaw) -> None:
-    controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0), law))
-    q, v, tau = np.zeros(7), np.zeros(7), np.zeros(7)
-    controller.hold(0.0, q)
-    middle = 0.5 * (panda.lower + panda.upper)
-    points = [Waypoint(2.0 * (i + 1.0), middle + 0.1 * (i % 2), np.zeros(7)) for i in range(40)]
-    if law != ControlLaw.gravity_compensation:
-        controller.follow(0.0, points, 0.0)
-    time = 0.0
-
-    def step() -> None:
-        nonlocal time
-        time += 0.001
-        controller.step(time, q, v, tau)
-
-    counted = allocated(step)
-    assert counted["held"] == 0
-    assert counted["page faults"] == 0
-    assert counted["peak"] < LESS_THAN_AN_ARRAY
+def test_messages_keep_no_memory() -> None:
+    names, terms = [f"joint{i}" for i in range(7)], ["gravity", "coriolis", "feedback"]
+    state, of_terms = ControllerStateEncoder(names), TorqueTermsEncoder(names, terms)
+    values = np.ones((3, 7))
+    for encode, more in (
+        (lambda: state.encode(1_500_000_000, 0.25, 1.0), 500),
+        (lambda: of_terms.encode(1_500_000_000, values), 1000),
+    ):
+        assert_keeps_nothing(encode, len(encode()) + more)
+    decoder = commands.Float64MultiArrayDecoder(7)
+    data = serialize_message(Float64MultiArray(data=[1.0] * 7))
+    # the slice of the decoder's memory lives for an instant
+    assert_keeps_nothing(lambda: decoder.decode(data), 500)
 
 
-@pytest.mark.parametrize("law", ControlLaw)
-def test_limits_at_work_and_predictions_allocate_nothing(panda, law: ControlLaw) -> None:
+def controller_of(panda: RobotModel) -> Controller:
+    gains = control.Gains.uniform(7, 400.0, 40.0, 10.0)
+    return Controller(panda, control.ControllerSettings(gains))
+
+
+@pytest.mark.parametrize("law", control.ControlLaw)
+def test_limits_at_work_and_predictions_allocate_nothing(panda, law: control.ControlLaw) -> None:
     """All stages of the output at once, and torques without states."""
-    safety = SafetySettings.none(7).changed(
+    safety = control.SafetySettings.none(7).changed(
         torque_rate_limit=np.full(7, 10.0),
         position_margin=np.full(7, 0.05),
         velocity_limit_scale=0.5,
         blend_time=1e9,
         check_jumps=True,
     )
-    gains = Gains.uniform(7, 400.0, 40.0, 10.0)
-    controller = Controller(panda, ControllerSettings(gains, law, 0.05, safety=safety))
+    gains = control.Gains.uniform(7, 400.0, 40.0, 10.0)
+    settings = control.ControllerSettings(gains, law, 0.05, safety=safety)
+    controller = Controller(panda, settings)
     q, v, tau = panda.upper - 0.01, 0.9 * panda.velocity_limit, np.zeros(7)
     other = q - 1e-6  # positions that stand still would be refused
     controller.in_force = 1.0
     controller.start(0.0, 0.5 * (panda.lower + panda.upper))
-    time = 0.0
+    ticks = itertools.count(1)
 
     def step_and_predict() -> None:
-        nonlocal time
-        time += 0.001
-        controller.step(time, q, v, tau)
-        time += 0.001
+        controller.step(1e-3 * next(ticks), q, v, tau)
+        time = 1e-3 * next(ticks)
         controller.step(time, other, v, tau)
         controller.predict(time, tau)
 
-    counted = allocated(step_and_predict)
+    assert_keeps_nothing(step_and_predict, LESS_THAN_AN_ARRAY)
     assert (controller.at_work.max(axis=1) > 0.0).all()
-    assert counted["held"] == 0
-    assert counted["page faults"] == 0
-    assert counted["peak"] < LESS_THAN_AN_ARRAY
 
 
 @pytest.mark.parametrize("watched", [False, True])
 def test_supervisor_allocates_nothing(panda, watched: bool) -> None:
-    """With states and without, while it holds and while it moves."""
-    controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
+    controller = controller_of(panda)
     observer = MomentumObserver(panda, 25.0, np.full(7, 1e9)) if watched else None
-    supervisor = Supervisor(controller, SupervisionSettings(), observer)
+    supervisor = control.Supervisor(controller, control.SupervisionSettings(), observer)
     middle, v, tau = 0.5 * (panda.lower + panda.upper), np.zeros(7), np.zeros(7)
     q = middle.copy()
     supervisor.activate()
     supervisor.answer(0.0, q, v, tau)
     assert supervisor.mode is Mode.HOLDING
-    time = 0.0
+    ticks = itertools.count(1)
 
     def answer() -> None:
-        nonlocal time
-        time += 0.001
-        supervisor.answer(time, q, v, tau)
+        supervisor.answer(1e-3 * next(ticks), q, v, tau)
 
     def answer_gap() -> None:
-        nonlocal time
-        time += 0.001
-        supervisor.answer_gap(time, 0.05, tau)
+        supervisor.answer_gap(1e-3 * next(ticks), 0.05, tau)
 
-    def asserted(function: Callable[[], None]) -> None:
-        counted = allocated(function)
-        assert counted["held"] == 0
-        assert counted["page faults"] == 0
-        assert counted["peak"] < 2 * LESS_THAN_AN_ARRAY
-
+    asserted = partial(assert_keeps_nothing, peak=2 * LESS_THAN_AN_ARRAY)
     asserted(answer)
-    request = MotionRequest(Waypoints.of([Waypoint(1e6, middle + 0.1, np.zeros(7))], 7))
-    supervisor.adopt(controller.plan(request, supervisor.situation(time), 0.0))
+    points = [control.Waypoint(2.0 * (i + 1.0), middle + 0.1 * (i % 2), v) for i in range(100)]
+    request = control.MotionRequest(control.Waypoints.of(points, 7))
+    supervisor.adopt(controller.plan(request, supervisor.situation(1e-3 * next(ticks)), 0.0))
     asserted(answer)
     assert supervisor.mode is Mode.MOVING
     asserted(answer_gap)
     supervisor.lose("no states")
     asserted(answer_gap)
     assert supervisor.mode is Mode.BLIND
-    supervisor.answer(time, q, v, tau)
+    answer()
     supervisor.emergency_stop(True)
     asserted(answer)
     assert supervisor.mode is Mode.EMERGENCY_STOP
@@ -261,56 +212,28 @@ def test_a_kernel_that_allocates_does_not_compile() -> None:
             return np.zeros(n).sum()
 
 
-def test_tick_from_bytes_to_bytes_allocates_nothing(panda) -> None:
-    """All that a tick makes is the bytes of its command; those that carry the state in are the
-    other object that rclpy needs."""
-    decoder, command = JointStateDecoder(PANDA_JOINTS), Float64MultiArrayEncoder(7)
-    controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
+def state_message() -> bytes:
     state = JointState(
         name=list(PANDA_JOINTS), position=array("d", [0.1, 0.1, 0.1, -1.0, 0.1, 1.0, 0.1])
     )
     state.velocity = array("d", [0.0] * 7)
     state.header.stamp.sec = 1000
-    data = serialize_message(state)
-    controller.hold(0.0, np.full(7, 0.1))
-    statistics = LoopStatistics()
-    sent = command.encode()
-
-    def tick() -> None:
-        nonlocal sent
-        stamp = decoder.decode(data)
-        controller.step(1e-9 * stamp, decoder.q, decoder.v, command.values)
-        sent = command.encode()
-        statistics.record(1e-5, 1e-4, 1e-6, 1e-3)
-
-    before = numba_allocations()
-    counted = allocated(tick)
-    assert numba_allocations() == before
-    assert counted["held"] <= sys.getsizeof(sent)  # the last command
-    assert counted["page faults"] == 0
-    # The slice of the decoder's memory that a state is copied to lives for an instant.
-    assert counted["peak"] < sys.getsizeof(sent) + 4 * LESS_THAN_AN_ARRAY
-    allocating(1)
-    assert numba_allocations() != before  # the count does count
+    return serialize_message(state)
 
 
 def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
-    """With lock, clocks, checks and statistics: a count and a stamp, which are Python's numbers."""
-    controller = Controller(panda, ControllerSettings(Gains.uniform(7, 400.0, 40.0, 10.0)))
+    """With decoder, lock, clocks, checks, statistics and encoder: a count and a stamp, which are
+    Python's numbers."""
+    controller = controller_of(panda)
     loop = ControlLoop(
         controller,
         Unsent(7),
         Handover(HandoverTimes.of_controller()),
-        LoopSettings(SupervisionSettings(1e9, 1e9)),
+        LoopSettings(control.SupervisionSettings(1e9, 1e9)),
         get_logger("test"),
         ROSClock(),
     )
-    state = JointState(
-        name=list(PANDA_JOINTS), position=array("d", [0.1, 0.1, 0.1, -1.0, 0.1, 1.0, 0.1])
-    )
-    state.velocity = array("d", [0.0] * 7)
-    state.header.stamp.sec = 1000
-    data, count = serialize_message(state), 0
+    data, count = state_message(), 0
     loop.start()
 
     def tick() -> None:
@@ -318,20 +241,5 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
         count += 1
         loop.tick(data, count)
 
-    counted = allocated(tick)
+    assert_keeps_nothing(tick, 2_000, LESS_THAN_AN_ARRAY)
     assert loop.statistics.ticks == count and not loop.fault
-    assert counted["held"] <= LESS_THAN_AN_ARRAY
-    assert counted["page faults"] == 0
-
-
-@numba.njit
-def allocating(n: int) -> float:
-    return np.zeros(n).sum()
-
-
-def numba_allocations() -> tuple[int, int]:
-    """How many pieces of memory, and handles of arrays, Numba's memory manager has handed out."""
-    rtsys.initialize(cpu_target.target_context)
-    _nrt_python.memsys_enable_stats()
-    statistics = rtsys.get_allocation_stats()
-    return statistics.alloc, statistics.mi_alloc

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import subprocess
-import sys
 import textwrap
+from contextlib import redirect_stdout
+from functools import cache
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,6 +20,7 @@ import yaml
 from ament_index_python.packages import get_package_share_directory, get_packages_with_prefixes
 
 import rnea_control
+from rnea_control.child_process import command
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
 from rnea_control.node.parameters import PARAMETERS
@@ -29,7 +33,6 @@ from rnea_control.ros.parameter_table import expand
 REPOSITORY = Path(__file__).parents[1]
 SHARE = Path(get_package_share_directory("rnea_control"))
 PACKAGE = Path(rnea_control.__file__).parent
-DOCUMENTS = [REPOSITORY / "README.md", *sorted(REPOSITORY.glob("docs/*.md"))]
 
 # The packages, from the top down: imports run downward only, and those on one line do not know of
 # each other.
@@ -51,59 +54,49 @@ WITHOUT_PRIVATE_ACCESS = ["commands", "demo", "messages", "node", "ros", "sentin
 ROS_MODULES = re.compile(r"^(rclpy|rcl_interfaces|ament_index_python|\w+_msgs|std_srvs)(\.|$)")
 
 
-def test_share_directory_holds_everything() -> None:
+def test_installation_is_complete_and_of_one_version() -> None:
     assert "rnea_control" in get_packages_with_prefixes()
-    for name in (
-        "package.xml",
-        "launch/simulation.launch.py",
-        "launch/arm.launch.py",
-        "launch/gazebo.launch.py",
-        "config/rnea_controller.yaml",
-        "config/robots/simulated_panda.yaml",
-        "config/moveit_controllers.yaml",
-        "urdf/seven_axis_arm.urdf",
-    ):
+    launched = (f"launch/{name}.launch.py" for name in ("simulation", "arm", "gazebo"))
+    configured = (f"config/{name}.yaml" for name in ("rnea_controller", "moveit_controllers"))
+    arms = ("config/robots/simulated_panda.yaml", "urdf/seven_axis_arm.urdf")
+    for name in ("package.xml", *launched, *configured, *arms):
         assert (SHARE / name).is_file(), name
+    for name in ("controller", "sentinel", "simulated_arm", "demo", "doctor", "identify"):
+        (entry,) = metadata.entry_points(group="console_scripts", name=f"rnea_{name}")
+        assert callable(entry.load())
+    version = rnea_control.__version__
+    assert version == ElementTree.parse(SHARE / "package.xml").findtext("version")
+    assert version == metadata.version("rnea_control")
+    assert version in (REPOSITORY / "CHANGELOG.rst").read_text()
 
 
-@pytest.mark.parametrize(
-    "name", ["rnea_controller", "rnea_sentinel", "rnea_simulated_arm", "rnea_demo", "rnea_doctor"]
-)
-def test_executables_are_installed(name: str) -> None:
-    (entry,) = metadata.entry_points(group="console_scripts", name=name)
-    assert callable(entry.load())
-
-
-def test_versions_agree() -> None:
-    manifest = ElementTree.parse(SHARE / "package.xml")
-    assert manifest.findtext("version") == rnea_control.__version__
-    assert metadata.version("rnea_control") == rnea_control.__version__
-    assert rnea_control.__version__ in (REPOSITORY / "CHANGELOG.rst").read_text()
-
-
-def test_config_file_holds_only_known_parameters() -> None:
+def test_config_files_are_complete_known_and_fit_the_shipped_arm() -> None:
     parameters = config("rnea_controller.yaml")["/**"]["rnea_controller"]["ros__parameters"]
-    joints = parameters["joints"]
-    known = expand(PARAMETERS, joints)
-    for name, value in flatten(parameters):
-        known[name].check(name, value)
-    for name, parameter in known.items():
-        if parameter.default is None:
-            assert name in dict(flatten(parameters)), name
-
-
-def test_config_file_fits_the_shipped_arm() -> None:
+    assert_complete_and_known(parameters)
     model = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")
-    parameters = config("rnea_controller.yaml")["/**"]["rnea_controller"]["ros__parameters"]
     assert tuple(parameters["joints"]) == model.joint_names
     assert model.warnings == ()
+    (text,) = blocks("README.md", "yaml")
+    assert_complete_and_known(yaml.safe_load(text)["/**"]["rnea_controller"]["ros__parameters"])
+    of_node = [yaml.safe_load(text).get("/**") for text in blocks("docs/trajectories.md", "yaml")]
+    of_node = [each["rnea_controller"]["ros__parameters"] for each in of_node if each]
+    assert len(of_node) >= 3
+    known = expand(PARAMETERS, ["joint1", "joint2", "joint3"])
+    for name, value in (pair for each in of_node for pair in flatten(each)):
+        known[name].check(name, value)
+
+
+def assert_complete_and_known(parameters: dict) -> None:
+    given, known = dict(flatten(parameters)), expand(PARAMETERS, parameters["joints"])
+    for name, value in given.items():
+        known[name].check(name, value)
+    assert not [name for name, p in known.items() if p.default is None and name not in given]
 
 
 def test_moveit_sends_the_panda_s_trajectories_to_the_action() -> None:
     moveit = config("moveit_controllers.yaml")
-    assert moveit["moveit_controller_manager"] == (
-        "moveit_simple_controller_manager/MoveItSimpleControllerManager"
-    )
+    kind = "moveit_simple_controller_manager/MoveItSimpleControllerManager"
+    assert moveit["moveit_controller_manager"] == kind
     manager = moveit["moveit_simple_controller_manager"]
     (name,) = manager["controller_names"]
     ((node, parameters),) = config("robots/simulated_panda.yaml")["/**"].items()
@@ -120,37 +113,21 @@ def config(name: str) -> dict:
 
 
 def blocks(document: str, language: str) -> list[str]:
-    """The code of this language in a document."""
-    text = (REPOSITORY / document).read_text()
-    return [
-        textwrap.dedent(code) for code in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
-    ]
+    found = re.findall(rf"```{language}\n(.*?)```", (REPOSITORY / document).read_text(), re.DOTALL)
+    return [textwrap.dedent(code) for code in found]
 
 
-def readme_blocks(language: str) -> list[str]:
-    return blocks("README.md", language)
-
-
-def test_readme_python_runs() -> None:
-    (code,) = readme_blocks("python")
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True, text=True)
-    assert done.stdout.startswith("[")
-
-
-def test_readme_yaml_is_complete_and_known() -> None:
-    (text,) = readme_blocks("yaml")
-    parameters = dict(flatten(yaml.safe_load(text)["/**"]["rnea_controller"]["ros__parameters"]))
-    known = expand(PARAMETERS, parameters["joints"])
-    for name, value in parameters.items():
-        known[name].check(name, value)
-    assert all(p.default is not None or name in parameters for name, p in known.items())
+def test_readme_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    (code,) = blocks("README.md", "python")
+    with redirect_stdout(StringIO()) as printed:
+        exec(code, {"__name__": "__main__"})
+    assert printed.getvalue().startswith("[")
 
 
 def test_readme_trajectory_is_one_that_the_shipped_arm_follows() -> None:
-    (text,) = re.findall(
-        r'FollowJointTrajectory "(\{.*?\})"\n', "\n".join(readme_blocks("sh")), re.DOTALL
-    )
+    commands = "\n".join(blocks("README.md", "sh"))
+    (text,) = re.findall(r'FollowJointTrajectory "(\{.*?\})"\n', commands, re.DOTALL)
     message = yaml.safe_load(text)["trajectory"]
     model = RobotModel.from_urdf_file(SHARE / "urdf" / "seven_axis_arm.urdf")
     controller = Controller(model, ControllerSettings(Gains.uniform(model.nv, 400.0, 40.0)))
@@ -164,36 +141,14 @@ def test_readme_trajectory_is_one_that_the_shipped_arm_follows() -> None:
     np.testing.assert_allclose(controller.trajectory.at(2.0)[0], message["points"][0]["positions"])
 
 
-def test_yaml_of_the_trajectories_is_known() -> None:
-    of_node = [yaml.safe_load(text).get("/**") for text in blocks("docs/trajectories.md", "yaml")]
-    of_node = [parameters for parameters in of_node if parameters]
-    assert len(of_node) >= 3
-    known = expand(PARAMETERS, ["joint1", "joint2", "joint3"])
-    for parameters in of_node:
-        for name, value in flatten(parameters["rnea_controller"]["ros__parameters"]):
-            known[name].check(name, value)
-
-
-def test_every_parameter_without_effect_is_in_the_table_of_differences() -> None:
+def test_documentation_has_every_parameter_without_effect_and_leads_to_files() -> None:
     text = (REPOSITORY / "docs" / "trajectories.md").read_text()
     table = text.partition("feature by feature\n")[2]
     for name in (*OF_JOINT_TRAJECTORY_CONTROLLER, *GAINS_OF_JOINT_TRAJECTORY_CONTROLLER):
         assert name.rpartition(".")[2] in table, name
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_links_of_the_documentation_lead_to_files(path: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
-        if "://" not in target:
-            assert (path.parent / target).exists(), target
-
-
-@pytest.mark.explores
-def test_pictures_of_the_trajectories_are_drawn(tmp_path: Path) -> None:
-    script = REPOSITORY / "docs" / "draw_trajectories.py"
-    subprocess.run([sys.executable, script, tmp_path], check=True, capture_output=True)
-    shown = re.findall(r"!\[[^]]*\]\((.*?)\)", (REPOSITORY / "docs/trajectories.md").read_text())
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(shown)
+    for path in (REPOSITORY / "README.md", *REPOSITORY.glob("docs/*.md")):
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):
+            assert "://" in target or (path.parent / target).exists(), f"{path.name}: {target}"
 
 
 def test_tests_named_in_the_list_of_joint_trajectory_controller_exist() -> None:
@@ -219,75 +174,75 @@ def test_parameter_documentation_is_that_of_the_code() -> None:
 
 
 def printed_by(room: str) -> str:
-    command = [sys.executable, "-m", f"rnea_control.{room}.parameters"]
-    return subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    with redirect_stdout(StringIO()) as printed:
+        runpy.run_path(str(PACKAGE / room / "parameters.py"), run_name="__main__")
+    return printed.getvalue()
 
 
 def files(*packages: str) -> list[Path]:
-    """The source files of these packages of ours, or all."""
     roots = [PACKAGE / name for name in packages] or [PACKAGE]
     return sorted(path for root in roots for path in root.rglob("*.py"))
 
 
 def name_of(path: Path) -> str:
-    """The module of a source file."""
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
+def parsed(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+MODULES = {name_of(path): path for path in files()}
+
+
+@cache
 def imported(path: Path) -> set[str]:
     """The modules that a file imports, also only for type hints."""
-    modules = {name_of(other) for other in files()}
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in parsed(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
             inner = {f"{node.module}.{alias.name}" for alias in node.names}
-            names |= (inner & modules) or {node.module}
+            names |= (inner & MODULES.keys()) or {node.module}
     return names
 
 
-@pytest.mark.parametrize("path", files(), ids=name_of)
-def test_imports_run_downward_only(path: Path) -> None:
-    package = path.relative_to(PACKAGE).parts[0]
-    for name in imported(path):
-        if package in ROS_FREE:
-            assert not ROS_MODULES.match(name), f"{package}/ is free of ROS"
-        other = (name + "..").split(".")[1]
-        if package in FLOOR and name.startswith("rnea_control.") and other in FLOOR:
-            downward = other == package or FLOOR[other] > FLOOR[package]
-            assert downward, f"{name_of(path)} imports {name}"
-
-
-def test_every_package_has_its_place() -> None:
-    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert packages <= set(FLOOR)
+def test_imports_run_downward_only() -> None:
+    assert {path.parent.name for path in PACKAGE.glob("*/__init__.py")} <= set(FLOOR)
+    for path in files():
+        package = path.relative_to(PACKAGE).parts[0]
+        for name in imported(path):
+            if package in ROS_FREE:
+                assert not ROS_MODULES.match(name), f"{name_of(path)} imports {name}"
+            other = (name + "..").split(".")[1]
+            if package in FLOOR and name.startswith("rnea_control.") and other in FLOOR:
+                downward = other == package or FLOOR[other] > FLOOR[package]
+                assert downward, f"{name_of(path)} imports {name}"
 
 
 def test_files_do_not_import_each_other_in_circles() -> None:
     """Neither at run time nor for type hints. A package's `__init__`, which names what its files
     offer, counts where it is imported."""
-    graph = {
-        name_of(path): imported(path) & {name_of(other) for other in files()} for path in files()
-    }
-    left = dict(graph)
+    left = {name: imported(path) & MODULES.keys() for name, path in MODULES.items()}
     while free := [name for name, imports in left.items() if not imports & left.keys() - {name}]:
         for name in free:
             del left[name]
     assert not left, f"circles among {sorted(left)}"
 
 
-@pytest.mark.parametrize("path", files(*WITHOUT_PRIVATE_ACCESS), ids=name_of)
-def test_private_attributes_are_their_owners(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Attribute) and re.match(r"_(?!_)", node.attr):
-            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            assert own, f"line {node.lineno}: {ast.unparse(node)}"
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rnea_control"):
-            private = [alias.name for alias in node.names if alias.name.startswith("_")]
-            assert not private, f"line {node.lineno}: imports {', '.join(private)}"
+def test_private_attributes_are_their_owners() -> None:
+    for path in files(*WITHOUT_PRIVATE_ACCESS):
+        for node in parsed(path):
+            if isinstance(node, ast.Attribute) and re.match(r"_(?!_)", node.attr):
+                own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+                assert own, f"{name_of(path)}: {ast.unparse(node)}"
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("rnea_control"):
+                private = [alias.name for alias in node.names if alias.name.startswith("_")]
+                assert not private, f"{name_of(path)} imports {', '.join(private)}"
 
 
 def flatten(parameters: dict, prefix: str = "") -> list[tuple[str, object]]:
@@ -298,3 +253,10 @@ def flatten(parameters: dict, prefix: str = "") -> list[tuple[str, object]]:
         else:
             pairs.append((prefix + name, value))
     return pairs
+
+
+def test_what_lies_in_the_working_directory_is_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "rnea_control").mkdir()
+    for name in ("rnea_control/__init__.py", "numpy.py"):
+        (tmp_path / name).write_text("raise SystemExit('from the working directory')")
+    subprocess.run(command("rnea_control.node.parameters"), cwd=tmp_path, check=True)

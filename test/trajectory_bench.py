@@ -21,29 +21,36 @@ from control_msgs.msg import (
     SpeedScalingFactor,
 )
 from control_msgs.srv import QueryTrajectoryState
-from dds import PATIENCE, LockstepArm, Process, controller, ros, trajectory, wait_for
+from dds import (
+    ARM,
+    JOINTS,
+    PATIENCE,
+    PATIENT,
+    LockstepArm,
+    Process,
+    ask,
+    controller,
+    ros,
+    trajectory,
+    wait_for,
+)
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.publisher import Publisher
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.time import Time
-from robots import two_link_arm
 from std_srvs.srv import Trigger
 
+from rnea_control.ros.qos import LATCHED
+
 Result = FollowJointTrajectory.Result
-JOINTS = ["shoulder", "elbow"]
 START = np.array([0.3, -0.4])
 STILL = [0.0, 0.0]
 RATE = 250.0
 PARAMETERS = {
-    "joints": JOINTS,
-    "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
-    # In lockstep the arm waits for as long as the machine needs.
-    "joint_state_timeout": 1000.0,
-    "joint_state_gap": 1000.0,
+    **PATIENT,
     "dead_time": 0.0,  # what is desired at a stamp is that of the stamp
     # Tests push the arm far, and set it back.
     "max_position_errors": {joint: 0.0 for joint in JOINTS},
@@ -52,6 +59,11 @@ PARAMETERS = {
     "lock_memory": False,
     "action_monitor_rate": 200.0,
     "state_publish_rate": 500.0,
+}
+SERVICES = {
+    QueryTrajectoryState: "query_state",
+    SetParameters: "set_parameters",
+    GetParameters: "get_parameters",
 }
 # Between looks at what no message tells, such as the controller's log, [s].
 POLL = 0.005
@@ -62,7 +74,6 @@ RETRY, QUIET, DRAIN = 0.1, 0.2, 0.02
 LONGEST_MOTION = 20.0
 # Trajectories that follow each other quickly are logged at this level.
 LOG_LEVEL = "rnea_controller:=debug"
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 @dataclass
@@ -118,21 +129,12 @@ class TrajectoryBench:
         self.action = ActionClient(
             self.node, FollowJointTrajectory, f"{name}/follow_joint_trajectory"
         )
-        self._services = {
-            kind: self.node.create_client(kind, f"{name}/{service}")
-            for kind, service in (
-                (QueryTrajectoryState, "query_state"),
-                (SetParameters, "set_parameters"),
-                (GetParameters, "get_parameters"),
-                (ChangeState, "change_state"),
-            )
-        }
+        self._change_state = self.node.create_client(ChangeState, f"{name}/change_state")
         self.node.create_subscription(
             JointTrajectoryControllerState, f"{name}/controller_state", self._take, 1
         )
         self.scaling = scaling
         self.changed: dict[str, object] = {}
-        self._scaled = False
         self._physics, self._push = arm.node._physics.step, np.zeros(2)
         arm.node._physics.step = lambda torque: self._physics(torque + self._push)
         self.wait(self.action.server_is_ready)
@@ -148,9 +150,6 @@ class TrajectoryBench:
         if self.changed:
             self.set(**self.changed)
             self.changed.clear()
-        if self._scaled:
-            self.scale(1.0)
-            self._scaled = False
         data = self.arm.node._physics._data
         data.qpos[:], data.qvel[:] = START, 0.0
         self.transition(Transition.TRANSITION_ACTIVATE)
@@ -165,7 +164,10 @@ class TrajectoryBench:
 
     def wait(self, condition: Callable[[], object]) -> None:
         """Waits, without a step."""
-        wait_for(condition, lambda: self.arm.executor.spin_once(timeout_sec=POLL))
+        wait_for(condition, self._spin)
+
+    def _spin(self) -> None:
+        self.arm.executor.spin_once(timeout_sec=POLL)
 
     def run(self, seconds: float) -> None:
         self.arm.run(round(seconds * RATE))
@@ -188,24 +190,16 @@ class TrajectoryBench:
 
     def call(self, kind: type, **fields: object) -> object:
         """The answer of a service."""
-        client = self._services[kind]
-        self.wait(client.service_is_ready)
-        answer = client.call_async(kind.Request(**fields))
-        self.wait(answer.done)
-        return answer.result()
+        return ask(self.node, self._spin, kind, f"rnea_controller/{SERVICES[kind]}", **fields)
 
     def ask(self, name: str) -> tuple[bool, str]:
         """What one of the operator's services answers."""
-        client = self.node.create_client(Trigger, f"rnea_controller/{name}")
-        self.wait(client.service_is_ready)
-        answer = client.call_async(Trigger.Request())
-        self.wait(answer.done)
-        self.node.destroy_client(client)
-        return answer.result().success, answer.result().message
+        answer = ask(self.node, self._spin, Trigger, f"rnea_controller/{name}")
+        return answer.success, answer.message
 
     def transition(self, number: int) -> None:
         """Has the controller change its lifecycle state, and steps while it brakes for that."""
-        client = self._services[ChangeState]
+        client = self._change_state
         self.wait(client.service_is_ready)
         answer = client.call_async(ChangeState.Request(transition=Transition(id=number)))
         node, deadline = self.arm.node, time.monotonic() + PATIENCE
@@ -254,7 +248,6 @@ class TrajectoryBench:
 
     def scale(self, factor: float) -> None:
         """Has the controller take a speed scaling factor."""
-        self._scaled = True
         self.said_after(
             "speed scaling ", lambda: self.scaling.publish(SpeedScalingFactor(factor=factor))
         )
@@ -388,11 +381,8 @@ def trajectory_bench(
         factor: of the speed, published before the controller starts.
         parameters: of the controller, in place of `PARAMETERS`.
     """
-    initial = {
-        f"initial_positions.{joint}": float(q) for joint, q in zip(JOINTS, START, strict=True)
-    }
     with ros(domain):
-        arm = LockstepArm(robot_description=two_link_arm(), rate=RATE, **initial)
+        arm = LockstepArm(rate=RATE, **ARM)
         scaling = arm.node.create_publisher(
             SpeedScalingFactor, "rnea_controller/speed_scaling_input", LATCHED
         )

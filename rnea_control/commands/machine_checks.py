@@ -8,6 +8,7 @@ from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import Finding, note, warning
 from rnea_control.ros.fast_dds import FastDds
+from rnea_control.ros.real_time import SPINNING
 
 PRIORITY = warning(
     "real-time-priority",
@@ -33,7 +34,7 @@ MANAGER_PRIORITY = warning(
     "manager-priority",
     "controller_manager's executor and Fast DDS threads carry the commands: at normal priority "
     "other programs delay them, at the controller's they keep its loop from running",
-    "Start it with the prefix `chrt -r 40` (docs/realtime.md)",
+    "Start it with the prefix `chrt -r 45` (docs/realtime.md)",
 )
 DDS_PROFILE = warning(
     "dds-profile",
@@ -99,7 +100,7 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
 
 def _manager_priority(priorities: tuple[int, ...], own: int) -> Iterator[Finding]:
     others = sorted(priorities)[:-1]  # but for the update thread, whose priority is a parameter
-    normal, high = others.count(0), sum(other >= own - 1 for other in others)
+    normal, high = others.count(0), sum(other >= own - SPINNING for other in others)
     if normal:
         yield MANAGER_PRIORITY.found(f"{normal} of its threads have none")
     elif high:

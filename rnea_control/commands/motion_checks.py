@@ -43,7 +43,8 @@ STATES_LATE = warning(
 TRAJECTORIES_DROPPED = warning(
     "trajectories-dropped",
     "motions ended as the stamps of the states went back or jumped",
-    "Look for a second publisher of joint_states, or a clock that is set while the robot runs",
+    "Look for a second publisher of joint_states, a clock that is set while the robot runs, or a "
+    "hardware process that pauses",
 )
 MODEL_DIFFERS = warning(
     "model-differs",

@@ -46,7 +46,7 @@ RATE_TOO_LOW = error(
 )
 RATE_LOW = warning(
     "rate-low",
-    "four states take longer than `command_timeout`, and with that the sentinel's answer",
+    "five states take longer than `command_timeout`, and with that the sentinel's answer",
     "Raise update_rate of controller_manager, or command_timeout",
 )
 RATE_DIFFERS = warning(
@@ -186,7 +186,9 @@ def _timing(evidence: Evidence, settings: Configuration, states: list[State]) ->
     stamped = 1e-9 * np.diff([state.stamp for state in states])
     simulated = bool(settings.values.get("use_sim_time"))
     advances = bool((stamped > 0.0).all())
-    period = float(np.median(stamped if advances else received))
+    period = float(
+        np.median(stamped) if advances else np.mean(stamped if stamped.any() else received)
+    )
     gap = settings.get("joint_state_gap")
     rate = 1.0 / period
     longest_answer = HandoverTimes.of_sentinel().states * period

@@ -15,7 +15,8 @@ from numba import types
 from numba.extending import intrinsic as _intrinsic
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 

@@ -8,30 +8,46 @@ from dataclasses import replace
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
-from rnea_control.control import layout
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.control import findings, layout, requests, tolerances
+from rnea_control.control.advance import step_once
 from rnea_control.control.controller_state import ControllerState
-from rnea_control.control.findings import refusal, violation
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
+from rnea_control.control.path import Path
 from rnea_control.control.planner import Plan, Planner
+from rnea_control.control.requests import Box, serve_now
 from rnea_control.control.settings import ControllerSettings, Gains, TrajectorySettings
 from rnea_control.control.situation import Situation
 from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING, doubt
-from rnea_control.control.step import BAD_JUMP, BAD_STATE, FOUND, SATURATED, SHAKEN, step
-from rnea_control.control.stops import Stops
+from rnea_control.control.step import (
+    BAD_JUMP,
+    BAD_STATE,
+    FOUND,
+    NO_TRAJECTORY,
+    PRESSED,
+    SATURATED,
+    SHAKEN,
+    TORN_AWAY,
+    step,
+)
 from rnea_control.control.time_scaling import settle
-from rnea_control.control.tolerances import GOAL_VIOLATED, PATH_VIOLATED, REACHED
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError
+from rnea_control.kernels.compilation import address
 from rnea_control.model import RobotModel
 
 # Stiffness and damping of a braced controller, [1/s^2] and [1/s]: known to hold an arm at 50 states
 # a second and more.
 BRACING_GAINS = 100.0, 20.0
+NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with the measured state"
+# Findings for which the desired position is taken from the arm.
+GAVE_WAY = (TORN_AWAY, PRESSED, SHAKEN)
+# For how long the torque of an arm that is predicted to be at rest is repeated, [s].
+LONGEST_REPEAT = 0.2
 
 
 class Controller:
@@ -45,8 +61,9 @@ class Controller:
         settings: gains, control law and limits.
 
     Attributes:
-        gave_way, gave_way_reason: how often the desired position was taken from the arm because it
-            was too far off, or torque was at its limit for too long, and why the last time.
+        gave_way_reason: why it gave way the last time.
+        box: a request; see requests.py.
+        post: has the request in the box carried out, and returns when it is.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -67,19 +84,24 @@ class Controller:
         self._state = np.zeros((layout.STATE_ROWS, model.nv))
         self._state[layout.TARGET_SCALING] = 1.0
         settle(self._state)
-        self._trajectory: Trajectory | None = None
-        self._motion: Motion | None = None
-        self._revision = 0
-        self._stops = Stops(model.nv, self.workspace)
+        self._path = Path(model.nv, self.workspace, self._state)
+        self._numbers = self._path.numbers
+        self._numbers[layout.STEP_CODE] = address(step) or 0
+        self._rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
+        self._findings = np.zeros((layout.MOST_FINDINGS, layout.FINDING_SIZE))
+        self._told = 0  # findings that were told
+        self._motions: dict[int, Motion] = {}
+        self._last_motion = 0
         self._outcome = 0
-        self.gave_way = 0
         self.gave_way_reason = ""
         self._state[layout.COMMAND] = math.nan
-        self._braced = False
         self.believe()
         self._state[layout.RATE_STEP] = LONGEST_RATE_STEP
         rows = self._state[layout.PREDICTED_POSITION], self._state[layout.PREDICTED_VELOCITY]
         self._predicted = rows
+        self._tolerances = np.full((tolerances.ROWS, model.nv), math.inf)
+        self.box = Box.empty(model.nv)
+        self.post = self.serve
         self.change(model, settings)
 
     @property
@@ -104,52 +126,70 @@ class Controller:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
         settings.check(model.joint_names)
-        rows = settings.rows(model)
+        braced = replace(
+            settings,
+            gains=Gains.uniform(model.nv, *BRACING_GAINS),
+            control_law=ControlLaw.computed_torque,
+            friction_compensation=False,
+            feedback_inertia=None,
+        )
+        self.box.settings[:] = settings.rows(model), braced.rows(model)
+        rules = settings.trajectories or TrajectorySettings.default(model.nv)
+        self.box.tolerances[:] = self._allowed(rules, self.motion)
+        bodies, numbers = model.bodies, self.box.numbers
+        numbers[requests.BODIES_AT : requests.BODY_SIZE + 1] = bodies.ctypes.data, *bodies.shape
+        self._ask(requests.CHANGE)
         self._model, self._planner = model, Planner(model)
-        self._rules = settings.trajectories or TrajectorySettings.default(self.model.nv)
-        self._settings, self._rows = settings, rows
-        self.brace(self._braced)
-        self._update_tolerances()
+        self._settings, self._rules = settings, rules
+
+    @property
+    def arrays(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
+        """What `advance` works on, for machine code that steps."""
+        return self._numbers, self._rows, self._tolerances, self._state, self._findings
+
+    def serve(self) -> None:
+        """Carries out a request now; no loop may step meanwhile."""
+        serve_now(*self.arrays[:4], *self.box)
+
+    def _ask(self, request: int) -> bool:
+        """Has a request carried out; whether it was."""
+        self.box.numbers[requests.REQUEST] = request
+        self.post()
+        return bool(self.box.numbers[requests.DONE])
 
     @property
     def braced(self) -> bool:
         """Whether the steps go by a law and gains that hold any arm."""
-        return self._braced
+        return bool(self._numbers[layout.BRACED])
 
     def brace(self, on: bool) -> None:
         """Has the steps from now on go by a law and gains that hold any arm, in place of those of
         the settings, or by these again."""
-        settings = self._settings
-        self._braced = on
-        self._hand_law = settings.control_law == ControlLaw.gravity_compensation and not on
-        if on:
-            gains = Gains.uniform(self.model.nv, *BRACING_GAINS)
-            braced = replace(
-                settings,
-                gains=gains,
-                control_law=ControlLaw.computed_torque,
-                friction_compensation=False,
-                feedback_inertia=None,
-            )
-            self._settings_array = braced.rows(self.model)
-        else:
-            self._settings_array = self._rows
-        if on or self._hand_law:
-            self._state[layout.GUIDED] = self._hand_law
+        self.box.numbers[requests.BRACED] = on
+        self._ask(requests.BRACE)
+
+    @property
+    def _in_force(self) -> FloatArray:
+        """The rows of the settings by which steps go."""
+        return self._rows[self._numbers[layout.BRACED]]
+
+    @property
+    def _hand_law(self) -> bool:
+        """Whether the law in force lets a hand guide the arm."""
+        return bool(self._in_force[layout.LAW, 0] == ControlLaw.gravity_compensation)
 
     @property
     def has_trajectory(self) -> bool:
         """Whether it has been told to hold or to follow anything yet."""
-        return self._trajectory is not None
+        return self._path.trajectory is not None
 
     @property
     def trajectory(self) -> Trajectory:
         """The present trajectory; holding a position is one too."""
-        if self._trajectory is None:
-            raise ControllerError(
-                "the controller has no trajectory yet; call hold(t, q) with the measured state"
-            )
-        return self._trajectory
+        trajectory = self._path.trajectory
+        if trajectory is None:
+            raise ControllerError(NOTHING_TO_FOLLOW)
+        return trajectory
 
     @property
     def desired(self) -> FloatArray:
@@ -164,7 +204,7 @@ class Controller:
     @property
     def effort_limit(self) -> FloatArray:
         """What torques are clamped to, shape (nv,), [Nm] or [N]; a view."""
-        return self._settings_array[layout.EFFORT_LIMIT]
+        return self._in_force[layout.EFFORT_LIMIT]
 
     @property
     def speed_scaling(self) -> float:
@@ -212,9 +252,9 @@ class Controller:
 
     def doubt(self, t: float, q: FloatArray, v: FloatArray) -> str:
         """Why no motion leads to a state that is not stepped; empty if one may."""
-        if doubt(self._settings_array, self._state, t, q, v) < 0:
+        if doubt(self._in_force, self._state, t, q, v) < 0:
             return ""
-        return str(refusal(self.model, self._state, BAD_JUMP, t, q, v, q))
+        return str(self.refusal(BAD_JUMP, t, q, v, q))
 
     def believe(self) -> None:
         """Takes the next state for true, wherever it is."""
@@ -224,7 +264,13 @@ class Controller:
         """What was measured and counted so far says nothing: nobody applied the torques."""
         self.believe()
         self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1] = 0.0
-        self.gave_way = 0
+        self._numbers[layout.GAVE_WAY] = 0
+
+    @property
+    def gave_way(self) -> int:
+        """How often the desired position was taken from the arm, as it was too far off, torque was
+        at its limit for too long, or a joint shook."""
+        return int(self._numbers[layout.GAVE_WAY])
 
     @property
     def predicted(self) -> tuple[FloatArray, FloatArray]:
@@ -255,12 +301,12 @@ class Controller:
     @property
     def motion(self) -> Motion | None:
         """What the trajectory is followed for; None if it has ended."""
-        return self._motion
+        return self._motions.get(int(self._numbers[layout.MOTION]))
 
     @property
     def is_moving(self) -> bool:
         """Whether the trajectory had not ended at the last step."""
-        return self.trajectory_time < self.trajectory.end_time
+        return self.trajectory_time < float(self._state[layout.PATH_END, 0])
 
     def hold(
         self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
@@ -280,7 +326,7 @@ class Controller:
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
         self.drop(reason)
         state = self._state
-        self._follow(Trajectory.hold(t, q))
+        self._path.follow(Trajectory.hold(t, q))
         state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
         state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
         state[layout.GUIDED] = self._hand_law
@@ -333,33 +379,33 @@ class Controller:
             q, v: the measured state, shape (nv,), finite.
             reason, kind: why, for those who wait for the end of the motion.
         """
-        state = self._state
-        s = t - state[layout.BEHIND, 0]
-        state[layout.LAST_TIME], state[layout.LAST_TRAJECTORY_TIME] = t, s
-        state[layout.GUIDED] = self._hand_law
-        state[layout.SATURATED_SINCE] = 0.0
-        self.believe()
-        rules, rows = self._rules, self._settings_array
-        stop = self._stops.straight_on(self._model, s, q, v, rows, rules.max_deceleration)
-        self._brake(stop)
-        self._finish(kind, reason)
+        self.box.values[requests.NOW] = t
+        self.box.measured[:] = q, v
+        self._finish(kind, reason, requests.CATCH)
 
     def guide(self) -> None:
         """Lets a hand guide the arm, until `catch`, `hold` or `start`: the desired position follows
         the measured one."""
-        self.drop("a hand guides the arm")
-        self._state[layout.GUIDED] = 1.0
+        self._finish(EndKind.DROPPED, "a hand guides the arm", requests.GUIDE)
 
     def drop(self, reason: str) -> None:
         """Ends the motion, if there is one, but not the trajectory."""
         self._finish(EndKind.DROPPED, reason)
 
-    def stop(self, kind: EndKind, reason: str) -> None:
-        """Ends the motion, and brakes along its path as hard as the settings and the effort limits
-        allow. Performs no allocation but for the ending."""
-        if self.is_moving and self._state[layout.UNSCALED_UNTIL, 0] <= self.trajectory_time:
-            self._brake_along_path()
-        self._finish(kind, reason)
+    def stop(
+        self, kind: EndKind, reason: str, guided: bool = False, predicted: bool = False
+    ) -> None:
+        """Ends the motion, and brakes as hard as the settings and the effort limits allow. Performs
+        no allocation but for the ending.
+
+        Args:
+            kind, reason: why, for those who wait for the end of the motion.
+            guided: whether a hand guides the arm, or has done so until now: then it brakes straight
+                on, else along its path.
+            predicted: whether the last state was predicted.
+        """
+        self.box.numbers[[requests.GUIDED, requests.PREDICTED]] = guided, predicted
+        self._finish(kind, reason, requests.BRAKE)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
         """Replaces the trajectory from `start` on by one through `waypoints`.
@@ -396,8 +442,8 @@ class Controller:
         error = desired - (state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR])
         error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * self.model.continuous
         return Situation(
-            trajectory.copy() if self._stops.made(trajectory) else trajectory,
-            self._revision,
+            trajectory.copy() if self._path.stops else trajectory,
+            int(self._numbers[layout.REVISION]),
             t,
             t - float(state[layout.BEHIND, 0]),
             self.settings.dead_time * float(state[layout.SCALING, 0]),
@@ -409,7 +455,7 @@ class Controller:
 
     def snapshot(self) -> ControllerState:
         """A copy of what the last step did."""
-        return ControllerState(self._state.copy(), self._motion)
+        return ControllerState(self._state.copy(), self.motion)
 
     def plan(self, request: MotionRequest, situation: Situation, lead: float) -> Plan:
         """The plan for a request, for `adopt`. Changes nothing, so it may run in another thread;
@@ -421,17 +467,24 @@ class Controller:
 
         Refuses, and returns False, if it is too late or another trajectory has come between.
         """
-        if plan.revision != self._revision or self.trajectory_time > plan.begin:
+        trajectory, motion, box = plan.trajectory, plan.motion, self.box
+        starts, coefficients = trajectory.starts, trajectory.coefficients
+        self._last_motion += 1
+        self._motions[self._last_motion] = motion
+        box.numbers[requests.STARTS_AT : requests.MOTION + 1] = (
+            starts.ctypes.data,
+            coefficients.ctypes.data,
+            len(starts),
+            plan.revision,
+            self._last_motion,
+        )
+        box.values[requests.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
+        box.tolerances[:] = self._allowed(self._rules, motion)
+        if not self._ask(requests.ADOPT):
+            del self._motions[self._last_motion]
             return False
-        self._finish(EndKind.REPLACED, "a new trajectory has replaced it")
-        if not self.is_moving:
-            settle(self._state)  # a stop leaves it at full speed
-        self._follow(plan.trajectory)
-        self._motion = plan.motion
-        self._update_tolerances()
-        self._state[layout.START_TIME] = plan.motion.start
-        self._state[layout.END_TIME] = plan.motion.end
-        self._state[layout.CHECKED] = 1.0
+        self._path.given = trajectory
+        self._end(EndKind.REPLACED, "a new trajectory has replaced it")
         return True
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
@@ -452,11 +505,11 @@ class Controller:
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
         outcome = self._step(t, q, v, tau, False)
-        if outcome > SATURATED:
-            if outcome >= BAD_STATE:
-                raise refusal(self.model, self._state, outcome, t, q, v, tau)
-            self._end(outcome // FOUND, t, q, v)
+        if outcome >= BAD_STATE:
+            raise self.refusal(outcome, t, q, v, tau)
         self._outcome = outcome
+        if outcome > SATURATED:
+            self.tell()
         return tau
 
     def predict(self, t: float, tau: FloatArray) -> FloatArray:
@@ -475,23 +528,35 @@ class Controller:
         q, v = self._predicted
         outcome = self._step(t, q, v, tau, True)
         if outcome >= BAD_STATE:
-            raise refusal(self.model, self._state, outcome, t, q, v, tau)
+            raise self.refusal(outcome, t, q, v, tau)
+        if self.is_moving:
+            self._state[layout.RESTS_SINCE] = math.nan
         return tau
+
+    def refusal(
+        self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
+    ) -> Exception:
+        """The error for a step that did not come to an end."""
+        if outcome == NO_TRAJECTORY:
+            return ControllerError(NOTHING_TO_FOLLOW)
+        return findings.refusal(self.model, self._state, outcome, t, q, v, tau)
+
+    def repeats(self, t: float) -> bool:
+        """Whether the predicted arm has been at rest for so long that its torque need not be
+        commanded again: the hardware keeps it, and one that starts anew, elsewhere, must not get
+        it."""
+        return bool(t - self._state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT)
 
     def _step(
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
-        trajectory = self._trajectory or self.trajectory
         try:
-            outcome: int = step(
-                self.model.bodies,
-                self.workspace.memory,
-                self.workspace.matrix,
-                trajectory.starts,
-                trajectory.coefficients,
-                self._settings_array,
+            outcome: int = step_once(
+                self._numbers,
+                self._rows,
                 self._tolerances,
                 self._state,
+                self._findings,
                 t,
                 q,
                 v,
@@ -520,7 +585,7 @@ class Controller:
             tau: output, shape (nv,).
         """
         last = self._state[layout.COMMAND]
-        change = dt * self._settings_array[layout.TORQUE_RATE_LIMIT]
+        change = dt * self._in_force[layout.TORQUE_RATE_LIMIT]
         known = np.isfinite(last)
         low, high = (
             np.where(known, last - change, -math.inf),
@@ -547,61 +612,37 @@ class Controller:
             raise ControllerError(f"the gravity torque at q = {q} is not finite: {tau}")
         return tau
 
-    def _follow(self, trajectory: Trajectory) -> None:
-        self._trajectory = trajectory
-        self._revision += 1
-        self._state[layout.SEGMENT] = 0.0
-        self._state[layout.UNSCALED_UNTIL] = -math.inf
+    def _finish(self, kind: EndKind, text: str, request: int = requests.FINISH) -> None:
+        self._ask(request)
+        self._end(kind, text)
 
-    def _finish(self, kind: EndKind, text: str) -> None:
-        self._state[layout.CHECKED] = 0.0
-        motion, self._motion = self._motion, None
-        if motion is not None:
+    def _end(self, kind: EndKind, text: str) -> None:
+        """Says how the motion ended that the last request has ended."""
+        self.tell()
+        if motion := self._motions.pop(int(self.box.numbers[requests.ENDED]), None):
             motion.finish(kind, text)
 
-    def _end(self, found: int, t: float, q: FloatArray, v: FloatArray) -> None:
-        """Ends the motion for what a step found; if a bound was violated, the arm brakes from where
-        it is, so that it does not press on."""
-        if found == REACHED:
-            self._finish(EndKind.REACHED, "the goal is reached")
-            return
-        kind, text = violation(self.model, self._state, found, self._motion, self.trajectory_time)
-        if found in (PATH_VIOLATED, GOAL_VIOLATED):
-            self._brake_along_path(-self._state[layout.POSITION_ERROR])
-            self._finish(kind, text)
-            return
-        self.gave_way += 1
-        self.gave_way_reason = text
-        self.catch(t, q, v, text, kind)
+    def tell(self) -> None:
+        """Says in words what steps have found: ends the motions that have ended."""
+        forgotten = int(self._numbers[layout.FINDINGS]) - layout.MOST_FINDINGS - self._told
+        self._told += max(forgotten, 0)
+        while self._told < self._numbers[layout.FINDINGS]:
+            finding = self._findings[self._told % layout.MOST_FINDINGS]
+            self._told += 1
+            motion = self._motions.pop(int(finding[layout.ENDED]), None)
+            end = findings.ending(self.model, finding, motion)
+            if finding[layout.KIND] in GAVE_WAY:
+                self.gave_way_reason = end.text
+            if motion is not None:
+                motion.finish(end.kind, end.text)
+        if forgotten > 0:
+            for number in self._motions.keys() - {int(self._numbers[layout.MOTION])}:
+                self._motions.pop(number).finish(EndKind.DROPPED, "too much has befallen the arm")
 
-    def _brake_along_path(self, shift: FloatArray | None = None) -> None:
-        """Changes to a stop along the path, with `shift` added to its positions."""
-        state = self._state
-        stop = self._stops.along(
-            self._model,
-            self.trajectory,
-            self.trajectory_time,
-            state[layout.SCALING, 0],
-            state[layout.SCALING_RATE, 0],
-            self._settings_array,
-            self._rules.max_deceleration,
-            shift,
-        )
-        self._brake(stop)
-
-    def _brake(self, stop: Trajectory) -> None:
-        """Changes to a stop, which runs at full speed."""
-        state = self._state
-        self._follow(stop)
-        state[layout.UNSCALED_UNTIL] = stop.end_time
-        state[layout.LEADING_SCALING] = state[layout.SCALING] = 1.0
-        state[layout.SCALING_RATE] = 0.0
-
-    def _update_tolerances(self) -> None:
-        """The tolerances in force: those of the settings with those that the motion brought."""
-        motion, tolerances = self._motion, self._rules.tolerances  # a step may end the motion
-        joints = np.ones(self.model.nv, dtype=bool)
+    def _allowed(self, rules: TrajectorySettings, motion: Motion | None) -> FloatArray:
+        """The tolerances of a motion: those of the settings with those that it brought."""
+        allowed, joints = rules.tolerances, np.ones(self._state.shape[1], dtype=bool)
         if motion is not None:
             joints = motion.joints
-            tolerances = tolerances.overridden(motion.tolerances, self.model.joint_names)
-        self._tolerances = tolerances.rows(joints, self._rules.tolerances)
+            allowed = allowed.overridden(motion.tolerances, self.model.joint_names)
+        return allowed.rows(joints, rules.tolerances)

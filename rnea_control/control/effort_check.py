@@ -23,7 +23,8 @@ from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.gravity import gravity_outward_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
 from rnea_control.model.friction_parameters import ROWS
 

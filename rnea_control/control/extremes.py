@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 
 # The highest degree.
 DEGREE = 5

@@ -8,7 +8,8 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.control.motion import EndKind, Motion
+from rnea_control.control.advance import HUNG, STOPPED
+from rnea_control.control.motion import Ending, EndKind, Motion
 from rnea_control.control.step import (
     BAD_JUMP,
     BAD_SIZE,
@@ -18,41 +19,39 @@ from rnea_control.control.step import (
     SHAKEN,
     TORN_AWAY,
 )
-from rnea_control.control.tolerances import GOAL_VIOLATED
+from rnea_control.control.tolerances import GOAL_VIOLATED, REACHED
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
 from rnea_control.model import RobotModel
 from rnea_control.model.units import units
 
 
-def violation(
-    model: RobotModel, state: FloatArray, found: int, motion: Motion | None, s: float
-) -> tuple[EndKind, str]:
-    """Why a motion ends at trajectory time `s`, by what is in `state`."""
-    names = model.joint_names
+def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> Ending:
+    """Why a motion ends, by a row of `findings`; see layout.py."""
+    found, joint, quantity = finding[[layout.KIND, layout.JOINT, layout.QUANTITY]].astype(int)
+    if found == REACHED:
+        return Ending(EndKind.REACHED, "the goal is reached")
+    if found == STOPPED:
+        return Ending(EndKind.DROPPED, "emergency stop")
+    if found == HUNG:
+        return Ending(EndKind.DROPPED, "the process's interpreter stood still")
+    name = model.joint_names[joint]
+    excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
     if found == PRESSED:
-        j = int(np.argmax(state[layout.SATURATED_SINCE]))
-        return EndKind.PATH_TOLERANCE_VIOLATED, (
-            f"the torque of {names[j]} was at its limit for {state[layout.SATURATED_SINCE, j]:.3g} "
-            "s: does something hold the arm?"
-        )
+        text = f"the torque of {name} was at its limit for {excess:.3g} s"
+        return Ending(EndKind.PATH_TOLERANCE_VIOLATED, f"{text}: does something hold the arm?")
     if found == SHAKEN:
-        return EndKind.PATH_TOLERANCE_VIOLATED, (
-            f"{names[int(state[layout.VIOLATING_JOINT, 0])]} shakes: are its gains too high?"
-        )
-    error, bound = state[layout.VIOLATION, 0], state[layout.VIOLATED_TOLERANCE, 0]
-    j = int(state[layout.VIOLATING_JOINT, 0])
-    unit = units(model, j)[int(state[layout.VIOLATING_QUANTITY, 0])]
-    off = f"{names[j]} was {error:.3g} {unit} off its "
+        text = f"{name} shakes: are its gains too high?"
+        return Ending(EndKind.PATH_TOLERANCE_VIOLATED, text)
+    off = f"{name} was {excess:.3g} {units(model, joint)[quantity]} off its "
     if found == TORN_AWAY:
-        return (
-            EndKind.PATH_TOLERANCE_VIOLATED,
-            f"{off}desired position, more than max_position_error, {bound:.3g}",
-        )
-    time = s - (motion.start if motion else 0.0)
+        text = f"{off}desired position, more than max_position_error, {allowed:.3g}"
+        return Ending(EndKind.PATH_TOLERANCE_VIOLATED, text)
+    time = finding[layout.FOUND_AT] - (motion.start if motion else 0.0)
     when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
     if found == GOAL_VIOLATED:
-        return EndKind.GOAL_TOLERANCE_VIOLATED, f"{off}goal, {bound:.3g} allowed, {when}"
-    return EndKind.PATH_TOLERANCE_VIOLATED, f"{off}path, {bound:.3g} allowed, {when}"
+        text = f"{off}goal, {allowed:.3g} allowed, {when}"
+        return Ending(EndKind.GOAL_TOLERANCE_VIOLATED, text)
+    return Ending(EndKind.PATH_TOLERANCE_VIOLATED, f"{off}path, {allowed:.3g} allowed, {when}")
 
 
 def refusal(

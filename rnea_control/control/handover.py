@@ -42,6 +42,11 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.control import lease
+
 
 class Phase(Enum):
     """What one of the two does; the values are the labels that the sentinel publishes."""
@@ -52,21 +57,11 @@ class Phase(Enum):
     commanding = "commanding"
 
 
-# A name to look up in a tick: enumerations take several times as long.
-_COMMANDING = Phase.commanding
+_PHASES = (Phase.idle, Phase.guarding, Phase.revoking, Phase.commanding)
 # How long after a revocation in vain there is no other, [s].
 REVOCATION_PAUSE = 1.0
 # For how long the sentinel leaves the arm to a node that knows no hand-over, [s].
 FOREIGN_PAUSE = 2.0
-# A state that comes no later than this part of `awake` after its stamp, compared with the one that
-# was answered last, has not waited.
-LATE = 0.2
-# In simulated time, where stamps do not follow the steady clock, states are fresh when so many in a
-# row have each come this part of their stamps' distance after the one before: those that have
-# waited come at once. A simulation may run five times as fast as the steady clock.
-FRESH, FRESH_STATES = 0.2, 2
-# After so many that do not tell for how long it was away, an owner yields.
-MOST_STALE = 20
 
 
 @dataclass(frozen=True)
@@ -93,7 +88,7 @@ class HandoverTimes:
     awake: float = 0.005
     arming: float = 0.0
     yielding: float = 0.05
-    states: int = 4
+    states: int = 5
     revokes: bool = False
     accept: float = 0.1
     simulated: bool = False
@@ -132,102 +127,103 @@ class HandoverTimes:
 
 
 class Handover:
-    """One side. Performs no allocation but for the numbers that Python makes; holds no lock.
+    """One side. Holds no lock.
 
     Times `now` are of the steady clock, [s]; stamps are those of the states, [s] on any clock.
 
     Attributes:
-        phase: what it does now.
-        reason: why, in words.
-        changes: how often `phase` has changed.
+        rows: its facts, by the names in lease.py.
         contested: whether the other went on commanding after it was asked to yield.
         strays: commands of the other that came while this one owned the arm.
     """
 
     def __init__(self, times: HandoverTimes) -> None:
+        self.rows: FloatArray = np.zeros(lease.ROWS)
+        self.rows[[lease.STAMP, lease.COMMANDED_STAMP, lease.OFFSET]] = math.nan
+        self.rows[[lease.NUMBER, lease.COMMANDED_NUMBER]] = -1.0
+        self.rows[lease.LOOKED_AT], self.rows[lease.LOOKED_STAMP] = -math.inf, math.nan
+        self.rows[lease.GUARDED], self.rows[lease.ALONE] = times.revokes, not times.revokes
         self.times = times
-        self.phase = Phase.idle
-        self.reason = "not started"
-        self.changes = 0
         self.contested = False
         self.strays = 0
-        self._guarded = times.revokes  # whether the other might take the arm
-        self._alone = not times.revokes  # whether there is no other
-        self._stamp = math.nan  # of the newest state
-        self._wait = 0.0  # how long silence must last, and since when it does
-        self._since = self._since_stamp = 0.0
-        self._states = 0
+        self._words = "not started"
         self._armed = times.arming == 0.0
         self._steady_since = 0.0  # commands have come without a pause
-        self._has_commanded = False
-        self._awake_at = 0.0  # since its last command it was never away for a lease until then
-        self._commanded_stamp = math.nan  # of the state that its last command answered
-        self._number, self._commanded_number = -1, -1  # the same of its publisher's count
-        self._was_away = False  # and does not know yet for how long the arm was without it
-        self._offset = math.nan  # from the stamps to the steady clock, at its last command
-        self._evidence = math.nan, 0.0  # stamp of the last state since, and when it came
-        self._in_time = 0  # how many came in time, one after the other
-        self._woke_at, self._stale = 0.0, 0  # since when states are judged, and how many waited
-        self._looked_at, self._looked_stamp = -math.inf, math.nan
-        self._revoked_at = self._revoked_stamp = 0.0
+        self._revoked_at = 0.0
         self._no_revocation_until = -math.inf
         self._foreign_at = -math.inf
 
     @property
+    def times(self) -> HandoverTimes:
+        """Its times; they may be set at any moment."""
+        return self._times
+
+    @times.setter
+    def times(self, times: HandoverTimes) -> None:
+        h, self._times = self.rows, times
+        h[lease.LEASE], h[lease.RECOVERY], h[lease.GRACE] = times.lease, times.recovery, times.grace
+        h[lease.AWAKE] = times.awake
+        h[lease.LEAST_STATES], h[lease.SIMULATED] = times.states, times.simulated
+
+    @property
+    def phase(self) -> Phase:
+        """What it does now."""
+        return _PHASES[int(self.rows[lease.PHASE])]
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        reason, away, missed = self.rows[lease.REASON : lease.REASON_NUMBERS + 2].tolist()
+        if reason == lease.WAS_AWAY_FOR:
+            words = f", in which {missed:.0f} states came" if missed > 0.0 else ""
+            return f"it was away for {away:.1f} ms{words}"
+        if reason == lease.NO_STATE_TELLS:
+            return "it was away, and no state tells for how long"
+        if reason == lease.REVOKED:
+            return "the sentinel has revoked it"
+        return self._words
+
+    @property
+    def changes(self) -> int:
+        """How often the phase has changed."""
+        return int(self.rows[lease.CHANGES])
+
+    @property
     def commanding(self) -> bool:
         """Whether it owns the arm."""
-        return self.phase is _COMMANDING
+        return bool(self.rows[lease.PHASE] == lease.COMMANDING)
 
     @property
     def guarded(self) -> bool:
         """Whether the other might take the arm."""
-        return self._guarded
+        return bool(self.rows[lease.GUARDED])
 
     # What was heard.
 
     def hear_state(self, stamp: float, now: float, number: int | None = None) -> None:
-        """A state was taken; to be told before anything is decided from it.
-
-        Args:
-            stamp: of it, [s].
-            now: by the steady clock, [s].
-            number: its publisher's count of it; None where that is not known.
-        """
-        self._notice_absence(now)
-        self._number = -1 if number is None else number
-        if self._was_away:
-            self._judge_absence(stamp, now)
-        if stamp > self._stamp:
-            self._states += 1
-        elif not stamp >= self._stamp:  # the first one, or the clock was set back
-            self._since_stamp = self._revoked_stamp = stamp
-        self._stamp = stamp
+        """See `lease.hear_state`; `number` is None where it is not known."""
+        lease.hear_state(self.rows, stamp, now, -1.0 if number is None else float(number))
 
     def hear_nothing(self, now: float) -> None:
-        """No usable state has come since the last one; to be told more often than once a lease,
-        as long as none comes. It keeps an owner in office that has nothing to answer, and lets one
-        who listens do so between states that come less often than once a lease."""
-        self._notice_absence(now)
-        if now - self._awake_at <= self.times.lease:
-            self._awake_at = now
-        if now - self._looked_at <= self.times.awake:
-            self._looked_at = now
+        """See `lease.hear_nothing`."""
+        lease.hear_nothing(self.rows, now)
 
     def hear_command(self, now: float) -> None:
         """A command of the other came."""
-        self._notice_absence(now)
-        if self.commanding and self._was_away:
+        lease.notice_absence(self.rows, now)
+        phase = self.rows[lease.PHASE]
+        if phase == lease.COMMANDING and self.rows[lease.WAS_AWAY]:
             self._listen_to_commands(now)
-            self._change(Phase.guarding, "it was away, and another node commands")
-        elif self.commanding:
+            self._change(lease.GUARDING, "it was away, and another node commands")
+        elif phase == lease.COMMANDING:
             self.strays += 1
             if self.strays > 1:
-                self._listen(now, self.times.timeout)
+                lease.listen(self.rows, now, self.times.timeout)
                 if self.times.revokes:
                     self._revoke(now, "another node commands too")
                 else:
-                    self._change(Phase.guarding, "the sentinel commands")
-        elif self.phase is not Phase.idle:
+                    self._change(lease.GUARDING, "the sentinel commands")
+        elif phase != lease.IDLE:
             if not self._armed:
                 if self._has_passed(now, self.times.timeout):
                     self._steady_since = now
@@ -243,37 +239,28 @@ class Handover:
             self._foreign_at, self.contested = now, True
             self._no_revocation_until = now + FOREIGN_PAUSE
             self._listen_to_commands(now)
-            self._change(Phase.guarding, f"{node} commands too, and does not yield: stop it")
+            self._change(lease.GUARDING, f"{node} commands too, and does not yield: stop it")
 
     def hear_mode(self, now: float, label: str) -> None:
         """The sentinel has published its mode; "" when it is known to have gone."""
         if self.times.revokes:
             return
-        self._notice_absence(now)
-        if label or not self._was_away:  # else it was not there to hear the sentinel
-            self._guarded = label in ("guarding", "revoking", "commanding")
-            self._alone = not label
-        if label == "revoking" and self.commanding:
-            self._yield(now, self.times.grace, "the sentinel has revoked it")
+        lease.notice_absence(self.rows, now)
+        if label or not self.rows[lease.WAS_AWAY]:  # else it was not there to hear the sentinel
+            self.rows[lease.GUARDED] = label in ("guarding", "revoking", "commanding")
+            self.rows[lease.ALONE] = not label
+        if label == "revoking":
+            lease.hear_revocation(self.rows, now)
 
     # What is asked of it.
 
     def may_command(self, now: float) -> bool:
-        """Whether a command may be published now, at once after this call.
-
-        It may not while it does not know whether its lease is over.
-        """
-        if not self.may_answer(now):
-            return False
-        self._has_commanded = True
-        self._answered(now)
-        return True
+        """See `lease.may_command`."""
+        return bool(lease.may_command(self.rows, now))
 
     def may_answer(self, now: float) -> bool:
-        """Whether a command for the newest state may be published, if nothing happens meanwhile."""
-        if now - self._awake_at > self.times.lease:
-            self._notice_absence(now)
-        return self.phase is _COMMANDING and not self._was_away
+        """See `lease.may_answer`."""
+        return bool(lease.may_answer(self.rows, now))
 
     def look(self, now: float) -> bool:
         """Whether it takes the arm now; to be called after all that came has been told.
@@ -281,28 +268,30 @@ class Handover:
         It must be asked more often than once a lease. When this is true, the caller catches the arm
         and commands from now on.
         """
-        away = now - self._looked_at
+        h = self.rows
+        away = now - h[lease.LOOKED_AT]
         if away > self.times.awake:
-            self._since = min(self._since + away, now)
-            missed = max(0.0, self._stamp - self._looked_stamp)  # 0 for the first one
-            self._since_stamp = min(self._since_stamp + missed, self._stamp)
-        self._looked_at, self._looked_stamp = now, self._stamp
+            h[lease.SINCE] = min(h[lease.SINCE] + away, now)
+            missed = max(0.0, h[lease.STAMP] - h[lease.LOOKED_STAMP])  # 0 for the first one
+            h[lease.SINCE_STAMP] = min(h[lease.SINCE_STAMP] + missed, h[lease.STAMP])
+        h[lease.LOOKED_AT], h[lease.LOOKED_STAMP] = now, h[lease.STAMP]
         if now - self._foreign_at < FOREIGN_PAUSE:
             return False
         if self._foreign_at > -math.inf:
             self._foreign_at, self.contested = -math.inf, False
-        if self.phase is Phase.guarding:
-            if self._is_silent(now):
+        phase = h[lease.PHASE]
+        if phase == lease.GUARDING:
+            if self._has_passed(now, h[lease.WAIT]):
                 self._take(now, "no commands came")
                 return True
-        elif self.phase is Phase.revoking:
-            if self._is_silent(now):
+        elif phase == lease.REVOKING:
+            if self._has_passed(now, h[lease.WAIT]):
                 self._take(now, self.reason)
                 return True
-            if self._over(now, self._revoked_at, self._revoked_stamp, self.times.yielding):
+            if self._over(now, self._revoked_at, h[lease.REVOKED_STAMP], self.times.yielding):
                 self.contested = True
                 self._no_revocation_until = now + REVOCATION_PAUSE
-                self._change(Phase.guarding, "another node goes on commanding")
+                self._change(lease.GUARDING, "another node goes on commanding")
         return False
 
     def start(self, now: float, alone: bool) -> None:
@@ -310,21 +299,20 @@ class Handover:
         self.contested = False
         if alone:
             self._own()
-            self._change(Phase.commanding, "nobody else commands")
+            self._change(lease.COMMANDING, "nobody else commands")
         else:
-            self._listen(now, self.times.grace)
-            self._change(Phase.guarding, "listens whether the sentinel commands")
+            self._yield(now, self.times.grace, "listens whether the sentinel commands")
 
     def guard(self, now: float) -> None:
         """The sentinel begins to guard: it has heard a command, or was stopped for a while."""
         self.contested = False
         self._armed, self._steady_since = False, now
         self._listen_to_commands(now)
-        self._change(Phase.guarding, "commands come")
+        self._change(lease.GUARDING, "commands come")
 
     def stop(self, reason: str) -> None:
         """Commands nothing and takes nothing any more."""
-        self._change(Phase.idle, reason)
+        self._change(lease.IDLE, reason)
 
     def give(self, now: float) -> bool:
         """Stops commanding for the other's sake; returns whether it commanded."""
@@ -353,89 +341,41 @@ class Handover:
         return True
 
     def _revoke(self, now: float, reason: str) -> None:
-        self._revoked_at, self._revoked_stamp = now, self._stamp
-        self._change(Phase.revoking, reason)
-
-    def _notice_absence(self, now: float) -> None:
-        """An owner that finds that it was away does not know what the arm did meanwhile."""
-        away = now - self._awake_at > self.times.lease
-        if away and self._has_commanded and self.commanding and not self._was_away:
-            self._was_away, self._evidence, self._in_time = True, (math.nan, now), 0
-            self._woke_at, self._stale = now, 0
-
-    def _judge_absence(self, stamp: float, now: float) -> None:
-        """What a state tells of the time since the last command."""
-        passed = self._number - self._commanded_number  # states, not counting those of another
-        within = 0.0 <= stamp - self._commanded_stamp <= self.times.lease
-        if self._number >= 0 and self._commanded_number >= 0:
-            long = now - self._awake_at > self.times.lease + 0.5 * self.times.awake
-            within = within or 0 < passed < self.times.states - long
-        if not within and self._guarded:
-            away = f"it was away for {1e3 * (now - self._awake_at):.1f} ms"
-            missed = f", in which {passed} states came" if passed > 0 else ""
-            self._yield(now, self.times.recovery, away + missed)
-        elif self._alone or self._is_fresh(stamp, now, within):
-            self._was_away, self._awake_at = False, now
-        else:
-            self._stale += 1
-            if self._stale > MOST_STALE and now - self._woke_at > self.times.recovery:
-                reason = "it was away, and no state tells for how long"
-                self._yield(now, self.times.recovery, reason)
-
-    def _is_fresh(self, stamp: float, now: float, within: bool) -> bool:
-        """Whether a state has not waited to be taken; see `FRESH`. One that tells of a long absence
-        counts when the other has had time to say that it began to guard."""
-        if now - stamp <= self._offset + LATE * self.times.awake:
-            return within or now - self._woke_at > self.times.awake
-        before, came_at = self._evidence
-        if stamp != before and self.times.simulated:
-            in_time = 0.0 < FRESH * (stamp - before) <= now - came_at
-            self._in_time = self._in_time + 1 if in_time else 0
-            self._evidence = stamp, now
-        return self._in_time >= FRESH_STATES
-
-    def _is_silent(self, now: float) -> bool:
-        return self._has_passed(now, self._wait)
+        self._revoked_at, self.rows[lease.REVOKED_STAMP] = now, self.rows[lease.STAMP]
+        self._change(lease.REVOKING, reason)
 
     def _has_passed(self, now: float, wait: float) -> bool:
         """Whether it has listened for so long, and so many states."""
-        return self._states >= self.times.states and self._over(
-            now, self._since, self._since_stamp, wait
+        h = self.rows
+        return bool(
+            h[lease.STATES] >= self.times.states
+            and self._over(now, h[lease.SINCE], h[lease.SINCE_STAMP], wait)
         )
 
     def _over(self, now: float, since: float, since_stamp: float, duration: float) -> bool:
         """Whether the steady clock and the stamps have both advanced by more than this."""
-        return now - since > duration and self._stamp - since_stamp > duration
-
-    def _listen(self, now: float, wait: float) -> None:
-        self._wait, self._since, self._since_stamp, self._states = wait, now, self._stamp, 0
+        return now - since > duration and self.rows[lease.STAMP] - since_stamp > duration
 
     def _listen_to_commands(self, now: float) -> None:
         times = self.times
-        self._listen(now, times.timeout if self._armed else max(times.timeout, times.arming))
-
-    def _answered(self, now: float) -> None:
-        """Its command for the newest state leaves."""
-        self._awake_at = now
-        self._commanded_stamp, self._commanded_number = self._stamp, self._number
-        self._offset = now - self._stamp
+        wait = times.timeout if self._armed else max(times.timeout, times.arming)
+        lease.listen(self.rows, now, wait)
 
     def _own(self) -> None:
         self.strays = 0
-        self._has_commanded = self._was_away = False
+        self.rows[[lease.HAS_COMMANDED, lease.WAS_AWAY]] = 0.0
 
     def _take(self, now: float, reason: str) -> None:
         self._own()
-        self._has_commanded = True  # the lease begins here
-        self._answered(now)
+        self.rows[lease.HAS_COMMANDED] = 1.0  # the lease begins here
+        lease.answered(self.rows, now)
         self.contested = False
-        self._change(Phase.commanding, reason)
+        self._change(lease.COMMANDING, reason)
 
     def _yield(self, now: float, wait: float, reason: str) -> None:
-        self._listen(now, wait)
-        self._change(Phase.guarding, reason)
+        lease.listen(self.rows, now, wait)
+        self._change(lease.GUARDING, reason)
 
-    def _change(self, phase: Phase, reason: str) -> None:
-        self._was_away = self._was_away and phase is _COMMANDING
-        self.changes += self.phase is not phase
-        self.phase, self.reason = phase, reason
+    def _change(self, phase: int, words: str) -> None:
+        self._words = words
+        lease.change(self.rows, phase, lease.OTHER_REASON)

@@ -10,7 +10,9 @@ FEEDBACK_INERTIA = 17
 # From here on entry 0 is that of the arm.
 LAW, HARDWARE_ADDS_GRAVITY, LIMIT_STIFFNESS, SATURATION_TIMEOUT = range(18, 22)
 BLEND_TIME, GUIDING_DAMPING, CHECK_JUMPS, DEAD_TIME = range(22, 26)
-SETTINGS_ROWS = 26
+# Of path.py, one column a joint.
+MAX_DECELERATION, LOWER_LIMIT, UPPER_LIMIT = range(26, 29)
+SETTINGS_ROWS = 29
 
 # Rows of the state array, one column a joint; from LAST_TIME on, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range(4)
@@ -43,4 +45,28 @@ RATE_STEP = 48
 DOUBTED_POSITION, DOUBTED_AT = range(49, 51)
 # Of step.py: to which side a joint was last faster than it should be, and how often that changed.
 SHAKEN_SIDE, REVERSALS = range(51, 53)
-STATE_ROWS = 53
+# Of state_check.py: since when the predicted arm has been at rest; NaN if it is not, or measured.
+RESTS_SINCE = 53
+# Of path.py: from when on the trajectory is at rest.
+PATH_END = 54
+STATE_ROWS = 55
+
+# Rows of the numbers array. Of path.py: where the trajectory stands and how many segments it has,
+# how many there have been, which stop is spare, where stops are planned, and by what code.
+STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, SPARE = range(5)
+STOP_STARTS_AT, STOP_COEFFICIENTS_AT, LINE_STARTS_AT, LINE_AT, SHIFT_AT, SCRATCH_AT = range(5, 11)
+STOP_CODE = 11
+# The model and the workspace.
+BODIES_AT, BODY_COUNT, BODY_SIZE, MEMORY_AT, MEMORY_ROWS, MEMORY_COLUMNS, MATRIX_AT = range(12, 19)
+# Of advance.py: the code of a step, which of the settings are in force (1: those that hold any
+# arm), the number of the motion that is followed (0 for none), how often the desired position was
+# taken from the arm, and how many findings there have been.
+STEP_CODE, BRACED, MOTION, GAVE_WAY, FINDINGS = range(19, 24)
+NUMBERS = 24
+
+# Columns of a finding: what was found, the motion that it ended, and the joint, the quantity, the
+# violation, the tolerance and the trajectory time of it.
+KIND, ENDED, JOINT, QUANTITY, EXCESS, ALLOWED, FOUND_AT = range(7)
+FINDING_SIZE = 7
+# So many findings are kept.
+MOST_FINDINGS = 64

@@ -37,7 +37,9 @@ from rnea_control.dynamics.arguments import fit
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.momentum import momentum_passes
 from rnea_control.exceptions import ArgumentError, ControllerError
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.compilation import address
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 
 # Rows of the state array, one column a joint; the last two have their numbers in entry 0.
@@ -53,6 +55,11 @@ THRESHOLD_SHARE = 0.1
 
 # What the kernel reports in place of a joint.
 NONE, _BAD_SIZE = -1, -2
+
+SIGNATURE = (
+    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1])"
+)
+Arrays = tuple[FloatArray, ...]
 
 
 def default_thresholds(effort_limit: FloatArray) -> FloatArray:
@@ -73,6 +80,9 @@ class MomentumObserver:
             any torque within its Coulomb friction: thresholds must exceed it.
         hardware_compensates_gravity: whether the hardware adds the gravity torque to the commands.
         longest_gap: the observer starts anew after a longer one between states, [s].
+
+    Attributes:
+        applied: the torques that the last state was answered with, shape (nv,), [Nm] or [N].
 
     Raises:
         ControllerError: a gain, threshold or gap that is not above 0, thresholds of a wrong size, a
@@ -110,7 +120,7 @@ class MomentumObserver:
         self._settings[_GAIN], self._settings[_LONGEST_GAP] = gain, longest_gap
         self._settings[_GRAVITY_SHARE] = 0.0 if hardware_compensates_gravity else 1.0
         self._settings[_HAS_FRICTION] = friction
-        zeros = np.zeros(model.nv)
+        self.applied = zeros = np.zeros(model.nv)
         self.update(0.0, model.neutral(), zeros, zeros)  # compiles
         self.reset()
 
@@ -123,6 +133,13 @@ class MomentumObserver:
     def thresholds(self) -> FloatArray:
         """Those of the residual, shape (nv,), [Nm] or [N]; a view, and may be changed."""
         return self._settings[_THRESHOLD]
+
+    @property
+    def arrays(self) -> Arrays:
+        """What `observe` works on, for machine code that answers states, and the torques applied
+        before."""
+        memory, friction = self._workspace.memory, self.model.friction_parameters
+        return self.model.bodies, memory, friction, self._settings, self._state, self.applied
 
     def reset(self) -> None:
         """Forgets all states: the next one starts with a residual of 0."""
@@ -150,7 +167,7 @@ class MomentumObserver:
         """
         model = self.model
         try:
-            joint = _observe(
+            joint = observe(
                 model.bodies,
                 self._workspace.memory,
                 model.friction_parameters,
@@ -185,10 +202,8 @@ def _furthest_beyond(settings: FloatArray, state: FloatArray) -> int:
     return joint
 
 
-@kernel_on_demand(
-    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1])"
-)
-def _observe(
+@kernel_on_demand(SIGNATURE)
+def observe(
     bodies: FloatArray,
     memory: FloatArray,
     friction_parameters: FloatArray,
@@ -199,6 +214,7 @@ def _observe(
     v: FloatArray,
     tau: FloatArray,
 ) -> int:
+    """`MomentumObserver.update`."""
     nv = state.shape[1]
     if not fit(bodies, memory, q, v, tau, tau) or v.shape[0] != nv:
         return _BAD_SIZE
@@ -231,3 +247,14 @@ def _observe(
             for j in range(nv):
                 state[row, j] = 0.0
     return _furthest_beyond(settings, state)
+
+
+_NOTHING = tuple(np.zeros((0, 0)) for _ in range(5))
+
+
+def observed(observer: MomentumObserver | None) -> tuple[int, Arrays]:
+    """Where the code of `observe` is, and what it works on: arrays of no size where nothing is
+    observed."""
+    if observer is None:
+        return 0, (*_NOTHING, np.zeros(0))
+    return address(observe) or 0, observer.arrays

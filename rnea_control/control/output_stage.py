@@ -24,7 +24,7 @@ import math
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.dynamics.felt_inertia import felt_inertias
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 
 # Of the deceleration beyond the velocity limit, [1/s].
 BRAKING_RATE = 150.0

@@ -89,6 +89,7 @@ class SafetySettings:
         margin = np.minimum(self.position_margin, WIDEST_MARGIN * (model.upper - model.lower))
         rows[layout.TORQUE_RATE_LIMIT] = self.torque_rate_limit
         rows[layout.MARGIN] = np.where(np.isfinite(margin), margin, 0.0)
+        rows[layout.LOWER_LIMIT], rows[layout.UPPER_LIMIT] = model.lower, model.upper
         rows[layout.SOFT_LOWER] = model.lower + rows[layout.MARGIN]
         rows[layout.SOFT_UPPER] = model.upper - rows[layout.MARGIN]
         rows[layout.VELOCITY_LIMIT] = model.velocity_limit * self.velocity_limit_scale

@@ -203,6 +203,8 @@ class ControllerSettings:
         if self.feedback_inertia is not None:
             rows[layout.FEEDBACK_INERTIA] = self.feedback_inertia
         rows[layout.DEAD_TIME] = self.dead_time
+        trajectories = self.trajectories
+        rows[layout.MAX_DECELERATION] = trajectories.max_deceleration if trajectories else math.inf
         (self.safety or SafetySettings.none(model.nv)).fill(rows, model)
         return rows
 

@@ -11,7 +11,8 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 
 # How much further than its velocity allows a joint may seem to move from state to state: as a
 # factor, and on top for coarse sensors and stamps, [rad] or [m].
@@ -99,10 +100,21 @@ def is_frozen(
 def remember(state: FloatArray, t: float, q: FloatArray, v: FloatArray) -> None:
     """Keeps a believed state for the next check."""
     state[layout.LAST_MEASURED, 0] = t
-    state[layout.DOUBTED_AT, 0] = math.nan
+    state[layout.DOUBTED_AT, 0] = state[layout.RESTS_SINCE, 0] = math.nan
     for j in range(q.shape[0]):
         state[layout.LAST_POSITION, j] = q[j]
         state[layout.LAST_VELOCITY, j] = v[j]
+
+
+@inlined
+def watch_rest(state: FloatArray, t: float, v: FloatArray) -> None:
+    """Keeps since when an arm that is only predicted has been at rest."""
+    for j in range(v.shape[0]):
+        if abs(v[j]) > MOVING:
+            state[layout.RESTS_SINCE, 0] = math.nan
+            return
+    if math.isnan(state[layout.RESTS_SINCE, 0]):
+        state[layout.RESTS_SINCE, 0] = t
 
 
 @kernel("i8(f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1])")

@@ -20,12 +20,19 @@ from rnea_control.control.output_stage import (
     output_stage,
     torques_are_finite,
 )
-from rnea_control.control.state_check import is_finite, is_frozen, jumping_joint, remember
+from rnea_control.control.state_check import (
+    is_finite,
+    is_frozen,
+    jumping_joint,
+    remember,
+    watch_rest,
+)
 from rnea_control.control.time_scaling import advance, scale
 from rnea_control.control.tolerances import REACHED, UNDER_WAY, check
 from rnea_control.control.trajectory import sample
 from rnea_control.dynamics.body import velocity_count
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1
@@ -37,7 +44,7 @@ SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
 # one of these; or, from BAD_STATE on, what was wrong.
 SATURATED, FOUND = 1, 2
 TORN_AWAY, PRESSED, SHAKEN = 4, 5, 6
-BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE = range(16, 21)
+BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(16, 22)
 
 
 @inlined
@@ -77,10 +84,13 @@ def _shaken(settings: FloatArray, state: FloatArray, dt: float) -> bool:
     return shaken
 
 
-@kernel(
+SIGNATURE = (
     "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], "
     "f8, f8[::1], f8[::1], f8[::1], b1)"
 )
+
+
+@kernel(SIGNATURE)
 def step(
     bodies: FloatArray,
     memory: FloatArray,
@@ -121,6 +131,7 @@ def step(
     scale(state)
     if predicted:
         predict_state(settings, state, q, v, dt)
+        watch_rest(state, t, v)
     else:
         update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
         q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]

@@ -33,7 +33,8 @@ from rnea_control.control.trajectory import (
 from rnea_control.dynamics.body import velocity_count
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 
 # Between the states that are exact, [s].
 KNOT = 0.005
@@ -266,10 +267,13 @@ def _fall(
     return i
 
 
-@kernel(
+SIGNATURE = (
     "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, "
     "f8, f8[:,::1], f8[::1], f8[:,:,::1])"
 )
+
+
+@kernel(SIGNATURE)
 def stop_along_path(
     bodies: FloatArray,
     memory: FloatArray,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.controller import Controller
 from rnea_control.control.feasibility import excessive_gain, excessive_load
 from rnea_control.control.law import ControlLaw
@@ -48,6 +48,10 @@ _IDLE_OR_BLIND = (*_SILENT, Mode.WAITING, Mode.BLIND)
 # Names to look up in a tick: enumerations take several times as long.
 _HOLDING, _MOVING = Mode.HOLDING, Mode.MOVING
 
+# Rows of `Supervisor.facts`: whether the last torques were for a predicted state, how often that
+# has begun, and whether the mode is one in which nothing may push the arm.
+PREDICTING, GAPS, WATCHES = range(3)
+FACTS = 3
 # An arm slower than this is held at once where it is, [rad/s] or [m/s].
 STILL = 0.01
 # An arm that fell since its effort controller became active has done so for this long at most, [s].
@@ -56,7 +60,7 @@ STILL_FROZEN = "the measured positions still do not change"
 # An arm that has given way so often within so long, [s], has a law that shakes it.
 MOST_GIVEN_WAY, GIVING_WAY = 4, 3.0
 # States after a start whose shortest period is taken for that of all.
-MEASURED_STATES = 10
+MEASURED_STATES = 50
 # How often the reason for not starting, or for not seeing, is brought up to date, [s].
 COMPLAINT_PERIOD = 1.0
 
@@ -72,7 +76,7 @@ class Supervisor:
 
     Attributes:
         bad_states: how many were ignored since activation.
-        gaps: how often states were missing, or of no use, and were predicted.
+        facts: see above; machine code writes them too.
         listening: whether somebody takes the commands. Until then the hold position follows the
             arm.
         observer: tells collisions; None for no such check.
@@ -90,19 +94,19 @@ class Supervisor:
         self.controller = controller
         self.settings = settings
         self.listening = True
-        self.bad_states = self.gaps = 0
+        self.bad_states = 0
+        self.facts: IntArray = np.zeros(FACTS, dtype=np.int64)
         self.period = math.nan
         self.obstacle = ""
         self._modes = Modes(on_change)
         self._workspace = Workspace(controller.model)
         self.observer = observer
-        self._applied = np.zeros(controller.model.nv)  # the torque before
         self._bad_in_row = 0
         self._fault = ""
         self._holders: set[Hashable] = set()  # who hold the emergency stop
         self._stopped = False  # was pressed, and the controller was not resumed since
         self._ending = False
-        self._streaming = self._predicting = False
+        self._streaming = False
         self._held = False  # the arm, since activation
         self._streamed_at = -math.inf  # when the gravity torque was commanded to nobody
         self._awaited = "for a subscription to the commands"  # while nobody listens
@@ -125,7 +129,17 @@ class Supervisor:
     @property
     def predicting(self) -> bool:
         """Whether the last torques were for a predicted state."""
-        return self._predicting
+        return bool(self.facts[PREDICTING])
+
+    @property
+    def gaps(self) -> int:
+        """How often states were missing, or of no use, and were predicted."""
+        return int(self.facts[GAPS])
+
+    @property
+    def steady(self) -> bool:
+        """Whether every state that can be true is simply answered."""
+        return self.mode not in _IDLE_OR_BLIND and self._unmeasured == 0
 
     @property
     def reason(self) -> str:
@@ -136,6 +150,7 @@ class Supervisor:
         """Changes the mode, and with it whether the arm is braced: it brakes and holds under every
         law, and under one that has failed."""
         self._modes.change(mode, reason)
+        self.facts[WATCHES] = mode in _TAKES_TRAJECTORIES
         holds = self.controller.settings.control_law != ControlLaw.gravity_compensation
         braced = mode in _STOPPED and (self._law_failed or not holds)
         if braced != self.controller.braced:
@@ -145,12 +160,13 @@ class Supervisor:
 
     def activate(self, reason: str = "for joint_states") -> None:
         """Starts with the next state that allows it; the reason says what it waits for."""
-        self.bad_states = self.gaps = self._bad_in_row = 0
+        self.bad_states = self._bad_in_row = 0
+        self.facts[:] = 0
         self.obstacle = ""
         self._fault = ""
         self._law_failed = False
         self._stopped = bool(self._holders)
-        self._ending = self._streaming = self._predicting = self._held = False
+        self._ending = self._streaming = self._held = False
         self._streamed_at = -math.inf
         self._complained = math.nan
         self.controller.in_force = math.nan
@@ -230,15 +246,11 @@ class Supervisor:
             and not self._resumes(t, q, v)
         ):
             return False
-        self._predicting = False
+        self.facts[PREDICTING] = 0
         try:
             self.controller.step(t, q, v, tau)
-        except TorqueError as error:
-            self.fail(str(error), t, q, v, law_failed=True)
-            raise
         except ControllerError as error:
-            self.refuse_state(str(error))
-            raise
+            self._refuse_step(error, t, q, v)
         self._bad_in_row = 0
         if self._unmeasured:
             self._measure_period(t, q, v)
@@ -248,8 +260,21 @@ class Supervisor:
         if self._gave_way != controller.gave_way or (
             mode is not _HOLDING and (mode is not _MOVING or controller.motion is None)
         ):
-            self._follow_up()
+            self.follow_up()
         return True
+
+    def refuse_step(
+        self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
+    ) -> None:
+        """A step that was taken for it has refused a state; raises as `answer`."""
+        self._refuse_step(self.controller.refusal(outcome, t, q, v, tau), t, q, v)
+
+    def _refuse_step(self, error: Exception, t: float, q: FloatArray, v: FloatArray) -> None:
+        if isinstance(error, TorqueError):
+            self.fail(str(error), t, q, v, law_failed=True)
+        else:
+            self.refuse_state(str(error))
+        raise error
 
     def _resumes(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts, or goes on after a time without states; whether this state is to be answered."""
@@ -294,9 +319,9 @@ class Supervisor:
         if mode in _SILENT or mode is Mode.WAITING:
             return False
         self.miss(missing)
-        if not self._predicting:
-            self._predicting = True
-            self.gaps += 1
+        if not self.predicting:
+            self.facts[PREDICTING] = 1
+            self.facts[GAPS] += 1
             if self.observer is not None:
                 self.observer.reset()  # it does not know the predicted torques
         self.controller.predict(t, tau)
@@ -397,9 +422,14 @@ class Supervisor:
         self, observer: MomentumObserver, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
     ) -> None:
         """Ends the motion if something pushes the arm."""
-        j = observer.update(t, q, v, self._applied)
-        self._applied[:] = tau
-        if j >= 0 and self._modes.mode in _TAKES_TRAJECTORIES:
+        j = observer.update(t, q, v, observer.applied)
+        observer.applied[:] = tau
+        if j >= 0 and self.facts[WATCHES]:
+            self.collide(j, t, q, v)
+
+    def collide(self, j: int, t: float, q: FloatArray, v: FloatArray) -> None:
+        """Ends the motion, as something pushes a joint in this state."""
+        if (observer := self.observer) is not None:
             model = self.controller.model
             self.fail(
                 f"collision? {observer.residual[j]:.3g} {units(model, j).effort} act on "
@@ -582,13 +612,9 @@ class Supervisor:
     def _stop(self, kind: EndKind, reason: str, guided: bool = False) -> None:
         """Brakes along the path, or straight on where a hand guides the arm, or has done so."""
         controller = self.controller
-        if guided or controller.guided:
-            q, v = controller.predicted if self._predicting else controller.measured
-            controller.catch(controller.time, q, v, reason, kind)
-        else:
-            controller.stop(kind, reason)
+        controller.stop(kind, reason, guided or controller.guided, self.predicting)
 
-    def _follow_up(self) -> None:
+    def follow_up(self) -> None:
         """Changes the mode for what the last step did."""
         controller, mode = self.controller, self._modes.mode
         if self._gave_way != controller.gave_way:

@@ -12,7 +12,7 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 
 # Of each lag, [s]: after 0.5 s, 96 % of a change are done.
 LAG_TIME = 0.1
@@ -48,10 +48,12 @@ def advance(state: FloatArray, dt: float, slows: bool) -> None:
     state[layout.SCALING_RATE, 0] = (first - second) / LAG_TIME
 
 
+@inlined
 def settle(state: FloatArray) -> None:
     """Brings the scaling to its target at once, while the arm stands."""
-    state[layout.LEADING_SCALING] = state[layout.SCALING] = state[layout.TARGET_SCALING]
-    state[layout.SCALING_RATE] = 0.0
+    target = state[layout.TARGET_SCALING, 0]
+    state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = target
+    state[layout.SCALING_RATE, 0] = 0.0
 
 
 @inlined

@@ -16,7 +16,7 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control import layout
 from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError, listed
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 
 # What a check finds: the trajectory goes on, has ended well, or has violated a tolerance.
 UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)

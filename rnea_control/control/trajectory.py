@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 
 # Of the position's polynomial, and of the effort's line, which comes after it.
 POSITION_COEFFICIENTS = 6

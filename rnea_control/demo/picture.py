@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")  # a file, no window
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from rnea_control.demo.kinds import Kind, kinds
 from rnea_control.demo.recording import Recording
@@ -40,7 +40,8 @@ def draw(
     """
     rows = -(-(model.nv + 1) // LEGEND_COLUMNS)
     size = (12.0, 7.0 + 0.2 * rows)
-    figure, axes = plt.subplots(2, 2, figsize=size, sharex=True, layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True)
     (position, torque), (error_pd, error_model) = axes
     if disturbed:
         figure.suptitle(f"{model.name}: disturbed, no comparison", fontsize=14, color="crimson")
@@ -48,7 +49,7 @@ def draw(
         results = "; ".join(comparison(kind, model_based, baseline) for kind in kinds(model))
         title = f"{model.name}: the same trajectory under PD and under RNEA computed torque"
         figure.suptitle(f"{title}\n{results}", fontsize=14)
-    colors = plt.get_cmap("turbo")(np.linspace(0.05, 0.95, model.nv))
+    colors = colormaps["turbo"](np.linspace(0.05, 0.95, model.nv))
     for kind, scale in _scales(position, model, [kind.position for kind in kinds(model)]):
         for j in kind.joints:
             scale.plot(
@@ -78,10 +79,10 @@ def draw(
     for axis in axes[1]:
         axis.set_xlabel("s")
     handles = [
-        plt.Line2D([], [], color=color, label=_short(name))
+        Line2D([], [], color=color, label=_short(name))
         for name, color in zip(model.joint_names, colors, strict=True)
     ]
-    handles.append(plt.Line2D([], [], color="k", linestyle="--", linewidth=0.9, label="desired"))
+    handles.append(Line2D([], [], color="k", linestyle="--", linewidth=0.9, label="desired"))
     figure.legend(
         handles=handles,
         loc="outside lower center",
@@ -89,14 +90,13 @@ def draw(
         fontsize=9 if model.nv < 16 else 6,
     )
     figure.savefig(path, dpi=110)
-    plt.close(figure)
 
 
 def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
 
 
-def _scales(axis: plt.Axes, model: RobotModel, units: list[str]) -> Iterator[tuple[Kind, plt.Axes]]:
+def _scales(axis: Axes, model: RobotModel, units: list[str]) -> Iterator[tuple[Kind, Axes]]:
     """The kinds of joints with the scale of each: the first one's on the left, the second one's on
     the right."""
     found = kinds(model)
@@ -109,7 +109,7 @@ def _scales(axis: plt.Axes, model: RobotModel, units: list[str]) -> Iterator[tup
 
 
 def _title_error(
-    axis: plt.Axes, model: RobotModel, recording: Recording, name: str, disturbed: bool
+    axis: Axes, model: RobotModel, recording: Recording, name: str, disturbed: bool
 ) -> None:
     title = f"Tracking error under {name}"
     if not disturbed:

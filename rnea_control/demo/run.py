@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
 from rnea_control.array_types import FloatArray
+from rnea_control.child_process import command
 from rnea_control.control import ControlLaw
 from rnea_control.control.settings import LONGEST_DEAD_TIME
 from rnea_control.demo.recording import Recording
@@ -36,7 +36,7 @@ BANDWIDTH = 20.0
 
 # Time for the controller to start, which may compile first, and to settle before it moves, [s].
 LONGEST_START = 120.0
-SETTLING = 1.0
+SETTLING = 0.5
 
 # After the trajectory: how much is recorded, and how long the controller has for its last report,
 # which comes once a second, [s].
@@ -203,9 +203,8 @@ def _controller(robot: DemoRobot, law: ControlLaw, rate: float) -> Iterator[subp
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "parameters.yaml"
         path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-        command = [sys.executable, "-m", "rnea_control.node.executable", "--ros-args"]
-        command += ["--params-file", str(path), "-r", f"__ns:=/{NAMESPACE}", "--log-level", "error"]
-        process = subprocess.Popen(command)
+        options = ["--params-file", str(path), "-r", f"__ns:=/{NAMESPACE}", "--log-level", "error"]
+        process = subprocess.Popen(command("rnea_control.node.executable", "--ros-args", *options))
         try:
             yield process
         finally:

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")  # a file, no window
-import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import Workspace, forward_kinematics
@@ -59,7 +59,8 @@ def skeleton_frames(
         shape (n, height, width, 3), bytes.
     """
     points = poses[:, :, :3, 3] @ PROJECTION.T
-    figure = plt.figure(figsize=(size[0] / 100.0, size[1] / 100.0), dpi=100)
+    figure = Figure(figsize=(size[0] / 100.0, size[1] / 100.0), dpi=100)
+    canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     lines = _draw(axes, points[0], pairs)
     _frame(axes, points.reshape(-1, 2), size[0] / size[1])
@@ -67,9 +68,8 @@ def skeleton_frames(
     for now in points:
         lines.set_segments([now[list(pair)] for pair in pairs])
         lines.axes.collections[1].set_offsets(now)
-        figure.canvas.draw()
-        frames.append(np.asarray(figure.canvas.buffer_rgba())[:, :, :3].copy())
-    plt.close(figure)
+        canvas.draw()
+        frames.append(np.asarray(canvas.buffer_rgba())[:, :, :3].copy())
     return np.array(frames)
 
 
@@ -83,9 +83,8 @@ def draw_robots(
         robots: their names, link poses of shape (number of links, 4, 4), and bones.
     """
     rows = -(-len(robots) // COLUMNS)
-    figure, grid = plt.subplots(
-        rows, COLUMNS, figsize=(1.8 * COLUMNS, 2.0 * rows), squeeze=False, layout="constrained"
-    )
+    figure = Figure(figsize=(1.8 * COLUMNS, 2.0 * rows), layout="constrained")
+    grid = figure.subplots(rows, COLUMNS, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
     for axes, (name, poses, pairs) in zip(grid.flat, robots, strict=False):
@@ -95,18 +94,17 @@ def draw_robots(
         axes.set_box_aspect(1.0)
         axes.set_title(name.replace("/", "/\n"), fontsize=7)
     figure.savefig(path, dpi=90)
-    plt.close(figure)
 
 
-def _draw(axes: plt.Axes, points: FloatArray, pairs: Sequence[tuple[int, int]]) -> LineCollection:
+def _draw(axes: Axes, points: FloatArray, pairs: Sequence[tuple[int, int]]) -> LineCollection:
     segments = [points[list(pair)] for pair in pairs]
-    colors = plt.get_cmap("turbo")(np.linspace(0.1, 0.9, max(len(pairs), 1)))
+    colors = colormaps["turbo"](np.linspace(0.1, 0.9, max(len(pairs), 1)))
     lines = axes.add_collection(LineCollection(segments, colors=colors, linewidths=2.5))
     axes.scatter(*points.T, s=6, color="black", zorder=3)
     return lines
 
 
-def _frame(axes: plt.Axes, points: FloatArray, shape: float = 1.0) -> None:
+def _frame(axes: Axes, points: FloatArray, shape: float = 1.0) -> None:
     """Shows all points, undistorted in axes that are `shape` times as wide as high."""
     low, high = points.min(axis=0), points.max(axis=0)
     width, height = high - low

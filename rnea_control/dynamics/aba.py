@@ -47,7 +47,8 @@ from rnea_control.dynamics.workspace import (
     u_OVER_D,
 )
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import (
     add_to_spatial,
     cross_force,

@@ -22,7 +22,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.body import position_count, velocity_count
 from rnea_control.dynamics.workspace import Workspace, row_count
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.model import RobotModel
 
 # The shape of each array argument by its name, the same in all algorithms.

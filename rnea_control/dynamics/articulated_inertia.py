@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.spatial import Spatial
 from rnea_control.kernels.vector3 import (
     Matrix3,

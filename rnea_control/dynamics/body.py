@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.vector3 import (
     Matrix3,
     Symmetric3,

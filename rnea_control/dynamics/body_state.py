@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as layout
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.spatial import Spatial, add_to_spatial, spatial_at, store_spatial
 from rnea_control.kernels.vector3 import Matrix3, Vector3, matrix_at, store_matrix, store_vector
 from rnea_control.kernels.vector3 import vector_at as vector

@@ -13,7 +13,7 @@ from __future__ import annotations
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.workspace import COMPOSITE_INERTIA, LEVER, POSE_ROTATION
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.vector3 import (
     Symmetric3,
     Vector3,

@@ -25,7 +25,8 @@ from rnea_control.dynamics.workspace import (
     VELOCITY,
     Workspace,
 )
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import (
     ZERO,
     cross_force,

@@ -29,7 +29,8 @@ from rnea_control.dynamics.arguments import (
 )
 from rnea_control.dynamics.joint import s_angular, s_linear
 from rnea_control.dynamics.workspace import Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.spatial import Spatial
 from rnea_control.kernels.vector3 import ORIGIN, add, cross, dot, scale, times_symmetric
 from rnea_control.model import RobotModel
@@ -116,7 +117,7 @@ def felt_by_joint(bodies: FloatArray, memory: FloatArray, i: int, force: Spatial
     return felt
 
 
-@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[::1], f8[:,::1])")
+@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[:,::1])")
 def _crba(bodies: FloatArray, memory: FloatArray, q: FloatArray, M: FloatArray) -> bool:
     nv = body.velocity_count(bodies)
     if not fit_position(bodies, memory, q) or M.shape[0] != nv or M.shape[1] != nv:

@@ -23,7 +23,8 @@ from rnea_control.dynamics.arguments import (
 from rnea_control.dynamics.forward_kinematics import pose_pass
 from rnea_control.dynamics.velocity import velocity_pass
 from rnea_control.dynamics.workspace import VELOCITY, Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import spatial_at
 from rnea_control.kernels.vector3 import (
     ORIGIN,

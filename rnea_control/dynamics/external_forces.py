@@ -17,7 +17,8 @@ from rnea_control.dynamics.arguments import (
 from rnea_control.dynamics.body import link_body, link_placement
 from rnea_control.dynamics.forward_kinematics import link_pose, pose_pass
 from rnea_control.dynamics.workspace import Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import (
     add_to_spatial,
     force_to_parent,

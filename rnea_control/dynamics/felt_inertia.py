@@ -12,7 +12,7 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.crba import mass_matrix
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 
 # What rounding leaves of a pivot that is 0, relative to the largest that it could be.
 _SMALLEST_PIVOT = 1e-13

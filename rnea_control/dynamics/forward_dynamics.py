@@ -21,7 +21,8 @@ from rnea_control.dynamics.joint import s_angular, s_linear
 from rnea_control.dynamics.rnea import inward_pass, outward_pass
 from rnea_control.dynamics.workspace import FORCE, Workspace
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 
 # What the kernel returns.

@@ -12,7 +12,8 @@ from rnea_control.dynamics.arguments import (
     fit_position,
 )
 from rnea_control.dynamics.workspace import Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.vector3 import (
     IDENTITY,
     ORIGIN,

@@ -13,7 +13,8 @@ import math
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error
 from rnea_control.dynamics.workspace import Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
 from rnea_control.model.friction_parameters import COULOMB, DAMPING, OFFSET
 

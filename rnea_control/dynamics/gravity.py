@@ -17,7 +17,8 @@ from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.rnea import inward_pass
 from rnea_control.dynamics.workspace import ACCELERATION, Workspace
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.vector3 import cross, rotate_back, scale, store_vector, vector_at
 from rnea_control.model import RobotModel
 

@@ -18,7 +18,8 @@ from rnea_control.dynamics.arguments import (
 )
 from rnea_control.dynamics.forward_kinematics import link_pose, pose_pass
 from rnea_control.dynamics.workspace import Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.vector3 import add, cross, scale, subtract, z_axis
 from rnea_control.model import RobotModel
 

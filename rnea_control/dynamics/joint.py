@@ -15,7 +15,7 @@ import math
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.body import ratio, velocity_index
 from rnea_control.dynamics.workspace import ANGLE, COSINE, LANES, SINE
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.quaternion import (
     Quaternion,
     conjugate,

@@ -13,7 +13,8 @@ from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument
 from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import FORCE, Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import force_to_parent, store_spatial
 from rnea_control.kernels.vector3 import rotate_back
 from rnea_control.model import RobotModel

@@ -24,7 +24,8 @@ from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.velocity import find_velocity, start_velocities
 from rnea_control.dynamics.workspace import ACCELERATION, MOMENTUM, VELOCITY, Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import (
     add_to_spatial,
     force_to_parent,

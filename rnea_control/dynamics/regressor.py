@@ -34,7 +34,8 @@ from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace
-from rnea_control.kernels.kernel import inlined, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.vector3 import (
     ORIGIN,
     Vector3,

@@ -31,7 +31,8 @@ from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
 from rnea_control.dynamics.workspace import FORCE, Workspace
-from rnea_control.kernels.kernel import inlined, kernel, kernel_on_demand
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel, kernel_on_demand
 from rnea_control.kernels.spatial import Spatial, force_to_parent
 from rnea_control.kernels.vector3 import (
     ORIGIN,

@@ -6,7 +6,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.workspace import VELOCITY
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.spatial import (
     ZERO,
     Spatial,

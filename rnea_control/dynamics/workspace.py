@@ -6,7 +6,7 @@ import numpy as np
 
 from rnea_control.array_types import IntArray
 from rnea_control.exceptions import ArgumentError
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 import warnings
 from collections.abc import Callable
@@ -18,11 +19,19 @@ from rnea_control.kernels.numba_dispatch import dispatched
 _ENTRY_MODULES = ("rnea_control.kernels.array_argument", "rnea_control.kernels.array_record")
 
 EntrySignature = Callable[[str], Any]
+# Of each kernel, by what Python calls: its source, what keeps its machine code, and its address.
+_kernels: dict[Any, tuple[Any, Any, int]] = {}
+# What `compiled` is to be called with, where kernels are only collected; see side_by_side.py.
+collected: list[tuple[Any, ...]] | None = None
 
 
 def _options() -> dict[str, Any]:
     """Options of Numba for all that is compiled."""
-    options: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+    options: dict[str, Any] = {
+        "error_model": "numpy",
+        "fastmath": {"contract"},
+        "no_cfunc_wrapper": True,  # nobody calls by a C function's address
+    }
     try:
         known = hasattr(importlib.import_module("numba.core.options").DefaultOptions, "_nrt")
     except (ImportError, AttributeError):
@@ -59,12 +68,28 @@ def compiled(
     dispatcher: Any = numba.njit(**options)(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT
         return function
-    entry = [module_digest(name) for name in _ENTRY_MODULES] if entry_signature else "dispatch"
+    of_entry = [module_digest(name) for name in _ENTRY_MODULES] if entry_signature else "dispatch"
     variant = (signature, entry_signature is None, sys.implementation.cache_tag, processor()[0])
-    stamp = fingerprint(function, options, signature, entry)
+    stamp = fingerprint(function, options, signature, of_entry)
     keep_on_disk(dispatcher, stamp, repr(variant))
     if entry_signature is None:
-        return dispatched(dispatcher, signature)
-    dispatcher.compile(entry_signature(signature))
+        entry = dispatched(dispatcher, signature)
+    else:
+        dispatcher.compile(entry_signature(signature))
     (result,) = dispatcher.overloads.values()
-    return result.entry_point
+    if entry_signature is not None:
+        entry = result.entry_point
+    name = result.fndesc.llvm_func_name
+    code = result.library.get_pointer_to_function(name)
+    _kernels[entry] = function, result.library, code
+    return entry
+
+
+def address(kernel: Any) -> int | None:
+    """Where the machine code of a kernel begins, for others to call it; None if it has none."""
+    return _kernels[kernel][2] if kernel in _kernels else None
+
+
+def source(kernel: Any) -> Any:
+    """The function that a kernel is made of."""
+    return _kernels[kernel][0] if kernel in _kernels else inspect.unwrap(kernel)

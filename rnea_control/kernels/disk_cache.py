@@ -18,7 +18,7 @@ import stat
 import sys
 import uuid
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -34,6 +34,8 @@ except ImportError:  # said by `keep_on_disk`
 # What a file starts with; then the SHA-256 of the rest.
 _MAGIC = b"rnea_control kernel 1\n"
 _said: set[str] = set()
+# Called at the first kernel that is not on disk, once: it may put that and others there.
+at_first_miss: list[Callable[[], None]] = []
 
 
 class NotOurs(Exception):
@@ -79,6 +81,13 @@ class DiskCache:
     def load_overload(self, _signature: Any, target_context: Any) -> Any:
         """The kernel, ready to be called; None if it is not on disk. Numba's rules for compiling,
         which take a third of a second to set up, are not needed for that."""
+        found = self._load(target_context)
+        if found is None and at_first_miss:
+            at_first_miss.pop()()
+            found = self._load(target_context)
+        return found
+
+    def _load(self, target_context: Any) -> Any:
         for path, data in read_sealed(self._directories, self._file):
             try:
                 return CompileResult._rebuild(target_context, *pickle.loads(data))
@@ -147,9 +156,7 @@ def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None
     reasons = []
     for folder in folders:
         try:
-            beside_sources = folder.name == "__pycache__"  # which has Python's files too
-            folder.mkdir(mode=0o755 if beside_sources else 0o700, parents=True, exist_ok=True)
-            _check_ours(os.stat(folder))
+            prepare(folder)
             _write(folder / file, data)
         except NotOurs as error:
             reasons.append(f"{folder}: {error}")
@@ -163,6 +170,18 @@ def write_sealed(folders: Iterable[Path], file: str, data: bytes) -> Path | None
         "compiles them anew; set NUMBA_CACHE_DIR to a writeable folder",
     )
     return None
+
+
+def prepare(folder: Path) -> None:
+    """Makes a folder for kernels, unless it is there.
+
+    Raises:
+        NotOurs: another user could write to it.
+        OSError: it cannot be made.
+    """
+    beside_sources = folder.name == "__pycache__"  # which has Python's files too
+    folder.mkdir(mode=0o755 if beside_sources else 0o700, parents=True, exist_ok=True)
+    _check_ours(os.stat(folder))
 
 
 def _check_ours(status: os.stat_result) -> None:

@@ -182,7 +182,9 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
         return _compiled_function(value, functions, where)
     definition = getattr(value, "_defn", None)  # of an @intrinsic
     if isinstance(definition, FunctionType):
-        return name, definition.__qualname__, module_digest(definition.__module__)
+        cells = (each.cell_contents for each in definition.__closure__ or ())
+        made_of = [repr(each) for each in cells if isinstance(each, (int, str))]
+        return name, definition.__qualname__, module_digest(definition.__module__), made_of
     if callable(value) and _library(value):
         return name, value.__module__, value.__qualname__
     raise FingerprintError(

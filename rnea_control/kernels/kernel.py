@@ -17,7 +17,8 @@ from typing import Any
 
 import numba
 
-from rnea_control.kernels.compilation import OPTIONS, compiled
+from rnea_control.kernels import compilation
+from rnea_control.kernels.compilation import compiled
 from rnea_control.kernels.proof import proven_entry
 
 _ENTRY = None if getattr(numba.config, "DISABLE_JIT", False) else proven_entry()
@@ -31,7 +32,14 @@ def kernel(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]]
         nogil: whether other Python threads may run during a call. That costs time: for long calls
             only.
     """
-    return lambda function: compiled(function, signature, nogil, _ENTRY)
+
+    def compile_now(function: Callable[..., Any]) -> Any:
+        if compilation.collected is None:
+            return compiled(function, signature, nogil, _ENTRY)
+        compilation.collected.append((function, signature, nogil, _ENTRY))
+        return function
+
+    return compile_now
 
 
 def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
@@ -57,8 +65,3 @@ def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[
         return compile_and_call
 
     return defer
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """Decorator: a small function that kernels call; it is compiled into each of them."""
-    return numba.njit(forceinline=True, **OPTIONS)(function)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.vector3 import Matrix3, Vector3, add, cross, dot, scale
 
 Quaternion = tuple[float, float, float, float]

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 
 # pi/2 in three parts, the first two of 33 bits each, so that their products with a whole number
 # below 2^20 are exact.

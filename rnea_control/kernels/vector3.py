@@ -8,7 +8,7 @@ xy, xz, yy, yz, zz).
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 
 Vector3 = tuple[float, float, float]
 Symmetric3 = tuple[float, float, float, float, float, float]

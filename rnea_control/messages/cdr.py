@@ -15,7 +15,7 @@ import numpy as np
 
 from rnea_control.array_types import ByteArray
 from rnea_control.exceptions import RneaControlError
-from rnea_control.kernels.kernel import inlined
+from rnea_control.kernels.inlining import inlined
 
 HEADER = 4
 BIG_ENDIAN, LITTLE_ENDIAN = 0, 1

@@ -41,6 +41,7 @@ class Float64MultiArrayEncoder:
 
     Attributes:
         values: the numbers, shape (size,); what is written here is in the message at once.
+        memory: the message.
     """
 
     def __init__(self, size: int) -> None:
@@ -48,12 +49,12 @@ class Float64MultiArrayEncoder:
         writer.integer(0)  # layout.dim
         writer.integer(0)  # layout.data_offset
         writer.numbers(size)
-        self._message = writer.message()
+        self.memory = writer.message()
         (self.values,) = writer.views()
 
     def encode(self) -> bytes:
         """The message with `values` as they are now."""
-        return bytes(self._message)
+        return bytes(self.memory)
 
 
 class Float64MultiArrayDecoder:

@@ -13,7 +13,8 @@ import numpy as np
 
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.exceptions import RneaControlError, listed
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 from rnea_control.messages.cdr import (
     BIG_ENDIAN,
     HEADER,
@@ -55,12 +56,14 @@ class JointStateDecoder:
     Attributes:
         q, v: the last positions and velocities, shape (nv,); `decode` writes into them.
         layouts: those of the latest publishers, at most `LAYOUTS`.
+        bits: both as words, shape (2, nv).
+        buffer: the last message, and what comes after it.
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
-        self._bits = np.zeros((2, len(joints)), dtype=np.uint64)
-        self.q, self.v = self._bits.view(np.float64)
+        self.bits = np.zeros((2, len(joints)), dtype=np.uint64)
+        self.q, self.v = self.bits.view(np.float64)
         self.layouts: list[Layout] = []
         self._make_room(1 << 12)
 
@@ -77,13 +80,13 @@ class JointStateDecoder:
             self._make_room(size)
         self._view[:size] = data
         for layout in self.layouts:
-            stamp = decode(self._buffer, size, layout.pattern, layout.indices, self._bits)
+            stamp = decode(self.buffer, size, layout.pattern, layout.indices, self.bits)
             if stamp != OTHER_LAYOUT:
                 break
         else:
             layout = Layout(data, self._joints)
             self.layouts = [layout, *self.layouts[: LAYOUTS - 1]]
-            stamp = decode(self._buffer, size, layout.pattern, layout.indices, self._bits)
+            stamp = decode(self.buffer, size, layout.pattern, layout.indices, self.bits)
         if stamp < 0:
             raise self._refusal(stamp, data)
         return stamp
@@ -93,8 +96,8 @@ class JointStateDecoder:
             raise JointStateError(
                 f"a joint_states message has {size} bytes; at most {LONGEST} are allowed"
             )
-        self._buffer = np.zeros(min(2 * size, LONGEST), dtype=np.uint8)
-        self._view = self._buffer.data
+        self.buffer = np.zeros(min(2 * size, LONGEST), dtype=np.uint8)
+        self._view = self.buffer.data
 
     def _refusal(self, reason: int, data: bytes) -> JointStateError:
         """The error for a message of a known layout."""
@@ -208,8 +211,8 @@ def _numbers(data: ByteArray, size: int, position: int, count: int, big_endian: 
     return start if start + 8 * count <= size else -1
 
 
-@kernel("i8(u1[::1], i8, u1[:,::1], i8[::1], u8[:,::1])")
-def decode(
+@inlined
+def decode_state(
     data: ByteArray, size: int, pattern: ByteArray, indices: IntArray, bits: WordArray
 ) -> int:
     """The stamp [ns] of a message of this layout, or the reason why it is refused, negative.
@@ -254,3 +257,11 @@ def decode(
         bits[0, j] = double_word(data, positions + i, big_endian)
         bits[1, j] = double_word(data, velocities + i, big_endian)
     return seconds * _SECOND + nanoseconds
+
+
+@kernel("i8(u1[::1], i8, u1[:,::1], i8[::1], u8[:,::1])")
+def decode(
+    data: ByteArray, size: int, pattern: ByteArray, indices: IntArray, bits: WordArray
+) -> int:
+    """`decode_state` by itself."""
+    return decode_state(data, size, pattern, indices, bits)

@@ -13,7 +13,8 @@ import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError, listed
-from rnea_control.kernels.kernel import inlined, kernel
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
 from rnea_control.messages.cdr import (
     BIG_ENDIAN,
     CdrError,

@@ -8,7 +8,6 @@ time a pause or a slow simulator is no fault, and the stamps alone decide.
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import TypeVar
 import numpy as np
 from rclpy.clock import Clock
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control import (
     Controller,
     ControllerSettings,
@@ -34,37 +34,34 @@ from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.control.stopping import LONGEST_STOP, RAMP
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+from rnea_control.kernels.linking import barrier
 from rnea_control.messages.cdr import CdrError, boolean
 from rnea_control.messages.float64_multi_array import (
     Float64MultiArrayDecoder,
     Float64MultiArrayError,
 )
-from rnea_control.messages.joint_state import (
-    JointStateDecoder,
-    JointStateError,
-    OtherJoints,
-    measured_efforts,
-)
-from rnea_control.messages.one_publisher import ANOTHERS, OnePublisher
+from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
+from rnea_control.messages.state_intake import AnothersState, StateIntake
 from rnea_control.model import RobotModel
-from rnea_control.node.applied_torque import AppliedTorque
-from rnea_control.node.statistics import LoopStatistics
+from rnea_control.ros import native_loop as native
+from rnea_control.ros.applied_torque import AppliedTorque
 from rnea_control.ros.deferred_log import DeferredLog, Logger
 from rnea_control.ros.effort_command import Command
+from rnea_control.ros.loop_statistics import LoopStatistics
+from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
+from rnea_control.ros.native_ticks import NativeWork
 from rnea_control.ros.node_clock import NodeClock
 
 # An arm slower than this is at rest, [rad/s] or [m/s].
 STILL = 0.05
-# States that seem to be older than this were stamped by another clock, [s].
-LONGEST_AGE = 1.0
 # How long a stop takes at most, [s].
 LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
 # How often the loop looks, as a part of the lease, whether a state has come.
 LOOKS = 0.3
+# Time may be ahead of the stamps by so much without a word, [s].
+LONGEST_AHEAD = 0.05
 LISTENING = "to hear whether the sentinel commands"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
-# How often a torque is commanded while no state comes, or none that can be used, [s].
-PREDICTION_PERIOD = 0.001
 # The last torques come at this period, until the very last one and for this long at most, [s].
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
 # Changes of the mode that wait to be told; older ones are forgotten.
@@ -83,11 +80,13 @@ class LoopSettings:
         supervision: when to start, and when to do without states.
         trusts_effort: whether the measured effort is the torque in force.
         ends_with_gravity: whether the last command is the gravity torque; else it is zero.
+        longest_hang: a motion ends when the interpreter has stood still for so long, [s].
     """
 
     supervision: SupervisionSettings
     trusts_effort: bool = False
     ends_with_gravity: bool = True
+    longest_hang: float = math.inf
 
 
 class ControlLoop:
@@ -105,12 +104,12 @@ class ControlLoop:
 
     Attributes:
         running: whether states are answered.
-        now: stamp of the last state since that of the first, [s]; None before there is one.
+        states: those that came since activation.
         failure: the bug that ended the loop; empty without one.
         refused: why the last state was refused; empty if it was not.
-        statistics: of the ticks since activation.
+        work: what machine code works on that answers states.
+        newest_natively: the bytes of the last state that machine code has answered.
         log: what the ticks say.
-        last_state: the bytes of the last state that was answered.
         changes: of the mode, oldest first: old and new one, and the reason.
         changed_at: the time `now` when the mode changed last, [s].
     """
@@ -131,34 +130,32 @@ class ControlLoop:
         self.command = command
         self.handover = handover
         self.settings = settings
-        self.statistics = LoopStatistics()
+        applied = AppliedTorque(controller.model.nv)
+        self.work = NativeWork(self.supervisor.facts, LoopStatistics(), applied)
+        self._numbers, self._times = self.work.numbers, self.work.times
         self.running = False
-        self.now: float | None = None
+        self.states = StateIntake(controller.model.joint_names, supervision.state_timeout)
         self.failure = self.refused = ""
         self.log = DeferredLog(logger)
-        self.last_state: bytes | None = None
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
         self._state_timeout, self._trusts_effort = supervision.state_timeout, settings.trusts_effort
         self._logger = logger
         self._clock = clock
         self._system_time = True
-        # Held through every tick; elsewhere only to read, or to swap one object for another.
-        self._lock = threading.Lock()
+        self._times[native.STATE_GAP : native.LONGEST_WAIT + 1] = (
+            supervision.state_gap,
+            supervision.state_timeout,
+            self.longest_wait,
+        )
+        self._times[native.LONGEST_HANG] = settings.longest_hang
+        self._times[native.PREDICTION] = PREDICTION_PERIOD
+        self.newest_natively: Callable[[], bytes | None] | None = None
+        controller.post = lambda: self.work.post(controller)
         self._take_command: Callable[[], tuple[bytes, int | None] | None] | None = None
         self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
         self._heard = False  # a command of the sentinel, since that has the arm
-        self._decoder = JointStateDecoder(controller.model.joint_names)
-        self._applied = AppliedTorque(controller.model.nv)
-        self._tells_efforts = False  # whether the states bring efforts
-        self._origin = 0  # stamp that the controller's time is counted from, [ns]
-        self._stamp = 0  # of the last state, [ns]
-        self._taken_at = 0.0  # when the loop took it, by the steady clock, [s]
-        self._publisher = OnePublisher(supervision.state_timeout)
-        self._missed = 0  # right before the last state
-        self._received_at = 0.0  # when the last state with a new stamp came, by the steady clock
-        self._published_at = math.nan  # when the last torque was commanded, likewise
-        self._predicted_at = 0.0  # when the last torque without a state was commanded
+        self._sentinel = ""  # its mode
 
     def like(self, controller: Controller, command: Command) -> ControlLoop:
         """A new loop with this controller and command."""
@@ -170,6 +167,25 @@ class ControlLoop:
             self._logger,
             self._clock,
         )
+
+    @property
+    def _system_time(self) -> bool:
+        """Whether the steady clock tells when states are missing."""
+        return bool(self._numbers[native.SYSTEM_TIME])
+
+    @_system_time.setter
+    def _system_time(self, on: bool) -> None:
+        self._numbers[native.SYSTEM_TIME] = on
+
+    @property
+    def _tells_efforts(self) -> bool:
+        """Whether the states bring efforts."""
+        return bool(self._numbers[native.TELLS_EFFORTS])
+
+    @property
+    def now(self) -> float | None:
+        """Stamp of the last state since that of the first, [s]; None before there is one."""
+        return self.states.time if self.states.begun else None
 
     @property
     def without_clock(self) -> bool:
@@ -188,22 +204,47 @@ class ControlLoop:
             return self.failure
         return self.supervisor.reason if self.supervisor.mode in _ERRORS else self.refused
 
+    def newest(self) -> bytes | None:
+        """The bytes of the state that was answered last; None before there is one."""
+        natively = self.newest_natively
+        return self.states.message if natively is None else self.work.consistent(natively)
+
+    @property
+    def statistics(self) -> LoopStatistics:
+        """Of the ticks since activation."""
+        return self.work.statistics
+
+    @property
+    def observer(self) -> MomentumObserver | None:
+        """Tells whether something pushes the arm."""
+        return self.supervisor.observer
+
+    @property
+    def torque(self) -> FloatArray:
+        """What is commanded, shape (nv,)."""
+        return self.command.torque
+
+    def is_usual(self) -> bool:
+        """Whether it would simply answer the next state."""
+        return self.running and not self.refused and self.supervisor.steady
+
     def start(self, sentinel: str = "") -> None:
         """Answers states from now on; holds the position of the first one that allows it.
 
         Args:
             sentinel: the sentinel's mode, as `hear_sentinel`.
         """
-        self.now = None
-        self._publisher.reset()
-        self._published_at = math.nan
+        self.states.reset()
+        self._times[native.PUBLISHED_AT] = math.nan
         self.failure = self.refused = ""
         self._heard = False
-        self.statistics = LoopStatistics()
+        self.work.statistics = LoopStatistics()
+        self._numbers[native.TICKS] = 0
         self._system_time = not self._clock.ros_time_is_active
         alone = sentinel in ("", Phase.idle.value)
         self.supervisor.activate("for joint_states" if alone else LISTENING)
-        now = time.monotonic()
+        now = self._times[native.ATTENDED_AT] = time.monotonic()
+        self._sentinel = sentinel
         self.handover.hear_mode(now, sentinel)
         self.handover.start(now, alone)
         if sentinel == Phase.commanding.value:
@@ -212,12 +253,12 @@ class ControlLoop:
 
     def stop(self, reason: str = "the controller was deactivated") -> bool:
         """Ends with a defined torque, which the hardware applies for ever; whether it was sent."""
-        with self._lock:
+        with self.work.paused():
             if not self.running:
                 return False
             commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
             self.running = False
-            self.now = None
+            self.states.reset()
             self.supervisor.deactivate(reason)
             if commanded:
                 self._publish_last_command()
@@ -229,7 +270,7 @@ class ControlLoop:
 
     def fail(self, reason: str) -> None:
         """Ends for good after a bug in this program: brakes by the model, then as `stop`."""
-        with self._lock:
+        with self.work.paused():
             self.running = False
             self.failure = reason
             commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
@@ -245,16 +286,19 @@ class ControlLoop:
     @property
     def speed(self) -> float:
         """Of the fastest joint in the last state, [rad/s] or [m/s]."""
-        return float(np.abs(self._decoder.v).max())
+        return float(np.abs(self.states.v).max())
 
     def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""
-        with self._lock:
+        with self.work.lock:
             return self.running and self.now is not None and self.supervisor.end(reason)
 
     def hear_sentinel(self, label: str) -> None:
         """The sentinel has published its mode; "" when it has gone."""
-        with self._lock:
+        if label == self._sentinel and self._numbers[native.RUNS]:
+            return  # an owner in office learns nothing from it
+        self._sentinel = label
+        with self.work.paused():
             now = time.monotonic()
             self.handover.hear_mode(now, label)
             commands = label == Phase.commanding.value
@@ -265,7 +309,7 @@ class ControlLoop:
 
     def hear_command(self, message: bytes) -> None:
         """Another node has commanded the arm."""
-        with self._lock:
+        with self.work.paused():
             self._hear_command(message)
 
     def _hear_command(self, message: bytes) -> None:
@@ -284,19 +328,19 @@ class ControlLoop:
 
     def listen(self, take: Callable[[], tuple[bytes, int | None] | None] | None) -> None:
         """Has the ticks take the commands of the sentinel by this function, until None is given."""
-        with self._lock:
+        with self.work.paused():
             self._take_command = take
 
     def knows_torque(self) -> bool:
         """Whether it has heard what the sentinel commands, since that has the arm."""
-        with self._lock:
+        with self.work.paused():
             self._hear_waiting_commands()
             return self._heard
 
     def receive(self, requested_at: float) -> bool:
         """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
         whether the loop has it."""
-        with self._lock:
+        with self.work.paused():
             if not self.running or self.now is None:
                 return False
             self._hear_waiting_commands()  # the last of them is in force
@@ -305,9 +349,15 @@ class ControlLoop:
             self._take_over("the sentinel has given the arm back")
             return True
 
+    def hear_listeners(self, listening: bool, words: str) -> None:
+        """Somebody takes the commands now, or nobody does; the words say what it waits for."""
+        with self.work.paused():
+            supervisor = self.supervisor
+            (supervisor.start_anew if listening else supervisor.wait_for_listener)(words)
+
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """What an operator asks of the supervisor, between two ticks."""
-        with self._lock:
+        with self.work.lock:
             return request(self.supervisor)
 
     def change(
@@ -318,13 +368,13 @@ class ControlLoop:
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
-        with self._lock:
+        with self.work.paused() if self.observer else self.work.lock:
             self.controller.change(model, settings)
             self.supervisor.observer = observer
 
     def cancel(self, motion: Motion) -> None:
         """Brings the arm to rest if it still follows this motion."""
-        with self._lock:
+        with self.work.lock:
             self.supervisor.cancel(motion)
 
     def situation(self) -> Situation:
@@ -333,31 +383,67 @@ class ControlLoop:
         Raises:
             TrajectoryError: none may be followed now.
         """
-        with self._lock:
+        with self.work.lock:
             if self.now is None:
                 raise TrajectoryError(
                     "the controller is not active or has no joint_states yet; send it again later"
                 )
-            return self.supervisor.situation(self.now)
+            return self.work.consistent(lambda: self.supervisor.situation(self.states.time))
 
     def adopt(self, plan: Plan) -> bool:
         """Changes to a plan, unless it is too late for it."""
-        with self._lock:
+        with self.work.lock:
             return self.now is not None and self.supervisor.adopt(plan)
 
     def time_of(self, stamp: int) -> float:
         """The controller's time of a stamp [ns], [s]."""
-        return (stamp - self._origin) * 1e-9
+        return self.states.time_of(stamp)
 
     def snapshot(self) -> tuple[int, ControllerState] | None:
         """Stamp of the last state [ns], and the controller's state then; None before there is
         one."""
-        with self._lock:
-            return None if self.now is None else (self._stamp, self.controller.snapshot())
+        with self.work.lock:
+            if self.now is None:
+                return None
+            return self.work.consistent(lambda: (self.states.stamp, self.controller.snapshot()))
+
+    def attend(self) -> None:
+        """The interpreter runs: says in words what has happened in machine code, and hears of the
+        emergency stops that were taken there."""
+        numbers, now = self._numbers, time.monotonic()
+        stood = now - self._times[native.ATTENDED_AT]
+        self._times[native.ATTENDED_AT] = now
+        if numbers[native.HANGS]:
+            numbers[native.HANGS] = 0
+            self.log.say("error", "hang", f"the interpreter stood still for {stood:.2f} s")
+        with self.work.lock:
+            heard = int(numbers[native.HEARD])
+            barrier()
+            if heard - numbers[native.TOLD] > native.MOST_STOPS:
+                numbers[native.TOLD] = heard - native.MOST_STOPS
+                self._hear_stop(True, None)  # one that is forgotten may have been that
+            while numbers[native.TOLD] < heard:
+                pressed, *gid = self.work.stops[numbers[native.TOLD] % native.MOST_STOPS]
+                numbers[native.TOLD] += 1
+                self._hear_stop(None if pressed < 0 else bool(pressed), np.array(gid).tobytes())
+            if self.running:
+                self.controller.tell()
+                if not self.supervisor.predicting:
+                    self.supervisor.follow_up()
 
     def housekeeping(self) -> None:
         """Work beside the ticks, once a second and when log messages wait."""
         self._system_time = not self._clock.ros_time_is_active
+        period = self.supervisor.period
+        self._numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
+        ahead = self.states.most_ahead()
+        if ahead > LONGEST_AHEAD:
+            self.log.say(
+                "warning",
+                "stamps",
+                f"the stamps of joint_states stood still for {ahead:.2f} s while the arm moved, as "
+                "/clock was late: give its bridge and the simulator more CPU time",
+            )
         self.log.flush()
 
     def hear_stop(self, message: bytes, publisher: bytes | None = None) -> None:
@@ -367,11 +453,13 @@ class ControlLoop:
             message: a serialised Bool.
             publisher: the GID of who publishes it; None where that is not known.
         """
-        pressed = boolean(message)
+        with self.work.lock:
+            self._hear_stop(boolean(message), publisher)
+
+    def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
         if pressed is None:
             self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
-            return
-        with self._lock:
+        else:
             self.supervisor.emergency_stop(pressed, publisher)
 
     def tick(self, state: bytes, count: int | None = None, publisher: bytes | None = None) -> bool:
@@ -383,7 +471,7 @@ class ControlLoop:
             publisher: the GID of that; None where that is not known.
         """
         taken_at = time.monotonic()
-        with self._lock:
+        with self.work.lock:
             if not self.running:
                 return False
             try:
@@ -391,9 +479,12 @@ class ControlLoop:
                     return True
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are ignored")
+            except AnothersState as error:
+                self.statistics.foreign += 1
+                hint = "its states are ignored. Stop it: only one may publish them"
+                self.log.say("error", "publisher", f"{error}; {hint}")
             except (CdrError, JointStateError) as error:
-                if self._follows(count, publisher, taken_at):
-                    self._refuse(str(error))
+                self._refuse(str(error))
             except TorqueError as error:
                 self._publish()
                 self.log.say("error", "torque", str(error))
@@ -403,9 +494,36 @@ class ControlLoop:
             self.handover.hear_nothing(taken_at)
             return False
 
+    def interrupt(self) -> None:
+        """Has machine code hand over to Python, once."""
+        with self.work.paused():
+            pass
+
+    def after_native(self, reason: int) -> None:
+        """Machine code has found that the arm is another's, or what is wrong with a state."""
+        with self.work.lock:
+            if reason == native.YIELDED:
+                self._yield_if_asked()
+                return
+            outcome = int(self._numbers[native.ANSWER])
+            states, torque = self.states, self.command.torque
+            if reason == native.PUSHED:
+                self.supervisor.collide(outcome, states.time, states.q, states.v)
+                self.controller.tell()
+                self.supervisor.follow_up()
+                return
+            try:
+                self.supervisor.refuse_step(outcome, states.time, states.q, states.v, torque)
+            except TorqueError as error:
+                self.log.say("error", "torque", str(error))
+            except ControllerError as error:
+                self.refused = str(error)
+                self.log.say("error", "state", f"{error}; the state is ignored")
+            self.handover.hear_nothing(time.monotonic())
+
     def hear_nothing(self) -> None:
         """No state waits; to be told every `longest_wait` while that is so."""
-        with self._lock:
+        with self.work.lock:
             self.handover.hear_nothing(time.monotonic())
 
     @property
@@ -417,69 +535,52 @@ class ControlLoop:
         """Commands a torque if no state has come for long, or none that can be used; whether that
         is so."""
         now = time.monotonic()
-        missing = now - self._received_at
+        missing = now - self.states.came_at
         if not self._system_time or self.now is None:
             return False
         if not self.refused and missing <= self.settings.supervision.state_gap:
             return False
-        if now - self._predicted_at < PREDICTION_PERIOD:
+        if now - self._times[native.PREDICTED_AT] < PREDICTION_PERIOD:
             return True
-        with self._lock:
+        with self.work.lock:
             if not self.running or self.now is None:
                 return False
-            self._predicted_at = now
+            self._times[native.PREDICTED_AT] = now
             if not self.handover.may_answer(now):  # a torque that does not leave is not in force
                 self.supervisor.miss(missing)
-                self._yield_if_asked()
+                if self.supervisor.mode is not Mode.WAITING:  # it has not had the arm yet
+                    self._yield_if_asked()
                 return True
             try:
-                t = self.now + missing
+                t = self.states.time + missing
                 if not self.supervisor.answer_gap(t, missing, self.command.torque):
                     return True
             except TorqueError as error:
                 self.log.say("error", "torque", str(error))
-            self._publish()
+            if self.refused or not self.controller.repeats(t):
+                self._publish()
         return True
-
-    def state_age(self) -> float:
-        """Time since the last usable state with a new stamp, by the steady clock, [s]."""
-        return time.monotonic() - self._received_at
 
     def torque_age(self) -> float:
         """How old the torque was that the robot applied when the last state came, [s]; NaN if its
         measured efforts are none of the last commands."""
-        with self._lock:
-            state, seen_at = self.last_state, self._received_at
+        with self.work.lock:
+            state, seen_at = self.newest(), self.states.came_at
         if state is None:
             return math.nan
         efforts = measured_efforts(state, self.controller.model.joint_names)
-        self._tells_efforts = bool(np.isfinite(efforts).all())
-        return self._applied.age(efforts, seen_at) if self._tells_efforts else math.nan
+        self._numbers[native.TELLS_EFFORTS] = np.isfinite(efforts).all()
+        return self.work.applied.age(efforts, seen_at) if self._tells_efforts else math.nan
 
     def _note_change(self, old: Mode, new: Mode, reason: str) -> None:
         self.changes.append((old, new, reason))
         if new is not old:
-            self.changed_at = self.now or 0.0
+            self.changed_at = self.states.time
         severity = "error" if new in (*_ERRORS, Mode.EMERGENCY_STOP) else "info"
         if new is Mode.WAITING and self.supervisor.obstacle:
             severity = "warning"
         self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
         self.log.wake()
-
-    def _follows(self, count: int | None, publisher: bytes | None, taken_at: float) -> bool:
-        """Whether a state is of the publisher that is followed, as far as that can be told."""
-        missed = self._publisher.follow(count, publisher, taken_at)
-        if missed == ANOTHERS:
-            self.statistics.foreign += 1
-            self.log.say(
-                "error",
-                "publisher",
-                "joint_states come from a second publisher too; its states are ignored. Stop it: "
-                "only one may publish them",
-            )
-            return False
-        self._missed = missed
-        return True
 
     def _refuse(self, text: str, kind: str = "state") -> None:
         self.refused = text
@@ -490,33 +591,24 @@ class ControlLoop:
         self, state: bytes, count: int | None, publisher: bytes | None, taken_at: float
     ) -> bool:
         """Publishes the command for a state; whether it was one with a new stamp."""
-        decoder = self._decoder
-        stamp = decoder.decode(state)
-        if not self._follows(count, publisher, taken_at):
-            if self.last_state is not None:
-                decoder.decode(self.last_state)  # whose state it is to remember
-            return False
-        self.last_state = state
+        states, supervisor, handover = self.states, self.supervisor, self.handover
+        stamp = states.take(state, count, publisher, taken_at)
         clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
         age = (clock - stamp) * 1e-9
         if stamp == 0:  # some hardware does not set it
             stamp, age = clock, math.nan
-        if self.now is None:
-            self._origin = self._stamp = stamp
-            self.now, self._taken_at, self._received_at = 0.0, math.nan, taken_at
-        now = (stamp - self._origin) * 1e-9
-        gap = now - self.now
+        gap, now, step = states.gap(stamp), math.nan, 0
         if gap < 0.0 or gap > self._state_timeout:
-            bridged = self._bridge(stamp, gap)
+            bridged = self._bridge(gap)
             if bridged is None:
                 return False
             now = bridged
-        if gap == 0.0 and self.supervisor.predicting:
+        if gap == 0.0 and supervisor.predicting:
             return False  # the same state again tells nothing new
-        self.now = now
-        if gap != 0.0:
-            self._received_at = taken_at
-        supervisor, handover = self.supervisor, self.handover
+        if gap == 0.0 and not self._system_time and (states.q != self.controller.measured[0]).any():
+            step = int(self._numbers[native.PERIOD])
+        states.place(stamp, taken_at, now, step)
+        now = states.time
         handover.hear_state(now, taken_at, count)
         if not handover.may_answer(taken_at):
             if handover.commanding:
@@ -528,26 +620,26 @@ class ControlLoop:
         if self._trusts_effort and supervisor.mode is Mode.WAITING:
             efforts = measured_efforts(state, self.controller.model.joint_names)
             self.controller.in_force = efforts
-        if self._system_time and gap > (elapsed := taken_at - self._published_at + LATENESS):
+        if self._system_time and gap > (
+            elapsed := taken_at - self._times[native.PUBLISHED_AT] + LATENESS
+        ):
             self.controller.limit_rate_step(elapsed)  # no torque changes by what has not passed
-        answered = supervisor.answer(now, decoder.q, decoder.v, self.command.torque)
-        if not answered:
-            self._stamp = stamp
+        if not supervisor.answer(now, states.q, states.v, self.command.torque):
             return False
         self.refused = ""
         if not self._publish():
             return False
-        self._record(stamp, taken_at, age)
-        return gap != 0.0
+        self._record(taken_at, age)
+        return gap != 0.0 or step > 0
 
     def _publish(self) -> bool:
         """Commands the torques, if the arm is still this loop's."""
         now = time.monotonic()
         if self.handover.may_command(now):
             self.command.publish()
-            self._published_at = now
+            self._times[native.PUBLISHED_AT] = now
             if self._tells_efforts:
-                self._applied.note(self.command.torque, now)
+                self.work.applied.note(self.command.torque, now)
             return True
         self._yield_if_asked()
         return False
@@ -558,46 +650,40 @@ class ControlLoop:
             self.supervisor.guarded(f"{HELD_BY_SENTINEL}: {self.handover.reason}")
 
     def _take_over(self, reason: str) -> None:
-        self.supervisor.take_over(self.now or 0.0, self._decoder.q, self._decoder.v, reason)
+        self.supervisor.take_over(self.states.time, self.states.q, self.states.v, reason)
 
-    def _bridge(self, stamp: int, gap: float) -> float | None:
+    def _bridge(self, gap: float) -> float | None:
         """The controller's time of a state whose stamp is not soon after the last one; None if the
         state is refused."""
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
-        if not self._system_time and self.now is not None:  # the simulation was reset, or is slow
+        if not self._system_time:  # the simulation was reset, or is slow
             self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
             longest = self.settings.supervision.state_timeout
-            now = max(self.now, self.controller.time) + min(max(gap, 0.0), longest)
-            self._stamp, self._origin = stamp, stamp - round(now * 1e9)
-            return now
+            return max(self.states.time, self.controller.time) + min(max(gap, 0.0), longest)
         blind = self.supervisor.mode is Mode.BLIND
+        motion = self.controller.motion
         if gap < 0.0 and not blind:
             self._refuse(jump, "stamps")
             if self.supervisor.mode is not Mode.BLIND:
                 return None
         elif not blind:
             self.supervisor.lose(jump)
-        self.statistics.dropped += 1
-        self._stamp = stamp
+        self.statistics.dropped += motion is not None and self.controller.motion is None
         # The controller's time goes on from where it is, whatever the clock of the stamps does.
-        now = max(self.now or 0.0, self.controller.time)
-        self._origin = stamp - round(now * 1e9)
-        return now
+        return max(self.states.time, self.controller.time)
 
-    def _record(self, stamp: int, taken_at: float, age: float) -> None:
-        period = (stamp - self._stamp) * 1e-9
+    def _record(self, taken_at: float, age: float) -> None:
         # Nobody is late by the steady clock where another one makes the stamps.
-        interval = taken_at - self._taken_at if self._system_time else math.nan
-        self._stamp, self._taken_at = stamp, taken_at
+        interval = self.states.interval if self._system_time else math.nan
         if not 0.0 <= age < LONGEST_AGE:
             age = math.nan  # the stamps are of another clock
         duration = time.monotonic() - taken_at
-        self.statistics.record(duration, age + duration, interval, period)
-        self.statistics.missed += self._missed
+        states = self.states
+        self.statistics.record(duration, age + duration, interval, states.period, states.missed)
 
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""
-        start, begin = self.now or 0.0, time.monotonic()
+        start, begin = self.states.time, time.monotonic()
         self.supervisor.lose(reason)
         while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
             self.handover.hear_nothing(time.monotonic())
@@ -610,7 +696,7 @@ class ControlLoop:
         target = np.zeros(self.controller.model.nv)
         try:
             if self.settings.ends_with_gravity:
-                self.controller.holding_torque(self._decoder.q, target)
+                self.controller.holding_torque(self.states.q, target)
         except ControllerError as error:
             self.log.say("error", "holding torque", f"{error}; the last command stays in force")
             return

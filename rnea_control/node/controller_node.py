@@ -10,8 +10,6 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from std_msgs.msg import String
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
@@ -27,16 +25,18 @@ from rnea_control.node.parameters import PARAMETERS
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
 from rnea_control.node.settings import InForce, in_force, supervision_settings
 from rnea_control.node.state_feed import state_feed
-from rnea_control.node.statistics import LoopStatistics
 from rnea_control.node.trajectory_interface import TrajectoryInterface
 from rnea_control.node.trajectory_parameters import meaningless
 from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
 from rnea_control.ros.callbacks import GuardedNode
+from rnea_control.ros.description_topic import DescriptionTopic
 from rnea_control.ros.effort_command import EffortCommand
+from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_table import Parameters
+from rnea_control.ros.qos import LATCHED
 from rnea_control.ros.real_time import RealTime
 from rnea_control.ros.robot_parameters import LOCKED_POSITION
 from rnea_control.ros.robot_settings import (
@@ -46,14 +46,13 @@ from rnea_control.ros.robot_settings import (
 )
 from rnea_control.ros.shared_parameters import TOPIC, parameters_in_force
 
-LATCHED = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
 # For timers that must run when /clock stands still.
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # How often the node logs what it waits for, and publishes diagnostics, [s].
 REMINDER_PERIOD = 5.0
 DIAGNOSTICS_PERIOD = 1.0
+# How often the loop is shown that the interpreter runs, [s].
+ATTENTION_PERIOD = 0.25
 # How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
 # stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
 LONGEST_HALT = 3.0
@@ -61,7 +60,7 @@ LONGEST_HALT = 3.0
 HALT_POLL = 0.005
 
 LAST_WORDS = {
-    "guarded": "stopped. rnea_sentinel holds the arm from now on",
+    "guarded": "stopped. rnea_sentinel holds the arm from now on, unless it is ended as well",
     "gravity": "stopped. The last command, the gravity torque, stays in force and balances the arm "
     "like a pencil on its tip: without brakes or friction it drifts away within seconds. Engage "
     "the brakes, or deactivate the effort controller",
@@ -88,6 +87,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         )
         self.loop: ControlLoop | None = None
         self.fault = ""
+        self._born = time.monotonic()
         self._time = NodeClock(self)
         self._recent = LoopStatistics()
         self._description = ""
@@ -102,10 +102,11 @@ class ControllerNode(GuardedNode, LifecycleNode):
         )
         self.parameters.add_joints(self._value_or_none("joints") or ())
         self.trajectories = TrajectoryInterface(self, self.parameters)
-        self.create_subscription(String, "robot_description", self._receive_description, LATCHED)
+        self._descriptions = DescriptionTopic(self, self._receive_description)
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
         self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
+        self.create_timer(ATTENTION_PERIOD, self._attend, clock=STEADY)
 
     @property
     def active(self) -> bool:
@@ -176,7 +177,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
     @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._look_for_listeners()
-        sentinel = self._sentinel.label
+        sentinel = self._sentinel.await_label()
         if self.parameters["require_sentinel"] and not sentinel:
             self.get_logger().error(
                 "not activated: require_sentinel is true, and no rnea_sentinel is heard"
@@ -223,6 +224,8 @@ class ControllerNode(GuardedNode, LifecycleNode):
         if not joints:
             raise ParameterError("parameter 'joints' is empty; it must name the joints to control")
         parameters.add_joints(joints)
+        if not (self._description or parameters["robot_description"]):
+            self._description = self._descriptions.latest()
         self._robot = self._load_model(joints)
         parameters.check()
         given = in_force(parameters, self._robot)
@@ -230,6 +233,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             loop = self._build_loop(given, undo)
             self._undo = undo.pop_all()
         self.loop = loop
+        self._descriptions.leave()
         model, settings = given.model, given.controller
         self.get_logger().info(
             f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
@@ -257,7 +261,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self._look_for_listeners,
             undo,
         )
-        self._sentinel = SentinelLink(self, command.topic, undo)
+        self._sentinel = SentinelLink(self, command.topic, undo, self._born)
         simulated = self._time.ros_time_is_active
         times = handover_times(parameters, simulated)
         loop = ControlLoop(
@@ -268,6 +272,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
                 supervision_settings(parameters, simulated),
                 parameters["measured_effort_is_trusted"],
                 parameters["last_command"] == "gravity",
+                parameters["interpreter_timeout"],
             ),
             self.get_logger(),
             self._time,
@@ -281,7 +286,10 @@ class ControllerNode(GuardedNode, LifecycleNode):
         self._in_force = self.create_publisher(ParameterEvent, f"~/{TOPIC}", LATCHED)
         undo.callback(self.destroy_publisher, self._in_force)
         self._tell_sentinel()
-        self._feed = state_feed(self, loop, self.real_time)
+        log_guard = self.create_guard_condition(self._tell)
+        undo.callback(self.destroy_guard_condition, log_guard)
+        loop.log.wake = log_guard.trigger
+        self._feed = state_feed(self, loop, self.real_time, command, log_guard)
         undo.callback(self._feed.destroy)
         self._operation = Operation(self, loop, self._sentinel, self._feed, undo)
         self._model_watch = ModelWatch(
@@ -291,9 +299,6 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self.get_logger(),
         )
         undo.callback(self._operation.publish_changes)
-        log_guard = self.create_guard_condition(self._tell)
-        undo.callback(self.destroy_guard_condition, log_guard)
-        loop.log.wake = log_guard.trigger
         undo.callback(self._deactivate, "the controller was cleaned up or shut down")
         warm_up(loop)
         self._sentinel.loop = loop
@@ -348,6 +353,8 @@ class ControllerNode(GuardedNode, LifecycleNode):
             return
         self._undo.close()
         self.loop = None
+        self._description = ""  # there may be another one by the next configure
+        self._descriptions.listen()
 
     def destroy_node(self) -> None:
         """Takes the node down, a running loop first."""
@@ -358,14 +365,10 @@ class ControllerNode(GuardedNode, LifecycleNode):
 
     # Beside the loop.
 
-    def _receive_description(self, message: String) -> None:
-        if self._description == message.data or self._value_or_none("robot_description"):
+    def _receive_description(self, description: str) -> None:
+        if self._description == description or self._value_or_none("robot_description"):
             return
-        if self.loop is not None:
-            self.get_logger().warning(
-                "received another robot description; it takes effect at the next configure"
-            )
-        self._description = message.data
+        self._description = description
         self.autostart()
 
     def _prepare(self, values: Parameters) -> InForce:
@@ -406,7 +409,9 @@ class ControllerNode(GuardedNode, LifecycleNode):
             )
         elif self.active and not self._effort_controller.takes_commands:
             remedy = "; activate it, or set activate_effort_controller"
-            if self.parameters["activate_effort_controller"]:
+            if self._effort_controller.was_active:
+                remedy = "; it was active before, and whoever has deactivated it must activate it"
+            elif self.parameters["activate_effort_controller"]:
                 remedy = ", and is activated as soon as the controller commands a gravity torque"
             self.get_logger().warning(
                 f"nobody takes the commands: {self._effort_controller}{remedy}"
@@ -429,9 +434,9 @@ class ControllerNode(GuardedNode, LifecycleNode):
         else:
             if not supervisor.listening:
                 words = f"for joint_states, as somebody takes {topic} now"
-                self.loop.call(lambda supervisor: supervisor.start_anew(words))
+                self.loop.hear_listeners(True, words)
             return
-        self.loop.call(lambda supervisor: supervisor.wait_for_listener(words))
+        self.loop.hear_listeners(False, words)
 
     def _rivals(self) -> str:
         """Who else publishes states or commands, where only one may."""
@@ -450,6 +455,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
 
     def _tell(self) -> None:
         """Logs and publishes what the loop has to tell."""
+        self.loop.attend()
         self.loop.housekeeping()
         self._operation.publish_changes()
         streaming = self.active and self.loop.supervisor.streaming
@@ -468,6 +474,10 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self._tell()
             self.trajectories.housekeeping()
             self.real_time.housekeeping()
+
+    def _attend(self) -> None:
+        if self.loop is not None:
+            self.loop.attend()
 
     def _since_last(self) -> LoopStatistics:
         """What the loop measured since the last call."""

@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rnea_control.control import Mode
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
-from rnea_control.node.statistics import (
+from rnea_control.ros.loop_statistics import (
     NAMES,
     PERIOD_JITTER,
     STATE_AGE,
@@ -20,6 +20,7 @@ from rnea_control.node.statistics import (
     TICK_DURATION,
     LoopStatistics,
 )
+from rnea_control.ros.native_loop import TICKS
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 LEVELS = {"error": ERROR, "warn": WARN}
@@ -186,6 +187,7 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
     for number, sentence in enumerate(report.model, 1):
         values[f"model {number}"] = sentence
     values["publishers of joint_states"] = str(report.publishers)
+    values["ticks without the interpreter"] = str(loop.work.numbers[TICKS])
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)
     values["trajectories dropped"] = str(loop.statistics.dropped)

@@ -8,8 +8,9 @@ from contextlib import ExitStack
 
 from builtin_interfaces.msg import Duration
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.task import Future
+
+from rnea_control.ros.qos import LATCHED
 
 try:  # the ROS 2 wheels lack controller_manager_msgs
     from controller_manager_msgs.msg import ControllerManagerActivity
@@ -19,9 +20,6 @@ except ModuleNotFoundError as missing:
         raise
     ControllerManagerActivity = ListControllers = SwitchController = None
 
-ACTIVITY = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
 # The end of the command topic of a ForwardCommandController, after its name.
 COMMANDS = "/commands"
 ACTIVE, NOT_LOADED = "active", "not loaded"
@@ -66,7 +64,7 @@ class EffortController:
         self._on_change = on_change
         self._pending: Future | None = None
         self._asked_at = 0.0
-        self._was_active = False
+        self.was_active = False
         self._known = False  # whether there is a controller_manager to ask
         if not (manager and self.name and command_topic.endswith(COMMANDS)):
             return
@@ -79,7 +77,7 @@ class EffortController:
         self._known = True
         self._topic = node.resolve_topic_name(f"{manager}/activity")
         subscription = node.create_subscription(
-            ControllerManagerActivity, self._topic, self._hear, ACTIVITY
+            ControllerManagerActivity, self._topic, self._hear, LATCHED
         )
         undo.callback(node.destroy_subscription, subscription)
         self._list = node.create_client(ListControllers, f"{manager}/list_controllers")
@@ -109,7 +107,7 @@ class EffortController:
 
     def begin(self) -> None:
         """The node was activated: `activate` may ask again."""
-        self._was_active = self.state == ACTIVE
+        self.was_active = self.state == ACTIVE
 
     def activate(self) -> None:
         """Asks for its activation, if it is inactive; what comes of it shows in `state`.
@@ -117,7 +115,7 @@ class EffortController:
         Once it was active, whoever has deactivated it since has a reason: it is asked for no more
         until controller_manager has loaded it anew.
         """
-        if self._was_active or self.state != "inactive" or self._waits:
+        if self.was_active or self.state != "inactive" or self._waits:
             return
         if not self._switch.service_is_ready():
             return
@@ -167,8 +165,8 @@ class EffortController:
             return
         self.state = state
         if state == ACTIVE:
-            self._was_active, self.refusal = True, ""
+            self.was_active, self.refusal = True, ""
         elif state in ("", NOT_LOADED):
-            self._was_active = False
+            self.was_active = False
         self._node.get_logger().info(f"{self.name} is {state or 'not known any more'}")
         self._on_change()

@@ -6,19 +6,36 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from rnea_control.node.controller_node import LONGEST_HALT, ControllerNode
+from rnea_control.kernels import side_by_side
 from rnea_control.ros.callbacks import GuardedExecutor
+from rnea_control.ros.first_start import first_start
 from rnea_control.ros.output import unblocked_output
 from rnea_control.ros.process import build, ros_process
 
+if TYPE_CHECKING:
+    from rnea_control.node.controller_node import ControllerNode
+
+# What has kernels, which may have to be compiled: imported only once that can be told.
+NODE = "rnea_control.node.controller_node"
+# The only argument of a process that compiles all that is needed, and ends.
+COMPILE = "--compile"
 # How long a signal waits until the main loop sees it, [s].
 LONGEST_WAIT = 0.25
 
 
 def main() -> int:
     """Runs the controller until SIGINT, SIGTERM or SIGHUP; it then brings the arm to rest."""
+    if sys.argv[1:] == [COMPILE]:
+        return side_by_side.main([NODE])
     with unblocked_output(), ros_process() as running:
+        with first_start("rnea_controller", running, NODE):
+            from rnea_control.node.controller_node import (  # noqa: PLC0415
+                LONGEST_HALT,
+                ControllerNode,
+            )
+
         node = build(ControllerNode)
         executor = GuardedExecutor(node)
         try:

@@ -52,12 +52,13 @@ class ModelWatch:
         state, controller = snapshot[1], loop.controller
         model, settings = controller.model, controller.settings
         measured, velocity = (np.ascontiguousarray(row) for row in state.measured)
-        if np.abs(velocity).max() > STILL or loop.last_state is None:
+        message = loop.newest()
+        if np.abs(velocity).max() > STILL or message is None:
             return
         hardware = settings.hardware_compensates_gravity
         if self._trusts_effort:
             witness = Witness.effort
-            torque = measured_efforts(loop.last_state, model.joint_names) - model.torque_offset
+            torque = measured_efforts(message, model.joint_names) - model.torque_offset
         elif settings.control_law in (ControlLaw.gravity_compensation, ControlLaw.pd):
             return  # without a model, or without feedback
         else:

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_srvs.srv import Trigger
 
 from rnea_control.control import Mode, Supervisor
@@ -16,10 +15,8 @@ from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import SentinelLink
 from rnea_control.node.state_feed import StateFeed
+from rnea_control.ros.qos import LATCHED
 
-LATCHED = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
 MODE_NUMBERS = {mode: number for number, mode in enumerate(Mode)}
 
 

@@ -32,6 +32,16 @@ SAFETY_PARAMETERS = (
         at_least=0,
     ),
     Parameter(
+        "interpreter_timeout",
+        float,
+        1.0,
+        "a motion ends, and the arm brakes along its path and holds, when the process's Python "
+        "interpreter has stood still for longer; infinite for never",
+        "s",
+        above=0.0,
+        infinite=True,
+    ),
+    Parameter(
         "activation.blend_time",
         float,
         0.5,

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -17,15 +16,15 @@ from std_srvs.srv import Trigger
 from rnea_control.control.handover import Phase
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.ros.qos import COMMANDS, LATCHED
 from rnea_control.ros.rclpy_internals import SubscriptionWaitSet, WaitSetUnavailable
 
 SENTINEL = "rnea_sentinel"
-MODES = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
-COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 # A sentinel that has published no mode for this long has gone: five of its heartbeats, [s].
 LONGEST_SILENCE = 0.5
+# How long a new participant may take to discover those that are there, [s]: Fast DDS announces it
+# five times within half of it, and on a busy machine answers come late.
+DISCOVERY = 1.0
 # How long the sentinel may take to give the arm, [s]; later it has taken it again.
 LONGEST_ANSWER = 0.1
 GONE = "rnea_sentinel has gone: nobody guards the arm"
@@ -38,22 +37,24 @@ class SentinelLink:
         node: of the controller.
         command_topic: where both command.
         undo: takes it down again.
+        born: when the node was made, by the steady clock, [s].
 
     Attributes:
         loop: that hears of it, once there is one.
         gone: whether it was there, and is heard no more.
     """
 
-    def __init__(self, node: Node, command_topic: str, undo: ExitStack) -> None:
+    def __init__(self, node: Node, command_topic: str, undo: ExitStack, born: float) -> None:
         self.loop: ControlLoop | None = None
         self._node = node
-        self._topic = command_topic
+        self._topic, self._born = command_topic, born
         self._label = ""
         self.gone = False
         self._heard_at = -math.inf
+        self._silent = False  # when it was looked at last
         self._commands: Subscription | None = None
         self._commands_node = node
-        modes = node.create_subscription(TransitionEvent, f"{SENTINEL}/mode", self._hear, MODES)
+        modes = node.create_subscription(TransitionEvent, f"{SENTINEL}/mode", self._hear, LATCHED)
         undo.callback(node.destroy_subscription, modes)
         # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
         # rclpy's executor so busy that the answer is never taken.
@@ -83,6 +84,12 @@ class SentinelLink:
             return self._label
         unheard = self._heard_at < 0.0 and self._node.count_publishers(f"{SENTINEL}/mode") > 0
         return Phase.guarding.value if unheard else ""
+
+    def await_label(self) -> str:
+        """Its mode, once one that is there must have been discovered."""
+        while not self.label and time.monotonic() - self._born < DISCOVERY:
+            time.sleep(0.01)
+        return self.label
 
     def take_back(self) -> str:
         """Asks it for the arm, once its torque is known, and waits for the answer; says what comes.
@@ -115,7 +122,8 @@ class SentinelLink:
         """Once a second: whether it has gone, and whether its commands must be heard."""
         if self.loop is None:
             return
-        if not self.label:
+        before, self._silent = self._silent, not self.label
+        if self._silent and before:  # the first time this process may have been away itself
             if self._label and self._label != Phase.idle.value:
                 self._node.get_logger().error(f"{GONE}; start it again")
                 self.gone = True

@@ -10,7 +10,7 @@ import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState, SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from rnea_control.control import ControllerState
@@ -20,9 +20,8 @@ from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.messages.controller_state import ControllerStateEncoder
 from rnea_control.messages.torque_terms import TorqueTermsEncoder
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.ros.qos import LATCHED
 
-# As joint_trajectory_controller: a factor that was published before the controller started holds.
-SCALING = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STATES = QoSProfile(depth=1)
 
 
@@ -50,8 +49,9 @@ class StateTopics:
             JointTrajectoryControllerState, "~/controller_state", STATES
         )
         self._terms_publisher = node.create_publisher(JointState, "~/torque_terms", STATES)
+        # As joint_trajectory_controller: a factor from before the controller started holds.
         self._scaling = node.create_subscription(
-            SpeedScalingFactor, "~/speed_scaling_input", self._scale, SCALING
+            SpeedScalingFactor, "~/speed_scaling_input", self._scale, LATCHED
         )
         self._query = node.create_service(QueryTrajectoryState, "~/query_state", self._answer)
         self._period = 1.0 / rate

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from socket import socketpair
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from rnea_control.child_process import command
 from rnea_control.control import EndKind, GoalTolerances, JointTolerance, Motion
 from rnea_control.exceptions import (
     TrajectoryError,
@@ -89,10 +89,11 @@ class TrajectoryAction:
         self._later.cancel()
         ours, theirs = socketpair()
         name, namespace = self._node.get_name(), self._node.get_namespace()
-        command = [sys.executable, "-m", MODULE, str(theirs.fileno()), name, namespace]
         # In a session of its own no Ctrl-C ends it before this process.
         self._process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], start_new_session=True
+            command(MODULE, str(theirs.fileno()), name, namespace),
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
         )
         theirs.close()
         self._started = time.monotonic()

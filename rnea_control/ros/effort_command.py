@@ -62,6 +62,10 @@ class EffortCommand:
         on_match: called in the executor when a subscription has come or gone, where this rclpy can
             tell (from ROS 2 Iron on).
 
+    Attributes:
+        torque: shape (joints,), [Nm] or [N].
+        publisher, message: of it, for machine code that publishes.
+
     Raises:
         ParameterError: `topic` is not a topic name.
     """
@@ -79,27 +83,31 @@ class EffortCommand:
         if "matched" in signature(PublisherEventCallbacks).parameters:
             options["event_callbacks"] = PublisherEventCallbacks(matched=lambda info: on_match())
         try:
-            self._publisher = node.create_publisher(Float64MultiArray, topic, qos, **options)
+            self.publisher = node.create_publisher(Float64MultiArray, topic, qos, **options)
         except InvalidTopicNameException as error:
             raise ParameterError(
                 f"parameter 'command_topic' is {topic!r}; it must be a topic name ({error})"
             ) from error
-        self._publish_raw = raw_publish(self._publisher)
+        self._publish_raw = raw_publish(self.publisher)
         self._node = node
-        self._message = Float64MultiArrayEncoder(joints)
-        self.torque = self._message.values
+        self.message = Float64MultiArrayEncoder(joints)
+        self.torque = self.message.values
 
     @property
     def topic(self) -> str:
         """The full name of the topic."""
-        return self._publisher.topic_name
+        return self.publisher.topic_name
 
     def listeners(self, without: tuple[str, ...] = ()) -> int:
-        """How many subscriptions there are to the topic, but for those of some nodes, by name."""
+        """How many subscriptions there are to the topic, but for those of some nodes: by name, with
+        the hidden ones that each has for a topic, and without those whose names are not known yet.
+        """
         if not without:
-            return self._publisher.get_subscription_count()
-        found = self._node.get_subscriptions_info_by_topic(self.topic)
-        return sum(info.node_name not in without for info in found)
+            return self.publisher.get_subscription_count()
+        hidden = tuple(f"_{name}_" for name in without)
+        names = (i.node_name for i in self._node.get_subscriptions_info_by_topic(self.topic))
+        others = (name for name in names if name not in (*without, UNKNOWN))
+        return sum(not name.startswith(hidden) for name in others)
 
     def publishers(self) -> list[str]:
         """The full names of the nodes that publish on the topic."""
@@ -107,11 +115,11 @@ class EffortCommand:
 
     def publish(self) -> bytes:
         """Publishes `torque` as it is now; returns the serialised message."""
-        message = self._message.encode()
+        message = self.message.encode()
         self._publish_raw(message)
         return message
 
     def destroy(self) -> None:
         """Takes the publisher down, once the last torques have arrived; they stay in force."""
-        self._publisher.wait_for_all_acked(LONGEST_WAIT)
-        self._node.destroy_publisher(self._publisher)
+        self.publisher.wait_for_all_acked(LONGEST_WAIT)
+        self._node.destroy_publisher(self.publisher)

@@ -46,10 +46,10 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
 
     previous = {number: signal.signal(number, stop) for number in SIGNALS}
     try:
-        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    except RCLError as error:
-        sys.exit(f"ROS 2 does not start with these arguments: {error}")
-    try:
+        try:
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        except RCLError as error:
+            sys.exit(f"ROS 2 does not start with these arguments: {error}")
         yield lambda most=1: signals < most and rclpy.ok()
     finally:
         rclpy.try_shutdown()

@@ -13,13 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rclpy.context import Context
+from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
 from rnea_control.ros.effort_command import publishers_of
-from rnea_control.ros.rcl_calls import RclSubscription, Taken, takes_like_rclpy
+from rnea_control.ros.rcl_calls import RclSubscription, RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import RCLError, SubscriptionWaitSet, WaitSetUnavailable
+
+UNPROVEN = (
+    "rcl does not answer by address as rclpy does here: all ticks run in Python, and wait for what "
+    "else the process does (docs/torque.md)"
+)
 
 
 class RawSubscription:
@@ -68,6 +75,8 @@ class RawSubscription:
             self._wait_set = SubscriptionWaitSet(self._context, *subscriptions)
             if takes_like_rclpy(domain):
                 self._by_address = [RclSubscription(each) for each in subscriptions]
+            else:
+                node.get_logger().warning(UNPROVEN, once=True)
         except WaitSetUnavailable:
             self.destroy()
             raise
@@ -92,12 +101,17 @@ class RawSubscription:
         """As `take`, without a wait."""
         return self._take(0)
 
-    def beside(self) -> Iterator[Taken]:
-        """The messages of the further subscriptions that the last wait has found."""
+    def poll_beside(self, index: int) -> Taken | None:
+        """The next message of a further subscription, counted from 1; None if none waits."""
+        return self._take(index)
+
+    def beside(self) -> Iterator[tuple[int, Taken]]:
+        """The messages of the further subscriptions that the last wait has found, each with the
+        number of its subscription, from 1 on."""
         for index in range(1, len(self._subscriptions)):
             if self._wait_set.is_ready(index):
                 while (taken := self._take(index)) is not None:
-                    yield taken
+                    yield index, taken
 
     def _take(self, index: int) -> Taken | None:
         try:
@@ -109,6 +123,15 @@ class RawSubscription:
                 raise
             return None
         return None if taken is None else Taken(*taken)
+
+    def addresses(
+        self, publisher: Publisher, command: memoryview, guard: GuardCondition
+    ) -> RclTable | None:
+        """Addresses for machine code that takes the messages and publishes; see `RclTable`. None if
+        it is not proven to do so here."""
+        if not self._by_address:
+            return None
+        return RclTable(self._context, self._subscriptions, publisher, command, guard)
 
     def publishers_of(self, topic: str) -> dict[bytes, str] | None:
         """Who publishes on a topic, by GID, as `publishers_of` of effort_command.py; None if

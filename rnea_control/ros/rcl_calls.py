@@ -1,41 +1,76 @@
-"""Calls of rcl by address, for what rclpy does not hand on; no other file knows how.
+"""Calls of rcl by address, for machine code and for what rclpy does not hand on.
+
+No other file knows how.
 
 rclpy gives a message's bytes and its publisher's count of it, not who that was. rcl has both in the
-message's information. Two layouts are assumed, the same from Humble on: that of
-rcl_serialized_message_t, and that an rmw_message_info_t has the count at byte 16 and the GID of the
-publisher from byte 40 on. `takes_like_rclpy` proves them in the process that uses them: where it
-finds a difference, or rclpy has no addresses, messages are taken by rclpy, and tell no publisher.
+message's information. Three layouts are assumed, the same from Humble on: that of
+rcl_serialized_message_t, that an rmw_message_info_t has the count at byte 16 and the GID of the
+publisher from byte 40 on, and that an rcl_wait_set_t begins with the address of its subscriptions,
+which a wait sets to 0 where no message waits. `takes_like_rclpy` proves them in the process that
+uses them: where it finds a difference, or rclpy has no addresses, messages are taken by rclpy, and
+tell no publisher.
 """
 
 from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cache
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import numpy as np
 from rclpy.context import Context
+from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 from rclpy.subscription import Subscription
 from std_msgs.msg import UInt64
 
-from rnea_control.ros.rclpy_internals import LIBRARY, RCLError
+from rnea_control.array_types import ByteArray, IntArray
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import call_c, copy_bytes, word_at
+from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, WaitSet
 
 _OK, _TAKE_FAILED = 0, 401
 _BUFFER, _LENGTH = 0, 1  # words of an rcl_serialized_message_t
 _MESSAGE_WORDS = 8
 _COUNT = 2  # word of an rmw_message_info_t
 GID_SIZE = 16  # bytes that tell publishers apart; some distributions have more, which are zero
-_GID = slice(40, 40 + GID_SIZE)
+_GID_AT = 40
+_GID = slice(_GID_AT, _GID_AT + GID_SIZE)
 _INFO_WORDS = 64  # it has 9 to 12
 _NOT_COUNTED = 2**64 - 1
 # Room for a message at first; rcl makes more where it is needed.
 _ROOM = 4096
 # How long the proof waits for its own message, [s].
 _LONGEST_PROOF = 1.0
+
+
+# Where what stands in the array of a `RclTable`: functions, then what they take. Each subscription
+# has its own, and a message; that of the first one has two, which are taken in turn.
+WAIT, CLEAR, ADD, TAKE, PUBLISH, TRIGGER, CLOCK = range(7)
+WAIT_SET, READY, PUBLISHER, COMMAND, GUARD, INFO, TIME, COUNT = range(7, 15)
+SUBSCRIPTIONS = 15
+MOST_SUBSCRIPTIONS = 6
+MESSAGES = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
+TABLE = MESSAGES + MOST_SUBSCRIPTIONS + 1
+# What rcl answers.
+OK, TIMEOUT, TAKE_FAILED = 0, 2, _TAKE_FAILED
+_MONOTONIC, _REALTIME = 1, 0
+_FUNCTIONS = (
+    "rcl_wait",
+    "rcl_wait_set_clear",
+    "rcl_wait_set_add_subscription",
+    "rcl_take_serialized_message",
+    "rcl_publish_serialized_message",
+    "rcl_trigger_guard_condition",
+)
 
 
 class RclUnavailable(Exception):
@@ -127,6 +162,167 @@ class RclSubscription:
         self._end(self._message)
 
 
+class RclTable:
+    """Addresses for machine code that waits, takes and publishes; keeps what they point at.
+
+    Args:
+        context: of the subscriptions.
+        subscriptions: that a wait is for; no one else may take their messages meanwhile.
+        publisher: of the commands.
+        command: the serialised message that is published, as it is then.
+        guard: a guard condition that machine code may trigger.
+
+    Attributes:
+        array: the addresses.
+
+    Raises:
+        RclUnavailable: this rclpy has no addresses.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        subscriptions: Sequence[Subscription],
+        publisher: Publisher,
+        command: memoryview,
+        guard: GuardCondition,
+    ) -> None:
+        _, self._end, begin = _functions()
+        self._messages = np.zeros((len(subscriptions) + 1, _MESSAGE_WORDS), dtype=np.int64)
+        self._info = np.zeros(_INFO_WORDS, dtype=np.int64)
+        self._time = np.zeros(2, dtype=np.int64)
+        self._bytes = np.frombuffer(command, np.uint8)
+        self._command = np.zeros(_MESSAGE_WORDS, dtype=np.int64)
+        size = len(self._bytes)
+        self._command[:3] = self._bytes.ctypes.data, size, size
+        handles = [each.handle for each in (*subscriptions, publisher, guard)]
+        self._pins = ExitStack()  # who destroys them meanwhile does so when the table goes
+        for each in handles:
+            self._pins.enter_context(each)
+        for row in self._messages:
+            if begin(row.ctypes.data) != _OK:
+                raise RclUnavailable("rcl allocates no message")
+        try:
+            rcl, libc = ctypes.CDLL(LIBRARY), ctypes.CDLL(None)
+            functions = [*(getattr(rcl, name) for name in _FUNCTIONS), libc.clock_gettime]
+            self._wait_set = WaitSet(len(subscriptions), 0, 0, 0, 0, 0, context.handle)
+            ready = ctypes.c_int64.from_address(self._wait_set.pointer).value
+            *pointers, of_publisher, of_guard = (int(each.pointer) for each in handles)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise RclUnavailable(str(error)) from error
+        self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
+        self.array[: CLOCK + 1] = [ctypes.cast(each, ctypes.c_void_p).value for each in functions]
+        self.array[WAIT_SET : COUNT + 1] = (
+            *(self._wait_set.pointer, ready, of_publisher, self._command.ctypes.data, of_guard),
+            *(self._info.ctypes.data, self._time.ctypes.data, len(subscriptions)),
+        )
+        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + len(pointers)] = pointers
+        self.array[MESSAGES : MESSAGES + len(self._messages)] = [
+            row.ctypes.data for row in self._messages
+        ]
+
+    def taken(self, which: int) -> Taken:
+        """What was taken last into a message."""
+        address, length = (int(each) for each in self._messages[which, :2])
+        count = int(self._info[_COUNT])
+        data = ctypes.string_at(address, length)
+        return Taken(data, None if count < 0 else count, self._info.tobytes()[_GID])
+
+    def destroy(self) -> None:
+        """Gives the memory back; nothing uses the addresses any more."""
+        for row in self._messages:
+            self._end(row.ctypes.data)
+        self._pins.close()
+
+
+@inlined
+def monotonic(calls: IntArray) -> float:
+    """The steady clock, as Python's `time.monotonic`, [s]."""
+    call_c(calls[CLOCK], (_MONOTONIC, calls[TIME]))
+    return (word_at(calls[TIME]) * 1_000_000_000 + word_at(calls[TIME] + 8)) / 1e9
+
+
+@inlined
+def nanoseconds(calls: IntArray) -> int:
+    """The system's clock, [ns]."""
+    call_c(calls[CLOCK], (_REALTIME, calls[TIME]))
+    return word_at(calls[TIME]) * 1_000_000_000 + word_at(calls[TIME] + 8)
+
+
+@inlined
+def wait(calls: IntArray, timeout: int) -> int:
+    """Returns when a message waits, or after `timeout`, [ns]; what rcl answers."""
+    call_c(calls[CLEAR], (calls[WAIT_SET],))
+    for i in range(calls[COUNT]):
+        call_c(calls[ADD], (calls[WAIT_SET], calls[SUBSCRIPTIONS + i], 0))
+    return call_c(calls[WAIT], (calls[WAIT_SET], timeout))
+
+
+@inlined
+def is_ready(calls: IntArray, subscription: int) -> bool:
+    """Whether the last wait has found a message of a subscription."""
+    return word_at(calls[READY] + 8 * subscription) != 0
+
+
+@inlined
+def take(calls: IntArray, subscription: int, message: int) -> int:
+    """Takes into a message what waits for a subscription; what rcl answers."""
+    return call_c(
+        calls[TAKE],
+        (calls[SUBSCRIPTIONS + subscription], calls[MESSAGES + message], calls[INFO], 0),
+    )
+
+
+@inlined
+def count_of(calls: IntArray) -> int:
+    """Its publisher's count of the message that was taken last; -1 without one."""
+    return word_at(calls[INFO] + 8 * _COUNT)
+
+
+@inlined
+def gid_of(calls: IntArray) -> tuple[int, int]:
+    """The GID of the publisher of the message that was taken last, in two words."""
+    return word_at(calls[INFO] + _GID_AT), word_at(calls[INFO] + _GID_AT + 8)
+
+
+@inlined
+def read(calls: IntArray, message: int, into: ByteArray) -> int:
+    """Copies a message that was taken; returns its size, and copies nothing if that is more than
+    there is room for."""
+    where = calls[MESSAGES + message]
+    size = word_at(where + 8 * _LENGTH)
+    if size <= into.shape[0]:
+        copy_bytes(word_at(where + 8 * _BUFFER), size, into)
+    return size
+
+
+@inlined
+def publish(calls: IntArray) -> int:
+    """Publishes the command as it is now; what rcl answers."""
+    return call_c(calls[PUBLISH], (calls[PUBLISHER], calls[COMMAND], 0))
+
+
+@inlined
+def trigger(calls: IntArray) -> None:
+    """Triggers the guard condition."""
+    call_c(calls[TRIGGER], (calls[GUARD],))
+
+
+@kernel("i8(i8[::1], i8, u1[::1], i8[::1])", nogil=True)
+def _echo(calls: IntArray, timeout: int, data: ByteArray, found: IntArray) -> int:
+    """Publishes, waits and takes; the size of what came, -1 if rcl does not do as expected."""
+    if wait(calls, 0) != TIMEOUT or is_ready(calls, 0) or take(calls, 0, 0) != TAKE_FAILED:
+        return -1
+    if publish(calls) != OK or wait(calls, timeout) != OK or not is_ready(calls, 0):
+        return -1
+    if take(calls, 0, 0) != OK:
+        return -1
+    trigger(calls)
+    found[0] = count_of(calls)
+    found[1], found[2] = gid_of(calls)
+    return read(calls, 0, data)
+
+
 @cache
 def takes_like_rclpy(domain: int) -> bool:
     """Whether a message to oneself comes as rclpy takes it, from the publisher that sent it.
@@ -176,6 +372,25 @@ def _proven(node: Node) -> bool:
     if expected is None or taken is None:
         return False
     (data, info), (own,) = expected, node.get_publishers_info_by_topic(topic)
-    count = info.get("publication_sequence_number")
-    right = data == taken.data == serialize_message(UInt64(data=number)) and count == taken.count
-    return right and bytes(own.endpoint_gid[:GID_SIZE]) == taken.publisher
+    count, gid = info.get("publication_sequence_number"), bytes(own.endpoint_gid[:GID_SIZE])
+    same = data == taken.data == serialize_message(UInt64(data=number))
+    if not same or count != taken.count or gid != taken.publisher:
+        return False
+    return _echoes(node, publisher, by_rclpy, ours, taken)
+
+
+def _echoes(
+    node: Node, publisher: Publisher, by_rclpy: Subscription, ours: Subscription, last: Taken
+) -> bool:
+    """Whether a message that machine code publishes comes to rclpy and to machine code, as the next
+    one after `last`."""
+    message = bytearray(serialize_message(UInt64(data=3)))
+    guard = node.create_guard_condition(print)
+    table = RclTable(node.context, [ours], publisher, memoryview(message), guard)
+    data, found = np.zeros(_ROOM, dtype=np.uint8), np.zeros(3, dtype=np.int64)
+    size = _echo(table.array, round(1e9 * _LONGEST_PROOF), data, found)
+    expected = by_rclpy.handle.take_message(UInt64, True)
+    table.destroy()
+    count = -1 if last.count is None else last.count + 1
+    right = expected is not None and data[:size].tobytes() == message == expected[0]
+    return right and found[0] == count and found[1:].tobytes() == last.publisher

@@ -1,4 +1,4 @@
-"""Real-time set-up of the process: scheduling, memory, garbage collection, the interpreter's lock.
+"""Real-time set-up of the process: scheduling and memory.
 
 The controller runs without it too: each part that the system denies is reported and left out.
 """
@@ -6,28 +6,26 @@ The controller runs without it too: each part that the system denies is reported
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import resource
 import struct
-import sys
 import threading
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# How long a thread that wants the interpreter's lock waits before it asks for it, [s]. Python's
-# 5 ms would be five ticks.
-SWITCH_INTERVAL = 2e-5
-
 # Lock present and future pages, each when it is first used: otherwise every thread's whole stack
 # would become resident.
 _MCL_CURRENT, _MCL_FUTURE, _MCL_ONFAULT = 1, 2, 4
 _CAP_IPC_LOCK, _CAP_SYS_NICE = 14, 23
-# Fast DDS sends again by these threads. They spin while another one holds what they need: at its
-# priority, on every CPU, they would keep it from ever running, and the machine would stand still.
-# They get less, but as much as keeps all other programs from holding them up: they hold locks too.
+# How much less than the loop's thread others have. The middleware's deliver its messages. Those of
+# them that send again spin while another one holds what they need: at its priority, on every CPU,
+# they would keep it from ever running, and the machine would stand still. No usual tick waits for
+# threads that run Python; but hand-overs do, and these threads too take locks of the middleware,
+# which lend no priority: they must not wait for other programs. Niceness does not do: it counts
+# within a session only (autogroup).
+MIDDLEWARE, SPINNING, PYTHON = 1, 2, 10
 _SPINNING_THREADS = "dds.asyn"
 # While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
@@ -42,14 +40,12 @@ class RealTimeSettings:
         thread_priority: SCHED_FIFO priority of the control loop's thread; 0 changes nothing.
         cpu_affinity: the CPUs that the control loop's thread may use; empty for all.
         lock_memory: whether all memory stays in RAM.
-        freeze_garbage_collector: whether Python's garbage collector keeps out of the ticks.
         cpu_dma_latency: how long CPUs may take to wake up, [us]; negative changes nothing.
     """
 
     thread_priority: int = 0
     cpu_affinity: tuple[int, ...] = ()
     lock_memory: bool = False
-    freeze_garbage_collector: bool = False
     cpu_dma_latency: int = -1
 
 
@@ -75,27 +71,15 @@ class RealTime:
     def enter_process(self) -> None:
         """Applies everything but what belongs to the control loop's thread alone.
 
-        All other threads get a priority one below that of the loop's: they deliver its messages,
-        and the one that runs Python holds the lock that the loop must wait for.
-        `_SPINNING_THREADS` get two less; threads that start later have none until `housekeeping`,
-        as they may be such.
+        All other threads get a priority below that of the loop's; see `MIDDLEWARE`. Threads that
+        start later have none until `housekeeping`.
         """
-        self._undo.callback(sys.setswitchinterval, sys.getswitchinterval())
-        sys.setswitchinterval(SWITCH_INTERVAL)
         if self.settings.thread_priority > 0:
             self._raise_priorities(self.settings.thread_priority)
         if self.settings.lock_memory:
             self._lock_memory()
         if self.settings.cpu_dma_latency >= 0:
             self._keep_awake(self.settings.cpu_dma_latency)
-        if self.settings.freeze_garbage_collector:
-            gc.collect()
-            gc.freeze()
-            if gc.isenabled():
-                self._undo.callback(gc.enable)
-            gc.disable()
-            self._undo.callback(gc.unfreeze)
-            self.in_force.append("garbage collector frozen")
 
     def enter_thread(self) -> None:
         """Applies priority and affinity to the calling thread, which is the control loop's."""
@@ -107,10 +91,7 @@ class RealTime:
             self._bind(thread, self.settings.cpu_affinity)
 
     def housekeeping(self) -> None:
-        """Collects garbage while the collector is off, and gives new threads their priority; to be
-        called beside the ticks, once a second."""
-        if self.settings.freeze_garbage_collector:
-            gc.collect()
+        """Gives new threads their priority; to be called beside the ticks, once a second."""
         if self._takes_priority:
             self._raise_others()
 
@@ -139,10 +120,12 @@ class RealTime:
     def _raise_others(self) -> None:
         """Raises the threads that were not here before."""
         present = set(_threads())
+        python = {thread.native_id for thread in threading.enumerate()}
         for thread in present - self._raised:
-            less = 2 if _thread_name(thread).startswith(_SPINNING_THREADS) else 1
+            spins = _thread_name(thread).startswith(_SPINNING_THREADS)
+            less = SPINNING if spins else PYTHON if thread in python else MIDDLEWARE
             priority = self.settings.thread_priority - less
-            if priority > 0 or less == 1:
+            if priority > 0 or not spins:
                 _schedule(thread, os.SCHED_FIFO, max(priority, 1))
         self._raised = present
 

@@ -227,7 +227,7 @@ REAL_TIME_PARAMETERS = (
         "thread_priority",
         int,
         50,
-        "SCHED_FIFO priority of the thread that commands; the process's other threads get one less",
+        "SCHED_FIFO priority of the thread that commands; the process's other threads get less",
         at_least=1,
         at_most=98,
         special=(0, "no change of the scheduling"),
@@ -242,12 +242,6 @@ REAL_TIME_PARAMETERS = (
         special=([-1], "all CPUs"),
     ),
     Parameter("lock_memory", bool, True, "keep all memory of the process in RAM (mlockall)"),
-    Parameter(
-        "freeze_garbage_collector",
-        bool,
-        True,
-        "keep Python's garbage collector out of the ticks; it then runs once a second between them",
-    ),
     Parameter(
         "cpu_dma_latency",
         int,

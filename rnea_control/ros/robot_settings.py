@@ -92,7 +92,6 @@ def real_time_settings(parameters: Parameters) -> RealTimeSettings:
         parameters["thread_priority"],
         tuple(cpu for cpu in parameters["cpu_affinity"] if cpu >= 0),
         parameters["lock_memory"],
-        parameters["freeze_garbage_collector"],
         parameters["cpu_dma_latency"],
     )
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from rnea_control.control.handover import Phase
+from rnea_control.ros.native_loop import TICKS
 from rnea_control.sentinel.guard import Guard
+
+# Why there is no guard yet.
+WAITING = "waiting for the topic robot_description"
 
 
 def diagnostics(
@@ -27,6 +31,8 @@ def diagnostics(
     if failure and level == DiagnosticStatus.OK:
         level, message = DiagnosticStatus.WARN, failure
     values = {"callbacks failed": str(failures), **({} if guard is None else _values(guard))}
+    if differs:
+        values["differs"] = differs
     status = DiagnosticStatus(
         name=f"{name.lstrip('/')}: guard",
         hardware_id=name.rpartition("/")[2],
@@ -39,7 +45,7 @@ def diagnostics(
 
 def _finding(guard: Guard | None, fault: str) -> tuple[bytes, str]:
     if guard is None:
-        return DiagnosticStatus.ERROR, fault
+        return (DiagnosticStatus.WARN if fault == WAITING else DiagnosticStatus.ERROR), fault
     if guard.failure:
         return DiagnosticStatus.ERROR, guard.failure
     handover = guard.handover
@@ -60,6 +66,7 @@ def _values(guard: Guard) -> dict[str, str]:
         "reason": guard.handover.reason,
         "takeovers": str(guard.takeovers),
         "commands sent": str(guard.commands_sent),
+        "ticks without the interpreter": str(guard.work.numbers[TICKS]),
         "states refused": str(guard.refused_states),
         "fastest joint": f"{guard.speed:.3g}",
     }

@@ -6,10 +6,12 @@ import sys
 import time
 
 from rnea_control.ros.callbacks import GuardedExecutor
+from rnea_control.ros.first_start import first_start
 from rnea_control.ros.output import unblocked_output
 from rnea_control.ros.process import build, ros_process
-from rnea_control.sentinel.sentinel_node import SentinelNode
 
+# What has kernels, which may have to be compiled: imported only once that can be told.
+NODE = "rnea_control.sentinel.sentinel_node"
 # How long a signal waits until the main loop sees it, [s].
 LONGEST_WAIT = 0.25
 # How long an arm that the sentinel brakes may take to come to rest before the process ends, [s].
@@ -19,6 +21,9 @@ LONGEST_BRAKING = 3.0
 def main() -> int:
     """Guards the arm until SIGINT, SIGTERM or SIGHUP."""
     with unblocked_output(), ros_process() as running:
+        with first_start("rnea_sentinel", running, NODE):
+            from rnea_control.sentinel.sentinel_node import SentinelNode  # noqa: PLC0415
+
         node = build(SentinelNode)
         executor = GuardedExecutor(node)
         try:

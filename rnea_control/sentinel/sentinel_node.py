@@ -11,9 +11,6 @@ from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterNotDeclaredException
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
@@ -22,12 +19,14 @@ from rnea_control.exceptions import ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
 from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.deferred_log import DeferredLog
+from rnea_control.ros.description_topic import DescriptionTopic
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_files import section_of
 from rnea_control.ros.parameter_table import Parameters, expand
+from rnea_control.ros.qos import LATCHED
 from rnea_control.ros.real_time import RealTime
 from rnea_control.ros.robot_parameters import LOCKED_POSITION
 from rnea_control.ros.robot_settings import (
@@ -39,18 +38,12 @@ from rnea_control.ros.robot_settings import (
 )
 from rnea_control.ros.shared_parameters import HANDOVER, TOPIC, values_of
 from rnea_control.sentinel.command_watch import CommandWatch
-from rnea_control.sentinel.diagnostics import diagnostics
+from rnea_control.sentinel.diagnostics import WAITING, diagnostics
 from rnea_control.sentinel.feed import feed
 from rnea_control.sentinel.guard import Guard, GuardSettings
 from rnea_control.sentinel.parameters import PARAMETERS
 from rnea_control.sentinel.warm_up import warm_up
 
-LATCHED = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
-STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# As many as come between two looks; none may be overlooked.
-COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # Between two messages on `~/mode` while nothing changes, [s].
 HEARTBEAT, COMMANDING_HEARTBEAT = 0.1, 0.02
@@ -75,7 +68,7 @@ class SentinelNode(GuardedNode):
             **node_arguments,
         )
         self.guard: Guard | None = None
-        self.fault = "waiting for the topic robot_description"
+        self.fault = WAITING
         self.differs = ""
         self._undo = ExitStack()
         self._time = NodeClock(self)
@@ -95,7 +88,7 @@ class SentinelNode(GuardedNode):
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_service(Trigger, "~/release", self._release)
         self.create_service(Trigger, "~/stand_down", self._stand_down)
-        self.create_subscription(String, "robot_description", self._receive_description, LATCHED)
+        self._descriptions = DescriptionTopic(self, self._receive_description)
         self._applied = True  # the commands, as far as the controller knows
         self.create_subscription(
             TransitionEvent, f"{CONTROLLER}/mode", self._hear_controller, LATCHED
@@ -185,9 +178,9 @@ class SentinelNode(GuardedNode):
         if self.guard is not None:
             self.guard.heed(applied)
 
-    def _receive_description(self, message: String) -> None:
-        if self.guard is None and not self.parameters["robot_description"]:
-            self._build(message.data)
+    def _receive_description(self, description: str) -> None:
+        if not self.parameters["robot_description"]:
+            self._build(description)
 
     def _build(self, description: str) -> None:
         try:
@@ -199,6 +192,7 @@ class SentinelNode(GuardedNode):
             self.get_logger().error(f"the sentinel does not guard the arm: {error}")
             return
         self.fault = ""
+        self._descriptions.leave()
         self.guard.start(self.real_time)
         self.publish_mode()
 
@@ -215,12 +209,10 @@ class SentinelNode(GuardedNode):
         topic = parameters["command_topic"]
         command = EffortCommand(self, topic, parameters["command_reliability"], model.nv)
         undo.callback(command.destroy)
-        states = feed(self, JointState, "joint_states", STATES)
-        undo.callback(states.destroy)
         namespace = self.get_namespace().rstrip("/")
         both = (self.get_fully_qualified_name(), f"{namespace}/{CONTROLLER}")
-        commands = feed(self, Float64MultiArray, topic, COMMANDS, both)
-        undo.callback(commands.destroy)
+        heard = feed(self, topic, both)
+        undo.callback(heard.destroy)
         self.real_time = RealTime(real_time_settings(parameters))
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
@@ -232,8 +224,7 @@ class SentinelNode(GuardedNode):
         guard = Guard(
             controller,
             command,
-            states,
-            commands,
+            heard,
             Handover(times),
             CommandWatch(model.joint_names, controller.effort_limit.copy()),
             GuardSettings(
@@ -244,6 +235,7 @@ class SentinelNode(GuardedNode):
             self._time,
             log,
             self._changed,
+            wake,
         )
         guard.heed(self._applied)
         warm_up(controller)

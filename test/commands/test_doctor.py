@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
 import time
-from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,12 +24,14 @@ from robots import two_link_arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from rnea_control.commands import machine_checks
 from rnea_control.commands.checks import findings
 from rnea_control.commands.command_checks import FORWARD
+from rnea_control.commands.doctor import main
 from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.motion_checks import COUNTED, SHARED, TICKS
 from rnea_control.commands.observer import Observer, Request
-from rnea_control.node.effort_controller import ACTIVITY
+from rnea_control.ros.qos import LATCHED
 
 msg = pytest.importorskip("controller_manager_msgs.msg")
 srv = pytest.importorskip("controller_manager_msgs.srv")
@@ -41,59 +41,44 @@ JOINTS = ["shoulder", "elbow"]
 # Where gravity pulls at both.
 START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
 URDF = two_link_arm().replace('effort="100"', 'effort="40"')
+# A busy machine takes long.
+LONG = {"joint_state_gap": 5.0, "joint_state_timeout": 5.0, "command_timeout": 3.0}
+WATCHED = ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
 PARAMETERS = {
     "joints": JOINTS,
     "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
     "command_reliability": "best_effort",
     "model_check.bound": 0.02,
-    # A busy machine takes long.
-    "joint_state_gap": 5.0,
-    "joint_state_timeout": 5.0,
     "command_lease": 2.0,
-    "command_timeout": 3.0,
-    "diagnostics": {
-        name: {"warn": 10.0, "error": 20.0}
-        for name in ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
-    },
+    "diagnostics": {name: {"warn": 10.0, "error": 20.0} for name in WATCHED},
+    **LONG,
 }
 RATE = 250
 # What the wrong load may look like, with two joints to tell it by.
 OF_THE_MODEL = {"payload", "gravity-differs", "gravity-direction", "model-differs"}
 # What the computer that tests run on may lack, or be too busy for.
-OF_THE_COMPUTER = {
-    "real-time-priority",
-    "memory-lock",
-    "kernel",
-    "cpu-quota",
-    "dds-profile",
-    "dds-local-only",
-    "rate-differs",
-}
+OF_THE_COMPUTER = {code.name for code in machine_checks.CODES} | {"rate-differs"}
+OF_THE_COMPUTER -= {"manager-priority", "dds-profile-unreadable"}
 
 
 class Ros2Control:
-    """Speaks for controller_manager and its controllers.
-
-    Attributes:
-        controllers: by name, with type, state and claimed interfaces.
-        executor: spun by a thread.
-    """
+    """Speaks for controller_manager and its `controllers`, by name with type, state and claimed
+    interfaces."""
 
     def __init__(self) -> None:
         claimed = tuple(f"{joint}/effort" for joint in JOINTS)
         self.controllers = {"effort_controller": (FORWARD, "active", claimed)}
         self.executor = SingleThreadedExecutor()
-        self.manager = self.add(
-            "controller_manager", update_rate=RATE, enforce_command_limits=False
-        )
-        self.effort_controller = self.add(
-            "effort_controller", joints=JOINTS, interface_name="effort"
-        )
+        options = {"joints": JOINTS, "interface_name": "effort"}
+        self.effort_controller = self.add("effort_controller", **options)
+        options = {"update_rate": RATE, "enforce_command_limits": False}
+        self.manager = self.add("controller_manager", **options)
         self.manager.create_service(srv.ListControllers, "~/list_controllers", self._list)
-        self._activity = self.manager.create_publisher(
-            msg.ControllerManagerActivity, "~/activity", ACTIVITY
-        )
-        self.publish()
+        state = msg.NamedLifecycleState(name="effort_controller")
+        state.state.label = "active"
+        activity = msg.ControllerManagerActivity(controllers=[state])
+        self._activity = self.manager.create_publisher(type(activity), "~/activity", LATCHED)
+        self._activity.publish(activity)
         self.reports: dict[str, str] = {}
         self.manager.create_subscription(DiagnosticArray, "/diagnostics", self._hear, 10)
         self._stopping = threading.Event()
@@ -101,20 +86,18 @@ class Ros2Control:
         self._thread.start()
 
     def add(self, name: str, **parameters: object) -> Node:
-        """A node with parameters."""
         node = rclpy.create_node(name)
         for key, value in parameters.items():
             node.declare_parameter(key, value)
         self.executor.add_node(node)
         return node
 
-    def publish(self) -> None:
-        """Tells the states of the controllers."""
-        message = msg.ControllerManagerActivity()
-        for name, (_, state, _) in self.controllers.items():
-            message.controllers.append(msg.NamedLifecycleState(name=name))
-            message.controllers[-1].state.label = state
-        self._activity.publish(message)
+    def wait(self, said: dict[str, str], *processes: Process) -> None:
+        def ended() -> bool:
+            return any(each.process.poll() is not None for each in processes)
+
+        wait_for(lambda: said.items() <= self.reports.items() or ended())
+        assert said.items() <= self.reports.items(), [each.output for each in processes]
 
     def destroy(self) -> None:
         self._stopping.set()
@@ -139,7 +122,7 @@ class Ros2Control:
         return response
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def context() -> Iterator[None]:
     with ros(DOMAIN):
         yield
@@ -153,20 +136,10 @@ def system(stack: ExitStack) -> tuple[Ros2Control, Process]:
     stack.callback(control.destroy)
     process = stack.enter_context(Process("rnea_control.node.executable", PARAMETERS))
     # One after the other: of a controller that starts on a busy machine the sentinel takes the arm.
-    loop = "rnea_controller: control loop"
-    wait_for(
-        lambda: control.reports.get(loop) == "in control" or process.process.poll() is not None
-    )
+    control.wait({"rnea_controller: control loop": "in control"}, process)
     sentinel = stack.enter_context(Process("rnea_control.sentinel.executable", PARAMETERS))
-    processes = process, sentinel
     said = {"rnea_controller: control loop": "in control", "rnea_sentinel: guard": "guarding"}
-    wait_for(
-        lambda: (
-            said.items() <= control.reports.items()
-            or any(each.process.poll() is not None for each in processes)
-        )
-    )
-    assert said.items() <= control.reports.items(), process.output + sentinel.output
+    control.wait(said, process, sentinel)
     return control, sentinel
 
 
@@ -182,30 +155,42 @@ def codes(evidence: Evidence) -> set[str]:
     return {finding.code for finding in findings(evidence)} - OF_THE_COMPUTER
 
 
-def doctor(*arguments: str, domain: int) -> subprocess.CompletedProcess:
-    """The executable."""
-    command = [sys.executable, "-m", "rnea_control.commands.doctor", *arguments]
-    environment = {**os.environ, "ROS_DOMAIN_ID": str(domain)}
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=60.0, env=environment, check=False
-    )
+def test_nothing_runs_and_wrong_options_are_said(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(EMPTY_DOMAIN))
+    assert main(["rnea_doctor", "--seconds", "1", "--namespace", "arm1"]) == 1
+    printed = capsys.readouterr().out
+    assert "parameters-missing: /arm1/rnea_controller is not there" in printed
+    assert "states-missing: nothing came on /arm1/joint_states in 1 s" in printed
+    assert printed.splitlines()[-1].split(" kinds")[0].count(",") == 2
+    with pytest.raises(SystemExit, match=r"^2$"):
+        main(["rnea_doctor", "--seconds", "0"])
+    assert "it must be positive and finite" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="--namespace or --node"):
+        main(["rnea_doctor", "--namespace", "a b"])
+    with pytest.raises(SystemExit, match="ROS 2 does not start"):
+        main(["rnea_doctor", "--ros-args", "--params-file", "/nowhere.yaml"])
 
 
-def test_system_that_is_healthy_and_then_is_not(tmp_path: Path) -> None:
+def test_system_that_is_healthy_and_then_is_not(context: None, tmp_path: Path) -> None:
     with ExitStack() as stack:
         control, sentinel = system(stack)
         healthy_system(control)
-        executable_says_that_nothing_is_wrong()
         planted_faults(control, sentinel, tmp_path)
 
 
 def healthy_system(control: Ros2Control) -> None:
-    observer = Observer(Request(seconds=5.0))
-    evidence = observer.observe()
-    # The controller would take a subscription to its commands for somebody who listens.
-    found = control.manager.get_subscriptions_info_by_topic("/effort_controller/commands")
-    assert not [info.node_name for info in found if "doctor" in info.node_name]
-    observer.destroy()
+    """By the executable, and at the same time by what it observes with."""
+    command = [sys.executable, "-m", "rnea_control.commands.doctor", "--seconds", "3", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        observer = Observer(Request(seconds=3.0))
+        evidence = observer.observe()
+        # The controller would take a subscription to its commands for somebody who listens.
+        found = control.manager.get_subscriptions_info_by_topic("/effort_controller/commands")
+        assert not [info.node_name for info in found if "doctor" in info.node_name]
+        observer.destroy()
+        printed, _ = process.communicate(timeout=60.0)
+    assert process.returncode == 0, printed
+    assert json.loads(printed)["counts"]["error"] == 0
     assert codes(evidence) == set(), [str(finding) for finding in findings(evidence)]
     assert len(evidence.states) > 1.5 * RATE
     assert evidence.parameters["/rnea_controller"]["joints"] == JOINTS
@@ -213,16 +198,10 @@ def healthy_system(control: Ros2Control) -> None:
     assert {TICKS, *COUNTED, *SHARED, "real time"} <= set(report)
 
 
-def executable_says_that_nothing_is_wrong() -> None:
-    done = doctor("--seconds", "5", "--json", domain=DOMAIN)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert json.loads(done.stdout)["counts"]["error"] == 0
-
-
 def planted_faults(control: Ros2Control, sentinel: Process, tmp_path: Path) -> None:
     sentinel.stop()
     # The controller believes in a load, which the arm does not bear.
-    change_elsewhere(control.manager, "/rnea_controller", {"payload.mass": 1.0})
+    change_elsewhere(control.manager, "/rnea_controller", **{"payload.mass": 1.0})
     control.controllers = {
         "effort_controller": (FORWARD, "inactive", ()),
         "arm_controller": ("joint_trajectory_controller", "active", ("elbow/position",)),
@@ -237,32 +216,26 @@ def planted_faults(control: Ros2Control, sentinel: Process, tmp_path: Path) -> N
     control.add("robot_state_publisher", robot_description=URDF.replace('"2.0"', '"2.5"'))
     file = tmp_path / "other.yaml"
     file.write_text(yaml.safe_dump({"rnea_controller": {"ros__parameters": {"joints": ["x"]}}}))
-    evidence = observe(8.0, str(file))  # nodes answer late on a busy machine
-    other.destroy_publisher(description)
-    found = codes(evidence)
     expected = {
-        "sentinel-absent",
-        "effort-controller-inactive",
-        "interfaces-claimed",
-        "joints-order",
-        "interface-not-effort",
-        "velocity-limits-enforced",
-        "sim-time-differs",
-        "states-second-publisher",
-        "commands-second-publisher",
-        "commands-qos",
-        "description-not-latched",
-        "descriptions-differ",
-        "parameters-differ",
-        "payload-at-origin",
+        *("sentinel-absent", "effort-controller-inactive", "interfaces-claimed", "joints-order"),
+        *("interface-not-effort", "velocity-limits-enforced", "sim-time-differs", "commands-qos"),
+        *("states-second-publisher", "commands-second-publisher", "description-not-latched"),
+        *("descriptions-differ", "parameters-differ", "payload-at-origin"),
     }
-    assert expected <= found, [str(finding) for finding in findings(evidence)]
-    # The controller has seen its rivals too.
-    assert found - expected <= {"controller-fails", "controller-warns"} | OF_THE_MODEL
+    # The controller has seen its rivals too; an arm that nobody holds is driven to its limits by a
+    # load that it does not bear.
+    possible = expected | {"controller-fails", "controller-warns", "limits-at-work"} | OF_THE_MODEL
+    for seconds in (2.5, 8.0):  # nodes answer late on a busy machine
+        evidence = observe(seconds, str(file))
+        found = codes(evidence)
+        if expected <= found <= possible and found & OF_THE_MODEL:
+            break
+    other.destroy_publisher(description)
+    assert expected <= found <= possible, [str(finding) for finding in findings(evidence)]
     assert found & OF_THE_MODEL
 
 
-def change_elsewhere(node: Node, other: str, parameters: dict[str, object]) -> None:
+def change_elsewhere(node: Node, other: str, **parameters: object) -> None:
     """Sets parameters of a node in another process, and lets the arm come to rest."""
     client = node.create_client(SetParameters, f"{other}/set_parameters")
     wait_for(client.service_is_ready)
@@ -278,54 +251,7 @@ def change(node: Node, **parameters: object) -> None:
     assert all(answer.successful for answer in answers)
 
 
-class BrokenArm:
-    """Publishes joint states that no controller can use, a hundred a second."""
-
-    def __init__(self, **fields: object) -> None:
-        self.node = rclpy.create_node("broken_arm")
-        self._publisher = self.node.create_publisher(JointState, "joint_states", 1)
-        self._fields = {"name": JOINTS, "position": array("d", [0.3, -0.4]), **fields}
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._publish)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self._stopping.set()
-        self._thread.join()
-        self.node.destroy_node()
-
-    def _publish(self) -> None:
-        message = JointState(**self._fields)
-        while not self._stopping.wait(0.01):
-            self._publisher.publish(message)
-
-
-@pytest.mark.parametrize(
-    ("fields", "expected"),
-    [
-        (
-            {"velocity": array("d", [0.0, float("nan")])},
-            {"stamps-zero", "states-incomplete", "clock-missing", "description-missing"},
-        ),
-        ({"name": ["elbow", "gripper"]}, {"states-lack-joints"}),
-        ({"name": [*JOINTS, "elbow"]}, {"states-name-twice"}),
-    ],
-)
-def test_broken_states_before_a_controller_runs(
-    tmp_path: Path, fields: dict, expected: set[str]
-) -> None:
-    file = tmp_path / "arm.yaml"
-    parameters = {**PARAMETERS, "use_sim_time": True, "command_timeout": 0.4}
-    file.write_text(yaml.safe_dump({"/**": {"rnea_controller": {"ros__parameters": parameters}}}))
-    with BrokenArm(**fields):
-        found = codes(observe(1.0, str(file)))
-    # It is the lease that is longer.
-    assert expected | {"controller-absent", "commands-unheard", "parameter-wrong"} <= found
-
-
-def test_nodes_that_do_not_answer_hold_nothing_up() -> None:
+def test_nodes_that_do_not_answer_hold_nothing_up(context: None) -> None:
     silent = rclpy.create_node("rnea_controller")  # nobody spins it
     manager = rclpy.create_node("controller_manager")
     manager.create_service(
@@ -340,26 +266,3 @@ def test_nodes_that_do_not_answer_hold_nothing_up() -> None:
         manager.destroy_node()
     assert evidence.parameters == {"/rnea_controller": None, "/controller_manager": None}
     assert {"controller-silent", "manager-silent", "parameters-missing"} <= codes(evidence)
-
-
-def test_executable_where_nothing_runs(tmp_path: Path) -> None:
-    done = doctor("--seconds", "1", "--namespace", "arm1", domain=EMPTY_DOMAIN)
-    assert done.returncode == 1, done.stderr
-    assert "parameters-missing: /arm1/rnea_controller is not there" in done.stdout
-    assert "states-missing: nothing came on /arm1/joint_states in 1 s" in done.stdout
-    lines = done.stdout.splitlines()
-    assert lines[-1].split(" kinds")[0].count(",") == 2 and "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "words"),
-    [
-        (["--seconds", "0"], 2, "it must be positive and finite"),
-        (["--namespace", "a b"], 1, "--namespace or --node"),
-        (["--ros-args", "--params-file", "/nowhere.yaml"], 1, "ROS 2 does not start"),
-    ],
-)
-def test_wrong_options_are_said(arguments: list[str], status: int, words: str) -> None:
-    done = doctor(*arguments, domain=EMPTY_DOMAIN)
-    assert done.returncode == status
-    assert words in done.stderr and "Traceback" not in done.stderr

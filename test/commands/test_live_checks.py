@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 from robots import two_link_arm
 
 from rnea_control.commands.identify.live_checks import LiveChecks
@@ -29,15 +28,10 @@ def said(
     checks = LiveChecks(JOINTS)
     if urdf:
         checks.know(urdf)
-    n = len(stamps)
-    values = np.empty((3, n, 2))
-    values[0] = Q if q is None else q
-    values[1] = 0.0
-    values[2] = effort
-    found: list[str] = []
-    for i in range(0, n, 10):
-        found += checks.look(stamps[i : i + 10], values[:, i : i + 10])
-    return found
+    values = np.zeros((3, len(stamps), 2))
+    values[0], values[2] = Q if q is None else q, effort
+    blocks = (slice(i, i + 10) for i in range(0, len(stamps), 10))
+    return [text for each in blocks for text in checks.look(stamps[each], values[:, each])]
 
 
 def regular(count: int = 250, period: int = PERIOD) -> np.ndarray:
@@ -48,46 +42,34 @@ def moving(count: int = 250) -> np.ndarray:
     return Q + 0.5 * np.sin(np.arange(count) / 40.0)[:, None]
 
 
-def test_good_states_give_no_warning() -> None:
-    assert said(regular(), HELD, urdf=URDF) == []
-    assert said(regular(), 1.0, moving(), URDF) == []
-
-
-@pytest.mark.parametrize(
-    ("effort", "words"),
-    [
+def test_effort_that_is_not_measured_is_said_once() -> None:
+    for effort, words in (
         (np.nan, "no effort of shoulder, elbow: it is empty or NaN"),
         (np.array([1.0, np.nan]), "no effort of elbow"),
         (np.array([0.0, 1.0]), "the effort of shoulder is exactly 0 while it moves"),
-    ],
-)
-def test_effort_that_is_not_measured_is_said_once(effort: np.ndarray, words: str) -> None:
-    (text,) = said(regular(), effort, moving())
-    assert words in text
+    ):
+        (text,) = said(regular(), effort, moving())
+        assert words in text
+    assert said(regular(), 0.0) == []  # it is at rest
 
 
-def test_zero_effort_at_rest_is_no_fault() -> None:
-    assert said(regular(), 0.0) == []
+def shifted(begin: int, by: int) -> np.ndarray:
+    """Regular stamps, from one of them on later by so many periods."""
+    return regular() + by * PERIOD * (np.arange(250) >= begin)
 
 
 def test_falling_repeated_missing_slow_and_empty_stamps() -> None:
-    stamps = regular()
-    stamps[100:] -= 2 * PERIOD
-    assert ["fall" in text for text in said(stamps, 1.0)] == [True]
-    stamps = regular()
-    stamps[100] = stamps[99]
-    assert ["repeat" in text for text in said(stamps, 1.0)] == [True]
-    stamps = regular()
-    stamps[100:] += 5 * PERIOD
-    (text,) = said(stamps, 1.0)
-    assert "24.0 ms without one, where they come every 4.00 ms" in text
-    stamps = regular()
-    stamps[100:] += PERIOD  # one state is missing
-    assert said(stamps, 1.0) == []
-    (text,) = said(regular(period=20_000_000), 1.0)
-    assert "joint states come 50 times a second" in text
-    (text,) = said(np.zeros(250, dtype=np.int64), 1.0)
-    assert "stamps of joint_states are 0" in text
+    repeated = np.where(np.arange(250) == 100, regular()[99], regular())
+    for stamps, words in (
+        (shifted(100, -2), "fall"),
+        (repeated, "repeat"),
+        (shifted(100, 5), "24.0 ms without one, where they come every 4.00 ms"),
+        (shifted(100, 1), ""),  # one state is missing
+        (regular(period=20_000_000), "joint states come 50 times a second"),
+        (np.zeros(250, dtype=np.int64), "stamps of joint_states are 0"),
+    ):
+        found = said(stamps, 1.0)
+        assert len(found) == bool(words) and words in "".join(found)
 
 
 def test_gap_between_blocks_is_counted_in_the_summary() -> None:
@@ -100,42 +82,33 @@ def test_gap_between_blocks_is_counted_in_the_summary() -> None:
     assert checks.summary() == ["2 gaps of more than 5 periods, the longest of 84.0 ms"]
 
 
-@pytest.mark.parametrize(
-    ("factor", "words"),
-    [
+def test_motor_current_is_guessed_with_the_numbers_and_nothing_else_is_one() -> None:
+    assert np.abs(HELD).min() > 9.0
+    for factor, words in (
         (np.array([0.1, 0.1]), "10 times smaller or more"),
         (np.array([1.2, 0.15]), "0.15 to 1.2 of that, by the joint"),
-    ],
-)
-def test_motor_current_is_guessed_with_the_numbers(factor: np.ndarray, words: str) -> None:
-    assert np.abs(HELD).min() > 9.0
-    (text,) = said(regular(), factor * HELD, urdf=URDF)
-    assert "may be motor currents in ampere" in text and "This is a guess" in text
-    assert words in text and f"shoulder: {HELD[0]:.1f} Nm, effort {factor[0] * HELD[0]:.2f}" in text
-
-
-@pytest.mark.parametrize("factor", [0.5, 1.5, -0.1, 0.001, np.array([0.6, 1.4])])
-def test_other_models_and_held_arms_are_no_motor_currents(factor: np.ndarray) -> None:
-    assert said(regular(), factor * HELD, urdf=URDF) == []
-
-
-def test_no_guess_in_motion_and_without_a_model() -> None:
-    assert said(regular(), 0.1 * HELD, moving(), URDF) == []
-    assert said(regular(), 0.1 * HELD) == []
-    assert said(regular(), 0.1 * HELD, urdf="<robot/>") == []
+    ):
+        (text,) = said(regular(), factor * HELD, urdf=URDF)
+        assert "may be motor currents in ampere" in text and "This is a guess" in text
+        numbers = f"shoulder: {HELD[0]:.1f} Nm, effort {factor[0] * HELD[0]:.2f}"
+        assert words in text and numbers in text
+    for other in (1.0, 0.5, 1.5, -0.1, 0.001, np.array([0.6, 1.4])):  # models and held arms
+        assert said(regular(), other * HELD, urdf=URDF) == []
+    for effort in (1.0, 0.1 * HELD):
+        assert said(regular(), effort, moving(), URDF) == []
+    for urdf in ("", "<robot/>"):
+        assert said(regular(), 0.1 * HELD, urdf=urdf) == []
 
 
 def test_trajectory_becomes_the_message_that_ros2_topic_pub_sends(tmp_path: Path) -> None:
     path = tmp_path / "motion.yaml"
-    path.write_text(
-        "joint_names: [a, b]\n"
-        "points:\n"
-        "- {positions: [0.1, 2.0], time_from_start: {sec: 0, nanosec: 500000000}}\n"
-        "- positions: [0.2, -1.5]\n"
-        "  velocities: [1.0, 2.0]\n"
-        "  accelerations: [3.0, 4.0]\n"
-        "  time_from_start: {sec: 1, nanosec: 7}\n"
-    )
+    path.write_text("""
+joint_names: [a, b]
+points:
+- {positions: [0.1, 2.0], time_from_start: {sec: 0, nanosec: 500000000}}
+- {positions: [0.2, -1.5], velocities: [1.0, 2.0], accelerations: [3.0, 4.0],
+   time_from_start: {sec: 1, nanosec: 7}}
+""")
     message = trajectory_message(read_trajectory(path))
     assert message.joint_names == ["a", "b"]
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)

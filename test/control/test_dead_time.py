@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from controllers import ARM, ask, following, to
+from controllers import ask, following, to
 from plant import Plant
 from robots import two_link_arm
 
 from rnea_control.control import ControlLaw, Controller, EndKind, Gains
-from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 
 PERIOD = 0.001
@@ -21,28 +21,34 @@ GOAL = (1.2, -0.8)
 GAINS = {ControlLaw.feedforward_pd: Gains.uniform(2, 30.0, 3.0)}
 
 
+@functools.cache
 def swing(
     late: int,
     dead_time: float,
     law: ControlLaw = ControlLaw.computed_torque,
-    robot: RobotModel = ARM,
-    feedback_inertia: np.ndarray | None = None,
     scaling: float = 1.0,
+    rotor: float = 0.0,
+    feedback_inertia: float = 0.0,
 ) -> tuple[np.ndarray, Controller]:
     """Tracking errors of a swing, shape (n, 2), of a robot that gets its torques `late` ticks late,
-    and holds each for one."""
+    and holds each for one. Its elbow has a rotor that its controller does not know of, and
+    `feedback_inertia` is told instead."""
     c = following(law=law)
-    gains = GAINS.get(law, c.settings.gains)
     c.settings = replace(
-        c.settings, gains=gains, dead_time=dead_time, feedback_inertia=feedback_inertia
+        c.settings,
+        gains=GAINS.get(law, c.settings.gains),
+        dead_time=dead_time,
+        feedback_inertia=np.array([0.0, feedback_inertia]),
     )
+    robot = RobotModel.from_urdf_string(two_link_arm())
+    robot.armature = [0.0, rotor]
     c.speed_scaling = scaling
     plant, errors, tau = Plant(robot, np.zeros(2)), [], np.zeros(2)
     under_way: deque[np.ndarray] = deque([c.holding_torque(plant.q, tau).copy()] * late)
     c.step(0.0, plant.q, plant.v, tau)
-    ask(c, 0.0, [to(1.0, *GOAL), to(2.0, 0.0, 0.0)])
+    ask(c, 0.0, [to(1.0, *GOAL)])
     behind = 0.0
-    for k in range(round(2.2 / scaling / PERIOD)):
+    for k in range(round(1.2 / scaling / PERIOD)):
         t = k * PERIOD
         under_way.append(c.step(t, plant.q, plant.v, tau).copy())
         behind = t - (c.trajectory_time - dead_time * c.speed_scaling)
@@ -55,28 +61,21 @@ def rms(errors: np.ndarray) -> float:
     return float(np.sqrt(np.mean(errors**2)))
 
 
-@pytest.mark.parametrize("law", [ControlLaw.computed_torque, ControlLaw.feedforward_pd])
-@pytest.mark.parametrize("late", [0, 1, 2])
-def test_told_its_dead_time_the_arm_tracks_many_times_closer(law: ControlLaw, late: int) -> None:
+@pytest.mark.parametrize(
+    ("law", "late", "scaling", "part"),
+    [
+        (ControlLaw.computed_torque, 0, 1.0, 0.1),
+        (ControlLaw.computed_torque, 1, 1.0, 0.1),
+        (ControlLaw.feedforward_pd, 2, 1.0, 0.1),
+        (ControlLaw.computed_torque, 1, 0.5, 0.2),
+    ],
+)
+def test_told_its_dead_time_the_arm_tracks_many_times_closer(law, late, scaling, part) -> None:
     """A torque that is held for a period acts half of one late in the mean."""
-    told, c = swing(late, (late + 0.5) * PERIOD, law)
-    untold, _ = swing(late, 0.0, law)
-    assert rms(told) < 0.1 * rms(untold)
-    assert c.motion is None and not c.is_moving  # it has reached the goal
-
-
-@pytest.mark.parametrize(("wrong", "part"), [(0.5, 0.55), (2.0, 1.05)])
-def test_error_grows_with_that_of_the_dead_time(wrong: float, part: float) -> None:
-    """Half of it leaves half of the error, twice of it no more than none."""
-    told, _ = swing(1, wrong * 1.5 * PERIOD)
-    untold, _ = swing(1, 0.0)
+    told, c = swing(late, (late + 0.5) * PERIOD, law, scaling)
+    untold, _ = swing(late, 0.0, law, scaling)
     assert rms(told) < part * rms(untold)
-
-
-def test_slowed_down_it_tracks_as_closely() -> None:
-    told, _ = swing(1, 1.5 * PERIOD, scaling=0.5)
-    untold, _ = swing(1, 0.0, scaling=0.5)
-    assert rms(told) < 0.2 * rms(untold)
+    assert c.motion is None and not c.is_moving  # it has reached the goal
 
 
 def test_error_is_that_of_the_moment_when_the_torque_acts() -> None:
@@ -111,36 +110,9 @@ def test_new_goals_in_motion_make_no_step() -> None:
         last = desired
 
 
-@pytest.mark.parametrize("value", [-1e-9, 0.0201, np.nan, np.inf])
-def test_dead_time_that_no_state_is_predicted_over_is_refused(value: float) -> None:
-    c = following()
-    with pytest.raises(ControllerError, match=r"dead_time is .* 0 to 0\.02 s"):
-        c.settings = replace(c.settings, dead_time=value)
-
-
-def heavy() -> RobotModel:
-    """The arm with a rotor that its controller does not know of, far above what the model has."""
-    model = RobotModel.from_urdf_string(two_link_arm())
-    model.armature = [0.0, 2.0]
-    return model
-
-
 def test_least_inertia_of_the_feedback_stands_in_for_a_rotor_that_is_not_known() -> None:
-    untold, _ = swing(0, 0.0005, robot=heavy())
-    told, _ = swing(0, 0.0005, robot=heavy(), feedback_inertia=np.array([0.0, 2.0]))
+    untold, _ = swing(0, 0.0005, rotor=2.0)
+    told, _ = swing(0, 0.0005, rotor=2.0, feedback_inertia=2.0)
     assert rms(told) < 0.5 * rms(untold)
-
-
-def test_least_inertia_below_the_models_changes_nothing() -> None:
-    without, _ = swing(0, 0.0)
-    small, _ = swing(0, 0.0, feedback_inertia=np.full(2, 1e-6))
-    np.testing.assert_array_equal(small, without)
-
-
-@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf])
-def test_impossible_least_inertia_is_refused_by_name(value: float) -> None:
-    c = following()
-    with pytest.raises(ControllerError, match=rf"feedback_inertia of '{ARM.joint_names[1]}'"):
-        c.settings = replace(c.settings, feedback_inertia=np.array([0.0, value]))
-    with pytest.raises(ControllerError, match="feedback_inertia has shape"):
-        c.settings = replace(c.settings, feedback_inertia=np.zeros(3))
+    below_the_models, _ = swing(0, 0.0, feedback_inertia=1e-6)
+    np.testing.assert_array_equal(below_the_models, swing(0, 0.0)[0])

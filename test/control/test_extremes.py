@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 
-from rnea_control.control.extremes import DEGREE, SCRATCH, bernstein_bounds, extremes
+from rnea_control.control.extremes import SCRATCH, bernstein_bounds, extremes
 from rnea_control.kernels.kernel import kernel
 
 # NumPy's roots break down where the highest coefficient is tiny.
@@ -51,20 +50,3 @@ def test_agree_with_the_roots_of_the_derivative(values: list[float]) -> None:
     assert 0.0 <= low_at <= 1.0 and 0.0 <= high_at <= 1.0
     assert abs(polynomial(low_at) - low) <= scale and abs(polynomial(high_at) - high) <= scale
     assert lower_bound <= low + scale and high <= upper_bound + scale
-
-
-@pytest.mark.parametrize(
-    ("values", "low", "low_at", "high", "high_at"),
-    [
-        ([1.0, 0, 0, 0, 0, 0], 1.0, 0.0, 1.0, 0.0),
-        ([0.0, 2.0, 0, 0, 0, 0], 0.0, 0.0, 2.0, 1.0),
-        ([0.0, -1.0, 1.0, 0, 0, 0], -0.25, 0.5, 0.0, 0.0),
-        ([0.0, 0, 1.0, -1.0, 0, 0], 0.0, 0.0, 4.0 / 27.0, 2.0 / 3.0),
-    ],
-)
-def test_by_hand(values, low: float, low_at: float, high: float, high_at: float) -> None:
-    np.testing.assert_allclose(found_of(values)[:4], [low, low_at, high, high_at], atol=1e-15)
-
-
-def test_degree_is_that_of_quintic_splines() -> None:
-    assert DEGREE == 5

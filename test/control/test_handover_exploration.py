@@ -13,7 +13,10 @@ from dataclasses import replace
 import pytest
 from handover_world import CONTROLLER, REAL, SENTINEL, World, beginning, explore, guarded
 
+from rnea_control.array_types import FloatArray
+from rnea_control.control import lease
 from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.control.lease import judge_absence
 
 EVENTS = int(os.environ.get("EVENTS", "2"))
 
@@ -33,11 +36,23 @@ def test_one_commands_and_never_both(
     assert found.worlds > 1000**events / 100
 
 
-class WithoutLease(Handover):
+def without_lease(h: FloatArray, now: float) -> None:
     """An owner that wakes up goes on commanding."""
 
-    def _notice_absence(self, now: float) -> None:
-        pass
+
+def trusting(h: FloatArray, stamp: float, now: float) -> None:
+    """Believes that a state which it finds is the newest."""
+    h[lease.EVIDENCE_STAMP], h[lease.EVIDENCE_AT] = stamp - 1.0, now - 99.0
+    judge_absence(h, stamp, now)
+
+
+def unforgiving(h: FloatArray, stamp: float, now: float) -> None:
+    """An owner that was away has lost the arm, whatever the arm has seen."""
+    if h[lease.GUARDED]:
+        lease.listen(h, now, h[lease.RECOVERY])
+        lease.change(h, lease.GUARDING, lease.NO_STATE_TELLS)
+    else:
+        judge_absence(h, stamp, now)
 
 
 class Impatient(Handover):
@@ -47,43 +62,26 @@ class Impatient(Handover):
         return now - since > duration
 
     def _has_passed(self, now: float, wait: float) -> bool:
-        return self._over(now, self._since, self._since_stamp, wait)
-
-
-class Trusting(Handover):
-    """Believes that a state which it finds is the newest."""
-
-    def _judge_absence(self, stamp: float, now: float) -> None:
-        self._evidence = stamp - 1.0, now - 99.0
-        super()._judge_absence(stamp, now)
-
-
-class Unforgiving(Handover):
-    """An owner that was away has lost the arm, whatever the arm has seen."""
-
-    def _judge_absence(self, stamp: float, now: float) -> None:
-        if self._guarded:
-            self._yield(now, self.times.recovery, "it was away")
-        else:
-            super()._judge_absence(stamp, now)
+        return self._over(now, self.rows[lease.SINCE], 0.0, wait)
 
 
 class Reckoning(Handover):
     """Counts the commands that it finds before it looks at its own lease."""
 
     def hear_command(self, now: float) -> None:
-        awake, self._awake_at = self._awake_at, now
+        awake, self.rows[lease.AWAKE_AT] = self.rows[lease.AWAKE_AT], now
         super().hear_command(now)
         if self.commanding:
-            self._awake_at = awake
+            self.rows[lease.AWAKE_AT] = awake
 
 
 class Hasty(Handover):
     """Commands as soon as it has revoked."""
 
     def look(self, now: float) -> bool:
-        self._states, self._since = 9, self._since - 99.0 * (self.phase.value == "revoking")
-        self._since_stamp -= 99.0 * (self.phase.value == "revoking")
+        self.rows[lease.STATES] = 9
+        revoking = self.phase.value == "revoking"
+        self.rows[[lease.SINCE, lease.SINCE_STAMP]] -= 99.0 * revoking
         return super().look(now)
 
 
@@ -96,19 +94,19 @@ EVICTED = "evicted by one that had lost the arm"
 
 @pytest.mark.explores
 @pytest.mark.parametrize(
-    ("start", "fault"),
+    ("start", "fault", "broken"),
     [
-        (beginning(replace(CONTROLLER, lease=5.0)), BOTH),
-        (guarded(sentinel=replace(SENTINEL, lease=8.0)), ALTERNATE),
-        (beginning(sentinel=replace(SENTINEL, timeout=1.0)), BOTH),
-        (beginning(sentinel=replace(SENTINEL, states=99)), NOBODY),
-        (guarded(sentinel=replace(SENTINEL, grace=2.0)), ALTERNATE),
-        (beginning(machine=WithoutLease), BOTH),
-        (beginning(machine=Trusting), BOTH),
-        (beginning(machine=Unforgiving), SHARED),
-        (guarded(machine=Reckoning), EVICTED),
-        (beginning(machine=Hasty), BOTH),
-        (beginning(machine=Impatient), PAUSED),
+        (beginning(replace(CONTROLLER, lease=5.0)), BOTH, {}),
+        (guarded(sentinel=replace(SENTINEL, lease=8.0)), ALTERNATE, {}),
+        (beginning(sentinel=replace(SENTINEL, timeout=1.0)), BOTH, {}),
+        (beginning(sentinel=replace(SENTINEL, states=99)), NOBODY, {}),
+        (guarded(sentinel=replace(SENTINEL, grace=2.0)), ALTERNATE, {}),
+        (beginning(), BOTH, {"notice_absence": without_lease}),
+        (beginning(), BOTH, {"judge_absence": trusting}),
+        (beginning(), SHARED, {"judge_absence": unforgiving}),
+        (guarded(machine=Reckoning), EVICTED, {}),
+        (beginning(machine=Hasty), BOTH, {}),
+        (beginning(machine=Impatient), PAUSED, {}),
     ],
     ids=[
         "lease longer than timeout",
@@ -124,7 +122,14 @@ EVICTED = "evicted by one that had lost the arm"
         "steady clock alone",
     ],
 )
-def test_broken_rule_is_found(start: World, fault: str) -> None:
+def test_broken_rule_is_found(
+    start: World,
+    fault: str,
+    broken: dict[str, Callable[..., None]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, rule in broken.items():
+        monkeypatch.setattr(lease, name, rule)
     found = explore(start, 1) if fault == NOBODY else explore(start, 2)
     assert found.fault == fault
     assert found.way

@@ -49,12 +49,6 @@ def test_every_change_is_told_once() -> None:
     assert [change[2] for change in told] == ["for joint_states", "as a joint moves"]
 
 
-def test_every_active_mode_can_be_deactivated_stopped_and_guarded() -> None:
-    for mode in set(Mode) - {Mode.INACTIVE}:
-        always = {Mode.INACTIVE, Mode.EMERGENCY_STOP, Mode.FAULT, Mode.GUARDED}
-        assert always <= TRANSITIONS[mode] | {mode}
-
-
 class Walk:
     """Calls a supervisor with whatever comes, in whatever order."""
 
@@ -65,8 +59,16 @@ class Walk:
         self.plans: list = []
         self.motions: list = []
         self.stopped = self.failed = self.pressed = False
-        self.calls = {
-            name.removeprefix("do_"): getattr(self, name) for name in dir(self) if "do_" in name
+        self.calls = {name[3:]: getattr(self, name) for name in dir(self) if name[:3] == "do_"}
+        self.calls |= {
+            "refuse_state": lambda: self.supervisor.refuse_state("joint_states lack a joint"),
+            "lose": lambda: self.supervisor.lose("the stamps jumped"),
+            "hold": self.supervisor.hold,
+            "guide": self.supervisor.guide,
+            "deactivate": lambda: self.supervisor.deactivate("told so"),
+            "unheard": lambda: self.supervisor.wait_for_listener("nobody listens"),
+            "guarded": lambda: self.supervisor.guarded("the sentinel commands"),
+            "take over": lambda: self.supervisor.take_over(*self.state, "it has gone"),
         }
         self.often = (
             ["answer"] * 12
@@ -74,6 +76,10 @@ class Walk:
             + ["follow", "activate", "heard"] * 4
         )
         self.seen: set[tuple[Mode, Mode]] = set()
+
+    @property
+    def state(self) -> tuple[float, np.ndarray, np.ndarray]:
+        return self.arm.t, self.arm.plant.q.copy(), self.arm.plant.v.copy()
 
     def run(self) -> None:
         names = [*self.often, *self.calls]
@@ -83,9 +89,7 @@ class Walk:
             before = self.supervisor.mode
             try:
                 self.calls[name]()
-            except TrajectoryError as error:
-                assert "cannot change" not in str(error)
-            except ControllerError as error:
+            except (TrajectoryError, ControllerError) as error:
                 assert "cannot change" not in str(error), name
             for old, new, _reason in self.arm.changes[told:]:
                 assert old is before
@@ -119,7 +123,7 @@ class Walk:
     # States.
 
     def do_answer(self) -> None:
-        self.feed(self.arm.plant.q.copy(), self.arm.plant.v.copy())
+        self.feed(*self.state[1:])
 
     def do_run(self) -> None:
         for _ in range(int(self.rng.integers(1, 300))):
@@ -153,27 +157,20 @@ class Walk:
             plant.q, plant.v = self.rng.uniform(-1.0, 1.0, 2), np.zeros(2)
 
     def do_bad(self) -> None:
-        kind = self.rng.integers(5)
-        q, v = self.arm.plant.q.copy(), self.arm.plant.v.copy()
-        if kind == 0:
-            q[0] = math.nan
-        elif kind == 1:
-            v[1] = math.inf
-        elif kind == 2:
-            q += 1.0
-        elif kind == 3:
-            v += 1.0
-        else:
-            v[0] = 1e200
+        _, q, v = self.state
+        array, joint, value = [
+            (q, 0, math.nan),
+            (v, 1, math.inf),
+            (q, slice(None), q + 1.0),
+            (v, slice(None), v + 1.0),
+            (v, 0, 1e200),
+        ][self.rng.integers(5)]
+        array[joint] = value
         for _ in range(int(self.rng.choice([1, 5, 12]))):
             try:
                 self.feed(q, v)
             except ControllerError as error:
                 assert "cannot change" not in str(error)
-
-    def do_refuse_state(self) -> None:
-        for _ in range(int(self.rng.choice([1, 12]))):
-            self.supervisor.refuse_state("joint_states lack a joint")
 
     def do_gap(self) -> None:
         missing = float(self.rng.choice([0.03, 0.09, 0.2]))
@@ -185,21 +182,17 @@ class Walk:
         else:
             assert (tau == 7.0).all()
 
-    def do_lose(self) -> None:
-        self.supervisor.lose("the stamps jumped")
-
     def do_push(self) -> None:
         self.arm.plant.push = self.rng.choice([0.0, 0.0, 100.0], 2)
 
     # Trajectories.
 
     def do_plan(self) -> None:
-        situation = self.supervisor.situation(self.arm.t)
-        goal = self.rng.uniform(-1.0, 1.0, 2)
-        request = MotionRequest(Waypoints.of([to(float(self.rng.uniform(0.5, 2.0)), *goal)], 2))
-        self.plans.append(
-            self.controller.plan(request, situation, float(self.rng.choice([0.0, 0.1])))
-        )
+        situation, rng = self.supervisor.situation(self.arm.t), self.rng
+        point = to(float(rng.uniform(0.5, 2.0)), *rng.uniform(-1.0, 1.0, 2))
+        request = MotionRequest(Waypoints.of([point], 2))
+        lead = float(rng.choice([0.0, 0.1]))
+        self.plans.append(self.controller.plan(request, situation, lead))
 
     def do_adopt(self) -> None:
         if not self.plans:
@@ -225,12 +218,6 @@ class Walk:
 
     # Operator, operation and the other process.
 
-    def do_hold(self) -> None:
-        self.supervisor.hold()
-
-    def do_guide(self) -> None:
-        self.supervisor.guide()
-
     def do_resume(self) -> None:
         blind = self.supervisor.mode is Mode.BLIND  # then it believes a position, and ends no stop
         self.supervisor.resume()
@@ -249,44 +236,32 @@ class Walk:
         self.pressed = False
 
     def do_fail(self) -> None:
-        self.supervisor.fail("collision?", self.arm.t, self.arm.plant.q, self.arm.plant.v)
+        self.supervisor.fail("collision?", *self.state)
         self.failed = self.failed or self.supervisor.mode is not Mode.INACTIVE
 
     def do_activate(self) -> None:
-        if self.supervisor.mode is Mode.INACTIVE:
-            if self.rng.random() < 0.3:
-                law = ControlLaw(self.rng.integers(4))
-                gains = stiff_gains(ARM, law, np.zeros(2))
-                self.controller.settings = replace(
-                    self.controller.settings, gains=gains, control_law=law
-                )
-            self.supervisor.activate()
-
-    def do_deactivate(self) -> None:
-        self.supervisor.deactivate("told so")
+        if self.supervisor.mode is not Mode.INACTIVE:
+            return
+        if self.rng.random() < 0.3:
+            law, old = ControlLaw(self.rng.integers(4)), self.controller.settings
+            gains = stiff_gains(ARM, law, np.zeros(2))
+            self.controller.settings = replace(old, gains=gains, control_law=law)
+        self.supervisor.activate()
 
     def do_end(self) -> None:
         if self.rng.random() < 0.1:
             self.supervisor.end("SIGINT")
 
-    def do_unheard(self) -> None:
-        self.supervisor.wait_for_listener("nobody listens")
-
     def do_heard(self) -> None:
         if not self.supervisor.listening or self.rng.random() < 0.1:
             self.supervisor.start_anew("somebody listens")
 
-    def do_guarded(self) -> None:
-        self.supervisor.guarded("the sentinel commands")
 
-    def do_take_over(self) -> None:
-        self.supervisor.take_over(self.arm.t, self.arm.plant.q, self.arm.plant.v, "it has gone")
-
-
-@pytest.mark.explores
-def test_random_walks_take_every_transition_and_no_other() -> None:
+@pytest.mark.parametrize("walks", [12, pytest.param(max(WALKS, 40), marks=pytest.mark.explores)])
+def test_random_walks_take_transitions_of_the_table_only(walks: int) -> None:
+    """And all of them, if there are many."""
     seen: set[tuple[Mode, Mode]] = set()
-    for seed in range(max(WALKS, 40)):
+    for seed in range(walks):
         walk = Walk(seed)
         try:
             walk.run()
@@ -294,4 +269,4 @@ def test_random_walks_take_every_transition_and_no_other() -> None:
             raise AssertionError(f"walk {seed}, in {walk.arm.mode}: {error!r}") from error
         seen |= walk.seen
     missing = sorted(f"{old.value} -> {new.value}" for old, new in ALL - seen)
-    assert not missing, missing
+    assert not missing or walks < 40, missing

@@ -34,6 +34,7 @@ def seen() -> Iterator[Counter[str]]:
         "too fast",
         "push",
         "gave way",
+        "tolerance violated",
         "blend",
         "refused state",
         "prediction",

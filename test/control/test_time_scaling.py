@@ -6,14 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from controllers import ARM, ask, following, run, step, to
+from controllers import ask, following, run, step, to
 
-from rnea_control.control import EndKind, Waypoint
+from rnea_control.control import EndKind
 from rnea_control.control.time_scaling import LAG_TIME
 from rnea_control.exceptions import ControllerError
 
 FAR = [to(2.0, 0.8, -0.6, velocity=0.3), to(6.0, -0.5, 0.9)]
-RNG = np.random.default_rng(5)
 
 
 def moving(scaling: float = 1.0, until: float = 1.0, **settings):
@@ -23,6 +22,14 @@ def moving(scaling: float = 1.0, until: float = 1.0, **settings):
     c.hold(0.0, np.zeros(2))
     c.follow(0.0, FAR, 0.0)
     run(c, 0.0, until, 0.01)
+    return c
+
+
+def paused():
+    """Stands in the middle of its motion, at 6 s."""
+    c = moving()
+    c.speed_scaling = 0.0
+    run(c, 1.0, 6.0, 0.01)
     return c
 
 
@@ -42,21 +49,8 @@ def test_it_goes_to_its_target_without_overshoot(target: float) -> None:
     assert done == pytest.approx(1.0 - (1.0 + x) * math.exp(-x), rel=1e-9)
 
 
-def test_it_never_leaves_0_to_1_whatever_is_asked() -> None:
-    c = moving()
-    t = 1.0
-    for _ in range(3000):
-        if RNG.random() < 0.1:
-            c.speed_scaling = float(RNG.choice([0.0, 1.0, RNG.random()]))
-        t += float(RNG.choice([0.0, 1e-6, 0.001, 0.05]))
-        before = c.trajectory_time
-        step(c, t)
-        assert 0.0 <= c.speed_scaling <= 1.0
-        assert c.trajectory_time >= before - 1e-15
-
-
 def test_steps_are_exact_whatever_their_length() -> None:
-    """Trajectory time is the integral of the scaling, by the equations of the two lags."""
+    """So trajectory time is the integral of the scaling; its law is that of the test above."""
     coarse, fine = moving(), moving()
     for c in (coarse, fine):
         c.speed_scaling = 0.2
@@ -64,48 +58,6 @@ def test_steps_are_exact_whatever_their_length() -> None:
     run(fine, 1.0, 1.25, 0.25 / 4096)
     assert coarse.speed_scaling == pytest.approx(fine.speed_scaling, rel=1e-12)
     assert coarse.trajectory_time == pytest.approx(fine.trajectory_time, abs=1e-12)
-    leading = scaling = 1.0
-    s, n = 1.0, 100_000
-    for _ in range(n):  # Heun
-        h = 0.25 / n
-        d_leading, d_scaling = (0.2 - leading) / LAG_TIME, (leading - scaling) / LAG_TIME
-        new_leading, new_scaling = leading + h * d_leading, scaling + h * d_scaling
-        s += 0.5 * h * (scaling + new_scaling)
-        scaling += 0.5 * h * (d_scaling + (new_leading - new_scaling) / LAG_TIME)
-        leading += 0.5 * h * (d_leading + (0.2 - new_leading) / LAG_TIME)
-    assert coarse.trajectory_time == pytest.approx(s, abs=1e-8)
-    assert coarse.speed_scaling == pytest.approx(scaling, abs=1e-8)
-
-
-def test_velocity_and_acceleration_are_the_derivatives_by_time() -> None:
-    c = moving(0.9)
-    c.speed_scaling = 0.2
-    h = 1e-4
-    rows = run(c, 1.0, 1.3, h)
-    q, v, a = rows[:, 0], rows[:, 1], rows[:, 2]
-    np.testing.assert_allclose((q[2:] - q[:-2]) / (2 * h), v[1:-1], atol=1e-6)
-    np.testing.assert_allclose((v[2:] - v[:-2]) / (2 * h), a[1:-1], atol=1e-4)
-    assert np.abs(np.diff(a, axis=0)).max() < 0.01
-
-
-def test_arm_stays_on_its_path() -> None:
-    c = moving()
-    c.speed_scaling = 0.4
-    for k in range(1, 3000):
-        step(c, 1.0 + 0.001 * k)
-        np.testing.assert_array_equal(c.desired[0], c.trajectory.at(c.trajectory_time)[0])
-    assert c.trajectory_time == pytest.approx(1.0 + 0.4 * 2.999 + 2.0 * LAG_TIME * 0.6, abs=1e-6)
-
-
-def test_effort_of_the_points_is_not_scaled() -> None:
-    c = following()
-    c.speed_scaling = 0.5
-    c.hold(0.0, np.zeros(2))
-    effort = np.array([3.0, -2.0])
-    q = np.full(2, 0.5)
-    c.follow(0.0, [Waypoint(t, q, 0 * q, 0 * q, effort) for t in (1.0, 4.0)], 0.0)
-    run(c, 0.0, 4.0, 0.01)
-    np.testing.assert_allclose(c.snapshot().desired[3], effort)
 
 
 @pytest.mark.parametrize("factor", [-0.1, 1.001, math.nan, math.inf])
@@ -134,15 +86,13 @@ def test_past_start_counts_in_full() -> None:
 
 
 def test_paused_arm_stands_and_goes_on() -> None:
-    c = moving()
-    c.speed_scaling = 0.0
-    run(c, 1.0, 4.0, 0.01)
-    rows = run(c, 4.0, 6.0, 0.01)
+    c = paused()
+    rows = run(c, 6.0, 8.0, 0.01)
     np.testing.assert_allclose(np.ptp(rows[:, 0], axis=0), 0.0, atol=1e-9)
     np.testing.assert_allclose(rows[:, 1:3], 0.0, atol=1e-7)
     assert c.motion is not None and c.is_moving
     c.speed_scaling = 1.0
-    run(c, 6.0, 12.0, 0.01)
+    run(c, 8.0, 14.0, 0.01)
     assert c.motion is None
     np.testing.assert_allclose(c.desired[0], FAR[-1].position)
 
@@ -162,36 +112,26 @@ def test_stop_is_not_slowed_by_the_scaling() -> None:
     assert c.speed_scaling == pytest.approx(0.3)
 
 
-def test_stop_while_paused_stands_at_once() -> None:
-    c = moving()
-    c.speed_scaling = 0.0
-    run(c, 1.0, 6.0, 0.01)
-    held = c.desired[0].copy()
-    motion = c.motion
-    c.stop(EndKind.CANCELLED, "cancelled by the client")
-    assert motion.ending.kind == EndKind.CANCELLED and not c.is_moving
-    rows = run(c, 6.0, 8.0, 0.01)
-    np.testing.assert_array_equal(rows[:, 0], np.broadcast_to(held, rows[:, 0].shape))
-    assert not rows[:, 1:3].any()
-
-
 @pytest.mark.parametrize("wait", [0.0, 0.05, 3.0])
 def test_goal_after_a_stop_while_paused_stays_paused(wait: float) -> None:
-    """The stop ran at full speed, but nothing may move before the pause is over."""
-    c = moving()
-    c.speed_scaling = 0.0
-    run(c, 1.0, 6.0, 0.01)
-    held = c.desired[0].copy()
+    """The stop runs at full speed, but nothing may move before the pause is over."""
+    c = paused()
+    held, motion, t = c.desired[0].copy(), c.motion, 6.0 + wait
     c.stop(EndKind.CANCELLED, "cancelled by the client")
+    assert motion.ending.kind == EndKind.CANCELLED and not c.is_moving
     if wait:
-        run(c, 6.0, 6.0 + wait, 0.01)
-    ask(c, 6.0 + wait, [to(1.0, 0.0, 0.0)])
-    rows = run(c, 6.0 + wait, 9.0 + wait, 0.01)
+        rows = run(c, 6.0, t, 0.01)
+        np.testing.assert_array_equal(rows[:, 0], np.broadcast_to(held, rows[:, 0].shape))
+        assert not rows[:, 1:3].any()
+    else:  # an instant that does not come while it is paused
+        later = ask(c, t, [to(1.0, 0.2, 0.2)], start=9.0)
+        assert later.start == pytest.approx(c.trajectory_time)
+    ask(c, t, [to(1.0, 0.0, 0.0)])
+    rows = run(c, t, t + 3.0, 0.01)
     np.testing.assert_allclose(rows[:, 0], np.broadcast_to(held, rows[:, 0].shape), atol=1e-12)
     c.speed_scaling = 1.0
-    run(c, 9.0 + wait, 11.5 + wait, 0.01)
+    run(c, t + 3.0, t + 5.5, 0.01)
     np.testing.assert_allclose(c.desired[0], 0.0, atol=1e-12)
-    assert ARM.nv == 2
 
 
 def test_start_after_a_stop_is_by_the_scaling_that_is_set() -> None:
@@ -203,24 +143,3 @@ def test_start_after_a_stop_is_by_the_scaling_that_is_set() -> None:
     motion = ask(c, 3.0, [to(1.0, 0.2, 0.2)], start=7.0)
     run(c, 3.0, 7.0, 0.01)
     assert c.trajectory_time == pytest.approx(motion.start, abs=1e-9)
-
-
-def test_start_after_a_stop_at_a_standstill() -> None:
-    c = moving()
-    c.speed_scaling = 0.0
-    run(c, 1.0, 6.0, 0.01)
-    c.stop(EndKind.CANCELLED, "cancelled by the client")
-    assert ask(c, 6.0, [to(1.0, 0.2, 0.2)], start=9.0).start == pytest.approx(c.trajectory_time)
-
-
-def test_goal_in_a_stop_goes_on_smoothly_at_the_scaling() -> None:
-    c = moving(0.3, 2.0, max_deceleration=np.full(2, 0.5))
-    c.stop(EndKind.CANCELLED, "stop")
-    run(c, 2.0, 2.05)
-    before = c.snapshot().desired
-    ask(c, 2.05, [to(2.0, 0.1, 0.1)])
-    rows = run(c, 2.05, 2.5)
-    np.testing.assert_allclose(rows[0, 0], before[0] + 1e-3 * before[1], atol=1e-5)
-    assert np.abs(np.diff(np.concatenate([before[None, 1], rows[:, 1]]), axis=0)).max() < 0.01
-    run(c, 2.5, 3.5)
-    assert c.speed_scaling == pytest.approx(0.3, abs=1e-5)

@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 from controllers import ask, following, of_joints, rules, run, step, to
+from robots import two_link_arm
 
 from rnea_control.control import EndKind, GoalTolerances, JointTolerance, Tolerances
 from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError
+from rnea_control.model import RobotModel
 
 GOAL = [to(0.5, 0.2, -0.1), to(1.0, 0.4, 0.1)]
 
@@ -19,59 +21,52 @@ def asked(tolerances: dict, goal: GoalTolerances | None = None, **settings):
     return c, ask(c, 0.0, GOAL, tolerances=goal or GoalTolerances())
 
 
-def test_position_off_the_path_ends_the_motion_and_names_the_joint() -> None:
-    c, motion = asked({"path_position": 0.05})
-    run(c, 0.0, 0.3, away=(0.0, 0.0499))
+@pytest.mark.parametrize(
+    ("tolerances", "within", "beyond", "words"),
+    [
+        (
+            {"path_position": 0.05},
+            {"away": (0.0, 0.0499)},
+            {"away": (0.01, -0.0612)},
+            "elbow was 0.0612 rad off its path, 0.05",
+        ),
+        (
+            {"path_velocity": 0.1},
+            {"fast": (0.099, 0.0)},
+            {"fast": (0.12, 0.0)},
+            "shoulder was 0.12 rad/s off its path, 0.1",
+        ),
+        (  # 1.5 times and twice what is allowed
+            {"path_position": np.array([0.2, 0.01])},
+            {"away": (0.199, 0.009)},
+            {"away": (0.3, 0.02)},
+            "elbow was 0.02 rad off its path, 0.01",
+        ),
+    ],
+)
+@pytest.mark.parametrize("moved", [(True, True), (True, False)])
+def test_arm_off_its_path_ends_the_motion(tolerances, within, beyond, words, moved) -> None:
+    """Every joint must stay on its path, and the worst one is named by its own tolerance."""
+    c = following(tolerances=tolerances)
+    motion = ask(c, 0.0, of_joints(GOAL, moved))
+    run(c, 0.0, 0.3, **within)
     assert motion.ending is None
-    step(c, 0.301, away=(0.01, -0.0612))
+    step(c, 0.301, **beyond)
     assert motion.ending.kind == EndKind.PATH_TOLERANCE_VIOLATED
-    assert motion.ending.text == (
-        "elbow was 0.0612 rad off its path, 0.05 allowed, 0.301 s into the trajectory"
-    )
-
-
-def test_velocity_off_the_path_ends_the_motion() -> None:
-    c, motion = asked({"path_velocity": 0.1})
-    run(c, 0.0, 0.3, fast=(0.099, 0.0))
-    assert motion.ending is None
-    step(c, 0.301, fast=(0.12, 0.0))
-    assert motion.ending.text.startswith("shoulder was 0.12 rad/s off its path, 0.1 allowed")
-
-
-def test_worst_joint_is_named_by_its_own_tolerance() -> None:
-    c, motion = asked({"path_position": np.array([0.2, 0.01])})
-    step(c, 0.3, away=(0.3, 0.02))  # 1.5 times and twice what is allowed
-    assert motion.ending.text.startswith("elbow was 0.02 rad off its path, 0.01 allowed")
-
-
-def test_arm_brakes_from_where_it_is_at_the_desired_velocity() -> None:
-    c, motion = asked({"path_position": 0.05}, max_deceleration=np.full(2, 2.0))
-    run(c, 0.0, 0.3)
-    away = np.array([0.03, -0.1])
-    step(c, 0.301, away=away)
-    before = c.snapshot().desired
-    assert motion.ending is not None and c.is_moving
-    after = c.trajectory.sampled(0.301)
-    np.testing.assert_allclose(after[0], before[0] + away, atol=1e-12)
-    np.testing.assert_allclose(after[1:], before[1:], atol=1e-10)
-    speeds = [np.abs(c.trajectory.at(t)[1]) for t in np.linspace(0.301, c.trajectory.end_time, 50)]
-    assert (np.array(speeds) <= speeds[0] * 1.3 + 1e-9).all() and not speeds[-1].any()
+    assert motion.ending.text == f"{words} allowed, 0.301 s into the trajectory"
 
 
 def test_goal_is_reached_at_its_end_and_not_before() -> None:
-    c, motion = asked({"goal_position": 0.01})
+    c, motion = asked({"path_position": 0.01, "goal_position": 0.1})
     run(c, 0.0, 0.999)
     assert motion.ending is None
-    step(c, 1.0)
+    step(c, 1.0, away=0.05)  # the tolerances of the path do not hold there
     assert motion.ending.kind == EndKind.REACHED
     assert motion.ending.text == "the goal is reached"
     np.testing.assert_array_equal(c.trajectory.at(2.0)[0], GOAL[-1].position)
-
-
-def test_tolerances_of_the_path_do_not_hold_at_the_goal() -> None:
-    c, motion = asked({"path_position": 0.01, "goal_position": 0.1})
-    run(c, 0.0, 0.999)
-    step(c, 1.0, away=0.05)
+    c = following(tolerances={"goal_position": 0.01, "goal_velocity": 0.01, "goal_time": 0.1})
+    motion = ask(c, 0.0, of_joints(GOAL, (True, False)))  # only its joints must reach it
+    run(c, 0.0, 1.0, away=(0.0, 0.5), fast=(0.0, 0.5))
     assert motion.ending.kind == EndKind.REACHED
 
 
@@ -169,20 +164,6 @@ def test_settings_that_change_keep_what_the_goal_has_brought() -> None:
     assert motion.ending.text.startswith("shoulder was 0.11 rad off its path, 0.1 allowed")
 
 
-def test_only_the_joints_of_a_goal_must_reach_it() -> None:
-    c = following(tolerances={"goal_position": 0.01, "goal_velocity": 0.01, "goal_time": 0.1})
-    motion = ask(c, 0.0, of_joints(GOAL, (True, False)))
-    run(c, 0.0, 1.0, away=(0.0, 0.5), fast=(0.0, 0.5))
-    assert motion.ending.kind == EndKind.REACHED
-
-
-def test_every_joint_must_stay_on_its_path() -> None:
-    c = following(tolerances={"path_position": 0.01})
-    motion = ask(c, 0.0, of_joints(GOAL, (True, False)))
-    step(c, 0.1, away=(0.0, 0.02))
-    assert motion.ending.text.startswith("elbow was 0.02")
-
-
 def test_holding_and_stopping_are_not_checked() -> None:
     c, motion = asked({"path_position": 0.01, "goal_position": 0.01, "goal_time": 0.1})
     c.stop(EndKind.CANCELLED, "cancelled by the client")
@@ -192,46 +173,23 @@ def test_holding_and_stopping_are_not_checked() -> None:
 
 
 def test_note_comes_with_the_ending() -> None:
-    c = following(model=weak_arm())
+    weak = RobotModel.from_urdf_string(two_link_arm().replace('effort="100"', 'effort="30"'))
+    c = following(model=weak)
     motion = ask(c, 0.0, [to(0.3, 1.0, 0.0)])
     assert "its effort limit is 30" in motion.note
     run(c, 0.0, 0.3)
     assert motion.ending.text == f"the goal is reached; {motion.note}"
 
 
-def weak_arm():
-    from robots import two_link_arm  # noqa: PLC0415
-
-    from rnea_control.model import RobotModel  # noqa: PLC0415
-
-    return RobotModel.from_urdf_string(two_link_arm().replace('effort="100"', 'effort="30"'))
-
-
-def test_each_end_is_told_once() -> None:
-    told = []
-    c = following(tolerances={"path_position": 0.01})
-    for k in range(5):
-        motion = ask(c, 0.0, GOAL, on_end=lambda _, k=k: told.append(k))
-    assert told == [0, 1, 2, 3]
-    step(c, 0.1, away=0.5)
-    c.stop(EndKind.CANCELLED, "cancelled")
-    c.drop("dropped")
-    c.hold(0.2, np.zeros(2))
-    assert told == [0, 1, 2, 3, 4]
-    assert motion.ending.kind == EndKind.PATH_TOLERANCE_VIOLATED
-
-
 def test_until_its_start_a_trajectory_is_judged_by_the_default_tolerances() -> None:
     own = GoalTolerances(path=(JointTolerance("shoulder", 0.01),))
-    c = following(tolerances={"path_position": np.array([0.1, math.inf])})
-    motion = ask(c, 0.0, GOAL, start=0.5, tolerances=own)
-    run(c, 0.0, 0.49, away=(0.09, 0.0))
-    assert motion.ending is None
-    step(c, 0.501, away=(0.09, 0.0))
-    assert motion.ending.text.startswith("shoulder was 0.09 rad off its path, 0.01 allowed")
-    c = following(tolerances={"path_position": 0.1})
-    motion = ask(c, 0.0, GOAL, start=0.5, tolerances=own)
-    step(c, 0.2, away=(0.11, 0.0))
-    assert motion.ending.text == (
-        "shoulder was 0.11 rad off its path, 0.1 allowed, 0.300 s before it"
-    )
+    for away, t, words in (
+        (0.09, 0.501, "0.09 rad off its path, 0.01 allowed, 0.001 s into the trajectory"),
+        (0.11, 0.2, "0.11 rad off its path, 0.1 allowed, 0.300 s before it"),
+    ):
+        c = following(tolerances={"path_position": np.array([0.1, math.inf])})
+        motion = ask(c, 0.0, GOAL, start=0.5, tolerances=own)
+        run(c, 0.0, t - 0.01, away=(min(away, 0.09), 0.0))
+        assert motion.ending is None
+        step(c, t, away=(away, 0.0))
+        assert motion.ending.text == f"shoulder was {words}"

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import math
 import os
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from continuity import MotionCheck
-from random_requests import RandomRequests
-from robots import joint, link, robot
+from random_requests import RandomRequests, three_joints
 
 from rnea_control.control import (
     ControlLaw,
@@ -30,24 +28,11 @@ from rnea_control.control import (
     TrajectorySettings,
 )
 from rnea_control.exceptions import TrajectoryError
-from rnea_control.model import RobotModel
 
 CASES = int(os.environ.get("PROPERTY_CASES", "200"))
 BLOCKS = 50
 
-LIMIT = '<limit lower="-3" upper="3" effort="{}" velocity="10"/>'
-WHEEL = '<limit effort="100" velocity="10"/>'
-MODEL = RobotModel.from_urdf_string(
-    robot(
-        link("base"),
-        link("one", 1.0, (0.2, 0, 0), (0.02, 0, 0, 0.02, 0, 0.02)),
-        link("two", 0.8, (0.1, 0, 0), (0.01, 0, 0, 0.01, 0, 0.01)),
-        link("three", 0.5, (0, 0, 0.1), (0.01, 0, 0, 0.01, 0, 0.01)),
-        joint("shoulder", "base", "one", axis=(0, 1, 0), limit=LIMIT.format(60)),
-        joint("wheel", "one", "two", "continuous", (0, 1, 0), (0.4, 0, 0), limit=WHEEL),
-        joint("wrist", "two", "three", axis=(0, 0, 1), xyz=(0.2, 0, 0), limit=LIMIT.format(30)),
-    )
-)
+MODEL = three_joints(((60, 10), (100, 10), (30, 10)))
 NV = MODEL.nv
 
 
@@ -182,34 +167,3 @@ def test_desired_motion_never_steps_and_every_motion_ends_once(
             raise AssertionError(f"case {seed}, at {case.t}: {error}") from error
         seen.update(kind.name for kind in case.check.kinds)
         seen.update(planned=case.planned, refused=case.refused)
-
-
-def traced(function: Callable[[], object]) -> tuple[int, int]:
-    """What a call leaves allocated, and takes at most meanwhile, [bytes]."""
-    tracemalloc.reset_peak()
-    before, _ = tracemalloc.get_traced_memory()
-    function()
-    after, peak = tracemalloc.get_traced_memory()
-    return after - before, peak - before
-
-
-def test_steps_allocate_nothing_but_the_ending_of_a_motion() -> None:
-    excess: list[tuple[int, int]] = []
-
-    def step(case: Case, q: np.ndarray, v: np.ndarray) -> None:
-        controller, tau = case.controller, np.zeros(NV)
-        following, trajectory = controller.motion, controller.trajectory
-        itself = traced(lambda: None)
-        held, peak = traced(lambda: controller.step(case.t, q, v, tau))
-        if controller.motion is following and controller.trajectory is trajectory:
-            excess.append((held - itself[0], peak - itself[1]))
-        case.check.forget()
-
-    tracemalloc.start()
-    try:
-        for seed in range(5):
-            Case(seed).run(step)
-    finally:
-        tracemalloc.stop()
-    # The interpreter adapts itself in the first calls.
-    assert set(excess[10:]) == {(0, 0)}

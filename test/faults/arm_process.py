@@ -20,7 +20,7 @@ from faulty_arm import FaultyArm
 from recording import FAULTY, PATIENT
 
 # Below that of the controller, and above all else on the machine, where the system allows it.
-PRIORITY = 40
+PRIORITY = 45
 # How long a period may last until its state is answered, [s].
 LONGEST_PERIOD = 0.05
 
@@ -85,8 +85,6 @@ class ArmProcess:
             self._patient = bool(arguments["on"])
         elif do == "pause":
             self._paused_until = time.monotonic() + float(arguments["seconds"])
-        elif do == "end":
-            self._ended = True
         else:
             getattr(self.arm, do)(**arguments)
 
@@ -94,7 +92,8 @@ class ArmProcess:
 def main() -> int:
     rclpy.init()
     with contextlib.suppress(PermissionError):  # slower, but as right
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        # By turns: threads of Fast DDS spin, and the one that they wait for must get a CPU.
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(PRIORITY))
     process = ArmProcess(Path(sys.argv[1]))
     print("ready", flush=True)
     try:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -21,21 +20,19 @@ from dds import PATIENCE, Process, controller, ros, trajectory, wait_for
 from diagnostic_msgs.msg import DiagnosticArray
 from fast_motion import Path as Motion
 from fast_motion import panda, there_and_back
-from lifecycle_msgs.msg import TransitionEvent
+from measures import PERIOD
 from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from recording import PATIENT, Recording
-from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 with contextlib.suppress(ModuleNotFoundError):  # the ROS 2 wheels lack it
     from control_msgs.action import FollowJointTrajectory
 
 DOMAIN = 101
-RATE = 1000.0
 # Of the feedback, [rad/s].
 BANDWIDTH = 20.0
 # In the frame of the last joint's link, [m].
@@ -50,61 +47,40 @@ LONGEST_START = 120.0
 BLEND = 600
 # A machine that has let the arm wait for longer has let the others wait too, [s].
 LONGEST_DELAY = 0.005
-# Modules that not every version of the package, or not every machine has.
-SENTINEL, ACTION = "rnea_control.sentinel", "control_msgs"
 
 
-def installed(module: str) -> bool:
-    """Whether there is such a module."""
-    return find_spec(module) is not None
+class Helper:
+    """A process of a script of this folder that takes requests on stdin, from "ready" on."""
 
-
-class ArmClient:
-    """The arm's process, and what it records."""
-
-    def __init__(self, folder: Path, parameters: dict, payload: tuple[float, list[float]]) -> None:
-        self.folder = folder
-        specification = {"parameters": parameters, "payload": payload}
-        (folder / "arm.json").write_text(json.dumps(specification))
-        self.log = folder / "arm.log"
-        script = Path(__file__).with_name("arm_process.py")
-        with self.log.open("w") as log:
+    def __init__(self, script: str, *arguments: str, log: Path) -> None:
+        path = str(Path(__file__).with_name(script))
+        self.log = log
+        with log.open("w") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", str(script), str(folder)],
+                [sys.executable, "-W", "ignore", path, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=output,
                 text=True,
             )
-        assert self.process.stdout.readline() == "ready\n", self.log.read_text()
-        self.recording = Recording(folder, 7)
+        assert self.answer() == "ready\n"
 
-    @property
-    def ticks(self) -> int:
-        return int(self.recording.counts[0])
-
-    def ask(self, do: str, at: int = 0, **arguments: object) -> int:
-        """Asks for something, from period `at` on or at once; returns when it took effect."""
-        request = {"do": do, "at": at, **arguments}
-        self.process.stdin.write(json.dumps(request) + "\n")
+    def tell(self, line: str) -> None:
+        self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
+
+    def answer(self) -> str:
         line = self.process.stdout.readline()
         assert line, self.log.read_text()
-        return int(line)
-
-    def wait(self, tick: int) -> None:
-        """Waits until the arm is in period `tick`."""
-        deadline = time.monotonic() + PATIENCE
-        while self.ticks < tick:
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, "the arm stands"
-            time.sleep(0.001)
+        return line
 
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
 
     def end(self) -> None:
+        """By the end of its stdin; Fast DDS may stand for a second where a process dies while it
+        publishes."""
         if self.process.stdout.closed:
             return
         with contextlib.suppress(BrokenPipeError):
@@ -116,16 +92,41 @@ class ArmClient:
         self.process.stdout.close()
 
 
+class ArmClient(Helper):
+    """The arm's process, and what it records."""
+
+    def __init__(self, folder: Path, parameters: dict, payload: tuple[float, list[float]]) -> None:
+        specification = {"parameters": parameters, "payload": payload}
+        (folder / "arm.json").write_text(json.dumps(specification))
+        super().__init__("arm_process.py", str(folder), log=folder / "arm.log")
+        self.recording = Recording(folder, 7)
+
+    @property
+    def ticks(self) -> int:
+        return int(self.recording.counts[0])
+
+    def ask(self, do: str, at: int = 0, **arguments: object) -> int:
+        """Asks for something, from period `at` on or at once; returns when it took effect."""
+        self.tell(json.dumps({"do": do, "at": at, **arguments}))
+        return int(self.answer())
+
+    def wait(self, tick: int, spin: Callable[[], None] = lambda: time.sleep(0.001)) -> None:
+        """Waits until the arm is in period `tick`."""
+        deadline = time.monotonic() + PATIENCE
+        while self.ticks < tick:
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, "the arm stands"
+            spin()
+
+
 class FaultBench:
     """See the file.
 
     Attributes:
         arm: the arm.
         controller: the process of the controller.
-        sentinel: that of the sentinel, if there is one.
-        remarks: for the reader.
+        sentinel: that of the sentinel.
         broken: what is wrong beside the measures, in words.
-        modes: those that the controller has published: the arm's period, mode, and reason.
     """
 
     def __init__(
@@ -133,72 +134,59 @@ class FaultBench:
         stack: ExitStack,
         arm: dict | None = None,
         payload_mass: float = 0.0,
-        sentinel: bool = True,
-        controller_process: Callable[[dict], Process] | None = None,
+        controller_process: Callable[[dict], Process] = controller,
         **parameters: object,
     ) -> None:
         robot = self.robot = panda()
         self.model = robot.model
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        self._folder, self._arms = folder, 0
+        self._folder, self._arms = Path(stack.enter_context(tempfile.TemporaryDirectory())), 0
         self._stack = stack
         self._arm_parameters = self._parameters_of_arm(arm or {})
         self._payload = (payload_mass or 2.0, list(PAYLOAD_POSITION))
-        self.modes: list[tuple[int, str, str]] = []
         self.node = rclpy.create_node("bench")
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.node)
         stack.callback(self.node.destroy_node)
         stack.callback(self.executor.shutdown)
-        self.node.create_subscription(TransitionEvent, f"{NAME}/mode", self._note_mode, LATCHED)
         self._diagnostics: set[str] = set()
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._note_diagnostics, 10)
         self._trajectories = self.node.create_publisher(
             JointTrajectory, f"{NAME}/joint_trajectory", 1
         )
         self._clients: dict = {}
-        self.remarks: list[str] = []
         self.broken: list[str] = []
         self.parameters = controller_parameters(**parameters)
-        self.sentinel: Process | None = None
-        if sentinel and installed(SENTINEL):
-            self.sentinel = stack.enter_context(
-                Process("rnea_control.sentinel.executable", self.parameters)
-            )
-        start = controller_process or controller
-        self.controller = stack.enter_context(start(self.parameters))
+        sentinel = Process("rnea_control.sentinel.executable", self.parameters)
+        self.sentinel = stack.enter_context(sentinel)
+        self.controller = stack.enter_context(controller_process(self.parameters))
         self.arm = self.start_arm()
         self.until_held()
 
     def _parameters_of_arm(self, changes: dict) -> dict:
-        robot = self.robot
-        values = {
-            "robot_description": robot.urdf,
-            "joints": list(robot.model.joint_names),
-            "rate": RATE,
-        }
-        for joint, position in zip(robot.model.joint_names, robot.start, strict=True):
-            values[f"initial_positions.{joint}"] = float(position)
+        robot, names = self.robot, list(self.model.joint_names)
+        start = dict(zip(names, robot.start.tolist(), strict=True))
         locked = robot.parameters.get("locked_positions", {})
-        values.update({f"locked_positions.{name}": value for name, value in locked.items()})
-        return {**values, **changes}
-
-    def _note_mode(self, event: TransitionEvent) -> None:
-        self.modes.append((self.arm.ticks, event.goal_state.label, event.transition.label))
+        return {
+            "robot_description": robot.urdf,
+            "joints": names,
+            "rate": 1.0 / PERIOD,
+            **{f"initial_positions.{name}": value for name, value in start.items()},
+            **{f"locked_positions.{name}": value for name, value in locked.items()},
+            **changes,
+        }
 
     def _note_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             self._diagnostics.add(f"/diagnostics: {status.name}: {status.message}\n")
 
-    def start_arm(self, **changes: object) -> ArmClient:
+    def start_arm(self) -> ArmClient:
         """A new arm, after the last one has been killed for example."""
         folder = self._folder / f"arm{self._arms}"
         self._arms += 1
         folder.mkdir()
-        client = ArmClient(folder, {**self._arm_parameters, **changes}, self._payload)
-        self._stack.callback(client.end)
-        self.arm = client
-        return client
+        self.arm = ArmClient(folder, self._arm_parameters, self._payload)
+        self._stack.callback(self.arm.end)
+        return self.arm
 
     # Waiting.
 
@@ -211,22 +199,14 @@ class FaultBench:
 
     def until(self, end: int) -> None:
         """Waits for a period."""
-        deadline = time.monotonic() + PATIENCE
-        while self.arm.ticks < end:
-            assert self.arm.process.poll() is None, self.arm.log.read_text()
-            assert time.monotonic() < deadline, "the arm stands"
-            self.spin(0.005)
-
-    @property
-    def _guarded(self) -> bool:
-        """Whether the sentinel, if there is one, guards the arm; it needs the CPUs until then."""
-        return self.sentinel is None or "idle -> guarding" in self.sentinel.output
+        self.arm.wait(end, lambda: self.spin(0.005))
 
     def until_held(self) -> None:
-        """Waits until the controller commands the arm, and the sentinel guards it."""
+        """Waits until the controller commands the arm, and the sentinel, which needs the CPUs until
+        then, guards it."""
         commands = self.arm.recording.counts
         deadline = time.monotonic() + LONGEST_START
-        while commands[1] < 50 or not self._guarded:
+        while commands[1] < 50 or "idle -> guarding" not in self.sentinel.output:
             assert self.controller.process.poll() is None, self.output
             assert self.arm.process.poll() is None, self.arm.log.read_text()
             assert time.monotonic() < deadline, f"no commands: {self.output}"
@@ -238,7 +218,7 @@ class FaultBench:
     def _trajectory(self, motion: Motion, lead: int) -> tuple[int, JointTrajectory]:
         """A motion as a message, and the period in which it starts."""
         tick = self.arm.ticks - 1
-        stamp = int(self.arm.recording.periods[tick]["stamp"]) + round(lead * 1e9 / RATE)
+        stamp = int(self.arm.recording.periods[tick]["stamp"]) + round(lead * PERIOD * 1e9)
         points = [
             (w.time, w.position, w.velocity, w.acceleration if w.acceleration is not None else [])
             for w in motion.waypoints
@@ -296,9 +276,6 @@ class FaultBench:
         wait_for(answer.done, self.spin)
         return answer.result()
 
-    def trigger(self, name: str) -> Trigger.Response:
-        return self.call(Trigger, name)
-
     def set(self, **values: object) -> list[bool]:
         """Sets parameters; `gains__panda_joint1__p` is `gains.panda_joint1.p`. Whether each was
         taken."""
@@ -311,9 +288,8 @@ class FaultBench:
 
     def refused(self, **values: object) -> None:
         """Sets parameters that must be refused; names as of `set`."""
-        for name, value in values.items():
-            if any(self.set(**{name: value})):
-                self.broken.append(f"{name} = {value} was taken")
+        taken = [name for name, value in values.items() if any(self.set(**{name: value}))]
+        self.broken += [f"{name} = {values[name]} was taken" for name in taken]
 
     # Signals.
 
@@ -323,43 +299,20 @@ class FaultBench:
         process.process.send_signal(number)
         return tick
 
-    def kill_controller(self) -> int:
-        """kill -9; the arm no longer waits for answers."""
-        self.arm.ask("patience", on=False)
-        return self.signal(self.controller, signal.SIGKILL)
-
     @contextmanager
-    def disturber(self, kind: str) -> Iterator[subprocess.Popen]:
+    def disturber(self, kind: str) -> Iterator[Helper]:
         """A process of disturber.py, which publishes from a line on its stdin on."""
-        script = Path(__file__).with_name("disturber.py")
-        with (self._folder / f"{kind}.log").open("w") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", str(script), kind],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+        disturber = Helper("disturber.py", kind, log=self._folder / f"{kind}.log")
         try:
-            assert process.stdout.readline() == "ready\n", (
-                self._folder / f"{kind}.log"
-            ).read_text()
-            yield process
+            yield disturber
         finally:
-            # Fast DDS may stand for a second where a process dies while it publishes.
-            process.terminate()
-            try:
-                process.wait(timeout=10.0)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            process.stdin.close()
-            process.stdout.close()
+            disturber.process.terminate()
+            disturber.end()
 
     def end(self) -> None:
         """Asks all processes to end, at the same time."""
-        for process in (self.controller.process, self.sentinel and self.sentinel.process):
-            if process and process.poll() is None:
+        for process in (self.controller.process, self.sentinel.process):
+            if process.poll() is None:
                 process.send_signal(signal.SIGCONT)
                 process.send_signal(signal.SIGINT)
         self.arm.end()
@@ -369,14 +322,13 @@ class FaultBench:
     @property
     def output(self) -> str:
         """What controller and sentinel have said, and what they have reported."""
-        said = self.controller.output + "".join(sorted(self._diagnostics))
-        return said if self.sentinel is None else said + self.sentinel.output
+        reported = "".join(sorted(self._diagnostics))
+        return self.controller.output + reported + self.sentinel.output
 
     @property
     def crashes(self) -> list[str]:
         """Which process has ended by itself, in words."""
-        processes = {"controller": self.controller, "sentinel": self.sentinel}
-        status = {name: each.process.poll() for name, each in processes.items() if each}
+        status = {name: getattr(self, name).process.poll() for name in ("controller", "sentinel")}
         return [
             f"the {name} has ended with status {number}"
             for name, number in status.items()
@@ -386,7 +338,7 @@ class FaultBench:
     def delay(self, begin: int, end: int) -> float:
         """How long the machine has let the arm wait at most, [s], where it did not wait itself."""
         rows = self.periods[begin:end]
-        late = np.diff(rows["wall"]) - 1.0 / RATE
+        late = np.diff(rows["wall"]) - PERIOD
         return float(late[rows["flags"][:-1] & PATIENT == 0].max(initial=0.0))
 
     @property
@@ -412,10 +364,10 @@ def controller_parameters(**changes: object) -> dict:
 
 
 @contextmanager
-def fault_bench(domain: int = DOMAIN, **options: object) -> Iterator[FaultBench]:
+def fault_bench(**options: object) -> Iterator[FaultBench]:
     """A bench in a domain of its own, that holds the arm at the start posture."""
     with ExitStack() as stack:
-        stack.enter_context(ros(domain))
+        stack.enter_context(ros(DOMAIN))
         bench = FaultBench(stack, **options)
         try:
             yield bench

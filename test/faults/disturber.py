@@ -46,48 +46,37 @@ class Nonsense:
 
     def __init__(self) -> None:
         self._rng = random.Random(8)
-        self._joints = panda().model.joint_names
         self._model = panda().model
 
     def bytes(self) -> bytes:
         """Random ones, half of them with a valid header and then lengths that are too large."""
         data = self._rng.randbytes(self._rng.randrange(0, 400))
-        if self._rng.random() < 0.5:
-            data = b"\x00\x01\x00\x00" + struct.pack("<I", self._rng.getrandbits(32)) + data
-        return data
+        head = b"\x00\x01\x00\x00" + struct.pack("<I", self._rng.getrandbits(32))
+        return self._rng.choice((data, head + data))
 
-    def numbers(self, most: int = 9) -> array:
-        count = self._rng.randrange(0, most)
-        return array("d", [self._number() for _ in range(count)])
+    def numbers(self) -> array:
+        rng = self._rng
+        each = [rng.choice((rng.choice(ODD), rng.uniform(-3.0, 3.0))) for _ in range(9)]
+        return array("d", each[rng.randrange(10) :])
 
-    def _number(self) -> float:
-        return self._rng.choice((self._rng.choice(ODD), self._rng.uniform(-3.0, 3.0)))
-
-    def _names(self) -> list[str]:
-        names = list(self._joints)
-        self._rng.shuffle(names)
-        kind = self._rng.randrange(4)
-        if kind == 0:
-            return names
-        if kind == 1:
-            return names[:3]
-        return [*names, names[0]] if kind == 2 else ["", "\N{SNOWMAN}", "x" * 300]
+    def names(self) -> list[str]:
+        names = self._rng.sample(self._model.joint_names, self._model.nv)
+        strange = ["", "\N{SNOWMAN}", "x" * 300]
+        return self._rng.choice((names, names[:3], [*names, names[0]], strange))
 
     def joint_state(self) -> JointState:
-        message = JointState(name=self._names())
+        message, model = JointState(name=self.names()), self._model
         message.header.stamp.sec = self._rng.choice((0, -1, 2**31 - 1, int(time.time())))
         message.position, message.velocity = self.numbers(), self.numbers()
         if self._rng.random() < 0.5:  # one that a decoder accepts
-            message.name = list(self._joints)
-            nanoseconds = time.time_ns()
-            message.header.stamp.sec, message.header.stamp.nanosec = divmod(nanoseconds, 10**9)
-            model = self._model
+            message.name = list(model.joint_names)
+            message.header.stamp = now()
             message.position = array("d", map(self._rng.uniform, model.lower, model.upper))
-            message.velocity = array("d", [self._rng.uniform(-2.0, 2.0) for _ in self._joints])
+            message.velocity = array("d", [self._rng.uniform(-2.0, 2.0) for _ in message.name])
         return message
 
     def trajectory(self) -> JointTrajectory:
-        message = JointTrajectory(joint_names=self._names())
+        message = JointTrajectory(joint_names=self.names())
         message.header.stamp.sec = self._rng.choice((0, -1, 2**31 - 1, 1))
         for _ in range(self._rng.randrange(4)):
             time_from_start = Duration(sec=self._rng.choice((-1, 0, 1, 2**31 - 1)))
@@ -101,6 +90,14 @@ class Nonsense:
         robot = '<robot name="x"><link name="a"/></robot>'
         return String(data=self._rng.choice(("", "<robot", robot, "\0", "x" * 10_000)))
 
+    def factor(self) -> object:
+        return SpeedScalingFactor(factor=self._rng.choice((*ODD[:5], -1.0, 1.5)))
+
+
+def now() -> Time:
+    seconds, nanoseconds = divmod(time.time_ns(), 10**9)
+    return Time(sec=seconds, nanosec=nanoseconds)
+
 
 def commander(node: Node) -> tuple[float, Callable[[], None]]:
     publisher = node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
@@ -111,19 +108,18 @@ def commander(node: Node) -> tuple[float, Callable[[], None]]:
 def duplicate(node: Node) -> tuple[float, Callable[[], None]]:
     publisher = node.create_publisher(JointState, "joint_states", LATCHED)
     message = JointState(name=list(panda().model.joint_names))
-    message.position, message.velocity = array("d", panda().start), array("d", [0.0] * 7)
-    message.effort = array("d", [0.0] * 7)
+    message.position = array("d", panda().start)
+    message.velocity = message.effort = array("d", [0.0] * 7)
 
     def publish() -> None:
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(time.time_ns(), 10**9)
+        message.header.stamp = now()
         publisher.publish(message)
 
     return 1e-3, publish
 
 
 def garbage(node: Node) -> tuple[float, Callable[[], None]]:
-    nonsense = Nonsense()
-    rng = random.Random(7)
+    nonsense, rng = Nonsense(), random.Random(7)
     inputs = [
         (JointState, "joint_states", nonsense.joint_state, LATCHED),
         (JointTrajectory, f"{NAME}/joint_trajectory", nonsense.trajectory, 1),
@@ -131,11 +127,8 @@ def garbage(node: Node) -> tuple[float, Callable[[], None]]:
         (String, "robot_description", nonsense.text, LATCHED),
     ]
     if SpeedScalingFactor is not None:
-
-        def factor() -> SpeedScalingFactor:
-            return SpeedScalingFactor(factor=rng.choice((*ODD[:5], -1.0, 1.5)))
-
-        inputs.append((SpeedScalingFactor, f"{NAME}/speed_scaling_input", factor, LATCHED))
+        topic = f"{NAME}/speed_scaling_input"
+        inputs.append((SpeedScalingFactor, topic, nonsense.factor, LATCHED))
     made = [(node.create_publisher(kind, topic, qos), make) for kind, topic, make, qos in inputs]
 
     def publish() -> None:

@@ -27,15 +27,6 @@ class Path:
 
     waypoints: list[Waypoint]
     positions: np.ndarray
-    velocities: np.ndarray
-
-    @property
-    def duration(self) -> float:
-        return self.waypoints[-1].time
-
-    @property
-    def goal(self) -> np.ndarray:
-        return self.positions[-1]
 
 
 @cache
@@ -62,5 +53,4 @@ def path(waypoints: list[Waypoint]) -> Path:
     robot = panda()
     trajectory = motion(robot.model, robot.start, waypoints)
     times = np.arange(0.0, trajectory.end_time + SAMPLE / 2, SAMPLE)
-    samples = [trajectory.at(t) for t in times]
-    return Path(waypoints, np.array([s[0] for s in samples]), np.array([s[1] for s in samples]))
+    return Path(waypoints, np.array([trajectory.at(t)[0] for t in times]))

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from signal import SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM
+from typing import NamedTuple
 
 import numpy as np
-from bench import ACTION, LATCHED, NAME, PAYLOAD_POSITION, SENTINEL, FaultBench
+from bench import LATCHED, NAME, PAYLOAD_POSITION, FaultBench
 from dds import Process, action_process, controller, wait_for
 from fast_motion import LEG, panda, path, there_and_back
 from lifecycle_msgs.msg import Transition
@@ -24,10 +25,10 @@ from surroundings import LOG_BLOCKED, disk_full
 from rnea_control.control import Waypoint
 from rnea_control.dynamics import Workspace, crba
 
-# When the speed is largest, in periods after the motion's start; until its end and a bit.
-FULL_SPEED = 500
-MOTION = round(2000 * LEG)
-SETTLED = MOTION + 500
+Run = Callable[[FaultBench], Window]
+
+# When the speed is largest, and until the end of the motion and a bit, in periods.
+FULL_SPEED, SETTLED = 500, round(2000 * LEG) + 500
 # How long the arm is watched after a fault, in periods.
 AFTER = 1600
 # A stop takes up to 1.06 s; the fault must be found first.
@@ -40,55 +41,82 @@ def _window(bench: FaultBench, fault: int, end: int) -> Window:
     return Window(fault, end, there_and_back().positions)
 
 
+def _at_rest(bench: FaultBench, begin: int, end: int) -> Window:
+    bench.until(end)
+    return Window(begin, end, np.array([bench.robot.start]))
+
+
+def undisturbed(bench: FaultBench) -> Window:
+    begin = bench.move(FULL_SPEED)
+    return _window(bench, begin, begin + SETTLED)
+
+
+def arm_does(
+    do: str, goes_on: bool = False, lasts: int = 0, undo: dict | None = None, **how: object
+) -> Run:
+    """The arm does something at full speed.
+
+    Args:
+        do: a request to its process.
+        goes_on: whether the motion is expected to end.
+        lasts: for how many periods it has consequences.
+        undo: the request that ends them, if they do not by themselves.
+        how: arguments of the request.
+    """
+
+    def run(bench: FaultBench) -> Window:
+        begin = bench.move(FULL_SPEED - 100)
+        fault = bench.arm.ask(do, at=begin + FULL_SPEED, **how)
+        if undo:
+            bench.arm.ask(at=fault + lasts, **undo)
+        return _window(bench, fault, begin + SETTLED if goes_on else fault + lasts + AFTER)
+
+    return run
+
+
+def states(kind: str, periods: int, goes_on: bool = False, **how: object) -> Run:
+    """The states are broken from full speed on."""
+    return arm_does("state_fault", goes_on, periods, kind=kind, periods=periods, **how)
+
+
+def throughout(kind: str, **how: object) -> Run:
+    """A fault of the states from before the motion to its end."""
+
+    def run(bench: FaultBench) -> Window:
+        fault = bench.arm.ask("state_fault", kind=kind, **how)
+        bench.run(100)
+        begin = bench.move(FULL_SPEED)
+        return _window(bench, fault, begin + SETTLED)
+
+    return run
+
+
 # Processes.
 
 
-def kill_controller(bench: FaultBench) -> Window:
-    bench.move(FULL_SPEED)
-    fault = bench.kill_controller()
-    return _window(bench, fault, fault + AFTER)
+def signalled(who: str, number: int, resumed: int = 0) -> Run:
+    """The controller or the sentinel gets a signal, and goes on after so many periods."""
 
+    def run(bench: FaultBench) -> Window:
+        begin, process = bench.move(FULL_SPEED), getattr(bench, who)
+        if who == "controller":
+            bench.arm.ask("patience", on=False)
+        fault = bench.signal(process, number)
+        if resumed:
+            bench.until(fault + resumed)
+            bench.signal(process, SIGCONT)
+        end = fault + AFTER if who == "controller" else begin + SETTLED
+        return _window(bench, fault, end + resumed)
 
-def stop_controller(bench: FaultBench) -> Window:
-    bench.move(FULL_SPEED)
-    bench.arm.ask("patience", on=False)
-    fault = bench.signal(bench.controller, signal.SIGSTOP)
-    bench.until(fault + 600)
-    bench.signal(bench.controller, signal.SIGCONT)
-    return _window(bench, fault, fault + 600 + AFTER)
-
-
-def kill_sentinel(bench: FaultBench) -> Window:
-    begin = bench.move(FULL_SPEED)
-    fault = bench.signal(bench.sentinel, signal.SIGKILL)
-    return _window(bench, fault, begin + SETTLED)
-
-
-def stop_sentinel(bench: FaultBench) -> Window:
-    begin = bench.move(FULL_SPEED)
-    fault = bench.signal(bench.sentinel, signal.SIGSTOP)
-    bench.until(fault + 600)
-    bench.signal(bench.sentinel, signal.SIGCONT)
-    return _window(bench, fault, begin + SETTLED + 500)
+    return run
 
 
 def kill_both(bench: FaultBench) -> Window:
     bench.move(FULL_SPEED)
-    bench.signal(bench.sentinel, signal.SIGKILL)
-    fault = bench.kill_controller()
+    bench.signal(bench.sentinel, SIGKILL)
+    bench.arm.ask("patience", on=False)
+    fault = bench.signal(bench.controller, SIGKILL)
     return _window(bench, fault, fault + 300)
-
-
-def interrupt(number: int) -> Callable:
-    """A signal to end."""
-
-    def run(bench: FaultBench) -> Window:
-        bench.move(FULL_SPEED)
-        bench.arm.ask("patience", on=False)
-        fault = bench.signal(bench.controller, number)
-        return _window(bench, fault, fault + AFTER)
-
-    return run
 
 
 def deactivate_node(bench: FaultBench) -> Window:
@@ -105,12 +133,28 @@ def kill_hardware(bench: FaultBench) -> Window:
     motion would have ended."""
     bench.move(FULL_SPEED)
     bench.arm.kill()
-    bench.executor.spin_once(timeout_sec=0.5)
+    bench.spin(0.5)
     bench.start_arm()
     bench.until_held()
     bench.run(1000)
     first = int(bench.commands["tick"][0])
-    return Window(first + WINDOW, bench.arm.ticks, np.array([bench.robot.start]))
+    return _at_rest(bench, first + WINDOW, bench.arm.ticks)
+
+
+def disturbed(kind: str, periods: int) -> Run:
+    """Another process publishes for so many periods, from full speed on."""
+
+    def run(bench: FaultBench) -> Window:
+        bench.arm.ask("patience", on=False)
+        with bench.disturber(kind) as disturber:
+            bench.run(300)
+            bench.move(FULL_SPEED)
+            disturber.tell("go")
+            fault = bench.arm.ticks
+            bench.run(periods)
+        return _window(bench, fault, bench.arm.ticks + AFTER)
+
+    return run
 
 
 # The process that serves the action.
@@ -123,7 +167,7 @@ def _action_process(bench: FaultBench, last: int = 0) -> int:
     return action_process(controller)
 
 
-def kill_action(by_action: bool) -> Callable:
+def kill_action(by_action: bool) -> Run:
     """Twice; it is served again afterwards."""
 
     def run(bench: FaultBench) -> Window:
@@ -132,18 +176,18 @@ def kill_action(by_action: bool) -> Callable:
         bench.arm.wait(begin + FULL_SPEED)
         fault = bench.arm.ticks
         assert fault < begin + 2 * FULL_SPEED, "the machine is too busy: killed too late"
-        os.kill(first, signal.SIGKILL)
+        os.kill(first, SIGKILL)
         second = _action_process(bench, first)
-        os.kill(second, signal.SIGKILL)
-        window = _window(bench, fault, fault + MOTION)
+        os.kill(second, SIGKILL)
+        window = _window(bench, fault, fault + SETTLED - FULL_SPEED)
         _action_process(bench, second)
-        bench.follow(there_and_back())
+        bench.follow(there_and_back(), lead=1000)  # on a busy machine, it is known late
         return window
 
     return run
 
 
-def emergency_stop(hangs: bool) -> Callable:
+def emergency_stop(hangs: bool) -> Run:
     """Of a motion by the action, whose process may hang."""
 
     def run(bench: FaultBench) -> Window:
@@ -151,7 +195,7 @@ def emergency_stop(hangs: bool) -> Callable:
         wait_for(button.get_subscription_count, bench.spin)
         begin = bench.move(FULL_SPEED - 200, by_action=True)
         if hangs:
-            os.kill(_action_process(bench), signal.SIGSTOP)
+            os.kill(_action_process(bench), SIGSTOP)
         bench.arm.wait(begin + FULL_SPEED)
         fault = bench.arm.ticks
         button.publish(Bool(data=True))
@@ -160,79 +204,59 @@ def emergency_stop(hangs: bool) -> Callable:
     return run
 
 
-# States.
+# The mechanics.
 
 
-def _break_states(
-    bench: FaultBench, kind: str, periods: int, goes_on: bool, **how: object
-) -> Window:
-    begin = bench.move(FULL_SPEED - 100)
-    fault = bench.arm.ask("state_fault", at=begin + FULL_SPEED, kind=kind, periods=periods, **how)
-    end = begin + SETTLED if goes_on else fault + max(periods, 0) + AFTER
-    return _window(bench, fault, end)
+def _load(bench: FaultBench) -> None:
+    bench.arm.ask("load", loaded=True)
+    bench.run(300)
 
 
-def states(kind: str, periods: int, goes_on: bool = False, **how: object) -> Callable:
-    return lambda bench: _break_states(bench, kind, periods, goes_on, **how)
+def drop_payload(bench: FaultBench) -> Window:
+    _load(bench)
+    return arm_does("load", goes_on=True, loaded=False)(bench)
 
 
-def lasting(kind: str, **how: object) -> Callable:
-    """A fault of the states from full speed on, for good."""
+def kill_controller_with_payload(bench: FaultBench) -> Window:
+    """That it was told of while it held the arm."""
+    _load(bench)
+    bench.set(payload__mass=2.0)
+    bench.run(1000)
+    return signalled("controller", SIGKILL)(bench)
+
+
+def guided(do: str, **how: object) -> Run:
+    """Under gravity_compensation, which follows no motion: at rest."""
 
     def run(bench: FaultBench) -> Window:
-        begin = bench.move(FULL_SPEED - 100)
-        fault = bench.arm.ask("state_fault", at=begin + FULL_SPEED, kind=kind, **how)
-        return _window(bench, fault, fault + AFTER)
+        if do == "load":
+            _load(bench)
+        fault = bench.arm.ask(do, **how)
+        return _at_rest(bench, fault, fault + AFTER)
 
     return run
 
 
-def throughout(kind: str, **how: object) -> Callable:
-    """A fault of the states from before the motion to its end."""
-
-    def run(bench: FaultBench) -> Window:
-        fault = bench.arm.ask("state_fault", kind=kind, **how)
-        bench.run(100)
-        begin = bench.move(FULL_SPEED)
-        return _window(bench, fault, begin + SETTLED)
-
-    return run
+# What the controller is asked for.
 
 
-def disturbed(kind: str, periods: int) -> Callable:
-    """Another process publishes for so many periods, from full speed on."""
-
-    def run(bench: FaultBench) -> Window:
-        bench.arm.ask("patience", on=False)
-        with bench.disturber(kind) as process:
-            bench.run(300)
-            bench.move(FULL_SPEED)
-            process.stdin.write("go\n")
-            process.stdin.flush()
-            fault = bench.arm.ticks
-            bench.run(periods)
-        return _window(bench, fault, bench.arm.ticks + AFTER)
-
-    return run
+def refused(bench: FaultBench) -> Window:
+    """Half a radian beyond every upper limit."""
+    zero = np.zeros(7)
+    begin = bench.send(path([Waypoint(1.0, panda().model.upper + 0.5, zero, zero)]))
+    return _at_rest(bench, begin, begin + 1200)
 
 
-# Clocks.
-
-
-def jump(seconds: float) -> Callable:
-    def run(bench: FaultBench) -> Window:
-        begin = bench.move(FULL_SPEED - 100)
-        nanoseconds = round(1e9 * seconds)
-        fault = bench.arm.ask("shift_stamps", at=begin + FULL_SPEED, nanoseconds=nanoseconds)
-        return _window(bench, fault, fault + AFTER)
-
-    return run
-
-
-def pause(bench: FaultBench) -> Window:
-    begin = bench.move(FULL_SPEED - 100)
-    fault = bench.arm.ask("pause", at=begin + FULL_SPEED, seconds=1.0)
-    return _window(bench, fault, begin + SETTLED)
+def to_the_limit(bench: FaultBench) -> Window:
+    """A motion that the checks let pass, to 1 mrad before the upper limit of one joint and the
+    lower limit of two."""
+    model, goal, zero = panda().model, bench.robot.start.copy(), np.zeros(7)
+    goal[[1, 5]] = model.lower[[1, 5]] + 1e-3
+    goal[3] = model.upper[3] - 1e-3
+    motion = path([Waypoint(2.0, goal, zero, zero)])
+    begin = bench.send(motion)
+    bench.until(begin + 3000)
+    return Window(begin, begin + 3000, motion.positions)
 
 
 def simulated_time(bench: FaultBench) -> Window:
@@ -240,155 +264,37 @@ def simulated_time(bench: FaultBench) -> Window:
     begin = bench.move(FULL_SPEED - 200)
     attempt = bench.arm.ticks
     bench.refused(use_sim_time=True)
-    fault = bench.arm.ask("state_fault", at=begin + FULL_SPEED, kind="silent", periods=1000)
+    how = {"kind": "dropped", "share": 1.0, "periods": 1000}
+    fault = bench.arm.ask("state_fault", at=begin + FULL_SPEED, **how)
     return _window(bench, attempt, fault + 1000 + AFTER)
-
-
-# The effort controller.
-
-
-def effort_controller_away(periods: int, brakes: bool) -> Callable:
-    def run(bench: FaultBench) -> Window:
-        begin = bench.move(FULL_SPEED - 100)
-        fault = bench.arm.ask("deactivate", at=begin + FULL_SPEED, brakes=brakes)
-        bench.arm.ask("activate", at=fault + periods)
-        return _window(bench, fault, fault + periods + AFTER)
-
-    return run
-
-
-# The mechanics.
-
-
-def undisturbed(bench: FaultBench) -> Window:
-    begin = bench.move(FULL_SPEED)
-    return _window(bench, begin, begin + SETTLED)
-
-
-def push(joint: int, torque: float, periods: int) -> Callable:
-    how = {"joint": joint, "torque": torque, "periods": periods}
-
-    def run(bench: FaultBench) -> Window:
-        begin = bench.move(FULL_SPEED - 100)
-        fault = bench.arm.ask("push", at=begin + FULL_SPEED, **how)
-        return _window(bench, fault, begin + SETTLED)
-
-    return run
-
-
-def hard_stop(bench: FaultBench) -> Window:
-    begin = bench.move(FULL_SPEED - 100)
-    fault = bench.arm.ask("block", at=begin + FULL_SPEED, joint=ELBOW, room=0.02)
-    bench.arm.ask("free", at=fault + 1500, joint=ELBOW)
-    return _window(bench, fault, fault + 1500 + AFTER)
-
-
-def payload(loaded: bool) -> Callable:
-    """2 kg dropped, or attached."""
-
-    def run(bench: FaultBench) -> Window:
-        if not loaded:
-            bench.arm.ask("load", loaded=True)
-            bench.run(300)
-        begin = bench.move(FULL_SPEED - 100)
-        fault = bench.arm.ask("load", at=begin + FULL_SPEED, loaded=loaded)
-        return _window(bench, fault, begin + SETTLED)
-
-    return run
-
-
-def kill_controller_with_payload(bench: FaultBench) -> Window:
-    """That it was told of while it held the arm."""
-    bench.arm.ask("load", loaded=True)
-    bench.set(payload__mass=2.0)
-    bench.run(1000)
-    return kill_controller(bench)
-
-
-def guided(do: str, **how: object) -> Callable:
-    """Under gravity_compensation, which follows no motion: at rest."""
-
-    def run(bench: FaultBench) -> Window:
-        if do == "load":
-            bench.arm.ask("load", loaded=True)
-            bench.run(300)
-        fault = bench.arm.ask(do, **how)
-        bench.until(fault + AFTER)
-        return Window(fault, fault + AFTER, np.array([bench.robot.start]))
-
-    return run
-
-
-# Trajectories.
-
-
-def _to(position: np.ndarray, duration: float = 1.0):
-    zero = np.zeros(7)
-    return path([Waypoint(duration, position, zero, zero)])
-
-
-def refused(bench: FaultBench) -> Window:
-    """Half a radian beyond every upper limit."""
-    begin = bench.send(_to(panda().model.upper + 0.5))
-    bench.run(1500)
-    return Window(begin, begin + 1200, np.array([bench.robot.start]))
-
-
-def to_the_limit(bench: FaultBench) -> Window:
-    """A motion that the checks let pass, to 1 mrad before the upper limit of two joints and the
-    lower limit of one."""
-    model = panda().model
-    goal = bench.robot.start.copy()
-    goal[1], goal[5] = model.lower[1] + 1e-3, model.lower[5] + 1e-3
-    goal[3] = model.upper[3] - 1e-3
-    motion = _to(goal, 2.0)
-    begin = bench.send(motion)
-    bench.until(begin + 3000)
-    return Window(begin, begin + 3000, motion.positions)
 
 
 def absurd(bench: FaultBench) -> Window:
     """Settings that no arm bears, one after the other."""
     joint = bench.model.joint_names[ELBOW]
+    settings = {f"gains__{joint}__p": 1e5, f"gains__{joint}__d": 2000.0, "payload__mass": 50.0}
+    settings |= {"gravity": [0.0, 0.0, -981.0], f"feedback_inertia__{joint}": 100.0}
     begin = bench.move(FULL_SPEED)
     fault = bench.arm.ticks
-    bench.refused(
-        **{
-            f"gains__{joint}__p": 1e5,
-            f"gains__{joint}__d": 2000.0,
-            "payload__mass": 50.0,
-            "gravity": [0.0, 0.0, -981.0],
-            f"feedback_inertia__{joint}": 100.0,
-        }
-    )
+    bench.refused(**settings)
     return _window(bench, fault, begin + SETTLED)
 
 
-# Load.
-
-
 def storm(bench: FaultBench) -> Window:
-    """Gains, payload, gravity, friction and the effort limit change as fast as they can be set."""
+    """Gains, payload, gravity and friction change as fast as they can be set."""
     begin = bench.send(there_and_back(), lead=500)
-    rng = np.random.default_rng(3)
-    count = 0
+    rng, count = np.random.default_rng(3), 0
     while bench.arm.ticks < begin + SETTLED:
-        joint = rng.choice(bench.model.joint_names)
-        tilt = rng.uniform(-1.0, 1.0, 2)
-        gravity = [*tilt.tolist(), -float(np.sqrt(9.81**2 - tilt @ tilt))]
-        choice = count % 5
-        if choice == 0:
-            bench.set(**{f"gains__{joint}__p": float(rng.uniform(100.0, 900.0))})
-        elif choice == 1:
-            bench.set(**{f"gains__{joint}__d": float(rng.uniform(20.0, 60.0))})
-        elif choice == 2:
-            bench.set(payload__mass=float(rng.uniform(0.0, 2.0)))
-        elif choice == 3:
-            bench.set(gravity=gravity)
-        else:
-            bench.set(**{f"friction__{joint}__coulomb": float(rng.uniform(0.0, 1.0))})
+        joint, tilt = rng.choice(bench.model.joint_names), rng.uniform(-1.0, 1.0, 2)
+        changes = (
+            (f"gains__{joint}__p", rng.uniform(100.0, 900.0)),
+            (f"gains__{joint}__d", rng.uniform(20.0, 60.0)),
+            ("payload__mass", rng.uniform(0.0, 2.0)),
+            ("gravity", [*tilt.tolist(), -float(np.sqrt(9.81**2 - tilt @ tilt))]),
+            (f"friction__{joint}__coulomb", rng.uniform(0.0, 1.0)),
+        )
+        bench.set(**dict([changes[count % 5]]))
         count += 1
-    bench.remarks.append(f"{count / (1e-3 * (SETTLED + 500)):.0f} changes a second")
     return _window(bench, begin, begin + SETTLED)
 
 
@@ -402,29 +308,45 @@ def spoiled(before: Callable[[str], str]) -> dict:
     return {"controller_process": start}
 
 
-def _law(law: str) -> dict:
-    """Parameters for a law, with the stiffness that computed_torque has at the start posture."""
+def _law(law: str, mass: float = 0.0) -> dict:
+    """Parameters for a law, with the stiffness that computed_torque has at the start posture, and
+    for a payload that controller and arm have."""
     robot = panda()
-    M = np.zeros((7, 7))
-    crba(robot.model, Workspace(robot.model), robot.start, M)
+    M = crba(robot.model, Workspace(robot.model), robot.start, np.zeros((7, 7)))
     inertia = np.ones(7) if law == "computed_torque" else M.diagonal()
     gains = {
         joint: {"p": float(400.0 * m), "d": float(40.0 * m)}
         for joint, m in zip(robot.model.joint_names, inertia, strict=True)
     }
-    return {"control_law": law, "gains": gains}
+    given = {"mass": mass, "center_of_mass": list(PAYLOAD_POSITION)}
+    payload = {"payload_mass": mass, "payload": given} if mass else {}
+    return {"control_law": law, "gains": gains, **payload}
 
 
-def _payload_and_law(law: str, mass: float = 2.0) -> dict:
-    """The controller knows of the payload that the arm has."""
-    if mass == 0.0:
-        return _law(law)
-    link = {"mass": mass, "center_of_mass": list(PAYLOAD_POSITION)}
-    return {"payload_mass": mass, "payload": link, **_law(law)}
+# Rows by key. Those that pytest runs by default, and with what explores; those of the action.
+QUICK = {"silent", "kill_controller_with_payload", "requests"}
+EXPLORED = {"kill_controller", "stop_controller", "deactivate_node"}
+BY_ACTION = {"kill_action", "kill_action_with_goal", "emergency_stop", "emergency_stop_hanging"}
 
 
-_LAWS = ("computed_torque", "feedforward_pd", "pd", "gravity_compensation")
+class Fault(NamedTuple):
+    """A row's key and title; `by` makes the row."""
+
+    key: str
+    title: str
+
+    def by(self, run: Run, bound: Bound, says: str = "", **options: object) -> Row:
+        key = self.key
+        lane = "quick" if key in QUICK else "explores" if key in EXPLORED else "all"
+        return Row(key, self.title, run, bound, says, options, lane, key in BY_ACTION)
+
+
 _PUSH = {"joint": ELBOW, "torque": 5.0, "periods": 200}
+_JUMP = {"joint": ELBOW, "by": 1.0}
+_NAN = {"joint": ELBOW, "by": math.nan}
+_BLOCKED = arm_does(
+    "block", lasts=1500, undo={"do": "free", "joint": ELBOW}, joint=ELBOW, room=0.02
+)
 # What little friction every arm has, [Nm] at each joint.
 _FRICTION = {"arm": {"joint_friction": 0.5}}
 _GOES_ON = Bound(astray=0.05, goal=0.01)
@@ -435,296 +357,202 @@ _STOPS = Bound(rest=STOP)
 _STOPS_AT_ONCE = Bound(astray=0.02, rest=300)
 # While nothing is measured for a second, the error of the model, here its friction, adds up.
 _STOPS_BY_THE_MODEL = Bound(rest=STOP + 300, speed=1.3)
-_WITHIN = Bound()
-# The flags of what a row needs.
-_NEEDS = {"sentinel": SENTINEL, "action": ACTION}
-
-
-def _row(key: str, title: str, run: Callable, bound: Bound, *flags: str, **options: object) -> Row:
-    says = options.pop("says", "")
-    needs = tuple(_NEEDS[flag] for flag in flags if flag in _NEEDS)
-    return Row(key, title, run, bound, options, says, "quick" in flags, needs)
-
 
 _PROCESSES = (
-    _row("undisturbed", "nothing", undisturbed, Bound(astray=0.005, goal=0.002)),
-    _row(
-        "kill_controller",
-        "controller killed (kill -9)",
-        kill_controller,
-        Bound(rest=1000, silence=20),
-        "quick",
-        "sentinel",
+    Fault("undisturbed", "nothing").by(undisturbed, Bound(astray=0.005, goal=0.002)),
+    Fault("kill_controller", "controller killed (kill -9)").by(
+        signalled("controller", SIGKILL), Bound(rest=1000, silence=20)
     ),
-    _row(
-        "stop_controller",
-        "controller stopped for 0.6 s (SIGSTOP, SIGCONT)",
-        stop_controller,
+    Fault("stop_controller", "controller stopped for 0.6 s (SIGSTOP, SIGCONT)").by(
+        signalled("controller", SIGSTOP, resumed=600),
         # It may wake between its check and publishing, and send one command.
         Bound(rest=STOP, silence=20, handovers=3),
-        "quick",
-        "sentinel",
     ),
-    _row("kill_sentinel", "sentinel killed", kill_sentinel, _GOES_ON, "sentinel"),
-    _row(
-        "stop_sentinel",
-        "sentinel stopped for 0.6 s (SIGSTOP, SIGCONT)",
-        stop_sentinel,
-        _GOES_ON,
-        "sentinel",
+    Fault("kill_sentinel", "sentinel killed").by(signalled("sentinel", SIGKILL), _GOES_ON),
+    Fault("stop_sentinel", "sentinel stopped for 0.6 s (SIGSTOP, SIGCONT)").by(
+        signalled("sentinel", SIGSTOP, resumed=600), _GOES_ON
     ),
-    _row("kill_both", "both killed", kill_both, Bound(speed=math.inf, beyond=math.inf), "sentinel"),
-    _row("interrupt", "controller told to end (SIGINT)", interrupt(signal.SIGINT), _STOPS),
-    _row("terminate", "controller told to end (SIGTERM)", interrupt(signal.SIGTERM), _STOPS),
-    _row("deactivate_node", "controller deactivated (lifecycle)", deactivate_node, _STOPS, "quick"),
-    _row(
-        "kill_hardware",
-        "hardware killed, and started again elsewhere",
-        kill_hardware,
-        Bound(astray=0.02),
+    Fault("kill_both", "both killed").by(kill_both, Bound(speed=math.inf, beyond=math.inf)),
+    Fault("interrupt", "controller told to end (SIGINT)").by(
+        signalled("controller", SIGINT), _STOPS
+    ),
+    Fault("terminate", "controller told to end (SIGTERM)").by(
+        signalled("controller", SIGTERM), _STOPS
+    ),
+    Fault("deactivate_node", "controller deactivated (lifecycle)").by(deactivate_node, _STOPS),
+    Fault("kill_hardware", "hardware killed, and started again elsewhere").by(
+        kill_hardware, Bound(astray=0.02)
     ),
 )
 
 _ACTION = (
-    _row(
-        "kill_action",
-        "the action's process killed twice, goal by topic",
-        kill_action(by_action=False),
-        _GOES_ON_AS_EVER,
-        "action",
+    Fault("kill_action", "the action's process killed twice, goal by topic").by(
+        kill_action(by_action=False), _GOES_ON_AS_EVER
     ),
-    _row(
-        "kill_action_with_goal",
-        "the action's process killed twice, goal by action",
+    Fault("kill_action_with_goal", "the action's process killed twice, goal by action").by(
         kill_action(by_action=True),
         # A process without real-time priority takes its time to die.
         Bound(astray=0.02, rest=600),
-        "action",
     ),
-    _row("emergency_stop", "emergency stop", emergency_stop(hangs=False), _STOPS_AT_ONCE, "action"),
-    _row(
-        "emergency_stop_hanging",
-        "emergency stop while the action's process hangs (SIGSTOP)",
-        emergency_stop(hangs=True),
-        _STOPS_AT_ONCE,
-        "action",
+    Fault("emergency_stop", "emergency stop").by(emergency_stop(hangs=False), _STOPS_AT_ONCE),
+    Fault("emergency_stop_hanging", "emergency stop while the action's process hangs (SIGSTOP)").by(
+        emergency_stop(hangs=True), _STOPS_AT_ONCE
     ),
 )
 
 _STATES = (
-    _row("silent_short", "no states for 50 ms", states("silent", 50, True), _GOES_ON),
+    Fault("silent_short", "no states for 50 ms").by(
+        states("dropped", 50, True, share=1.0), _GOES_ON
+    ),
     # Longer, an arm without any friction falls from its unstable equilibrium.
-    _row("silent", "no states for 0.3 s, no friction", states("silent", 300), _STOPS, "quick"),
-    _row(
-        "silent_long",
-        "no states for 1 s",
-        states("silent", 1000),
-        _STOPS_BY_THE_MODEL,
-        **_FRICTION,
+    Fault("silent", "no states for 0.3 s, no friction").by(
+        states("dropped", 300, share=1.0), _STOPS
     ),
-    _row(
-        "frozen",
-        "the same state again and again, 1 s",
-        states("frozen_stamp", 1000),
-        _STOPS_BY_THE_MODEL,
-        **_FRICTION,
+    Fault("silent_long", "no states for 1 s").by(
+        states("dropped", 1000, share=1.0), _STOPS_BY_THE_MODEL, **_FRICTION
     ),
-    _row(
-        "frozen_values",
-        "values frozen, stamps go on, 1 s",
-        states("frozen_values", 1000),
-        _STOPS_BY_THE_MODEL,
-        **_FRICTION,
+    Fault("frozen", "the same state again and again, 1 s").by(
+        states("frozen_stamp", 1000), _STOPS_BY_THE_MODEL, **_FRICTION
     ),
-    _row("delayed", "states 20 ms late", throughout("delayed", by=20), _GOES_ON),
-    _row("dropped", "10 % of the states lost", throughout("dropped", share=0.1), _GOES_ON),
-    _row(
-        "nan_short",
-        "NaN in one joint, 5 states",
-        states("not_finite", 5, True, joint=ELBOW, value=math.nan),
-        _GOES_ON,
+    Fault("frozen_values", "values frozen, stamps go on, 1 s").by(
+        states("frozen_values", 1000), _STOPS_BY_THE_MODEL, **_FRICTION
     ),
-    _row(
-        "nan",
-        "NaN in one joint, 1 s",
-        states("not_finite", 1000, joint=ELBOW, value=math.nan),
-        _STOPS_BY_THE_MODEL,
-        **_FRICTION,
+    Fault("delayed", "states 20 ms late").by(throughout("delayed", by=20), _GOES_ON),
+    Fault("dropped", "10 % of the states lost").by(throughout("dropped", share=0.1), _GOES_ON),
+    Fault("nan_short", "NaN in one joint, 5 states").by(
+        states("jumping", 5, True, **_NAN), _GOES_ON
     ),
-    _row(
-        "jumping_short",
-        "a joint jumps by 1 rad, 5 states",
-        states("jumping", 5, True, joint=ELBOW, by=1.0),
-        _GOES_ON,
+    Fault("nan", "NaN in one joint, 1 s").by(
+        states("jumping", 1000, **_NAN), _STOPS_BY_THE_MODEL, **_FRICTION
     ),
-    _row(
-        "jumping",
-        "a joint jumps by 1 rad, for good",
-        lasting("jumping", joint=ELBOW, by=1.0),
+    Fault("jumping_short", "a joint jumps by 1 rad, 5 states").by(
+        states("jumping", 5, True, **_JUMP), _GOES_ON
+    ),
+    Fault("jumping", "a joint jumps by 1 rad, for good").by(
+        arm_does("state_fault", kind="jumping", **_JUMP),
         Bound(astray=0.2, rest=300),
         says="blind: .*jump",
         **_FRICTION,
     ),
-    _row(
-        "missing",
-        "a joint is missing, 1 s",
-        states("missing", 1000, joint=ELBOW),
-        _STOPS_BY_THE_MODEL,
-        **_FRICTION,
+    Fault("missing", "a joint is missing, 1 s").by(
+        states("missing", 1000, joint=ELBOW), _STOPS_BY_THE_MODEL, **_FRICTION
     ),
-    _row("shuffled", "joints in another order each time", throughout("shuffled"), _GOES_ON),
-    _row(
-        "duplicate",
-        "a second publisher of joint_states, with another arm's, 1 s",
-        disturbed("duplicate", 1000),
-        _GOES_ON,
-        says="disturber_duplicate",
+    Fault("shuffled", "joints in another order each time").by(throughout("shuffled"), _GOES_ON),
+    Fault("duplicate", "a second publisher of joint_states, with another arm's, 1 s").by(
+        disturbed("duplicate", 1000), _GOES_ON, says="disturber_duplicate"
     ),
 )
 
 _COMMANDS = (
-    _row(
-        "second_commander",
-        "a second commander publishes zeros, 1 s",
+    Fault("second_commander", "a second commander publishes zeros, 1 s").by(
         disturbed("zeros", 1000),
         # Every other torque is the other's.
         Bound(rate=math.inf, speed=math.inf, beyond=math.inf),
         says="disturber_zeros",
     ),
-    _row(
-        "away",
-        "effort controller deactivated for 0.3 s, keeps the torque",
-        effort_controller_away(300, brakes=False),
+    Fault("away", "effort controller deactivated for 0.3 s, keeps the torque").by(
+        arm_does("deactivate", lasts=300, undo={"do": "activate"}, brakes=False),
         # The arm falls meanwhile, and what was commanded in vain comes at once when it ends.
         Bound(rate=math.inf, speed=math.inf, beyond=math.inf, rest=300 + STOP),
     ),
-    _row(
-        "braked",
-        "effort controller deactivated for 0.5 s, brakes close",
-        effort_controller_away(500, brakes=True),
+    Fault("braked", "effort controller deactivated for 0.5 s, brakes close").by(
+        arm_does("deactivate", lasts=500, undo={"do": "activate"}, brakes=True),
         Bound(rest=500 + STOP),
     ),
 )
 
+
+def _rows_of_law(law: str) -> tuple[Row, ...]:
+    push = Bound(astray=0.3, goal=0.01 if law != "pd" else 0.3)
+    # The blow itself makes the wrist faster for a moment.
+    blow = Bound(speed=1.3, rest=1500 + STOP)
+    return (
+        Fault(f"dropped_{law}", f"2 kg dropped, {law}").by(
+            drop_payload, Bound(astray=0.3), **_law(law, 2.0)
+        ),
+        Fault(f"push_{law}", f"5 Nm at the elbow for 0.2 s, {law}").by(
+            arm_does("push", goes_on=True, **_PUSH), push, **_law(law)
+        ),
+        Fault(f"hard_stop_{law}", f"elbow blocked for 1.5 s, {law}").by(
+            _BLOCKED, blow, **_law(law)
+        ),
+    )
+
+
 _MODEL = (
-    _row("heavy", "masses 30 % larger", undisturbed, Bound(astray=0.15), arm={"mass_scale": 1.3}),
-    _row("light", "masses 30 % smaller", undisturbed, Bound(astray=0.15), arm={"mass_scale": 0.7}),
-    *(
-        row
-        for law in _LAWS[:3]
-        for row in (
-            _row(
-                f"dropped_{law}",
-                f"2 kg dropped, {law}",
-                payload(False),
-                Bound(astray=0.3),
-                **_payload_and_law(law),
-            ),
-            _row(
-                f"push_{law}",
-                f"5 Nm at the elbow for 0.2 s, {law}",
-                push(**_PUSH),
-                Bound(astray=0.3, goal=0.01 if law != "pd" else 0.3),
-                **_law(law),
-            ),
-            _row(
-                f"hard_stop_{law}",
-                f"elbow blocked for 1.5 s, {law}",
-                hard_stop,
-                # The blow itself makes the wrist faster for a moment.
-                Bound(speed=1.3, rest=1500 + STOP),
-                **_law(law),
-            ),
-        )
+    Fault("heavy", "masses 30 % larger").by(
+        undisturbed, Bound(astray=0.15), arm={"mass_scale": 1.3}
     ),
-    _row(
+    Fault("light", "masses 30 % smaller").by(
+        undisturbed, Bound(astray=0.15), arm={"mass_scale": 0.7}
+    ),
+    *(row for law in ("computed_torque", "feedforward_pd", "pd") for row in _rows_of_law(law)),
+    Fault(
         "kill_controller_with_payload",
         "controller killed, that was told of 2 kg while it held them",
+    ).by(
         kill_controller_with_payload,
         Bound(astray=0.02, rest=500, silence=20),
-        "quick",
-        "sentinel",
         payload={"center_of_mass": list(PAYLOAD_POSITION)},
     ),
-    _row("attached", "2 kg attached", payload(True), Bound(astray=0.3)),
+    Fault("attached", "2 kg attached").by(
+        arm_does("load", goes_on=True, loaded=True), Bound(astray=0.3)
+    ),
     # The model gives the wrist so little inertia that limits hardly hold it.
-    _row(
-        "push_wrist",
-        "5 Nm at the wrist for 0.2 s",
-        push(WRIST, 5.0, 200),
+    Fault("push_wrist", "5 Nm at the wrist for 0.2 s").by(
+        arm_does("push", goes_on=True, joint=WRIST, torque=5.0, periods=200),
         Bound(rate=75.0, speed=math.inf, beyond=math.inf, rest=2000),
     ),
-    *(
-        _row(
-            f"{key}_gravity_compensation",
-            f"{what}, gravity_compensation, at rest",
-            run,
-            bound,
-            **_payload_and_law("gravity_compensation", mass),
-        )
-        for key, what, run, bound, mass in (
-            ("push", "5 Nm at the elbow for 0.2 s", guided("push", **_PUSH), Bound(rest=1000), 0.0),
-            # The model's payload lifts the arm, as fast as the damping allows.
-            ("dropped", "2 kg dropped", guided("load", loaded=False), Bound(), 2.0),
-        )
+    Fault(
+        "push_gravity_compensation", "5 Nm at the elbow for 0.2 s, gravity_compensation, at rest"
+    ).by(guided("push", **_PUSH), Bound(rest=1000), **_law("gravity_compensation")),
+    # The model's payload lifts the arm, as fast as the damping allows.
+    Fault("dropped_gravity_compensation", "2 kg dropped, gravity_compensation, at rest").by(
+        guided("load", loaded=False), Bound(), **_law("gravity_compensation", 2.0)
     ),
 )
 
 _INPUTS = (
-    _row(
-        "refused",
-        "a trajectory beyond the limits",
-        refused,
-        Bound(astray=0.001),
-        says="outside its limits",
+    Fault("refused", "a trajectory beyond the limits").by(
+        refused, Bound(astray=0.001), says="outside its limits"
     ),
-    _row(
-        "to_the_limit", "a trajectory to 1 mrad before the limits", to_the_limit, Bound(astray=0.2)
+    Fault("to_the_limit", "a trajectory to 1 mrad before the limits").by(
+        to_the_limit, Bound(astray=0.2)
     ),
-    _row("forward", "stamps jump by +10 s", jump(10.0), _STOPS),
-    _row("backward", "stamps jump by -10 s", jump(-10.0), _STOPS),
-    _row(
-        "jittering",
-        "stamps jump by up to 10 s either way each time, 1 s",
-        states("jittering_stamps", 1000, by=10.0),
-        _STOPS,
+    Fault("forward", "stamps jump by +10 s").by(
+        arm_does("shift_stamps", nanoseconds=10**10), _STOPS
     ),
-    _row(
-        "pause",
-        "simulated time pauses for 1 s",
-        pause,
+    Fault("backward", "stamps jump by -10 s").by(
+        arm_does("shift_stamps", nanoseconds=-(10**10)), _STOPS
+    ),
+    Fault("jittering", "stamps jump by up to 10 s either way each time, 1 s").by(
+        states("jittering_stamps", 1000, by=10.0), _STOPS
+    ),
+    Fault("pause", "simulated time pauses for 1 s").by(
+        arm_does("pause", goes_on=True, seconds=1.0),
         Bound(astray=0.005, goal=0.002),
         arm={"publish_clock": True},
         use_sim_time=True,
     ),
-    _row(
-        "simulated_time",
-        "use_sim_time set to true, refused; then no states for 1 s",
-        simulated_time,
-        _STOPS_BY_THE_MODEL,
-        **_FRICTION,
+    Fault("simulated_time", "use_sim_time set to true, refused; then no states for 1 s").by(
+        simulated_time, _STOPS_BY_THE_MODEL, **_FRICTION
     ),
-    _row(
-        "absurd", "absurd gains, payload, gravity, inertia, all refused", absurd, _GOES_ON_AS_EVER
+    Fault("absurd", "absurd gains, payload, gravity, inertia, all refused").by(
+        absurd, _GOES_ON_AS_EVER
     ),
-    _row(
-        "requests",
-        "requests and messages that callbacks cannot take, 20 a second, 1 s",
+    Fault("requests", "requests and messages that callbacks cannot take, 20 a second, 1 s").by(
         disturbed("requests", 1000),
         _GOES_ON_AS_EVER,
-        "quick",
-        "sentinel",
         says=r"(?s)rnea_controller\]: request refused.*rnea_sentinel\]: request refused",
     ),
-    _row("storm", "gains, payload, gravity, friction change", storm, Bound(astray=0.3)),
-    _row(
-        "garbage",
-        "100 garbage messages a second on every input, 1 s",
-        disturbed("garbage", 1000),
-        _WITHIN,
+    Fault("storm", "gains, payload, gravity, friction change").by(storm, Bound(astray=0.3)),
+    Fault("garbage", "100 garbage messages a second on every input, 1 s").by(
+        disturbed("garbage", 1000), Bound()
     ),
-    _row("disk_full", "disk and console full", undisturbed, _GOES_ON, **spoiled(disk_full)),
-    _row("log_blocked", "console blocked", undisturbed, _GOES_ON, **spoiled(lambda _: LOG_BLOCKED)),
+    Fault("disk_full", "disk and console full").by(undisturbed, _GOES_ON, **spoiled(disk_full)),
+    Fault("log_blocked", "console blocked").by(
+        undisturbed, _GOES_ON, **spoiled(lambda _: LOG_BLOCKED)
+    ),
 )
 
 ROWS = (*_PROCESSES, *_ACTION, *_STATES, *_COMMANDS, *_MODEL, *_INPUTS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,11 @@ class State:
     q: np.ndarray
     v: np.ndarray
     effort: np.ndarray
+
+    def of(self, joints: Sequence[int]) -> State:
+        """Of some of the joints, in this order."""
+        names, numbers = [self.names[i] for i in joints], (self.q, self.v, self.effort)
+        return State(self.stamp, names, *(values[joints] for values in numbers))
 
 
 StateFault = Callable[[State], State | None]
@@ -73,7 +78,6 @@ class FaultyArm(SimulatedArm):
         self._offset = 0
         self._published: State | None = None
         self._rng = np.random.default_rng(12)
-        self._push: dict[int, np.ndarray] = {}
         self._push_until, self._push_torque = 0, np.zeros(self.model.nv)
         self._braking = False
         self._ignoring = False
@@ -83,19 +87,14 @@ class FaultyArm(SimulatedArm):
 
     def _make_bodies(self, parameters: dict, payload: tuple[float, list[float]]) -> dict:
         """The bodies' inertias without and with the payload."""
-        made = {}
+        made, xml, locked = {}, parameters["robot_description"], "locked_positions."
+        locked = {k.removeprefix(locked): v for k, v in parameters.items() if k.startswith(locked)}
         for loaded in (False, True):
             errors = ModelErrors(
                 mass_scale=float(parameters.get("mass_scale", 1.0)),
                 payload_mass=payload[0] if loaded else 0.0,
                 payload_position=tuple(payload[1]),
             )
-            locked = {
-                name.partition(".")[2]: position
-                for name, position in parameters.items()
-                if name.startswith("locked_positions.")
-            }
-            xml = parameters["robot_description"]
             physics = MujocoArm(xml, self.model, self.period, {}, locked, errors)._physics
             made[loaded] = {
                 name: getattr(physics, name).copy()
@@ -109,10 +108,6 @@ class FaultyArm(SimulatedArm):
         """Breaks the states for so many periods; the kinds are the methods below."""
         fault = getattr(self, f"_{kind}")(**arguments)
         self._state_faults[kind] = (self.ticks + periods, fault)
-
-    def mend_states(self) -> None:
-        """Ends every fault of the states."""
-        self._state_faults.clear()
 
     def push(self, joint: int, torque: float, periods: int) -> None:
         """An external torque on a joint, [Nm], for so many periods."""
@@ -148,12 +143,6 @@ class FaultyArm(SimulatedArm):
         self._ignoring = self._braking = False
         self.effort_controller.active = True
 
-    def place(self, q: list[float]) -> None:
-        """Puts the arm somewhere, at rest."""
-        data = self._physics._data
-        data.qpos[self._physics._position_index] = q
-        data.qvel[:] = 0.0
-
     def shift_stamps(self, nanoseconds: int) -> None:
         """All later stamps are by so much later."""
         self._offset += nanoseconds
@@ -169,7 +158,7 @@ class FaultyArm(SimulatedArm):
 
     def _frozen_values(self) -> StateFault:
         q, v = self.q, self.v
-        return lambda state: State(state.stamp, state.names, q, v, state.effort)
+        return lambda state: replace(state, q=q, v=v)
 
     def _delayed(self, by: int) -> StateFault:
         waiting: deque[State] = deque()
@@ -183,47 +172,22 @@ class FaultyArm(SimulatedArm):
     def _dropped(self, share: float) -> StateFault:
         return lambda state: None if self._rng.random() < share else state
 
-    def _silent(self) -> StateFault:
-        return lambda state: None
-
-    def _not_finite(self, joint: int, value: float) -> StateFault:
-        def fault(state: State) -> State:
-            q = state.q.copy()
-            q[joint] = value
-            return State(state.stamp, state.names, q, state.v, state.effort)
-
-        return fault
-
     def _jumping(self, joint: int, by: float) -> StateFault:
-        def fault(state: State) -> State:
-            q = state.q.copy()
-            q[joint] += by
-            return State(state.stamp, state.names, q, state.v, state.effort)
-
-        return fault
+        jump = np.zeros(self.model.nv)
+        jump[joint] = by
+        return lambda state: replace(state, q=state.q + jump)
 
     def _missing(self, joint: int) -> StateFault:
-        def fault(state: State) -> State:
-            keep = [i for i in range(len(state.names)) if i != joint]
-            names = [state.names[i] for i in keep]
-            return State(state.stamp, names, state.q[keep], state.v[keep], state.effort[keep])
-
-        return fault
+        return lambda state: state.of([i for i in range(len(state.names)) if i != joint])
 
     def _shuffled(self) -> StateFault:
-        def fault(state: State) -> State:
-            order = self._rng.permutation(len(state.names))
-            names = [state.names[i] for i in order]
-            return State(state.stamp, names, state.q[order], state.v[order], state.effort[order])
-
-        return fault
+        return lambda state: state.of(self._rng.permutation(len(state.names)))
 
     def _jittering_stamps(self, by: float) -> StateFault:
-        def fault(state: State) -> State:
-            shift = round(1e9 * by * self._rng.uniform(-1.0, 1.0))
-            return State(state.stamp + shift, state.names, state.q, state.v, state.effort)
+        def shift() -> int:
+            return round(1e9 * by * self._rng.uniform(-1.0, 1.0))
 
-        return fault
+        return lambda state: replace(state, stamp=state.stamp + shift())
 
     # Each period.
 

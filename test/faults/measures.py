@@ -13,6 +13,8 @@ from rnea_control.model import RobotModel
 STILL = 0.05
 # The torque rate is that over so many periods: one more or less between two commands is jitter.
 WINDOW = 5
+# Of the arm, [s].
+PERIOD = 1e-3
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,7 @@ def measure(
     finite = bool(np.isfinite(sent["torque"]).all() and (sent["values"] == model.nv).all())
     torque = np.abs(sent["torque"]) / model.effort_limit
     commanded = periods["command"][max(fault - WINDOW, 0) : end]
-    period = 1e-3 if len(rows) < 2 else _period(rows)
-    change = np.abs(commanded[WINDOW:] - commanded[:-WINDOW]) / (WINDOW * period)
+    change = np.abs(commanded[WINDOW:] - commanded[:-WINDOW]) / (WINDOW * PERIOD)
     q, v = rows["q"], rows["v"]
     ticks = np.concatenate([[fault], sent["tick"], [end]])
     moving = np.flatnonzero((np.abs(v) > STILL).any(axis=1))
@@ -95,10 +96,3 @@ def distance(q: np.ndarray, path: np.ndarray) -> np.ndarray:
     """How far each position is from the nearest one of the path, by its worst joint, [rad]."""
     points = path[::5]
     return np.array([np.abs(points - row).max(axis=1).min() for row in q[::5]])
-
-
-def _period(rows: np.ndarray) -> float:
-    """The arm's period, from the stamps of undisturbed states or the usual 1 ms."""
-    steps = np.diff(rows["stamp"])
-    usual = steps[(steps > 0) & (steps < 10**8)]
-    return float(np.median(usual)) * 1e-9 if len(usual) else 1e-3

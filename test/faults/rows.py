@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from bench import LONGEST_DELAY, FaultBench, fault_bench, installed
+from bench import LONGEST_DELAY, FaultBench, fault_bench
 from measures import Measures, measure
 
 # How often a run is repeated whose machine was too busy to say anything.
@@ -67,25 +67,25 @@ class Row:
         title: what is broken.
         run: breaks it.
         bound: what must hold.
-        options: of the `FaultBench`.
         says: what the controller or the sentinel must say, a regular expression.
-        quick: whether pytest runs it by default.
-        needs: modules without which it says nothing.
+        options: of the `FaultBench`.
+        lane: of pytest: "quick" runs by default, "explores" with what explores, "all" if asked for.
+        by_action: whether it needs the messages of the action.
     """
 
     key: str
     title: str
     run: Callable[[FaultBench], Window]
     bound: Bound
-    options: dict = field(default_factory=dict)
     says: str = ""
-    quick: bool = False
-    needs: tuple[str, ...] = ()
+    options: dict = field(default_factory=dict)
+    lane: str = "all"
+    by_action: bool = False
 
     @property
     def missing(self) -> str:
         """A module that it needs, and that is not installed; empty if there is none."""
-        return next((module for module in self.needs if not installed(module)), "")
+        return "control_msgs" if self.by_action and find_spec("control_msgs") is None else ""
 
 
 @dataclass(frozen=True)
@@ -103,38 +103,28 @@ class Outcome:
         return bool(self.broken) and self.delay > LONGEST_DELAY
 
 
-def run_row(row: Row, domain: int, keep: Path | None = None) -> Outcome:
-    """Runs a row, again if the machine was too busy.
-
-    Args:
-        row: the row.
-        domain: of ROS.
-        keep: where the recordings go as `<key>.npz`, if anywhere.
-    """
+def run_row(row: Row, keep: Path | None = None) -> Outcome:
+    """Runs a row, again if the machine was too busy; its recordings go to the folder `keep`, if
+    anywhere."""
     for _ in range(ATTEMPTS):
-        outcome = _attempt(row, domain, keep)
+        outcome = _attempt(row, keep)
         if not outcome.void:
             break
     return outcome
 
 
-def _attempt(row: Row, domain: int, keep: Path | None) -> Outcome:
-    with ExitStack() as stack:
-        bench = stack.enter_context(fault_bench(domain, **row.options))
+def _attempt(row: Row, keep: Path | None) -> Outcome:
+    with fault_bench(**row.options) as bench:
         window = row.run(bench)
+        fault, end = window.fault, window.end
         periods, commands = bench.periods.copy(), bench.commands.copy()
         if keep is not None:
             keep.mkdir(parents=True, exist_ok=True)
-            np.savez_compressed(
-                keep / f"{row.key}.npz",
-                periods=periods,
-                commands=commands,
-                window=[window.fault, window.end],
-                modes=np.array([" ".join(map(str, mode)) for mode in bench.modes]),
-            )
+            recorded = {"periods": periods, "commands": commands, "window": [fault, end]}
+            np.savez_compressed(keep / f"{row.key}.npz", **recorded)
             (keep / f"{row.key}.log").write_text(bench.output)
-        measures = measure(bench.model, periods, commands, window.fault, window.end, window.path)
+        measures = measure(bench.model, periods, commands, fault, end, window.path)
         broken = [*row.bound.broken(measures), *bench.broken, *bench.crashes]
         if row.says and not re.search(row.says, bench.output):
             broken.append(f"nothing says {row.says!r}")
-        return Outcome(measures, broken, bench.delay(window.fault, window.end))
+        return Outcome(measures, broken, bench.delay(fault, end))

@@ -19,7 +19,6 @@ from loopback import use_loopback  # noqa: E402
 
 use_loopback()
 
-from bench import DOMAIN  # noqa: E402
 from faults import ROWS  # noqa: E402
 from rows import Bound, Outcome, Row, run_row  # noqa: E402
 
@@ -42,45 +41,28 @@ HEAD = (
 
 def bound_in_words(bound: Bound) -> str:
     """What the bound of a row asks for beyond that of all rows, in words."""
-    words = []
-    if bound.rest is not None:
-        words.append(f"rests within {bound.rest} ms")
-    if bound.silence is not None:
-        words.append(f"commands within {bound.silence} ms")
-    if bound.astray < 1e9:
-        words.append(f"{bound.astray:g} rad off the path")
-    if bound.goal < 1e9:
-        words.append(f"{bound.goal:g} rad off the goal")
-    if bound.handovers is not None:
-        words.append(f"{bound.handovers} hand-overs")
-    if Bound().rate < bound.rate < 1e9:
-        words.append(f"rate {bound.rate / Bound().rate:g} times the limit")
-    if Bound().speed < bound.speed < 1e9:
-        words.append(f"{bound.speed:g} of the velocity limit")
-    if bound.rate > 1e9:
-        words.append("no bound of the rate")
-    if bound.speed > 1e9:
-        words.append("no bound of velocity and position")
-    return ", ".join(words)
+    usual = Bound()
+    words = (
+        (bound.rest is not None, f"rests within {bound.rest} ms"),
+        (bound.silence is not None, f"commands within {bound.silence} ms"),
+        (bound.astray < 1e9, f"{bound.astray:g} rad off the path"),
+        (bound.goal < 1e9, f"{bound.goal:g} rad off the goal"),
+        (bound.handovers is not None, f"{bound.handovers} hand-overs"),
+        (usual.rate < bound.rate < 1e9, f"rate {bound.rate / usual.rate:g} times the limit"),
+        (usual.speed < bound.speed < 1e9, f"{bound.speed:g} of the velocity limit"),
+        (bound.rate > 1e9, "no bound of the rate"),
+        (bound.speed > 1e9, "no bound of velocity and position"),
+    )
+    return ", ".join(text for asked, text in words if asked)
 
 
 def line(row: Row, outcome: Outcome) -> str:
     """The row as a line of the table."""
     m = outcome.measures
-    rest = str(m.rest) if m.rest >= 0 else "never"
-    cells = (
-        row.title,
-        f"{m.torque:.2f}",
-        f"{m.rate_nm:.0f}",
-        f"{m.speed:.2f}",
-        f"{-m.beyond:.2f}",
-        f"{m.astray:.3f}",
-        rest,
-        str(m.silence),
-        bound_in_words(row.bound),
-    )
+    cells = [row.title, f"{m.torque:.2f}", f"{m.rate_nm:.0f}", f"{m.speed:.2f}", f"{-m.beyond:.2f}"]
+    cells += [f"{m.astray:.3f}", str(m.rest) if m.rest >= 0 else "never", str(m.silence)]
     broken = f" **BROKEN: {'; '.join(outcome.broken)}**" if outcome.broken else ""
-    return f"| {' | '.join(cells)}{broken} |"
+    return f"| {' | '.join(cells)} | {bound_in_words(row.bound)}{broken} |"
 
 
 def write(new: dict[str, str]) -> None:
@@ -95,7 +77,6 @@ def write(new: dict[str, str]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("keys", nargs="*", help="rows to run; all by default")
-    parser.add_argument("--domain", type=int, default=DOMAIN)
     parser.add_argument("--keep", type=Path, help="folder for the recordings")
     options = parser.parse_args()
     unknown = set(options.keys) - {row.key for row in ROWS}
@@ -110,15 +91,15 @@ def main() -> int:
         if row.missing:
             print(f"{row.key}: needs {row.missing}", flush=True)
             continue
-        begin = time.monotonic()
+        begin, problem = time.monotonic(), ""
         try:
-            outcome = run_row(row, options.domain, options.keep)
+            outcome = run_row(row, options.keep)
+            if outcome.void:
+                problem = f"void, the machine was too busy: {outcome.broken}"
         except AssertionError as error:
-            print(f"{row.key}: did not run: {error}", flush=True)
-            failed += 1
-            continue
-        if outcome.void:
-            print(f"{row.key}: void, the machine was too busy: {outcome.broken}", flush=True)
+            problem = f"did not run: {error}"
+        if problem:
+            print(f"{row.key}: {problem}", flush=True)
             failed += 1
             continue
         failed += bool(outcome.broken)

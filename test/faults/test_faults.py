@@ -13,18 +13,21 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from bench import DOMAIN
 from faults import ROWS
 from rows import Row, run_row
 
-CHOSEN = [row for row in ROWS if row.quick or os.environ.get("FAULTS") == "all"]
+CHOSEN = [
+    pytest.param(row, marks=() if row.lane == "quick" else pytest.mark.explores, id=row.key)
+    for row in ROWS
+    if row.lane != "all" or os.environ.get("FAULTS") == "all"
+]
 
 
-@pytest.mark.parametrize("row", CHOSEN, ids=lambda row: row.key)
+@pytest.mark.parametrize("row", CHOSEN)
 def test_bound_is_kept(row: Row) -> None:
     if row.missing:
         pytest.skip(f"{row.missing} is not installed")
-    outcome = run_row(row, DOMAIN)
+    outcome = run_row(row)
     if outcome.void:
         pytest.skip(f"the machine was too busy: {outcome.broken}")
     assert not outcome.broken, outcome

@@ -1,4 +1,4 @@
-"""What the faults are judged by notices what it must."""
+"""What faults and hand-overs are judged by notices what it must."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from fast_motion import panda
+from handover_history import RATE, TIMEOUT, Command, Event, draw, faults
 from measures import Measures, measure
 from recording import Recording, publishers
 from rows import Bound
@@ -46,73 +47,72 @@ def test_nothing_is_wrong_with_an_arm_at_rest(run: Run) -> None:
     assert run.measures().rest == 0
 
 
-def spoil_torque(run: Run) -> None:
-    run.commands["torque"][200, 1] = 88.0
-
-
-def spoil_rate(run: Run) -> None:
-    run.periods["command"][200:, 6] = 4.0
-
-
-def spoil_speed(run: Run) -> None:
-    run.periods["v"][200, 3] = -2.3
-
-
-def spoil_beyond(run: Run) -> None:
-    run.periods["q"][200, 3] = -0.06
-
-
-def spoil_astray(run: Run) -> None:
-    run.periods["q"][200, 0] = 0.02
-
-
-def spoil_goal(run: Run) -> None:
-    run.periods["q"][-1, 0] = 0.02
-
-
-def spoil_rest(run: Run) -> None:
-    run.periods["v"][FAULT : FAULT + 201, 5] = 0.06
-
-
-def spoil_silence(run: Run) -> None:
-    run.commands["tick"][200:210] = 200
-
-
-def spoil_handovers(run: Run) -> None:
-    run.commands["sequence"][200] = 7
-
-
-def spoil_finite(run: Run) -> None:
-    run.commands["torque"][200, 2] = np.nan
-
-
 @pytest.mark.parametrize(
-    ("spoil", "words"),
+    ("of", "what", "where", "value", "words"),
     [
-        (spoil_torque, "torque 1.01 > 1"),
-        (spoil_rate, "rate 66.7 > 60"),
-        (spoil_speed, "speed 1.06 > 1"),
-        (spoil_beyond, "beyond 0.0098 > 0"),
-        (spoil_astray, "astray 0.02 > 0.01"),
-        (spoil_goal, "goal 0.02 > 0.01"),
-        (spoil_rest, "rest 201 > 200"),
-        (spoil_silence, "silence 10 > 5"),
-        (spoil_handovers, "handovers 2 > 0"),
-        (spoil_finite, "not finite"),
+        ("commands", "torque", (200, 1), 88.0, "torque 1.01 > 1"),
+        ("periods", "command", (slice(200, None), 6), 4.0, "rate 66.7 > 60"),
+        ("periods", "v", (200, 3), -2.3, "speed 1.06 > 1"),
+        ("periods", "q", (200, 3), -0.06, "beyond 0.0098 > 0"),
+        ("periods", "q", (200, 0), 0.02, "astray 0.02 > 0.01"),
+        ("periods", "q", (-1, 0), 0.02, "goal 0.02 > 0.01"),
+        ("periods", "v", (slice(FAULT, FAULT + 201), 5), 0.06, "rest 201 > 200"),
+        ("periods", "v", (-1, 0), 0.1, "rest never"),
+        ("commands", "tick", slice(200, 210), 200, "silence 10 > 5"),
+        ("commands", "sequence", 200, 7, "handovers 2 > 0"),
+        ("commands", "torque", (200, 2), np.nan, "not finite"),
+        ("commands", "values", 200, 6, "of the wrong size"),
     ],
 )
-def test_a_broken_bound_is_found(run: Run, spoil, words: str) -> None:
-    spoil(run)
+def test_a_broken_bound_is_found(
+    run: Run, of: str, what: str, where: object, value: float, words: str
+) -> None:
+    getattr(run, of)[what][where] = value
     assert any(words in found for found in STRICT.broken(run.measures()))
-
-
-def test_an_arm_that_moves_at_the_end_does_not_rest(run: Run) -> None:
-    run.periods["v"][-1, 0] = 0.1
-    assert run.measures().rest == -1
-    assert "rest never" in STRICT.broken(run.measures())
 
 
 def test_publishers_are_told_apart_by_their_counts(run: Run) -> None:
     sequences = [500, 501, 1, 502, 2, 3, 505, 4, -1]
     run.commands["sequence"][:9] = sequences
     assert publishers(run.commands[:9]).tolist() == [0, 0, 1, 0, 1, 1, 0, 1, -1]
+
+
+# Hand-overs.
+
+PERIOD = 1.0 / RATE
+WOKEN = [Event(0.25, "continue", "controller")]
+ASKED = [Event(0.199, "resume", "controller")]
+
+
+def commands(who: str, begin: float, count: int = 50, torque: float = 1.0) -> list[Command]:
+    times = [begin + i * PERIOD for i in range(count)]
+    return [Command(at, at, who, np.full(2, torque)) for at in times]
+
+
+BEFORE, TAKEN = commands("controller", 0.0), commands("sentinel", 0.1 + TIMEOUT)
+STRAY, LATER = commands("controller", 0.2455 + 0.0055, 1, 3.0), commands("sentinel", 0.252)
+
+
+@pytest.mark.parametrize(
+    ("history", "done", "found"),
+    [
+        (BEFORE + TAKEN, [], ""),
+        (BEFORE + commands("sentinel", 0.11), [], "two commanders"),
+        (TAKEN + STRAY + LATER, WOKEN, "two commanders"),  # it was no owner before
+        (BEFORE + TAKEN + STRAY + LATER, WOKEN, ""),
+        (BEFORE + TAKEN + STRAY + LATER, [], "two commanders"),
+        (BEFORE + TAKEN + commands("controller", 0.251, 2) + LATER, WOKEN, "two commanders"),
+        (BEFORE + TAKEN + commands("controller", 0.247), ASKED, ""),
+        (BEFORE + commands("controller", 0.1, torque=1.5), [], "step"),
+        (BEFORE + commands("sentinel", 0.5, torque=2.0), [], "step"),
+    ],
+)
+def test_what_no_history_may_do_is_found(
+    history: list[Command], done: list[Event], found: str
+) -> None:
+    texts = faults(history, done)
+    assert any(found in text for text in texts) if found else not texts
+
+
+def test_seed_draws_the_same_history_again() -> None:
+    assert draw(7) == draw(7) != draw(8)

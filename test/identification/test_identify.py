@@ -1,9 +1,9 @@
-"""Parameters of robots that are not as their URDFs say, from what their joint states say."""
+"""Parameters of robots that are not as their URDFs say, and of loads, from their joint states."""
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,24 +13,31 @@ from robots import PANDA_JOINTS, example_robot, load_quietly, random_tree
 
 from rnea_control.analysis import base_parameters, inertial_parameters, inverse_dynamics_batch
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.consistent_parameters import (
-    ParameterSpace,
-)
+from rnea_control.identification.consistent_parameters import ParameterSpace
 from rnea_control.identification.identify import actuator_scales, identify
-from rnea_control.identification.motion import join, motion_of
+from rnea_control.identification.motion import Motion, join, motion_of
 from rnea_control.identification.moving_links import parameters_in_body
+from rnea_control.identification.payload import Payload, identify_payload
 from rnea_control.identification.result import Certainty, Identification
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
+from rnea_control.model.bodies import INERTIA
 from rnea_control.model.inertia import ten_parameters
 
-SEEDS = int(os.environ.get("IDENTIFICATION_SEEDS", "3"))
+SEEDS = int(os.environ.get("IDENTIFICATION_SEEDS", "2"))
 # Links on fixed joints keep together what moves together: this arm has several.
+LINK = "panda_link8"
+MASS, CENTER = 1.3, np.array([0.02, -0.01, 0.07])
+ABOUT_CENTER = np.diag([0.004, 0.003, 0.002])
 ARMS = {"panda": PANDA_JOINTS, "ur10_robot": None}
 
 
 def arm(name: str) -> RobotModel:
     return load_quietly(example_robot(name), ARMS.get(name))
+
+
+def measured(robot: RobotModel, seconds: float, seed: int, **options: float) -> Motion:
+    return motion_of(recording_of(robot, seconds, seed, **options))
 
 
 def parameters(found: Identification) -> np.ndarray:
@@ -46,9 +53,7 @@ def parameters(found: Identification) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_base_parameters_are_within_their_deviations_and_torques_at_noise(
-    name: str, report: Callable[[str], None]
-) -> None:
+def test_base_parameters_are_within_deviations_and_torques_at_noise(name, report) -> None:
     model = arm(name)
     base = base_parameters(model)
     equations = TorqueEquations(model, np.arange(len(inertial_parameters(model))))
@@ -56,10 +61,10 @@ def test_base_parameters_are_within_their_deviations_and_torques_at_noise(
     for seed in range(SEEDS):
         hidden = hidden_robot(model, seed)
         delay = 0.0013 if seed % 2 else 0.0
-        found = identify(model, motion_of(recording_of(hidden, 30.0, seed, delay=delay)))
+        found = identify(model, measured(hidden, 30.0, seed, delay=delay))
         true = base.values(inertial_parameters(hidden))
         standardised.append((found.beta - true) / np.sqrt(np.diag(found.covariance)))
-        held_out = motion_of(recording_of(hidden, 10.0, seed + 500, delay=delay))
+        held_out = measured(hidden, 10.0, seed + 500, delay=delay)
         held_out = held_out.delayed(found.delay)
         error = held_out.effort - equations.torques(held_out, parameters(found))
         rms = np.sqrt(np.mean(error**2, axis=0, where=held_out.counts))
@@ -79,55 +84,44 @@ def test_base_parameters_are_within_their_deviations_and_torques_at_noise(
 def test_exact_torques_give_exact_parameters() -> None:
     model = arm("panda")
     hidden = hidden_robot(model, 1)
-    recording = recording_of(hidden, 30.0, 1, noise=0.0)
-    found = identify(model, motion_of(recording))
-    base = base_parameters(model)
-    true = base.values(inertial_parameters(hidden))
+    found = identify(model, measured(hidden, 30.0, 1, noise=0.0, rate=500.0))
+    true = base_parameters(model).values(inertial_parameters(hidden))
     assert np.abs(found.beta - true).max() < 2e-3
     np.testing.assert_allclose(found.friction, hidden.friction, rtol=1e-2, atol=1e-2)
     np.testing.assert_allclose(found.damping, hidden.damping, rtol=1e-2, atol=1e-2)
 
 
-def test_delay_between_effort_and_motion_is_found() -> None:
+def test_delay_between_effort_and_motion_is_found_or_given() -> None:
     model = arm("panda")
-    recording = recording_of(hidden_robot(model, 2), 30.0, 2, noise=1e-3, delay=0.0123)
-    found = identify(model, motion_of(recording))
+    motion = measured(hidden_robot(model, 2), 30.0, 2, noise=1e-3, delay=0.0123, rate=500.0)
+    found = identify(model, motion)
     assert abs(found.delay - 0.0123) < 3e-4
     assert any("12." in note and "later" in note for note in found.notes)
-
-
-def test_given_delay_is_taken() -> None:
-    model = arm("panda")
-    recording = recording_of(hidden_robot(model, 2), 10.0, 2, delay=0.005)
-    assert identify(model, motion_of(recording), delay=0.005).delay == 0.005
+    assert identify(model, motion, delay=0.005).delay == 0.005
 
 
 def test_all_inertias_are_of_real_bodies_even_where_the_urdf_has_none() -> None:
     """A URDF with a point mass, and a link without inertia, and too little motion."""
     model = arm("panda")
-    found = identify(model, motion_of(recording_of(hidden_robot(model, 3), 2.5, 3)))
-    for matrix in found.inertias.values():
-        assert np.linalg.eigvalsh(matrix)[0] > 0.0
+    found = identify(model, measured(hidden_robot(model, 3), 2.5, 3))
+    assert all(np.linalg.eigvalsh(matrix)[0] > 0.0 for matrix in found.inertias.values())
     assert (np.concatenate([found.armature, found.damping, found.friction]) >= -1e-9).all()
 
 
 def test_what_is_not_excited_is_said_and_keeps_the_urdf() -> None:
-    """Only the last joint moves: of the first one nothing is known."""
     model = arm("panda")
-    recording = recording_of(hidden_robot(model, 4), 15.0, 4)
+    hidden = hidden_robot(model, 4)
+    recording = recording_of(hidden, 15.0, 4, rate=500.0)
     q = recording.q.copy()
     q[:, :-1] = q[0, :-1]
-    # The torques of that motion.
-    t = recording.time
-    v = np.gradient(q, t, axis=0)
-    a = np.gradient(v, t, axis=0)
-    rng = np.random.default_rng(0)
-    effort = inverse_dynamics_batch(hidden_robot(model, 4), q, v, a)
-    effort += NOISE * model.effort_limit * rng.standard_normal(effort.shape)
+    v = np.gradient(q, recording.time, axis=0)
+    a = np.gradient(v, recording.time, axis=0)
+    effort = inverse_dynamics_batch(hidden, q, v, a)
+    effort += NOISE * model.effort_limit * np.random.default_rng(0).standard_normal(effort.shape)
     found = identify(model, motion_of(replace(recording, q=q, effort=effort)))
-    by_name = {estimate.name: estimate for estimate in found.estimates}
-    assert by_name["panda_joint1.friction"].certainty is Certainty.unidentified
-    assert by_name["panda_joint7.friction"].certainty is not Certainty.unidentified
+    certainty = {estimate.name: estimate.certainty for estimate in found.estimates}
+    assert certainty["panda_joint1.friction"] is Certainty.unidentified
+    assert certainty["panda_joint7.friction"] is not Certainty.unidentified
     assert any("panda_joint1 moves for" in note for note in found.notes)
     # What stood still is as the URDF has it.
     own = model.link_inertias["panda_link2"]
@@ -137,9 +131,8 @@ def test_what_is_not_excited_is_said_and_keeps_the_urdf() -> None:
 def test_outliers_spoil_least_squares_but_not_the_robust_fit() -> None:
     model = arm("panda")
     hidden = hidden_robot(model, 5)
-    recording = recording_of(hidden, 20.0, 5)
-    rng = np.random.default_rng(5)
-    spikes = rng.random(recording.effort.shape) < 0.02
+    recording = recording_of(hidden, 20.0, 5, rate=250.0)
+    spikes = np.random.default_rng(5).random(recording.effort.shape) < 0.02
     effort = recording.effort + spikes * 5.0 * model.effort_limit
     motion = motion_of(replace(recording, effort=effort))
     true = base_parameters(model).values(inertial_parameters(hidden))
@@ -151,41 +144,32 @@ def test_outliers_spoil_least_squares_but_not_the_robust_fit() -> None:
     assert error(robust) < 0.1 * error(plain)
 
 
-def test_known_payload_is_not_counted_twice() -> None:
-    model = arm("panda")
-    hidden = hidden_robot(model, 6)
-    for robot in (model, hidden):
-        robot.set_payload("panda_link8", 2.0, (0.0, 0.0, 0.1))
-    # hidden_robot writes into the bodies: the payload comes on top of the URDF's inertia there.
-    found = identify(model, motion_of(recording_of(model, 20.0, 6, noise=1e-4)))
-    assert abs(found.inertias["panda_link7"][3, 3] - model.link_inertias["panda_link7"][3, 3]) < 0.1
-
-
 def test_several_recordings_count_together() -> None:
     model = arm("ur10_robot")
     hidden = hidden_robot(model, 7)
-    motions = [motion_of(recording_of(hidden, 12.0, seed)) for seed in (70, 71, 72)]
+    motions = [measured(hidden, 12.0, seed, rate=250.0) for seed in (70, 71, 72)]
     one, three = identify(model, motions[0]), identify(model, join(motions))
     assert three.seconds > 2.5 * one.seconds
     assert np.median(np.diag(three.covariance) / np.diag(one.covariance)) < 0.5
 
 
-def test_a_robot_without_friction_has_none() -> None:
+def test_a_robot_without_friction_has_none_and_a_payload_once() -> None:
     """The bound of 0 is kept to the last bit: RobotModel and controller refuse what is below."""
     model = arm("panda")
     for name in ("damping", "friction", "armature"):
         setattr(model, name, np.zeros(7))
-    found = identify(model, motion_of(recording_of(model, 20.0, 9)))
+    model.set_payload(LINK, 2.0, (0.0, 0.0, 0.1))  # which is known, and not counted twice
+    found = identify(model, measured(model, 20.0, 9, noise=1e-4, rate=500.0))
+    assert abs(found.inertias["panda_link7"][3, 3] - model.link_inertias["panda_link7"][3, 3]) < 0.1
     rows = np.stack([found.armature, found.damping, found.friction])
     assert (rows >= 0.0).all() and rows.min() < 1e-6
     model.friction, model.damping, model.armature = found.friction, found.damping, found.armature
 
 
 def test_slow_noise_makes_deviations_larger() -> None:
-    """Noise of 1 Hz is worth far fewer samples than there are."""
     model = arm("ur10_robot")
     hidden = hidden_robot(model, 8)
-    recording = recording_of(hidden, 20.0, 8, noise=1e-3)
+    recording = recording_of(hidden, 20.0, 8, noise=1e-3, rate=500.0)
     rng = np.random.default_rng(8)
     phase = rng.uniform(0.0, 2 * np.pi, (40, 1, model.nv))
     frequency = rng.uniform(0.5, 1.5, (40, 1, 1))
@@ -197,21 +181,6 @@ def test_slow_noise_makes_deviations_larger() -> None:
     assert ratio > 3.0 * by_size.max()
 
 
-def test_joints_of_several_degrees_of_freedom_are_refused() -> None:
-    floating = RobotModel.from_urdf_string(random_tree(1, 3), floating_base=True)
-    motion = motion_of(recording_of(arm("panda"), 3.0, 0))
-    with pytest.raises(IdentificationError, match=r"root_joint.*floating"):
-        identify(floating, motion)
-
-
-def test_motion_at_rest_is_refused() -> None:
-    model = arm("panda")
-    recording = recording_of(model, 5.0, 0)
-    still = replace(recording, q=np.tile(recording.q[0], (len(recording.time), 1)))
-    with pytest.raises(IdentificationError, match="no joint moves"):
-        identify(model, motion_of(still))
-
-
 @pytest.mark.parametrize("name", ["panda", "ur10_robot", "ur5_gripper"])
 def test_space_starts_at_the_urdf(name: str) -> None:
     """With S = 1 the base parameters are the model's own, links on fixed joints, payloads and all;
@@ -219,6 +188,54 @@ def test_space_starts_at_the_urdf(name: str) -> None:
     model = arm(name)
     model.set_payload(model.child_links[-1], 0.7, (0.1, 0.0, 0.05))
     base = base_parameters(model)
-    motion = motion_of(recording_of(model, 3.0, 0))
+    motion = measured(model, 3.0, 0)
     space = ParameterSpace(model, base, actuator_scales(motion))
     np.testing.assert_allclose(space.beta, base.values(inertial_parameters(model)), atol=2e-3)
+
+
+def with_and_without_load(robot: RobotModel, seed: int) -> tuple[Motion, Motion]:
+    """Of the robot with a load, on top of inertias that may not be its URDF's, and without."""
+    carrying, loaded, inertia = arm("panda"), copy.deepcopy(robot), slice(INERTIA, INERTIA + 10)
+    carrying.set_payload(LINK, MASS, CENTER, ABOUT_CENTER)
+    loaded.bodies[:, inertia] += carrying.bodies[:, inertia] - arm("panda").bodies[:, inertia]
+    seeds = (loaded, seed), (robot, seed + 100)
+    return tuple(measured(each, 12.0, n, delay=0.002, rate=500.0) for each, n in seeds)
+
+
+def assert_within_deviations(found: Payload) -> None:
+    assert abs(found.mass - MASS) < 4.0 * found.mass_deviation
+    assert (np.abs(found.center_of_mass - CENTER) < 4.0 * found.center_deviation).all()
+
+
+def test_load_of_an_arm_that_is_not_as_its_urdf() -> None:
+    robot = hidden_robot(arm("panda"), 1)
+    loaded, empty = with_and_without_load(robot, 1)
+    found = identify_payload(arm("panda"), LINK, loaded, empty)
+    assert_within_deviations(found)
+    assert found.mass_deviation < 0.02
+    assert found.center_deviation.max() < 0.003
+    assert np.linalg.eigvalsh(found.inertia)[0] > 0.0
+    assert found.notes == ()
+    nothing = identify_payload(
+        arm("panda"), LINK, measured(robot, 12.0, 900, delay=0.002, rate=500.0), empty
+    )
+    assert nothing.mass < 0.05
+    assert any("may be no load" in note for note in nothing.notes)
+
+
+def test_load_alone_if_the_urdf_is_right() -> None:
+    with_load, _ = with_and_without_load(arm("panda"), 2)
+    found = identify_payload(arm("panda"), LINK, with_load)
+    assert_within_deviations(found)
+    assert found.mass_deviation > 0.01
+    assert any("without a motion of the empty arm" in note for note in found.notes)
+
+
+def test_what_cannot_be_identified_is_refused() -> None:
+    motion = measured(arm("panda"), 3.0, 4)
+    floating = RobotModel.from_urdf_string(random_tree(1, 3), floating_base=True)
+    with pytest.raises(IdentificationError, match=r"root_joint.*floating"):
+        identify(floating, motion)
+    for link, words in (("tool", "no link 'tool'.*panda_link8"), ("panda_link0", "stands still")):
+        with pytest.raises(IdentificationError, match=words):
+            identify_payload(arm("panda"), link, motion, motion)

@@ -24,9 +24,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 PACKAGES = ("control_msgs", "controller_manager_msgs")
@@ -36,12 +35,10 @@ TYPE_SUPPORTS = ["rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspect
 
 
 def target(package: str) -> Path:
-    """Where the package is installed."""
     return Path(sysconfig.get_path("platlib")) / package
 
 
 def extension(package: str) -> str:
-    """The file of its extension module."""
     return f"{package}_s__rosidl_typesupport_c.so"
 
 
@@ -60,7 +57,6 @@ def distribution() -> str | None:
 
 
 def missing_tools() -> list[str]:
-    """What this machine lacks for the build."""
     missing = [tool for tool in ("gcc", "g++") if shutil.which(tool) is None]
     if not Path(sysconfig.get_path("include"), "Python.h").is_file():
         missing.append("Python.h (the package python3-dev)")
@@ -77,25 +73,11 @@ def collect(package: str, folder: Path) -> list[Path]:
 
 def generate(package: str, root: Path, definitions: list[Path]) -> None:
     """Writes what each generator makes of the definitions into a folder of its own in `root`."""
-    # They are there only in the environment of the wheels.
-    from rosidl_adapter.action import convert_action_to_idl  # noqa: PLC0415
-    from rosidl_adapter.msg import convert_msg_to_idl  # noqa: PLC0415
-    from rosidl_adapter.srv import convert_srv_to_idl  # noqa: PLC0415
-    from rosidl_generator_c import generate_c  # noqa: PLC0415
-    from rosidl_generator_py import generate_py  # noqa: PLC0415
-    from rosidl_generator_type_description import generate_type_hash  # noqa: PLC0415
-    from rosidl_typesupport_c import generate_c as generate_dispatch  # noqa: PLC0415
-    from rosidl_typesupport_fastrtps_c import generate_typesupport_fastrtps_c  # noqa: PLC0415
-    from rosidl_typesupport_introspection_c import generate_c as introspect  # noqa: PLC0415
-
-    to_idl = {
-        ".msg": convert_msg_to_idl,
-        ".srv": convert_srv_to_idl,
-        ".action": convert_action_to_idl,
-    }
     folder = root / "definitions"
     for path in definitions:
-        to_idl[path.suffix](folder, package, path, folder / path.parent)
+        kind = path.suffix.removeprefix(".")
+        convert = getattr(import_module(f"rosidl_adapter.{kind}"), f"convert_{kind}_to_idl")
+        convert(folder, package, path, folder / path.parent)
 
     idl = [path.with_suffix(".idl") for path in definitions]
     described = root / "rosidl_generator_type_description" / package
@@ -108,7 +90,7 @@ def generate(package: str, root: Path, definitions: list[Path]) -> None:
         "target_dependencies": [],
     }
 
-    def run(generator: Callable[..., object], name: str, *rest: object) -> None:
+    def run(name: str, function: str, *rest: object) -> None:
         resource = PREFIX / "share" / name / "resource"
         output = root / name / package
         (output / "msg").mkdir(parents=True)
@@ -119,18 +101,18 @@ def generate(package: str, root: Path, definitions: list[Path]) -> None:
         places = {"output_dir": str(output), "template_dir": str(resource)}
         path = root / "arguments.json"
         path.write_text(json.dumps(arguments | places))
-        generator(str(path), *rest)
+        getattr(import_module(name), function)(str(path), *rest)
 
-    run(generate_type_hash, "rosidl_generator_type_description")
+    run("rosidl_generator_type_description", "generate_type_hash")
     arguments["type_description_tuples"] = [
         f"{path}:{described / path.with_suffix('.json')}" for path in idl
     ]
     arguments["ros_interface_files"] = [str(folder / path) for path in definitions]
-    run(generate_c, "rosidl_generator_c")
-    run(generate_typesupport_fastrtps_c, "rosidl_typesupport_fastrtps_c")
-    run(introspect, "rosidl_typesupport_introspection_c")
-    run(generate_dispatch, "rosidl_typesupport_c", TYPE_SUPPORTS)
-    run(generate_py, "rosidl_generator_py", ["rosidl_typesupport_c"])
+    run("rosidl_generator_c", "generate_c")
+    run("rosidl_typesupport_fastrtps_c", "generate_typesupport_fastrtps_c")
+    run("rosidl_typesupport_introspection_c", "generate_c")
+    run("rosidl_typesupport_c", "generate_c", TYPE_SUPPORTS)
+    run("rosidl_generator_py", "generate_py", ["rosidl_typesupport_c"])
 
 
 def compile_extension(package: str, root: Path) -> Path:
@@ -177,7 +159,6 @@ def uninstall(package: str) -> None:
 
 
 def install(package: str, folder: Path) -> None:
-    """Puts the package into the environment."""
     ignored = shutil.ignore_patterns("*.c", "*.o", "__pycache__")
     shutil.copytree(folder, target(package), ignore=ignored)
     for link in links(package):
@@ -185,7 +166,6 @@ def install(package: str, folder: Path) -> None:
 
 
 def build(package: str) -> None:
-    """Generates, compiles and installs a package."""
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         definitions = collect(package, root / "definitions")

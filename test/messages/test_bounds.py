@@ -18,7 +18,7 @@ from rnea_control.messages import float64_multi_array
 from rnea_control.messages.joint_state import Layout, decode
 from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
 
-MUTATIONS = 1500
+MUTATIONS = 800
 JOINTS = ["a", "bb", "ccc"]
 
 
@@ -37,7 +37,6 @@ def test_no_byte_beyond_the_end_is_read() -> None:
 
 
 def mutated(data: bytes, rng: np.random.Generator) -> bytes:
-    """The message cut, with some of its bytes changed."""
     bytes_ = bytearray(data[: rng.integers(len(data) + 1)] if rng.random() < 0.5 else data)
     for _ in range(rng.integers(3) if bytes_ else 0):
         bytes_[rng.integers(len(bytes_))] = rng.choice([0, 1, 2, 3, 8, 127, 255])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import warnings
 from pathlib import Path
 
@@ -14,47 +15,59 @@ from rnea_control.model import RobotModel, RobotModelWarning
 NOT_URDF = "not of URDF; nothing that the dynamics need"
 SAFETY = "the joints have that tag"
 ZERO_LIMIT = "the file says so"
-ALL_THE_SAME = (
-    "all six numbers are 1e-6 (hatch: 0.001); no body has products as large as its moments"
-)
-
+# All six numbers are 1e-6 (hatch: 0.001); no body has products as large as its moments.
+ALL_THE_SAME = "link '(base|hatch)': the principal moments of inertia 0, 0, (3e-06|0.003)"
+IGNORED = "unknown and ignored: "
+PRINCIPAL = ".*: the principal moments"
 UR5_ROBOTS = ("ur5_gripper", "ur5_joint_limited_robot", "ur5_robot")
 UR5 = "0.034 kg m^2; 0.19 kg within the wrist's radius of 3.75 cm have 1.3e-4, as a cylinder"
+PANDA = {
+    IGNORED + "attribute 'D' of <dynamics>; attribute 'K' of <dynamics>": NOT_URDF,
+    "panda_joint1, panda_joint2, panda_joint3, ": SAFETY,
+}
+NO_VELOCITY = {"<limit velocity> of joint1, joint2 is 0": ZERO_LIMIT}
+NO_RANGE = {"<limit> lower and upper of joint1, joint2 are the same": ZERO_LIMIT}
+NO_EFFORT = {"joints 'joint1', 'joint2': <limit effort> is 0": ZERO_LIMIT}
+COMMAND_EFFORT = {IGNORED + "attribute 'command_effort' of <limit>; attribute 'current'": NOT_URDF}
+COLLAPSE = {IGNORED + "attribute 'dont_collapse' of <joint>": NOT_URDF}
+HUMANOID = {
+    "links 'LARM_LINK2', 'LARM_LINK3', .* and 6 more: the inertia is about 650 times": "1 kg m^2 "
+    "for 0.4 kg of forearm and wrist, as of a ring of 3 m",
+}
+ANTENNA = {
+    "links 'base_antenna_left_link', 'base_antenna_right_link': the inertia is not positive "
+    "definite": "ixy is larger than ixx and iyy",
+}
+TOOL = {
+    "links 'arm_tool_link', 'wrist_ft_link', 'wrist_ft_tool_link': the inertia is 0": "0.1 kg each "
+    "without an inertia",
+}
+KINEMATIC = IGNORED + "tag <kinematic> in <link>; tag <gravity> in <link>"
+HEAD = "torso_lift_joint, head_1_joint, head_2_joint, "
 
 # What is said, robot by robot: the start of the sentence, and why it is true.
 SAID = {
     "alex_psyonic_hands": {
-        "links 'LeftPsyonicAbilityBaseLink', 'Left_thumb_base', 'RightPsyonicAbilityBaseLink', "
-        "'Right_thumb_base': the principal moments": "2.7e-4 + 1.0e-3 < "
+        f"links 'LeftPsyonicAbilityBaseLink', 'Left_thumb_base'{PRINCIPAL}": "2.7e-4 + 1.0e-3 < "
         "1.4e-3; a comment says that those of the thumbs are NOT correct",
-        "what is mimicked is no joint: Left_index_q2 ('index_q1'), Left_middle_q2 ('middle_q1'), "
-        "Left_ring_q2 ('ring_q1'), Left_pinky_q2 ('pinky_q1'), Right_index_q2 ": "the joints are "
+        r"what is mimicked is no joint: Left_index_q2 \('index_q1'\), .* Right_": "the joints are "
         "Left_index_q1, ...",
     },
     "allegro_left_hand": {
-        "links 'link_11.0', 'link_7.0', 'link_3.0', 'link_15.0': the principal moments": "8.2e-6 + "
+        f"links 'link_11.0', 'link_7.0', 'link_3.0', 'link_15.0'{PRINCIPAL}": "8.2e-6 + "
         "2.8e-5 < 4.4e-5"
     },
     "allegro_right_hand": {
-        "links 'link_3.0', 'link_7.0', 'link_11.0', 'link_15.0': the principal moments": "the same"
+        f"links 'link_3.0', 'link_7.0', 'link_11.0', 'link_15.0'{PRINCIPAL}": "the same"
     },
-    "anymal-kinova": {
-        "unknown and ignored: attribute 'command_effort' of <limit>; attribute 'current'": NOT_URDF,
-        "link 'base': the principal moments of inertia 0, 0, 3e-06": ALL_THE_SAME,
-    },
-    "robots/anymal": {
-        "unknown and ignored: attribute 'command_effort' of <limit>; attribute 'current'": NOT_URDF,
-        "link 'base': the principal moments of inertia 0, 0, 3e-06": ALL_THE_SAME,
-    },
+    "anymal-kinova": {**COMMAND_EFFORT, ALL_THE_SAME: ""},
+    "robots/anymal": {**COMMAND_EFFORT, ALL_THE_SAME: ""},
     "urdf/anymal": {
-        "unknown and ignored: tag <self_filter> in <link>": NOT_URDF,
-        "links 'depth_camera_front_camera', 'depth_camera_rear_camera', "
-        "'depth_camera_left_camera', 'depth_camera_right_camera': the principal moments": "9e-6 + "
-        "7e-4 < 1.4e-3",
-        "link 'hatch': the principal moments of inertia 0, 0, 0.003": ALL_THE_SAME,
+        IGNORED + "tag <self_filter> in <link>": NOT_URDF,
+        f"links 'depth_camera_front_camera', .*right_camera'{PRINCIPAL}": "9e-6 + 7e-4 < 1.4e-3",
+        ALL_THE_SAME: "",
     },
-    "b1-z1": {"link 'base': the principal moments of inertia 0, 0, 3e-06": ALL_THE_SAME},
-    "b1": {"link 'base': the principal moments of inertia 0, 0, 3e-06": ALL_THE_SAME},
+    **{name: {ALL_THE_SAME: ""} for name in ("b1-z1", "b1", "go1")},
     "baxter": {
         "links 'left_gripper_base_link', 'right_gripper_base_link': 0.3 kg with a radius": "3e-8 "
         "kg m^2; a ball of tungsten has 2.9e-5",
@@ -65,57 +78,27 @@ SAID = {
         "<limit> lower and upper of j_wheel_1, j_wheel_2, j_wheel_3, j_wheel_4": "revolute, and "
         'a comment says "actually continuous"'
     },
-    "double_pendulum": {
-        "<limit velocity> of joint1, joint2 is 0": ZERO_LIMIT,
-        "<limit> lower and upper of joint1, joint2 are the same": ZERO_LIMIT,
-        "joints 'joint1', 'joint2': <limit effort> is 0": ZERO_LIMIT,
-    },
-    "double_pendulum_continuous": {
-        "<limit velocity> of joint1, joint2 is 0": ZERO_LIMIT,
-        "joints 'joint1', 'joint2': <limit effort> is 0": ZERO_LIMIT,
-    },
-    "double_pendulum_simple": {
-        "<limit velocity> of joint1, joint2 is 0": ZERO_LIMIT,
-        "<limit> lower and upper of joint1, joint2 are the same": ZERO_LIMIT,
-        "joints 'joint1', 'joint2': <limit effort> is 0": ZERO_LIMIT,
-    },
-    "g1_29dof_rev_1_0": {
-        "unknown and ignored: attribute 'dont_collapse' of <joint>": NOT_URDF,
-    },
-    "go1": {"link 'base': the principal moments of inertia 0, 0, 3e-06": ALL_THE_SAME},
-    "go2": {"unknown and ignored: attribute 'dont_collapse' of <joint>": NOT_URDF},
+    "double_pendulum": NO_VELOCITY | NO_RANGE | NO_EFFORT,
+    "double_pendulum_continuous": NO_VELOCITY | NO_EFFORT,
+    "double_pendulum_simple": NO_VELOCITY | NO_RANGE | NO_EFFORT,
+    **dict.fromkeys(("g1_29dof_rev_1_0", "go2"), COLLAPSE),
     "hyq_no_sensors": {
-        "links 'base_link', 'lf_foot', 'rf_foot', 'lh_foot', 'rh_foot': the principal "
-        "moments of inertia 0, 0, 3e-06": ALL_THE_SAME,
+        f"links 'base_link', 'lf_foot', .*'rh_foot'{PRINCIPAL} of inertia 0, 0, 3e-06": "the same",
         "lf_haa_joint, lf_hfe_joint, lf_kfe_joint, ": SAFETY,
     },
     "icub": {
-        "links 'head', 'l_ankle_2', 'l_wrist_1', 'neck_1', 'neck_2', 'r_ankle_1', 'r_ankle_2', "
-        "'r_hip_1', 'r_hip_2', 'r_lower_leg' and 2 more: the inertia is 0": "the numbers are 0, or "
-        "1e-18 for rounding"
+        "links 'head', 'l_ankle_2', .* and 2 more: the inertia is 0": "0, or 1e-18 for rounding"
     },
-    "icub_reduced": {
-        "links 'head', 'l_ankle_2', 'l_wrist_1', 'r_ankle_1', 'r_ankle_2', 'r_hip_1', 'r_hip_2', "
-        "'r_lower_leg', 'r_upper_leg', 'r_wrist_1': the inertia is 0": "the same"
-    },
+    "icub_reduced": {"links 'head', 'l_ankle_2', .*'r_wrist_1': the inertia is 0": "the same"},
     "iris": {
         "<limit velocity> of iris__rotor_0_joint, ": ZERO_LIMIT,
-        "joints 'iris__rotor_0_joint', 'iris__rotor_1_joint', 'iris__rotor_2_joint', "
-        "'iris__rotor_3_joint': <limit effort> is 0": ZERO_LIMIT,
-        "links 'iris__rotor_0', 'iris__rotor_1', 'iris__rotor_2', 'iris__rotor_3': the inertia is "
-        "about 520 times": "5 g within 0.128 m cannot have a radius of gyration of 0.234 m",
+        "joints 'iris__rotor_0_joint', .*'iris__rotor_3_joint': <limit effort> is 0": ZERO_LIMIT,
+        "links 'iris__rotor_0', .*'iris__rotor_3': the inertia is about 520 times": "0.234 m of "
+        "gyration for 5 g within 0.128 m",
     },
-    "panda": {
-        "unknown and ignored: attribute 'D' of <dynamics>; attribute 'K' of <dynamics>": NOT_URDF,
-        "panda_joint1, panda_joint2, panda_joint3, ": SAFETY,
-    },
-    "panda_collision": {
-        "unknown and ignored: attribute 'D' of <dynamics>; attribute 'K' of <dynamics>": NOT_URDF,
-        "panda_joint1, panda_joint2, panda_joint3, ": SAFETY,
-    },
+    **dict.fromkeys(("panda", "panda_collision"), PANDA),
     "pr2": {
-        "links 'sensor_mount_link', 'double_stereo_link': the principal moments": "0.001 + 0.001 < "
-        "0.01",
+        f"links 'sensor_mount_link', 'double_stereo_link'{PRINCIPAL}": "0.001 + 0.001 < 0.01",
         "torso_lift_joint, head_pan_joint, head_tilt_joint, ": SAFETY,
     },
     "quadruped": {
@@ -125,78 +108,43 @@ SAID = {
     },
     "romeo": {
         "<limit velocity> of LHand, RHand is 0": ZERO_LIMIT,
-        "links 'LFinger11Link', 'RFinger11Link', 'LFinger12Link', 'LFinger13Link', ": "all numbers "
-        "of the fingers are 0",
+        "links 'LFinger11Link', 'RFinger11Link', 'LFinger12Link', 'LFinger13Link', ": "all are 0",
         "joints 'LHand', 'RHand': <limit effort> is 0": ZERO_LIMIT,
     },
     "romeo_laas_small": {
-        "links 'LShoulderYaw_link', 'LElbowYaw_link': the principal moments": "1.9e-4 + 1.2e-3 < "
-        "1.6e-3",
-        "links 'body', 'LHipPitch_link', 'RHipPitch_link': the inertia is not positive "
-        "definite": "ixz^2 > ixx izz",
+        f"links 'LShoulderYaw_link', 'LElbowYaw_link'{PRINCIPAL}": "1.9e-4 + 1.2e-3 < 1.6e-3",
+        "links 'body', .*'RHipPitch_link': the inertia is not positive definite": "ixz^2 > ixx izz",
         "links 'l_gripper', 'r_gripper' move but have no inertia": "they have no <inertial>",
     },
     "romeo_small": {
-        "links 'RShoulderYawLink', 'RElbowYawLink': the principal moments": "6.6e-4 + 6.8e-4 < "
-        "6.5e-3"
+        f"links 'RShoulderYawLink', 'RElbowYawLink'{PRINCIPAL}": "6.6e-4 + 6.8e-4 < 6.5e-3"
     },
-    "simple_humanoid": {
-        "unknown and ignored: tag <collision_checking> in <link>": NOT_URDF,
-        "links 'LARM_LINK2', 'LARM_LINK3', 'LARM_LINK4', 'LARM_LINK5', 'LARM_LINK6', 'l_wrist', "
-        "'RARM_LINK2', 'RARM_LINK3', 'RARM_LINK4', 'RARM_LINK5' and 6 more: the inertia is about "
-        "650 times": "1 kg m^2 for 0.4 kg of forearm and wrist, as of a ring of 3 m",
-    },
-    "simple_humanoid_classical": {
-        "links 'LARM_LINK2', 'LARM_LINK3', 'LARM_LINK4', 'LARM_LINK5', 'LARM_LINK6', 'l_wrist', "
-        "'RARM_LINK2', 'RARM_LINK3', 'RARM_LINK4', 'RARM_LINK5' and 6 more: the inertia is about "
-        "650 times": "the same",
-    },
-    "so101": {"unknown and ignored: tag <origin> in <link>": NOT_URDF},
-    "tiago": {
-        "links 'base_antenna_left_link', 'base_antenna_right_link': the inertia is not positive "
-        "definite": "ixy is larger than ixx and iyy",
-        "torso_lift_joint, head_1_joint, head_2_joint, ": SAFETY,
-        "links 'arm_tool_link', 'wrist_ft_link', 'wrist_ft_tool_link': the inertia is 0": "0.1 kg "
-        "each without an inertia",
-    },
+    "simple_humanoid": {IGNORED + "tag <collision_checking> in <link>": NOT_URDF, **HUMANOID},
+    "simple_humanoid_classical": HUMANOID,
+    "so101": {IGNORED + "tag <origin> in <link>": NOT_URDF},
+    "tiago": {**ANTENNA, HEAD: SAFETY, **TOOL},
     "tiago_dual": {
-        "unknown and ignored: tag <kinematic> in <link>; tag <gravity> in <link>": NOT_URDF,
-        "links 'base_antenna_left_link', 'base_antenna_right_link': the inertia is not positive "
-        "definite": "as tiago",
+        KINEMATIC: NOT_URDF,
+        **ANTENNA,
         "suspension_right_joint, suspension_left_joint, torso_lift_joint, ": SAFETY,
         "caster_front_right_1_joint, caster_front_right_2_joint, ": "they have none",
     },
-    "tiago_no_hand": {
-        "links 'base_antenna_left_link', 'base_antenna_right_link': the inertia is not positive "
-        "definite": "as tiago",
-        "torso_lift_joint, head_1_joint, head_2_joint, ": SAFETY,
-        "links 'arm_tool_link', 'wrist_ft_link', 'wrist_ft_tool_link': the inertia is 0": "same",
-    },
-    "tiago_pro": {
-        "unknown and ignored: tag <kinematic> in <link>; tag <gravity> in <link>; tag <surface> in "
-        "<link>": NOT_URDF,
-        "torso_lift_joint, head_1_joint, head_2_joint, ": SAFETY,
-    },
+    "tiago_no_hand": {**ANTENNA, HEAD: SAFETY, **TOOL},
+    "tiago_pro": {KINEMATIC + "; tag <surface> in <link>": NOT_URDF, HEAD: SAFETY},
     **{name: {"link 'wrist_3_link': the inertia is about 150 times": UR5} for name in UR5_ROBOTS},
 }
-UNNAMED = "urdf/ur3"  # refused: its <robot> has no name
+# One is refused: its <robot> has no name.
+ROBOTS = [path for path in example_robots() if path.stem != "ur3"]
 
 
-@pytest.mark.parametrize("path", example_robots(), ids=lambda path: f"{path.parts[-3]}/{path.stem}")
+@pytest.mark.parametrize("path", ROBOTS, ids=lambda path: f"{path.parts[-3]}/{path.stem}")
 def test_all_that_is_said_about_a_real_robot_is_true(path: Path) -> None:
-    if str(path.with_suffix("")).endswith(UNNAMED):
-        pytest.skip("its <robot> has no name")
     said = [sentence.removeprefix(f"{path}: ") for sentence in load_quietly(path).warnings]
     names = (path.stem, f"{path.parts[-2]}/{path.stem}")
     expected = next((SAID[name] for name in names if name in SAID), {})
     assert len(said) == len(expected), said
     for sentence, start in zip(said, expected, strict=True):
-        assert sentence.startswith(start), sentence
-
-
-def test_frame_without_mass_between_two_joints_is_no_fault() -> None:
-    """As in a universal joint made of two revolute ones."""
-    quiet(robot(link("base"), '<link name="cross"/>', link("arm"), *chain("base", "cross", "arm")))
+        assert re.match(start, sentence), sentence
 
 
 def chain(*links: str, xyz=(0.0, 0.0, 0.3), **changes) -> list[str]:
@@ -206,14 +154,7 @@ def chain(*links: str, xyz=(0.0, 0.0, 0.3), **changes) -> list[str]:
     ]
 
 
-def quiet(urdf: str, **arguments) -> RobotModel:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RobotModelWarning)
-        return RobotModel.from_urdf_string(urdf, **arguments)
-
-
 def rod(name: str, mass: float, length: float) -> str:
-    """A thin rod along x, from the link's origin."""
     I = mass * length**2 / 12.0  # noqa: E741
     return link(name, mass, (length / 2.0, 0, 0), (1e-6 * mass, 0, 0, I, 0, I))
 
@@ -228,6 +169,9 @@ def limit(lower: float, upper: float, effort: float, velocity: float) -> str:
 
 
 UNUSUAL = {
+    "frame without mass between two joints": robot(
+        link("base"), '<link name="cross"/>', link("arm"), *chain("base", "cross", "arm")
+    ),
     "pole on a cart": robot(
         link("rail"),
         link("cart"),
@@ -241,11 +185,6 @@ UNUSUAL = {
         rod("jib", 100.0, 7.0),
         rod("hook", 30.0, 1.0),
         *chain("base", "boom", "jib", "hook", xyz=(7.0, 0, 0), limit=limit(-3, 3, 60e3, 1)),
-    ),
-    "flywheel of tungsten": robot(
-        link("base"),
-        ball("wheel", 4.0, 0.0368),
-        joint("j", "base", "wheel", limit=limit(-3, 3, 5, 50)),
     ),
     "tube of carbon fibre": robot(
         link("base"),
@@ -277,14 +216,6 @@ UNUSUAL = {
         *(rod(name, 2.0, 0.3) for name in "abc"),
         *chain("granite", *"abc", xyz=(0.3, 0, 0)),
     ),
-    "heavy base on wheels": robot(
-        link("base", 70.0, inertia=(2.0, 0, 0, 2.0, 0, 3.0)),
-        *(ball(name, 1.0, 0.06) for name in ("left", "right")),
-        *(
-            joint(name, "base", name, "continuous", xyz=(0.2, 0, 0), limit=limit(0, 0, 9, 17))
-            for name in ("left", "right")
-        ),
-    ),
     "ten turns": robot(
         link("base"), link("wrist"), *chain("base", "wrist", limit=limit(-62.83, 62.83, 9, 9))
     ),
@@ -296,18 +227,15 @@ UNUSUAL = {
         link("cart"),
         joint("j", "base", "cart", "prismatic", limit=limit(0, 12.0, 800, 3)),
     ),
-    "inertia that is only known about the axis": robot(
-        link("base"),
-        link("arm", 2.0, (0, 0, 0.1), (0.01, 0.001, 0, 0.01, 0.002, 0.012)),
-        *chain("base", "arm"),
-    ),
 }
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
 def test_unusual_robot_is_not_warned_of(name: str) -> None:
-    quiet(UNUSUAL[name])
-    quiet(UNUSUAL[name], floating_base=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RobotModelWarning)
+        for floating_base in (False, True):
+            RobotModel.from_urdf_string(UNUSUAL[name], floating_base=floating_base)
 
 
 def test_one_warning_names_all_links_with_the_same_fault() -> None:

@@ -3,46 +3,26 @@
 from __future__ import annotations
 
 import time
-from array import array
 from collections import deque
 
 import numpy as np
 import pytest
-from dds import ros
+from node_bench import LoopBench, Q
 from rclpy.clock import ROSClock
-from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
-from robots import two_link_arm
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from rnea_control.control import (
-    Controller,
-    ControllerSettings,
-    Gains,
-    Mode,
-    SafetySettings,
-    SupervisionSettings,
-)
-from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.control import ControllerSettings, Gains, Mode, SafetySettings
 from rnea_control.control.output_stage import LATENESS
-from rnea_control.model import RobotModel
-from rnea_control.node.control_loop import ControlLoop, LoopSettings
+from rnea_control.messages.state_intake import CAME_AT
 
 RATE = 1000.0
 AHEAD = 0.004
-LEASE = 0.5
 
 
-class Command:
-    """Keeps what was published."""
-
-    def __init__(self) -> None:
-        self.torque = np.zeros(2)
-        self.sent: list[np.ndarray] = []
-
-    def publish(self) -> None:
-        self.sent.append(self.torque.copy())
+def settings(rate: object = RATE, p: float = 100.0, d: float = 20.0) -> ControllerSettings:
+    safety = SafetySettings.none(2).changed(torque_rate_limit=np.zeros(2) + rate)
+    return ControllerSettings(Gains.uniform(2, p, d), safety=safety)
 
 
 class SimulatedClock:
@@ -54,41 +34,18 @@ class SimulatedClock:
         return ROSClock().now()
 
 
-def state(nanoseconds: int, q: list[float]) -> bytes:
-    message = JointState(name=["shoulder", "elbow"], position=array("d", q))
-    message.velocity = array("d", [0.0, 0.0])
-    message.header.stamp.sec, message.header.stamp.nanosec = 1000, nanoseconds
-    return serialize_message(message)
-
-
-def control_loop(command: Command, clock: object, settings: ControllerSettings) -> ControlLoop:
-    return ControlLoop(
-        Controller(RobotModel.from_urdf_string(two_link_arm()), settings),
-        command,
-        Handover(HandoverTimes.of_controller(LEASE, 1.5 * LEASE)),
-        LoopSettings(SupervisionSettings(1.0, 1.0)),
-        get_logger("test"),
-        clock,
-    )
-
-
 @pytest.mark.parametrize("simulated", [False, True])
 def test_rate_limit_goes_by_the_steady_clock_where_a_stamp_is_ahead(simulated: bool) -> None:
-    safety = SafetySettings.none(2).changed(torque_rate_limit=np.full(2, RATE))
-    settings = ControllerSettings(Gains.uniform(2, 1e5, 10.0), safety=safety)
-    command = Command()
-    clock = SimulatedClock() if simulated else ROSClock()
-    loop = control_loop(command, clock, settings)
-    with ros(94):
-        loop.start()
-        for k in range(5):  # the first ticks take longer
-            begin = time.monotonic()
-            loop.tick(state(k, [0.3, -0.4]))
-        # Further from its desired position than any torque within the rate mends.
-        loop.tick(state(4 + round(AHEAD * 1e9), [0.32, -0.42]))
-        passed = time.monotonic() - begin
-        loop.stop()
-    first, second = command.sent[4:6]
+    bench = LoopBench(settings(p=1e5, d=10.0), SimulatedClock() if simulated else None)
+    bench.loop.start()
+    for k in range(5):  # the first ticks take longer
+        begin = time.monotonic()
+        bench.tick(k)
+    # Further from its desired position than any torque within the rate mends.
+    bench.tick(4 + round(AHEAD * 1e9), [0.32, -0.42])
+    passed = time.monotonic() - begin
+    bench.loop.stop()
+    first, second = bench.command.sent[4:6]
     changed = np.abs(second - first).max()
     assert changed > 0.0
     if simulated:
@@ -97,42 +54,85 @@ def test_rate_limit_goes_by_the_steady_clock_where_a_stamp_is_ahead(simulated: b
         assert changed <= RATE * (passed + LATENESS)
 
 
+def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() -> None:
+    """As when the bridge of /clock is late; a state that is only repeated is no new one."""
+    bench = LoopBench(settings(rate=200.0), SimulatedClock())
+    loop = bench.loop
+    loop.start()
+    for k in range(60):
+        bench.tick(k * 1_000_000)
+    loop.housekeeping()  # the period is known
+    for k in range(60):
+        bench.tick(59_000_000, [0.3, -0.4 + 0.001 * k])
+    assert loop.now == pytest.approx(0.059 + 0.059)
+    first, *_, last = bench.command.sent[60:]
+    assert np.abs(last - first).max() > 0.5
+    bench.tick(130_000_000, [0.3, -0.34])
+    assert loop.now == pytest.approx(0.130)
+    for _ in range(3):
+        bench.tick(130_000_000, [0.3, -0.34])
+    assert loop.now == pytest.approx(0.130)
+    loop.stop()
+
+
+def test_arm_that_it_has_not_had_is_not_taken_in_a_pause_of_the_states() -> None:
+    """A start goes by its rules, whatever comes while the controller still listens."""
+    bench = LoopBench(settings())
+    loop = bench.loop
+    loop.start("guarding")
+    bench.tick(0)
+    loop.states.times[CAME_AT] -= 5.0  # seconds without a state
+    assert loop.watch()
+    assert loop.supervisor.mode is Mode.WAITING
+    loop.stop()
+
+
 def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
-    loop = control_loop(Command(), ROSClock(), ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
+    bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
+    loop = bench.loop
     commands: deque[tuple[bytes, None]] = deque()
     loop.listen(lambda: commands.popleft() if commands else None)
-    with ros(94):
-        loop.start("commanding")
-        loop.tick(state(0, [0.3, -0.4]))
-        assert not loop.knows_torque()
-        torques = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-        first, *others = (
-            (serialize_message(Float64MultiArray(data=torque)), None) for torque in torques
-        )
-        commands.append(first)
-        assert loop.knows_torque()
-        commands.extend(others)  # on their way when the arm was given
-        assert loop.receive(time.monotonic())
-        np.testing.assert_array_equal(loop.controller.in_force, torques[-1])
-        loop.stop()
+    loop.start("commanding")
+    bench.tick(0)
+    assert not loop.knows_torque()
+    torques = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    first, *others = (
+        (serialize_message(Float64MultiArray(data=torque)), None) for torque in torques
+    )
+    commands.append(first)
+    assert loop.knows_torque()
+    commands.extend(others)  # on their way when the arm was given
+    assert loop.receive(time.monotonic())
+    np.testing.assert_array_equal(loop.controller.in_force, torques[-1])
+    loop.stop()
 
 
 def test_torque_that_does_not_leave_is_not_in_force() -> None:
-    safety = SafetySettings.none(2).changed(torque_rate_limit=np.full(2, RATE))
-    settings = ControllerSettings(Gains.uniform(2, 100.0, 20.0), safety=safety)
-    command = Command()
-    loop = control_loop(command, ROSClock(), settings)
-    with ros(94):
-        loop.start("commanding")
-        loop.tick(state(0, [0.3, -0.4]))
-        loop.hear_command(serialize_message(Float64MultiArray(data=[50.0, 50.0])))
-        assert loop.receive(time.monotonic())
-        assert loop.tick(state(1_000_000, [0.3, -0.4]))
-        time.sleep(1.2)  # away, and without states
-        for _ in range(3):
-            time.sleep(0.002)
-            assert loop.watch()
-        np.testing.assert_array_equal(loop.controller.in_force, command.sent[-1])
-        assert loop.supervisor.mode is Mode.BLIND
-        assert len(command.sent) == 1
-        loop.stop()
+    bench = LoopBench(settings())
+    loop = bench.loop
+    loop.start("commanding")
+    bench.tick(0)
+    loop.hear_command(serialize_message(Float64MultiArray(data=[50.0, 50.0])))
+    assert loop.receive(time.monotonic())
+    assert bench.tick(1_000_000)
+    time.sleep(1.2)  # away, and without states
+    for _ in range(3):
+        time.sleep(0.002)
+        assert loop.watch()
+    np.testing.assert_array_equal(loop.controller.in_force, bench.command.sent[-1])
+    assert loop.supervisor.mode is Mode.BLIND
+    assert len(bench.command.sent) == 1
+    loop.stop()
+
+
+def test_zero_torque_is_approached_within_the_rate() -> None:
+    rate = np.array([500.0, 200.0])
+    bench = LoopBench(settings(rate), ends_with_gravity=False)
+    bench.loop.start()
+    bench.tick(0, Q)
+    sent = bench.command.sent
+    assert len(sent) == 1 and np.abs(sent[0]).max() > 1.0
+    assert bench.loop.stop()
+    np.testing.assert_array_equal(sent[-1], 0.0)
+    steps = np.abs(np.diff(sent, axis=0)) / 0.001
+    np.testing.assert_allclose(steps.max(axis=0), rate, rtol=1e-9)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
 import rclpy
 from dds import ros, wait_for
-from node_bench import COMMANDS, GOOD, GRAVITY, Bench, Q, gravity_torque
+from node_bench import GOOD, GRAVITY, Bench, Q, gravity_torque
 
 from rnea_control.control import Mode
-from rnea_control.node import effort_controller
+from rnea_control.node.effort_controller import EffortController
+from rnea_control.ros.qos import LATCHED
 
 msg = pytest.importorskip("controller_manager_msgs.msg")
 srv = pytest.importorskip("controller_manager_msgs.srv")
@@ -19,13 +22,7 @@ srv = pytest.importorskip("controller_manager_msgs.srv")
 DOMAIN = 72
 NAME = "effort_controller"
 RIVAL = "joint_trajectory_controller"
-
-
-@pytest.fixture(autouse=True)
-def context() -> Iterator[None]:
-    """One each, as in test_node.py."""
-    with ros(DOMAIN):
-        yield
+NUMBERS = itertools.count()
 
 
 class Manager:
@@ -41,10 +38,10 @@ class Manager:
         self.states = {NAME: "inactive", "joint_state_broadcaster": "active"}
         self.requests: list = []
         self.refusal = ""
-        self.node = rclpy.create_node("controller_manager")
+        self.node = rclpy.create_node("controller_manager", namespace=bench.peer.get_namespace())
         bench.executor.add_node(self.node)
         self._publisher = activity and self.node.create_publisher(
-            msg.ControllerManagerActivity, "~/activity", effort_controller.ACTIVITY
+            msg.ControllerManagerActivity, "~/activity", LATCHED
         )
         self.node.create_service(srv.SwitchController, "~/switch_controller", self._switch)
         self.node.create_service(srv.ListControllers, "~/list_controllers", self._list)
@@ -75,23 +72,29 @@ class Manager:
         return response
 
 
-@pytest.fixture
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    parameters = getattr(request, "param", {})
-    bench = Bench(topic=parameters.get("command_topic", COMMANDS), **{**GOOD, **parameters})
-    yield bench
-    bench.destroy()
+@contextmanager
+def managed(activity: bool = True, **parameters: object) -> Iterator[tuple[Bench, Manager]]:
+    """In a context of its own, as in test_node_start.py."""
+    with ros(DOMAIN):
+        bench = Bench(namespace=f"n{next(NUMBERS)}", **GOOD, **parameters)
+        manager = Manager(bench, activity)
+        try:
+            said(bench, "inactive")
+            yield bench, manager
+        finally:
+            bench.destroy()
 
 
-@pytest.fixture
-def manager(bench: Bench) -> Iterator[Manager]:
-    manager = Manager(bench)
-    wait_for(lambda: bench.values["effort controller"] == f"{NAME} is inactive", bench.spin)
-    yield manager
-    manager.node.destroy_node()
+def said(bench: Bench, state: str) -> None:
+    """Waits until the node knows this state."""
+    wait_for(
+        lambda: bench.values["effort controller"] == f"{NAME} is {state}",
+        lambda: bench.node.publish_diagnostics() or bench.spin(),  # as once a second
+    )
 
 
-ASKS = pytest.mark.parametrize("bench", [{"activate_effort_controller": True}], indirect=True)
+def becomes(bench: Bench, listening: bool) -> None:
+    wait_for(lambda: bench.node.listening == listening, bench.spin)
 
 
 def follows(bench: Bench) -> None:
@@ -102,100 +105,81 @@ def follows(bench: Bench) -> None:
         np.testing.assert_allclose(torque, gravity_torque(Q + shift), rtol=1e-9)
 
 
-def test_inactive_controller_is_no_listener(bench: Bench, manager: Manager) -> None:
-    follows(bench)
-    assert "waiting as effort_controller is inactive and takes no commands" in bench.status.message
-    manager.publish(**{NAME: "active"})
-    wait_for(lambda: bench.node.listening, bench.spin)
-    np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
-    assert bench.node.loop.supervisor.mode is Mode.HOLDING
-    pull = bench.answer(Q + 0.01) - gravity_torque(Q + 0.01)
-    assert np.abs(pull).max() > 0.5
-    assert not manager.requests
+def test_inactive_controller_is_no_listener_and_a_rival_may_move_the_arm_meanwhile() -> None:
+    with managed() as (bench, manager):
+        follows(bench)
+        words = "waiting as effort_controller is inactive and takes no commands"
+        assert words in bench.status.message
+        manager.publish(**{NAME: "active"})
+        becomes(bench, listening=True)
+        np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
+        assert bench.node.loop.supervisor.mode is Mode.HOLDING
+        pull = bench.answer(Q + 0.01) - gravity_torque(Q + 0.01)
+        assert np.abs(pull).max() > 0.5
+        manager.publish(**{NAME: "inactive", RIVAL: "active"})
+        becomes(bench, listening=False)
+        for i in range(100):
+            bench.answer(Q + 0.005 * i, (5.0, 5.0))
+        manager.publish(**{NAME: "active", RIVAL: "inactive"})
+        becomes(bench, listening=True)
+        # It moves still, and is caught.
+        bench.answer(Q + 0.5, (0.1, 0.1))
+        assert bench.node.loop.supervisor.mode is Mode.BRAKING
+        assert np.abs(bench.node.loop.controller.position_error).max() < 0.01
+        assert not manager.requests
 
 
-def test_rival_moves_the_arm_meanwhile(bench: Bench, manager: Manager) -> None:
-    manager.publish(**{NAME: "active"})
-    wait_for(lambda: bench.node.listening, bench.spin)
-    bench.answer(Q)
-    manager.publish(**{NAME: "inactive", RIVAL: "active"})
-    wait_for(lambda: not bench.node.listening, bench.spin)
-    for i in range(100):
-        bench.answer(Q + 0.005 * i, (5.0, 5.0))
-    manager.publish(**{NAME: "active", RIVAL: "inactive"})
-    wait_for(lambda: bench.node.listening, bench.spin)
-    there = Q + 0.5
-    # It moves still, and is caught.
-    bench.answer(there, (0.1, 0.1))
-    assert bench.node.loop.supervisor.mode is Mode.BRAKING
-    error = bench.node.loop.controller.position_error
-    assert np.abs(error).max() < 0.01
+def test_activation_is_asked_for_once_torque_is_there() -> None:
+    with managed(activate_effort_controller=True) as (bench, manager):
+        for _ in range(20):
+            bench.spin()
+        assert not manager.requests  # no state has come, so there is no torque
+        manager.refusal = f"joint1/effort is claimed by {RIVAL}"
+        bench.state()
+        wait_for(lambda: manager.refusal in bench.values["effort controller"], bench.spin)
+        request = manager.requests[0]
+        assert list(request.activate_controllers) == [NAME] and not request.deactivate_controllers
+        assert request.strictness == request.STRICT
+        manager.refusal = ""  # it is asked again
+        bench.state()
+        becomes(bench, listening=True)
+        said(bench, "active")
+        np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
+        # An operator who deactivates it is not fought with.
+        count = len(manager.requests)
+        manager.publish(**{NAME: "inactive"})
+        becomes(bench, listening=False)
+        follows(bench)
+        bench.node.publish_diagnostics()
+        for _ in range(20):
+            bench.spin()
+        assert len(manager.requests) == count
+        # A controller_manager that starts again has none active.
+        manager.node.destroy_node()
+        again = Manager(bench)
+        again.publish(**{NAME: "not loaded"})
+        said(bench, "not loaded")
+        again.publish(**{NAME: "inactive"})
+        bench.state(Q + 0.3)
+        wait_for(lambda: again.requests and bench.node.listening, bench.spin)
 
 
-@ASKS
-def test_activation_is_asked_for_once_torque_is_there(bench: Bench, manager: Manager) -> None:
-    for _ in range(20):
-        bench.spin()
-    assert not manager.requests  # no state has come, so there is no torque
-    bench.state()
-    wait_for(lambda: manager.requests, bench.spin)
-    (request,) = manager.requests
-    assert list(request.activate_controllers) == [NAME] and not request.deactivate_controllers
-    assert request.strictness == request.STRICT
-    wait_for(lambda: bench.node.listening, bench.spin)
-    np.testing.assert_allclose(bench.answer(Q), GRAVITY, rtol=1e-9)
-    # An operator who deactivates it is not fought with.
-    manager.publish(**{NAME: "inactive"})
-    wait_for(lambda: not bench.node.listening, bench.spin)
-    follows(bench)
-    bench.node.publish_diagnostics()
-    for _ in range(20):
-        bench.spin()
-    assert len(manager.requests) == 1
-
-
-@ASKS
-def test_refused_activation_is_said_and_asked_for_again(bench: Bench, manager: Manager) -> None:
-    manager.refusal = f"joint1/effort is claimed by {RIVAL}"
-    bench.state()
-    wait_for(lambda: manager.refusal in bench.values["effort controller"], bench.spin)
-    manager.refusal = ""
-    bench.state()
-    wait_for(lambda: bench.node.listening, bench.spin)
-    assert bench.values["effort controller"] == f"{NAME} is active"
-
-
-@ASKS
-def test_controller_manager_that_starts_again(bench: Bench, manager: Manager) -> None:
-    bench.state()
-    wait_for(lambda: bench.node.listening, bench.spin)
-    manager.node.destroy_node()
-    again = Manager(bench)
-    again.publish(**{NAME: "not loaded"})
-    wait_for(lambda: not bench.node.listening, bench.spin)
-    again.publish(**{NAME: "inactive"})
-    bench.state(Q + 0.3)
-    wait_for(lambda: again.requests and bench.node.listening, bench.spin)
-    again.node.destroy_node()
-
-
-def test_one_without_the_activity_topic_is_asked(bench: Bench) -> None:
-    manager = Manager(bench, activity=False)
-    for state in ("inactive", "active", "inactive"):
-        manager.publish(**{NAME: state})
-        wait_for(
-            lambda state=state: state == bench.values["effort controller"].split()[-1], bench.spin
-        )
-    manager.node.destroy_node()
-    wait_for(lambda: bench.values["effort controller"] == f"{NAME} is not known", bench.spin)
-    assert bench.node.listening
+def test_one_without_the_activity_topic_is_asked() -> None:
+    with managed(activity=False) as (bench, manager):
+        for state in ("active", "inactive"):
+            manager.publish(**{NAME: state})
+            said(bench, state)
+        manager.node.destroy_node()
+        said(bench, "not known")
+        assert bench.node.listening
 
 
 @pytest.mark.parametrize(
-    "bench",
-    [{"controller_manager": ""}, {"command_topic": "drive/torques"}],
-    indirect=True,
+    ("topic", "manager"), [("effort_controller/commands", ""), ("drive/torques", "manager")]
 )
-def test_without_a_name_nobody_is_asked(bench: Bench) -> None:
-    Manager(bench).node.destroy_node()
-    assert bench.values["effort controller"].endswith("is not known")
+def test_without_a_name_nobody_is_asked(topic: str, manager: str) -> None:
+    with ExitStack() as undo:  # whatever is asked of this node is an error
+        nobody = EffortController(object(), topic, manager, lambda: None, undo)
+        nobody.look()
+        nobody.activate()
+        assert str(nobody).endswith("is not known") and nobody.takes_commands

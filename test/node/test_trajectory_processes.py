@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -13,64 +12,64 @@ import pytest
 pytest.importorskip("control_msgs", reason="the ROS 2 wheels lack it")
 
 from trajectory_bench import (
-    JOINTS,
-    RATE,
     START,
     STILL,
     SUCCEEDED,
     Result,
+    Sent,
+    TrajectoryBench,
     aborted,
     trajectory_bench,
 )
+
+from rnea_control.dynamics import Workspace, gravity
 
 DOMAIN = 98
 TARGET = START + np.array([0.6, -0.4])
 POINTS = [(0.6, TARGET, STILL, STILL)]
 
 
-@pytest.mark.explores
-def test_interrupt_ends_a_goal_whose_result_reaches_the_client() -> None:
+def moving(bench: TrajectoryBench) -> Sent:
+    """A goal, half-way."""
+    sent = bench.follow(POINTS)
+    bench.run(0.3)
+    assert np.abs(bench.arm.node.v).max() > 1.0
+    return sent
+
+
+def test_signal_brakes_the_arm_and_leaves_the_gravity_torque() -> None:
     with trajectory_bench(DOMAIN) as bench:
-        sent = bench.follow(POINTS)
-        bench.run(0.3)
-        assert np.abs(bench.arm.v[-1]).max() > 1.0
-        bench.process.process.send_signal(signal.SIGINT)
+        sent = moving(bench)
+        bench.process.process.send_signal(signal.SIGTERM)
         while bench.arm.answers():
             pass
         bench.wait(lambda: sent.ended)
         assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller ends")
         assert bench.process.stop() == 0, bench.process.output
+        node, model = bench.arm.node, bench.arm.node.model
+        assert np.abs(node.v).max() < 0.05, bench.process.output
+        assert math.dist(node.q, TARGET) > 0.05
+        expected = gravity(model, Workspace(model), node.q, np.zeros(2))
+        command = node.effort_controller.limited(node.q, node.v)
+        np.testing.assert_allclose(command, expected, atol=0.02)
+        assert "like a pencil on its tip" in bench.process.output
         assert "Traceback" not in bench.process.output
-        assert np.abs(bench.arm.node.v).max() < 0.05
-        assert math.dist(bench.arm.node.q, TARGET) > 0.05
 
 
 @pytest.mark.explores
-def test_interrupt_waits_for_the_gentlest_stop_in_a_slow_simulation() -> None:
-    """At half the speed it takes longer than a second."""
-    constraints = {
-        "decelerate_on_cancel": True,
-        **{joint: {"max_deceleration_on_cancel": 0.1} for joint in JOINTS},
-    }
-    with trajectory_bench(DOMAIN, constraints=constraints) as bench:
-        bench.follow([(1.0, TARGET, STILL, STILL)])
-        bench.run(0.3)
-        begin = bench.now
-        bench.process.process.send_signal(signal.SIGINT)
+def test_holds_on_until_a_second_signal() -> None:
+    with trajectory_bench(DOMAIN, hold_on_shutdown=-1.0) as bench:
+        moving(bench)
+        process = bench.process.process
+        process.send_signal(signal.SIGINT)
+        bench.wait(lambda: "until nobody takes the commands" in bench.process.output)
+        bench.run(1.5)
+        assert process.poll() is None
+        assert np.abs(bench.arm.node.v).max() < 1e-3  # braked, and held
+        process.send_signal(signal.SIGINT)
         while bench.arm.answers():
-            time.sleep(2.0 / RATE)
-        assert bench.process.stop() == 0, bench.process.output
-        assert bench.now - begin > 0.6
-        assert np.abs(bench.arm.node.v).max() < 0.01
-        assert "was still moving" not in bench.process.output
-
-
-def test_interrupt_ends_a_goal_that_waits() -> None:
-    with trajectory_bench(DOMAIN) as bench:
-        sent = bench.follow(POINTS, start=bench.now + 100.0)
-        assert bench.process.stop() == 0, bench.process.output
-        bench.wait(lambda: sent.ended)
-        assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller ends")
+            pass
+        assert bench.process.stop() == 0
 
 
 def test_lost_states_end_a_goal() -> None:
@@ -87,19 +86,17 @@ def test_lost_states_end_a_goal() -> None:
         assert bench.end(bench.follow([(0.3, START, STILL)]))[:2] == SUCCEEDED
 
 
-@pytest.mark.explores
-def test_speed_scaling_from_before_the_start_is_in_force() -> None:
-    with trajectory_bench(DOMAIN, factor=0.25) as bench:
+def test_speed_scaling_from_before_the_start_and_the_end_of_a_goal_that_waits() -> None:
+    with trajectory_bench(DOMAIN, factor=0.25, state_publish_rate=100.0) as bench:
         bench.wait(lambda: "speed scaling factor: 0.25" in bench.process.output)
         bench.run(1.5)
         assert bench.observed().speed_scaling_factor == pytest.approx(0.25, abs=1e-3)
-        begin = bench.now
-        bench.end(bench.follow([(0.2, START + 0.1, STILL)]))
-        assert bench.now - begin == pytest.approx(0.8, abs=0.05)
-
-
-def test_initial_speed_scaling() -> None:
-    scaling = {"initial_scaling_factor": 0.5}
-    with trajectory_bench(DOMAIN, speed_scaling=scaling, state_publish_rate=100.0) as bench:
-        bench.run(1.5)
-        assert bench.observed().speed_scaling_factor == pytest.approx(0.5, abs=1e-3)
+        sent, node = bench.follow(POINTS, start=bench.now + 100.0), bench.arm.node
+        bench.process.process.send_signal(signal.SIGINT)
+        while bench.process.process.poll() is None:
+            node.publish_state()
+            bench.arm.spin()
+            node.advance()
+        assert bench.process.stop() == 0, bench.process.output
+        bench.wait(lambda: sent.ended)
+        assert sent.ending == (*aborted(Result.INVALID_GOAL), "the controller ends")

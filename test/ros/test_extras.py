@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib import metadata
 
 import pytest
@@ -30,23 +31,15 @@ def context() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("extra", EXTRAS)
-def test_extras_are_those_of_the_package(extra: str) -> None:
-    declared = set()
+def test_extras_are_those_of_the_package_and_robots_need_none() -> None:
+    declared: dict[str, set[str]] = {"": set(), **{extra: set() for extra in EXTRAS}}
     for requirement in metadata.requires("rnea_control") or []:
-        if f'extra == "{extra}"' in requirement:
-            name = re.match(r"[\w-]+", requirement).group()
-            declared.add(IMPORT_NAMES.get(name, name))
-    assert declared - OPTIONAL == set(EXTRAS[extra])
-
-
-def test_robots_need_no_extra() -> None:
-    required = {
-        re.match(r"[\w-]+", requirement).group()
-        for requirement in metadata.requires("rnea_control") or []
-        if "extra ==" not in requirement
-    }
-    assert required == {"numpy", "numba", "llvmlite", "urdf-parser-py", "PyYAML"}
+        name, extra = re.match(r"([\w-]+)(?:.*extra == \"(\w+)\")?", requirement).groups()
+        if (extra or "") in declared:
+            declared[extra or ""].add(IMPORT_NAMES.get(name, name))
+    assert declared.pop("") == {"numpy", "numba", "llvmlite", "urdf-parser-py", "yaml"}
+    for extra, names in declared.items():
+        assert names - OPTIONAL == set(EXTRAS[extra])
 
 
 def test_controller_runs_without_any_extra() -> None:
@@ -61,32 +54,23 @@ def test_controller_runs_without_any_extra() -> None:
         assert process.stop() == 0
 
 
-@pytest.mark.parametrize(
-    ("module", "package", "words"),
-    [
-        (
-            "rnea_control.simulation.executable",
-            "mujoco",
-            "rnea_simulated_arm needs mujoco: pip install 'rnea_control[sim]'",
-        ),
-        *(
-            (
-                "rnea_control.demo.executable",
-                package,
-                f"rnea_demo needs {package}: pip install 'rnea_control[demo]'",
-            )
-            for package in EXTRAS["demo"]
-        ),
-    ],
-)
-def test_missing_extra_is_named_in_one_line(module: str, package: str, words: str) -> None:
-    with Process(module, before=without(package)) as process:
-        assert process.process.wait(timeout=60.0) == 1
-        assert process.output == f"{words}\n"
+def test_missing_extra_is_named_in_one_line_and_other_packages_are_none() -> None:
+    simulation, demo = "rnea_control.simulation.executable", "rnea_control.demo.executable"
+    cases = [(simulation, "mujoco", "rnea_simulated_arm", "sim")]
+    cases += [(demo, package, "rnea_demo", "demo") for package in EXTRAS["demo"]]
+    with ExitStack() as stack:
 
+        def started(module: str, package: str) -> Process:
+            return stack.enter_context(Process(module, before=without(package)))
 
-def test_other_missing_packages_are_not_called_an_extra() -> None:
-    with Process("rnea_control.simulation.executable", before=without("urdf_parser_py")) as process:
-        assert process.process.wait(timeout=60.0) == 1
-        assert "No module named 'urdf_parser_py'" in process.output
-        assert "pip install" not in process.output
+        other = started(simulation, "urdf_parser_py")
+        processes = [
+            (started(module, package), package, *names) for module, package, *names in cases
+        ]
+        for process, package, executable, extra in processes:
+            assert process.process.wait(timeout=60.0) == 1
+            words = f"{executable} needs {package}: pip install 'rnea_control[{extra}]'\n"
+            assert process.output == words
+        assert other.process.wait(timeout=60.0) == 1
+        assert "No module named 'urdf_parser_py'" in other.output
+        assert "pip install" not in other.output

@@ -36,8 +36,6 @@ NAME_ONLY = """<dds xmlns="http://www.eprosima.com"><profiles>
 <name>p</name></rtps></participant>
 </profiles></dds>"""
 NOWHERE = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
-ON_LOOPBACK = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
-LOCALHOST = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
 
 
 def environment(profile: object = "", **others: str) -> dict[str, str]:
@@ -50,9 +48,8 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
+def test_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    for given, words in (
         ({}, "no profile is set"),
         ({BUILTIN: "UDPv4"}, ""),
         ({BUILTIN: "LARGE_DATA"}, "no profile is set"),
@@ -61,36 +58,24 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
         (environment(PROFILE, ROS_LOCALHOST_ONLY="0"), ""),
         (environment(CONFIG / "fastdds_real_time.xml"), ""),
         (environment("/nowhere.xml"), "/nowhere.xml does not turn it off"),
-    ],
-)
-def test_reason(monkeypatch: pytest.MonkeyPatch, given: dict[str, str], words: str) -> None:
-    for name, value in given.items():
-        monkeypatch.setenv(name, value)
-    found = fast_dds()
-    assert found is not None
-    assert found.shared_memory.startswith(words) and bool(found.shared_memory) == bool(words)
+    ):
+        with monkeypatch.context() as patch:
+            for name, value in given.items():
+                patch.setenv(name, value)
+            reason = fast_dds().shared_memory
+        assert reason.startswith(words) and bool(reason) == bool(words)
 
 
 @pytest.mark.parametrize(
-    ("profile", "others", "shared"),
-    [
-        (PROFILE, ON_LOOPBACK, False),
-        (PROFILE, LOCALHOST, True),
-        (CONFIG / "fastdds_real_time.xml", LOCALHOST, True),
-        (SHARED_MEMORY, ON_LOOPBACK, True),
-        (NAME_ONLY, LOCALHOST, True),
-    ],
+    ("shares", "discovery", "shared"),
+    [(False, "SYSTEM_DEFAULT", False), (False, "LOCALHOST", True), (True, "SYSTEM_DEFAULT", True)],
 )
 def test_process_maps_shared_memory_as_expected(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    profile: Path | str,
-    others: dict[str, str],
-    shared: bool,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: bool, discovery: str, shared: bool
 ) -> None:
     path = tmp_path / "profile.xml"
-    path.write_text(profile if str(profile).startswith("<") else Path(profile).read_text())
-    for name, value in environment(path, **others).items():
+    path.write_text(SHARED_MEMORY if shares else Path(PROFILE).read_text())
+    for name, value in environment(path, ROS_AUTOMATIC_DISCOVERY_RANGE=discovery).items():
         monkeypatch.setenv(name, value)
     assert probed() == [str(shared)] * 2
 
@@ -99,9 +84,7 @@ def test_process_maps_shared_memory_as_expected(
     ("given", "shared"),
     [({}, False), ({BUILTIN: "DEFAULT"}, True), (environment("profile.xml"), False)],
 )
-def test_our_executables_share_none_unless_told_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], shared: bool
-) -> None:
+def test_our_executables_share_none_unless_told_to(tmp_path, monkeypatch, given, shared) -> None:
     monkeypatch.chdir(tmp_path)
     Path("profile.xml").write_text(NAME_ONLY)
     for name, value in {**given, **NOWHERE}.items():

@@ -51,11 +51,6 @@ def test_special_value_is_allowed_and_nothing_else_beyond_the_bounds() -> None:
             cpus.check("x", value)
 
 
-def test_mandatory_parameter_says_what_it_means() -> None:
-    with pytest.raises(ParameterError, match=r"'x' is not set; it must be a double: the gain"):
-        Parameter("x", float, None, "the gain").check("x", None)
-
-
 def test_plain_values_are_checked_and_have_defaults() -> None:
     table = [Parameter("p.<joint>", float, None, "gain"), Parameter("x", int, 3, "", at_least=0)]
     given = GivenParameters({"p.a": 2, "x": -1, "y": 0}, expand(table, ["a", "b"]))
@@ -63,5 +58,5 @@ def test_plain_values_are_checked_and_have_defaults() -> None:
     assert given.unknown() == ["y"]
     faults = given.faults()
     assert len(faults) == 2
-    assert "'p.b' is not set" in faults[0] and "'x' is -1" in faults[1]
+    assert "'p.b' is not set; it must be a double: gain" in faults[0] and "'x' is -1" in faults[1]
     assert GivenParameters({}, expand(table, []))["x"] == 3

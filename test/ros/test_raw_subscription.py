@@ -5,121 +5,172 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 import rclpy
 from dds import ros, wait_for
+from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from std_msgs.msg import UInt64
+from std_msgs.msg import String, UInt64
 
+from rnea_control.ros import rcl_calls
+from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rcl_calls import RclSubscription, RclUnavailable, takes_like_rclpy
 
+QOS = QoSProfile(depth=10)
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Of a wait that is woken, no machine here takes this long, [s].
 LONGEST_WAIT = 20.0
-MESSAGES = 3000
+MESSAGES = 2000
 
 
-@pytest.fixture
-def topic() -> Iterator[tuple[Publisher, RawSubscription]]:
+@pytest.fixture(scope="module")
+def node() -> Iterator[Node]:
     with ros(89):
         node = rclpy.create_node("talker")
-        publisher = node.create_publisher(UInt64, "count", 1)
-        subscription = RawSubscription(node, UInt64, "count", BEST_EFFORT)
-        wait_for(lambda: publisher.get_subscription_count() and subscription.publishers())
-        yield publisher, subscription
-        subscription.destroy()
+        yield node
         node.destroy_node()
+
+
+@pytest.fixture(scope="module")
+def topic(node: Node) -> Iterator[tuple[Publisher, RawSubscription]]:
+    publisher = node.create_publisher(UInt64, "count", 1)
+    subscription = RawSubscription(node, UInt64, "count", BEST_EFFORT)
+    wait_for(lambda: publisher.get_subscription_count() and subscription.publishers())
+    yield publisher, subscription
+    subscription.destroy()
 
 
 def count(message: int) -> bytes:
     return serialize_message(UInt64(data=message))
 
 
-def test_message_that_is_there_before_the_wait(topic) -> None:
-    """`take` does not wait for a wake-up that has come already."""
-    publisher, subscription = topic
-    for k in range(50):
-        publisher.publish(count(k))
-        time.sleep(0.02)  # it has arrived
-        started = time.monotonic()
-        taken = subscription.take(LONGEST_WAIT)
-        assert taken is not None and taken[0] == count(k)
-        assert time.monotonic() - started < 0.5 * LONGEST_WAIT
-    assert subscription.take(0.0) is None
+@contextmanager
+def talker(publisher: Publisher, messages: int, pause: Callable[[], None]) -> Iterator[Callable]:
+    """Publishes one message, after a pause, whenever it is asked to by what this gives."""
+    asked = threading.Semaphore(0)
+
+    def talk() -> None:
+        for k in range(messages):
+            if not asked.acquire(timeout=LONGEST_WAIT):
+                return
+            pause()
+            publisher.publish(count(k))
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    yield asked.release
+    thread.join()
 
 
 def test_no_wake_up_is_lost_between_take_and_wait(topic) -> None:
     """Messages come at every moment of the round that takes and waits; each is taken before the
     next is sent, so that one that is not seen would keep both waiting."""
     publisher, subscription = topic
-    rng, ready = random.Random(0), threading.Semaphore(0)
+    rng = random.Random(0)
 
-    def talk() -> None:
-        for k in range(MESSAGES):
-            if not ready.acquire(timeout=LONGEST_WAIT):
-                return
-            end = time.perf_counter() + rng.choice((0.0, 5e-6, 2e-5, 1e-4, 3e-4)) * rng.random()
-            while time.perf_counter() < end:  # shorter than any sleep
-                pass
-            publisher.publish(count(k))
+    def pause() -> None:
+        end = time.perf_counter() + rng.choice((0.0, 5e-6, 2e-5, 1e-4, 3e-4)) * rng.random()
+        while time.perf_counter() < end:  # shorter than any sleep
+            pass
 
-    talker = threading.Thread(target=talk)
-    talker.start()
     longest = 0.0
-    for k in range(MESSAGES):
-        ready.release()
-        started = time.monotonic()
-        taken = subscription.take(LONGEST_WAIT)
-        longest = max(longest, time.monotonic() - started)
-        assert taken is not None and taken[0] == count(k)
-    talker.join()
+    with talker(publisher, MESSAGES, pause) as ask:
+        for k in range(MESSAGES):
+            ask()
+            started = time.monotonic()
+            taken = subscription.take(LONGEST_WAIT)
+            longest = max(longest, time.monotonic() - started)
+            assert taken is not None and taken[0] == count(k)
     assert longest < 0.5 * LONGEST_WAIT
 
 
 def test_message_at_the_end_of_a_wait_is_not_lost(topic) -> None:
     """A wait that ends as the message comes leaves it to this take or the next."""
     publisher, subscription = topic
-    asked = threading.Semaphore(0)
-
-    def talk() -> None:
-        for k in range(500):
-            if not asked.acquire(timeout=LONGEST_WAIT):
-                return
-            time.sleep(0.001 + 2e-4 * random.random())
-            publisher.publish(count(k))
-
-    talker = threading.Thread(target=talk)
-    talker.start()
-    for k in range(500):
-        asked.release()
-        deadline, taken = time.monotonic() + LONGEST_WAIT, None
-        while taken is None and time.monotonic() < deadline:
-            taken = subscription.take(0.0011)
-        assert taken is not None and taken[0] == count(k)
-    talker.join()
+    with talker(publisher, 300, lambda: time.sleep(0.001 + 2e-4 * random.random())) as ask:
+        for k in range(300):
+            ask()
+            deadline, taken = time.monotonic() + LONGEST_WAIT, None
+            while taken is None and time.monotonic() < deadline:
+                taken = subscription.take(0.0011)
+            assert taken is not None and taken[0] == count(k)
 
 
 def test_only_the_newest_of_several_is_taken_and_the_count_tells(topic) -> None:
     """What a controller misses that was held up: a queue of 1 keeps the last message."""
     publisher, subscription = topic
     publisher.publish(count(0))
+    time.sleep(0.02)  # it is there before the wait
     first = subscription.take(LONGEST_WAIT)
     for k in range(1, 6):
         publisher.publish(count(k))
     time.sleep(0.2)
+    started = time.monotonic()
     last = subscription.take(LONGEST_WAIT)
+    assert time.monotonic() - started < 0.5 * LONGEST_WAIT
     assert first is not None and last is not None
     assert last[0] == count(5)
     assert last[1] - first[1] == 5
-    assert subscription.take(0.01) is None
-
-
-def test_take_gives_up_after_its_timeout(topic) -> None:
-    _, subscription = topic
     started = time.monotonic()
     assert subscription.take(0.05) is None
     assert time.monotonic() - started >= 0.04
+
+
+# rcl takes messages by their addresses as rclpy does, and tells who has sent them.
+
+
+def test_two_publishers_are_told_apart(node: Node) -> None:
+    assert takes_like_rclpy(89)
+    one, two = (node.create_publisher(UInt64, "told", 10) for _ in range(2))
+    subscription = RawSubscription(node, UInt64, "told", QOS, (String, "beside", QOS))
+    beside = node.create_publisher(String, "beside", 10)
+    wait_for(lambda: one.get_subscription_count() and two.get_subscription_count())
+    wait_for(lambda: subscription.publishers() == 2)
+    wait_for(beside.get_subscription_count)
+    seen: dict[bytes, list[int]] = {}
+    for k in range(5):
+        for publisher in (one, two, one):
+            publisher.publish(UInt64(data=k))
+            taken = subscription.take(20.0)
+            assert taken.data == serialize_message(UInt64(data=k))
+            seen.setdefault(taken.publisher, []).append(taken.count)
+    assert sorted(map(len, seen.values())) == [5, 10]
+    for counts in seen.values():
+        assert counts == list(range(counts[0], counts[0] + len(counts)))
+    names = publishers_of(node, "told")
+    assert {names[gid] for gid in seen} == {"/talker"}
+    text = "x" * 100_000  # longer than the room there is at first
+    beside.publish(String(data=text))
+    wait_for(lambda: subscription.take(0.1) is None)
+    ((which, found),) = subscription.beside()
+    assert which == 1
+    assert found.data == serialize_message(String(data=text))
+    assert found.publisher not in seen
+    subscription.destroy()
+
+
+def test_without_addresses_rclpy_takes(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RclUnavailable):
+        RclSubscription(SimpleNamespace(handle=object()))
+    with monkeypatch.context() as change:
+        change.setattr(rcl_calls, "LIBRARY", "/nowhere.so")
+        rcl_calls._functions.cache_clear()
+        with pytest.raises(RclUnavailable):
+            RclSubscription(SimpleNamespace(handle=object()))
+    rcl_calls._functions.cache_clear()
+    monkeypatch.setattr("rnea_control.ros.raw_subscription.takes_like_rclpy", lambda domain: False)
+    publisher = node.create_publisher(UInt64, "told", 1)
+    subscription = RawSubscription(node, UInt64, "told", QOS)
+    wait_for(lambda: publisher.get_subscription_count() and subscription.publishers())
+    publisher.publish(UInt64(data=3))
+    taken = subscription.take(20.0)
+    assert taken.data == serialize_message(UInt64(data=3)) and taken.publisher is None
+    assert subscription.publishers_of("told") is None
+    subscription.destroy()

@@ -1,12 +1,14 @@
-"""The guard by itself, where a simulated arm cannot show it: states whose stamps stand still, or
-that were held up."""
+"""The sentinel's parts by themselves: what they take for a wrong command, and the guard with states
+whose stamps stand still, or that were held up."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from dds import wait_for
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
@@ -31,20 +33,26 @@ AHEAD, RATE = 0.004, 50.0
 
 
 class Repeated:
-    """A topic on which the same message comes each millisecond; none without one."""
+    """The same state comes each millisecond, and no command."""
 
-    def __init__(self, message: bytes | None) -> None:
+    def __init__(self, message: bytes) -> None:
         self._message = message
 
-    def take(self, timeout: float) -> Taken | None:
-        time.sleep(0.001 if self._message else timeout)
+    def take(self, timeout: float) -> Taken:
+        time.sleep(0.001)
         return self.poll()
 
-    def poll(self) -> Taken | None:
-        return None if self._message is None else Taken(self._message)
+    def poll(self) -> Taken:
+        return Taken(self._message)
 
-    def stranger(self, publisher: bytes | None) -> str:
-        return ""
+    def poll_command(self) -> None:
+        pass
+
+    def own(self) -> None:
+        pass
+
+    def table(self, *arguments: object) -> None:
+        pass
 
 
 class Commands:
@@ -92,13 +100,13 @@ def guard_that_commands(states: Repeated, commands: Commands, **safety: object) 
         controller,
         commands,
         states,
-        Repeated(None),
         handover,
         CommandWatch(MODEL.joint_names, MODEL.effort_limit),
         GuardSettings(1.5, GAP),
         ROSClock(),
         DeferredLog(get_logger("guard")),
         lambda label: None,
+        None,
     )
     now = time.monotonic()
     controller.hold(0.0, np.array([0.3, -0.4]))
@@ -119,7 +127,7 @@ def run(guard: Guard, until: Callable[[], bool]) -> None:
 def test_states_with_the_same_stamp_are_as_none() -> None:
     commands = Commands()
     guard = guard_that_commands(Repeated(state(7 * 10**9)), commands)
-    run(guard, lambda: guard.holds and guard._controller.time > 3.0 * GAP)
+    run(guard, lambda: guard.holds and guard.controller.time > 3.0 * GAP)
     # The model brakes it: the torque is not the one for the state that is told again and again.
     assert not np.allclose(commands.sent[-2], commands.sent[0], rtol=1e-3)
 
@@ -129,6 +137,79 @@ def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> N
     guard = guard_that_commands(Hurried(), commands, torque_rate_limit=np.full(MODEL.nv, RATE))
     run(guard, lambda: len(commands.sent) > 30)
     change = np.abs(np.diff(commands.sent[:-1], axis=0)).max(axis=1)
-    passed = np.diff(commands.sent_at[:-1])
+    passed = commands.sent_at[-2] - commands.sent_at[0] + 0.01  # the first may be noted late
     assert change.max() > 0.0
-    assert (change <= RATE * (passed + LATENESS)).all()
+    assert change.sum() <= RATE * (passed + len(change) * LATENESS)
+
+
+# Commands.
+
+LIMIT = np.array([10.0, 20.0])
+TIMEOUT = 0.015
+
+
+def message(*torques: float) -> bytes:
+    encoder = Float64MultiArrayEncoder(len(torques))
+    encoder.values[:] = torques
+    return encoder.encode()
+
+
+@pytest.fixture
+def watch() -> CommandWatch:
+    return CommandWatch(("a", "b"), LIMIT)
+
+
+def test_own_command_comes_back_once(watch: CommandWatch) -> None:
+    watch.sent(message(1.0, 2.0), 0.0)
+    watch.sent(message(1.0, 2.0), 0.001)
+    assert watch.is_own(message(1.0, 2.0), 0.01)
+    assert watch.is_own(message(1.0, 2.0), 0.01)
+    assert not watch.is_own(message(1.0, 2.0), 0.01)
+    watch.sent(message(1.0, 2.0), 0.02)
+    assert not watch.is_own(message(1.0, 2.0), 0.13)
+
+
+@pytest.mark.parametrize(
+    ("torques", "words"),
+    [
+        ((20.2, 0.0), "a command has 20.2 for a, whose effort limit is 10"),
+        ((10.2, 0.0), ""),
+        ((0.0, math.inf), "number 1 is inf"),
+        ((1.0,), "has 1 numbers; it must have 2"),
+        ((1.0, 2.0, 3.0), "has 3 numbers; it must have 2"),
+    ],
+)
+def test_absurd_commands(watch: CommandWatch, torques: tuple[float, ...], words: str) -> None:
+    found = watch.fault(message(*torques), 0.0, 0.0, 0.0, TIMEOUT)
+    assert words in found and bool(words) == bool(found)
+
+
+def test_command_just_beyond_the_limit_is_wrong_when_it_lasts(watch: CommandWatch) -> None:
+    """The limit may just have been lowered, or raised and the sentinel not told yet."""
+    assert watch.fault(message(5.0, 0.0), 0.0, 0.0, 0.0, TIMEOUT) == ""
+    assert watch.fault(message(10.2, 0.0), 0.4, 0.4, 0.0, TIMEOUT) == ""
+    assert watch.fault(message(10.05, -20.15), 0.5, 0.5, 0.0, TIMEOUT) == ""  # rounding
+    assert watch.fault(message(10.2, 0.0), 0.9, 0.9, 0.0, TIMEOUT) == ""
+    assert "a command has 10.2 for a" in watch.fault(message(10.2, 0.0), 1.1, 1.1, 0.0, TIMEOUT)
+    watch.effort_limit = np.array([11.0, 20.0])
+    assert watch.fault(message(10.2, 0.0), 1.2, 1.2, 0.0, TIMEOUT) == ""
+
+
+@pytest.mark.parametrize(
+    ("speed", "rate", "torques", "found"),
+    [
+        (0.06, 1.0, (1.0, 2.0), 15),
+        (0.04, 1.0, (1.0, 2.0), -1),
+        (1.0, 0.0, (1.0, 2.0), -1),
+        (1.0, 1.0, (10.0, -20.0), -1),
+    ],
+    ids=["moving", "at rest", "paused", "saturated"],
+)
+def test_frozen_command(watch: CommandWatch, speed, rate, torques, found: int) -> None:
+    """Of an arm that moves: after how many equal commands at 1 kHz it is found."""
+    faults = (
+        watch.fault(message(*torques), 1e-3 * i, 1e-3 * rate * i, speed, TIMEOUT)
+        for i in range(100)
+    )
+    first = next((i for i, fault in enumerate(faults) if fault), -1)
+    assert first == pytest.approx(found, abs=1 if found > 0 else 0)

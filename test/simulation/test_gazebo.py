@@ -19,22 +19,17 @@ PARAMETERS = ROOT / "config" / "rnea_controller.yaml"
 JOINTS = [f"joint{number}" for number in range(1, 8)]
 
 
-def interfaces(robot: ElementTree.Element) -> dict[str, list[str]]:
-    return {
-        str(joint.get("name")): [str(one.get("name")) for one in joint if "interface" in one.tag]
-        for joint in robot.findall("ros2_control/joint")
-    }
-
-
 def test_shipped_arm_gets_what_gz_ros2_control_reads() -> None:
     joints, name = gazebo.parameters_of(PARAMETERS)
     assert (joints, name) == (JOINTS, "effort_controller")
     start = gazebo.start_positions(URDF, joints, {"joint2": 0.3})
     text = gazebo.description(URDF, start, "/tmp/c.yaml")
+    assert gazebo.description(text, start, "/tmp/other.yaml") == text  # what is there stays
     robot = ElementTree.fromstring(text)
-    assert interfaces(robot) == {
-        key: ["effort", "position", "velocity", "effort"] for key in JOINTS
-    }
+    assert {
+        joint.get("name"): [one.get("name") for one in joint if "interface" in one.tag]
+        for joint in robot.findall("ros2_control/joint")
+    } == {key: ["effort", "position", "velocity", "effort"] for key in JOINTS}
     assert robot.findtext("ros2_control/joint[2]/state_interface/param") == "0.3"
     assert robot.findtext("ros2_control/hardware/plugin") == gazebo.HARDWARE
     assert robot.findtext("gazebo/plugin/parameters") == "/tmp/c.yaml"
@@ -42,11 +37,6 @@ def test_shipped_arm_gets_what_gz_ros2_control_reads() -> None:
     assert fixed is not None and fixed.find("child").get("link") == "base_link"
     model, same = (RobotModel.from_urdf_string(each, JOINTS) for each in (URDF, text))
     assert model.nv == same.nv and model.total_mass == same.total_mass
-
-
-def test_what_is_there_already_is_left_alone() -> None:
-    once = gazebo.description(URDF, dict.fromkeys(JOINTS, 0.0), "/tmp/c.yaml")
-    assert gazebo.description(once, dict.fromkeys(JOINTS, 0.0), "/tmp/other.yaml") == once
 
 
 def test_tags_of_other_hardware_are_refused() -> None:
@@ -82,13 +72,11 @@ def test_controllers_and_world() -> None:
     manager = content["controller_manager"]["ros__parameters"]
     assert manager["update_rate"] == 500
     assert manager["torques"]["type"] == "forward_command_controller/ForwardCommandController"
-    assert content["torques"]["ros__parameters"] == {
-        "joints": ["a", "b"],
-        "interface_name": "effort",
-    }
-    world = ElementTree.fromstring(gazebo.world(0.002, 0.3))
-    assert world.findtext("world/physics/max_step_size") == "0.002"
-    assert world.findtext("world/physics/real_time_factor") == "0.3"
+    forwarded = {"joints": ["a", "b"], "interface_name": "effort"}
+    assert content["torques"]["ros__parameters"] == forwarded
+    physics = ElementTree.fromstring(gazebo.world(0.002, 0.3)).find("world/physics")
+    assert physics.findtext("max_step_size") == "0.002"
+    assert physics.findtext("real_time_factor") == "0.3"
     with pytest.raises(ParameterError, match="both must be above 0"):
         gazebo.world(0.0, 1.0)
 

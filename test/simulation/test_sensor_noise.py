@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from robots import joint, link, robot
+from robots import joint, link, robot, two_link_arm
 
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
@@ -12,15 +12,7 @@ from rnea_control.simulation.sensor_noise import SensorNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
-MODEL = RobotModel.from_urdf_string(
-    robot(
-        link("base"),
-        link("upper"),
-        link("lower"),
-        joint("shoulder", "base", "upper", limit='<limit effort="50" velocity="1"/>'),
-        joint("elbow", "upper", "lower", limit='<limit effort="10" velocity="1"/>'),
-    ).replace('type="revolute"', 'type="continuous"')
-)
+MODEL = RobotModel.from_urdf_string(two_link_arm().replace('effort="100"', 'effort="50"', 1))
 Q, V, EFFORT = np.array([0.1, -0.2]), np.array([1.0, 2.0]), np.array([30.0, -4.0])
 
 
@@ -35,7 +27,7 @@ def test_noise_has_the_deviation_asked_for() -> None:
     for samples, true, deviation in (
         (q, Q, [1e-4, 1e-4]),
         (v, V, [0.02, 0.02]),
-        (effort, EFFORT, [0.5, 0.1]),  # a hundredth of the limits
+        (effort, EFFORT, [0.5, 1.0]),  # a hundredth of the limits
     ):
         np.testing.assert_allclose(samples.std(axis=0), deviation, rtol=0.03)
         bound = 4.0 * np.array(deviation) / np.sqrt(len(samples))
@@ -44,21 +36,14 @@ def test_noise_has_the_deviation_asked_for() -> None:
     assert np.abs(correlation - np.eye(6)).max() < 0.04
 
 
-def test_same_seed_gives_the_same_noise_of_each_sensor() -> None:
+def test_same_seed_gives_the_same_noise_of_each_sensor_and_none_is_exact() -> None:
     everything = measured(SensorNoise(MODEL, 1e-4, 0.02, 0.01, 7), 50)
     again = measured(SensorNoise(MODEL, 1e-4, 0.02, 0.01, 7), 50)
     np.testing.assert_array_equal(everything, again)
-    _, _, alone = measured(SensorNoise(MODEL, 0.0, 0.0, 0.01, 7), 50)
-    np.testing.assert_array_equal(alone, everything[2])
-    _, _, other = measured(SensorNoise(MODEL, 0.0, 0.0, 0.01, 8), 50)
-    assert (other != alone).all()
-
-
-def test_sensors_without_noise_are_exact() -> None:
-    q, v, effort = measured(SensorNoise(MODEL, 0.0, 0.02, 0.0, 1), 10)
-    assert (q == Q).all()
-    assert (effort == EFFORT).all()
-    assert (v != V).all()
+    for seed, same in ((7, True), (8, False)):
+        q, v, alone = measured(SensorNoise(MODEL, 0.0, 0.0, 0.01, seed), 50)
+        assert (q == Q).all() and (v == V).all()
+        assert ((alone == everything[2]) == same).all()
 
 
 def test_state_measured_again_is_the_same() -> None:
@@ -69,13 +54,8 @@ def test_state_measured_again_is_the_same() -> None:
 
 
 def test_share_of_an_effort_limit_needs_one() -> None:
-    unlimited = RobotModel.from_urdf_string(
-        robot(
-            link("base"),
-            link("wheel"),
-            joint("spin", "base", "wheel", "continuous", limit=""),
-        )
-    )
+    spin = joint("spin", "base", "wheel", "continuous", limit="")
+    unlimited = RobotModel.from_urdf_string(robot(link("base"), link("wheel"), spin))
     SensorNoise(unlimited, 0.1, 0.1, 0.0, 0)
     with pytest.raises(SimulationError, match=r"effort_noise is 0\.01 .* joint 'spin' has none"):
         SensorNoise(unlimited, 0.0, 0.0, 0.01, 0)

@@ -1,0 +1,194 @@
+"""`Path`: the trajectory that a controller follows, and the stops that a tick may put in its place.
+
+What is followed stands at an address, so that machine code changes from one to another between two
+ticks. Stops are planned in memory that is allocated once. The functions perform no allocation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.control import layout
+from rnea_control.control.stopping import (
+    SCRATCH_ROWS,
+    SIGNATURE,
+    STOP_SEGMENTS,
+    stop_along_path,
+)
+from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory
+from rnea_control.dynamics import Workspace
+from rnea_control.kernels.compilation import address
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.linking import array_at, linked
+
+# No arm is faster: a velocity beyond it makes no sense, and makes no stop, [rad/s] or [m/s].
+FASTEST = 1e3
+_FLOAT = 8
+
+_stop = linked(stop_along_path, SIGNATURE)
+
+
+@inlined
+def follow(
+    n: IntArray, state: FloatArray, starts_at: int, coefficients_at: int, segments: int, end: float
+) -> None:
+    """Changes to the trajectory that stands at these addresses, and is at rest from `end` on."""
+    n[layout.STARTS_AT], n[layout.COEFFICIENTS_AT] = starts_at, coefficients_at
+    n[layout.SEGMENTS] = segments
+    n[layout.REVISION] += 1
+    state[layout.PATH_END, 0] = end
+    state[layout.SEGMENT, 0] = 0.0
+    state[layout.UNSCALED_UNTIL, 0] = -math.inf
+
+
+@inlined
+def _brake(
+    n: IntArray,
+    settings: FloatArray,
+    state: FloatArray,
+    starts: FloatArray,
+    coefficients: FloatArray,
+    s: float,
+    scaling: float,
+    scaling_rate: float,
+) -> int:
+    """Changes to a stop along a path, from trajectory time `s` on, with what stands at SHIFT_AT
+    added to its positions; returns where its coefficients stand. It runs at full speed."""
+    nv = state.shape[1]
+    starts_at = n[layout.STOP_STARTS_AT] + n[layout.SPARE] * _FLOAT * STOP_SEGMENTS
+    size = STOP_SEGMENTS * nv * COEFFICIENTS
+    coefficients_at = n[layout.STOP_COEFFICIENTS_AT] + n[layout.SPARE] * _FLOAT * size
+    n[layout.SPARE] = 1 - n[layout.SPARE]
+    end = _stop(
+        n[layout.STOP_CODE],
+        (
+            array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE])),
+            array_at(n[layout.MEMORY_AT], (n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS])),
+            settings[layout.FRICTION : layout.FRICTION + 3],
+            settings[layout.EFFORT_LIMIT],
+            settings[layout.MAX_DECELERATION],
+            array_at(n[layout.SHIFT_AT], (nv,)),
+            starts,
+            coefficients,
+            s,
+            scaling,
+            scaling_rate,
+            array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv)),
+            array_at(starts_at, (STOP_SEGMENTS,)),
+            array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS)),
+        ),
+    )
+    follow(n, state, starts_at, coefficients_at, STOP_SEGMENTS, end)
+    state[layout.UNSCALED_UNTIL, 0] = end
+    state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = 1.0
+    state[layout.SCALING_RATE, 0] = 0.0
+    return coefficients_at
+
+
+@inlined
+def brake_along(n: IntArray, settings: FloatArray, state: FloatArray, from_measured: bool) -> None:
+    """Brakes along the path; `from_measured`: shifted to where the arm is."""
+    nv = state.shape[1]
+    shift = array_at(n[layout.SHIFT_AT], (nv,))
+    for j in range(nv):
+        shift[j] = -state[layout.POSITION_ERROR, j] if from_measured else 0.0
+    _brake(
+        n,
+        settings,
+        state,
+        array_at(n[layout.STARTS_AT], (n[layout.SEGMENTS],)),
+        array_at(n[layout.COEFFICIENTS_AT], (n[layout.SEGMENTS], nv, COEFFICIENTS)),
+        state[layout.LAST_TRAJECTORY_TIME, 0],
+        state[layout.SCALING, 0],
+        state[layout.SCALING_RATE, 0],
+    )
+
+
+@inlined
+def brake_straight(
+    n: IntArray, settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray
+) -> None:
+    """Brakes straight on from position `q` and velocity `v`, shape (nv,), within the position
+    limits."""
+    nv = state.shape[1]
+    shift = array_at(n[layout.SHIFT_AT], (nv,))
+    starts = array_at(n[layout.LINE_STARTS_AT], (1,))
+    line = array_at(n[layout.LINE_AT], (1, nv, COEFFICIENTS))
+    starts[0] = state[layout.LAST_TRAJECTORY_TIME, 0]
+    for j in range(nv):
+        shift[j] = 0.0
+        line[0, j, 0] = q[j]
+        line[0, j, 1] = min(max(v[j], -FASTEST), FASTEST)
+    coefficients_at = _brake(n, settings, state, starts, line, starts[0], 1.0, 0.0)
+    stop = array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
+    for j in range(nv):  # joints that would leave their limits brake harder
+        start, end = line[0, j, 0], stop[STOP_SEGMENTS - 1, j, 0]
+        lower, upper = settings[layout.LOWER_LIMIT, j], settings[layout.UPPER_LIMIT, j]
+        bound = min(max(end, lower), upper)
+        if end not in (bound, start):
+            part = max((bound - start) / (end - start), 0.0)
+            for i in range(STOP_SEGMENTS):
+                stop[i, j, 0] -= start
+                for k in range(EFFORT):
+                    stop[i, j, k] *= part
+            for i in range(STOP_SEGMENTS):
+                stop[i, j, 0] += start
+
+
+class Path:
+    """The trajectory that is followed.
+
+    Args:
+        nv: number of velocities of the robot.
+        workspace: made for it.
+        state: of the controller; see layout.py.
+
+    Attributes:
+        numbers: see layout.py.
+        given: the last trajectory that was no stop; its memory must stay while it is followed.
+    """
+
+    def __init__(self, nv: int, workspace: Workspace, state: FloatArray) -> None:
+        self._state = state
+        stops = np.zeros((2, STOP_SEGMENTS)), np.zeros((2, STOP_SEGMENTS, nv, COEFFICIENTS))
+        # Two take turns, as a stop may continue another.
+        self._stops = [Trajectory(*each) for each in zip(*stops, strict=True)]
+        self._line = np.zeros(1), np.zeros((1, nv, COEFFICIENTS))
+        self._shift, self._scratch = np.zeros(nv), np.zeros((SCRATCH_ROWS, nv))
+        self.given: Trajectory | None = None
+        memory = workspace.memory
+        self.numbers: IntArray = np.zeros(layout.NUMBERS, dtype=np.int64)
+        self.numbers[layout.STOP_STARTS_AT : layout.STOP_CODE + 1] = (
+            *(each.ctypes.data for each in (*stops, *self._line, self._shift, self._scratch)),
+            address(stop_along_path) or 0,
+        )
+        self.numbers[layout.MEMORY_AT : layout.MATRIX_AT + 1] = (
+            memory.ctypes.data,
+            *memory.shape,
+            workspace.matrix.ctypes.data,
+        )
+
+    @property
+    def trajectory(self) -> Trajectory | None:
+        """What is followed; None before there is anything. The next stops take the memory of a
+        stop: copy it for longer."""
+        for stop in self._stops:
+            if stop.starts.ctypes.data == self.numbers[layout.STARTS_AT]:
+                stop.end_time = float(self._state[layout.PATH_END, 0])
+                return stop
+        return self.given
+
+    @property
+    def stops(self) -> bool:
+        """Whether a stop is followed."""
+        return self.trajectory is not self.given
+
+    def follow(self, trajectory: Trajectory) -> None:
+        """Changes to a trajectory."""
+        self.given = trajectory
+        starts, coefficients = trajectory.starts, trajectory.coefficients
+        addresses = starts.ctypes.data, coefficients.ctypes.data, len(starts)
+        follow(self.numbers, self._state, *addresses, trajectory.end_time)

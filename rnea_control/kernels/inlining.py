@@ -1,0 +1,123 @@
+"""Functions that are compiled into kernels, and only there.
+
+Numba optimises such a function for itself, translates it into machine code with an entry for
+Python, and optimises it again in all that it is compiled into. Only the last is of use: without the
+rest kernels compile in six tenths of the time, to code as fast. It takes private parts of Numba
+that prove themselves on a small function before the first compilation; else all of it is done.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+
+from rnea_control.kernels.compilation import OPTIONS
+
+MISSING = ""
+_Library: Any
+_Compiler: Any
+_Dispatcher: Any
+try:
+    _Library = importlib.import_module("numba.core.codegen").JITCodeLibrary
+    _Compiler = importlib.import_module("numba.core.compiler").Compiler
+    _Dispatcher = importlib.import_module("numba.core.registry").CPUDispatcher
+except (ImportError, AttributeError) as error:
+    _Library = _Compiler = _Dispatcher = object
+    MISSING = str(error)
+
+
+class _Unfinished(_Library):
+    """Code that is neither optimised nor translated: what it is linked into is."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+class _Pipeline(_Compiler):
+    def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
+        *_, flags, _ = others
+        flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        super().__init__(typing, target, _Unfinished(target.codegen(), "inlined"), *others)
+
+
+class _OnTrial(_Dispatcher):
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+    def compile(self, signature: Any) -> Any:
+        self._compiler.pipeline_class = _Pipeline
+        return super().compile(signature)
+
+    def add_overload(self, result: Any) -> None:
+        if result.entry_point is not None:
+            super().add_overload(result)
+            return
+        # Numba finds it again by its entry.
+        result = result._replace(entry_point=object())
+        self.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        self.overloads[tuple(result.signature.args)] = result
+
+
+class _Inlined(_OnTrial):
+    def compile(self, signature: Any) -> Any:
+        return super().compile(signature) if _proven() else _Dispatcher.compile(self, signature)
+
+
+def inlined(function: Callable[..., Any], kind: Any = _Inlined) -> Any:
+    """Decorator: a small function that kernels call; it is compiled into each of them. Python that
+    calls it calls the function as it is written."""
+    dispatcher: Any = numba.njit(forceinline=True, **OPTIONS)(function)
+    if dispatcher is function or MISSING:  # NUMBA_DISABLE_JIT
+        return dispatcher
+    return kind(function, targetoptions=dispatcher.targetoptions)
+
+
+@cache
+def _proven() -> bool:
+    return not _told(_difference())
+
+
+def _difference() -> str:
+    """How what is compiled into a kernel differs from what is written; empty if it does not."""
+
+    def half(x: float) -> float:
+        return 0.5 * x
+
+    inner: Any = inlined(half, _OnTrial)
+
+    def quarter(x: float) -> float:
+        return inner(inner(x))
+
+    outer: Any = inlined(quarter, _OnTrial)
+
+    def kernel(x: float) -> float:
+        return outer(x) + inner(x)
+
+    try:
+        found = numba.njit("f8(f8)", **OPTIONS)(kernel)(8.0)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return "" if found == 6.0 else f"8/4 + 8/2 are {found}"
+
+
+def _told(difference: str) -> bool:
+    """Whether there is one, which a warning says."""
+    if difference:
+        warnings.warn(
+            "kernels take longer to compile, as parts of Numba "
+            f"{numba.__version__} are not as expected: {difference}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return bool(difference)
+
+
+_told(MISSING)

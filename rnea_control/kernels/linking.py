@@ -1,0 +1,209 @@
+"""Kernels that call kernels by the address of their machine code, and arrays by theirs.
+
+What is called so is compiled once, and not optimised again in each caller. An address is a number
+that a caller gets in an array: no file on disk has one. It takes Numba's own calling convention,
+which `objection` tests on two small kernels; where it is another, callers have a copy of what they
+call, and take longer to compile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import warnings
+from collections.abc import Callable
+from functools import cache, reduce
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, sigutils, types
+from numba.extending import intrinsic as _intrinsic
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.kernels.compilation import OPTIONS, address, source
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
+
+# Set to anything but 0 or an empty string, it asks for copies.
+COPY_VARIABLE = "RNEA_CONTROL_NUMBA_COPIES"
+_PYTHON = bool(getattr(numba.config, "DISABLE_JIT", False))
+intrinsic: Any = _intrinsic
+_WORD, _INT, _ITEM = ir.IntType(64), ir.IntType(32), 8
+
+
+def linked(function: Callable[..., Any], signature: str) -> Any:
+    """What kernels call a kernel of this signature by: with its address, and a tuple of its
+    arguments."""
+    if _PYTHON:
+        return lambda code, arguments: function(*arguments)
+    return _copied(function) if objection() else _by_address(signature)
+
+
+def _by_address(signature: str) -> Any:
+    def call(typing: Any, code: Any, arguments: Any) -> Any:
+        wanted, result = sigutils.normalize_signature(signature)
+
+        def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
+            of_code = context.call_conv.get_function_type(result, wanted)
+            target = builder.inttoptr(values[0], of_code.as_pointer())
+            given = [
+                value if isinstance(kind, types.Array) else context.cast(builder, value, has, kind)
+                for value, has, kind in zip(
+                    cgutils.unpack_tuple(builder, values[1]), arguments.types, wanted, strict=True
+                )
+            ]
+            _, answer = context.call_conv.call_function(builder, target, result, wanted, given)
+            return answer
+
+        return result(code, arguments), generate
+
+    return intrinsic(call)
+
+
+def _copied(function: Callable[..., Any]) -> Any:
+    copy = numba.njit(**OPTIONS)(source(function))
+
+    def call(code: int, arguments: tuple[Any, ...]) -> Any:
+        return copy(*arguments)
+
+    return inlined(call)
+
+
+if _PYTHON:
+
+    def array_at(where: int, shape: tuple[int, ...]) -> FloatArray:
+        """A C-contiguous array of float64, of its address and its shape."""
+        numbers = ctypes.c_double * int(np.prod(shape))
+        return np.ctypeslib.as_array(numbers.from_address(int(where))).reshape(shape)
+
+else:
+
+    @intrinsic
+    def array_at(typing: Any, where: Any, shape: Any) -> Any:
+        """A C-contiguous array of float64, of its address and its shape."""
+
+        def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
+            array = context.make_array(of_call.return_type)(context, builder)
+            lengths = [
+                context.cast(builder, value, has, types.int64)
+                for value, has in zip(
+                    cgutils.unpack_tuple(builder, values[1]), shape.types, strict=True
+                )
+            ]
+            strides = [_WORD(_ITEM)]
+            for length in lengths[:0:-1]:
+                strides.insert(0, builder.mul(length, strides[0]))
+            array.data = builder.inttoptr(values[0], array.data.type)
+            array.itemsize, array.nitems = _WORD(_ITEM), reduce(builder.mul, lengths)
+            array.shape = cgutils.pack_array(builder, lengths)
+            array.strides = cgutils.pack_array(builder, strides)
+            array.meminfo = cgutils.get_null_value(array.meminfo.type)
+            array.parent = cgutils.get_null_value(array.parent.type)
+            return array._getvalue()
+
+        return types.Array(types.float64, len(shape), "C")(where, shape), generate
+
+
+@intrinsic
+def call_c(typing: Any, code: Any, arguments: Any) -> Any:
+    """Calls a function of C at an address with integers and pointers, and returns its int."""
+
+    def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
+        given = [
+            context.cast(builder, value, has, types.int64)
+            for value, has in zip(
+                cgutils.unpack_tuple(builder, values[1]), arguments.types, strict=True
+            )
+        ]
+        # Pointers and 64-bit integers go the same way on x86-64 and AArch64.
+        of_code = ir.FunctionType(_INT, [_WORD] * len(given))
+        answer = builder.call(builder.inttoptr(values[0], of_code.as_pointer()), given)
+        return builder.sext(answer, _WORD)
+
+    return types.int64(types.int64, arguments), generate
+
+
+@intrinsic
+def word_at(typing: Any, where: Any) -> Any:
+    """The eight bytes at an address, as an integer."""
+
+    def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
+        return builder.load(builder.inttoptr(values[0], _WORD.as_pointer()))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def copy_bytes(typing: Any, where: Any, size: Any, into: Any) -> Any:
+    """Copies so many bytes at an address into the beginning of an array of bytes."""
+
+    def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
+        target = context.make_array(of_call.args[2])(context, builder, values[2]).data
+        origin = builder.inttoptr(values[0], target.type)
+        cgutils.raw_memcpy(builder, target, origin, values[1], _WORD(1))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, into), generate
+
+
+@intrinsic
+def fence(typing: Any) -> Any:
+    """What was written before is seen by other threads before what is written after, and what they
+    have written likewise."""
+
+    def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@kernel("void()")
+def barrier() -> None:
+    """`fence`, for Python."""
+    fence()
+
+
+_SUM = "f8(f8[:,::1], i8)"
+
+
+@kernel(_SUM)
+def _sum(rows: FloatArray, column: int) -> float:
+    total = 0.0
+    for i in range(rows.shape[0]):
+        total += rows[i, column]
+        rows[i, column] = i
+    return total
+
+
+@cache
+def objection() -> str:
+    """Why kernels are not called by their addresses here; empty if they are."""
+    if os.environ.get(COPY_VARIABLE, "0") not in ("", "0"):
+        return f"{COPY_VARIABLE} is set"
+    code = address(_sum)
+    if code is None:
+        return ""  # nothing is compiled yet, only collected
+    try:
+        call_sum = _by_address(_SUM)
+
+        def sum_there(there: IntArray) -> float:
+            return float(call_sum(there[0], (array_at(there[1], (there[2], 3)), there[3])))
+
+        rows = np.arange(12.0).reshape(4, 3)
+        total = kernel("f8(i8[::1])")(sum_there)(np.array([code, rows.ctypes.data, 4, 1]))
+    except Exception as error:  # whatever Numba changed
+        wrong = f"a call by address fails with {error!r}"
+    else:
+        right = total == 22.0 and rows[:, 1].tolist() == [0.0, 1.0, 2.0, 3.0] and rows[3, 2] == 11.0
+        wrong = "" if right else "a kernel that is called by its address does not do what it does"
+    if wrong:
+        warnings.warn(
+            f"Numba {numba.__version__}: {wrong}. Kernels take longer to compile, nothing else "
+            "changes",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return wrong

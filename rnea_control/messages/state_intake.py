@@ -1,0 +1,242 @@
+"""`StateIntake`: the states of the arm as they come, of one publisher, and in their own time.
+
+The controller's loop and the sentinel take every state by one; what a state means for the arm is
+theirs. Publishers are told apart by their GIDs. Where these are not known, by the numbers that each
+gives its messages: two series of numbers that are apart.
+
+What is known of the states is the rows of two arrays, so that machine code and Python read and
+write the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
+from rnea_control.kernels.inlining import inlined
+from rnea_control.messages.cdr import CdrError
+from rnea_control.messages.joint_state import (
+    JointStateDecoder,
+    JointStateError,
+    Layout,
+    OtherJoints,
+)
+
+# Rows of the numbers. Of the publisher that is followed: whether its GID is known, the two words of
+# that, and the number of its next message, -1 where it gives none; messages missed before the last.
+GID_KNOWN, GID_LOW, GID_HIGH, NEXT, MISSED = range(5)
+# Whether a state has been placed in time, the stamp that time is counted from, the last one's, by
+# how much time is ahead of that, and the most that it was, [ns].
+BEGUN, ORIGIN, STAMP, AHEAD, MOST_AHEAD = range(5, 10)
+NUMBERS = 10
+# Rows of the times, [s]: `time`, `came_at`, `interval` and `period` of `StateIntake`; when the last
+# state was placed; when the followed publisher was heard, and `silence`.
+TIME, CAME_AT, INTERVAL, PERIOD, PLACED_AT, HEARD_AT, SILENCE = range(7)
+TIMES = 7
+
+# A number this much higher than the last one is still the same publisher's.
+MOST_MISSED = 1000
+
+
+@inlined
+def follow(
+    n: IntArray, t: FloatArray, number: int, known: int, low: int, high: int, now: float
+) -> bool:
+    """Whether a message is of the publisher that is followed: of the one that came first, until it
+    falls silent.
+
+    Args:
+        n, t: the rows.
+        number: its publisher's count of it; -1 where that is not known.
+        known, low, high: whether its publisher's GID is known, and the words of that.
+        now: by the steady clock, [s].
+    """
+    missed = 0 if number < 0 or n[NEXT] < 0 else number - n[NEXT]
+    another = known != n[GID_KNOWN] or low != n[GID_LOW] or high != n[GID_HIGH]
+    if not known:
+        another = not 0 <= missed <= MOST_MISSED
+    if another:
+        if now - t[HEARD_AT] <= t[SILENCE]:
+            return False
+        missed = 0
+    n[GID_KNOWN], n[GID_LOW], n[GID_HIGH], t[HEARD_AT] = known, low, high, now
+    n[NEXT] = -1 if number < 0 else number + 1
+    n[MISSED] = max(missed, 0)
+    return True
+
+
+@inlined
+def gap(n: IntArray, t: FloatArray, stamp: int) -> float:
+    """From the state that was placed last to a stamp [ns], [s]; 0 for the first one."""
+    return (stamp - n[STAMP]) * 1e-9 if n[BEGUN] else 0.0
+
+
+@inlined
+def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step: int) -> None:
+    """Gives a state its time: as the stamps go if `time` is NaN; else time goes on from there.
+
+    By how much it goes on with a stamp that is repeated is `step`, [ns]: where stamps come late,
+    from a simulation's clock, they stand still while the arm does not.
+    """
+    period = gap(n, t, stamp)
+    repeated = n[BEGUN] != 0 and stamp == n[STAMP]
+    n[AHEAD] = n[AHEAD] + step if repeated else 0
+    n[MOST_AHEAD] = max(n[MOST_AHEAD], n[AHEAD])
+    if n[BEGUN] == 0:
+        n[BEGUN], n[ORIGIN], t[CAME_AT] = 1, stamp, now
+    if stamp != n[STAMP]:
+        t[CAME_AT] = now
+    if math.isnan(time):
+        time = max((stamp - n[ORIGIN] + n[AHEAD]) * 1e-9, t[TIME])
+    else:
+        n[ORIGIN], period = stamp - round(time * 1e9), 0.0
+    t[PERIOD] = period
+    n[STAMP], t[TIME] = stamp, time
+    t[INTERVAL], t[PLACED_AT] = now - t[PLACED_AT], now
+
+
+class AnothersState(JointStateError):
+    """A state of another publisher than the one that is followed."""
+
+
+class StateIntake:
+    """Takes serialised states.
+
+    Args:
+        joints: the controlled ones, in order.
+        silence: for how long nothing must have come from a publisher before another one is
+            followed, [s].
+
+    Attributes:
+        q, v: of the last state that was taken, shape (nv,).
+        message: its bytes; None before there is one.
+        rows, bits: both, shape (2, nv), and the same as words.
+        numbers, times: what is known of the states.
+    """
+
+    def __init__(self, joints: Sequence[str], silence: float) -> None:
+        self._decoder = JointStateDecoder(joints)
+        self.bits: WordArray = self._decoder.bits
+        self.rows: FloatArray = self.bits.view(np.float64)
+        self.q, self.v = self.rows
+        self.numbers: IntArray = np.zeros(NUMBERS, dtype=np.int64)
+        self.times: FloatArray = np.zeros(TIMES)
+        self.times[SILENCE] = silence
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets time and publisher: the next state is the first one."""
+        self.message: bytes | None = None
+        self.numbers[:] = 0
+        self.numbers[NEXT] = -1
+        self.times[: PLACED_AT + 1] = math.nan
+        self.times[TIME] = 0.0
+        self.times[[CAME_AT, HEARD_AT]] = -math.inf
+
+    @property
+    def layouts(self) -> list[Layout]:
+        """Those of the latest publishers."""
+        return self._decoder.layouts
+
+    @property
+    def buffer(self) -> ByteArray:
+        """Where machine code copies a message that it decodes."""
+        return self._decoder.buffer
+
+    @property
+    def begun(self) -> bool:
+        """Whether a state has been placed in time."""
+        return bool(self.numbers[BEGUN])
+
+    @property
+    def missed(self) -> int:
+        """States that their publisher counted right before the last one, and that never came."""
+        return int(self.numbers[MISSED])
+
+    @property
+    def stamp(self) -> int:
+        """Of the state that was placed last, [ns]."""
+        return int(self.numbers[STAMP])
+
+    @property
+    def time(self) -> float:
+        """The same, counted from the first one, [s]."""
+        return float(self.times[TIME])
+
+    @property
+    def came_at(self) -> float:
+        """When the last one with a new stamp came, by the steady clock, [s]."""
+        return float(self.times[CAME_AT])
+
+    @property
+    def interval(self) -> float:
+        """Since the state before came, by the steady clock, [s]; NaN for the first one."""
+        return float(self.times[INTERVAL])
+
+    @property
+    def period(self) -> float:
+        """Since the stamp of the state before, [s]; 0 if time goes on from elsewhere."""
+        return float(self.times[PERIOD])
+
+    def take(self, message: bytes, number: int | None, publisher: bytes | None, now: float) -> int:
+        """Fills `q` and `v`; returns the stamp, [ns], which is 0 where the publisher left it empty.
+
+        Args:
+            message: a serialised JointState.
+            number: its publisher's count of it; None where that is not known.
+            publisher: the GID of that, 16 bytes; None where it is not known.
+            now: when it came, by the steady clock, [s].
+
+        Raises:
+            OtherJoints: it is of another device.
+            AnothersState: it is of another publisher.
+            CdrError, JointStateError: it is of no use. After each, all stays as it was.
+        """
+        try:
+            stamp = self._decoder.decode(message)
+        except OtherJoints:
+            raise
+        except (CdrError, JointStateError):
+            self._follow(number, publisher, now)
+            raise
+        try:
+            self._follow(number, publisher, now)
+        except AnothersState:
+            if self.message is not None:
+                self._decoder.decode(self.message)
+            raise
+        self.message = message
+        return stamp
+
+    def _follow(self, number: int | None, publisher: bytes | None, now: float) -> None:
+        low, high = np.frombuffer(publisher or bytes(16), dtype=np.int64).tolist()
+        count = -1 if number is None else number
+        if not follow(self.numbers, self.times, count, publisher is not None, low, high, now):
+            raise AnothersState("joint_states come from a second publisher too")
+
+    def time_of(self, stamp: int) -> float:
+        """The time of a stamp [ns], [s]."""
+        return (stamp - int(self.numbers[ORIGIN])) * 1e-9
+
+    def gap(self, stamp: int) -> float:
+        """See the function of that name."""
+        return float(gap(self.numbers, self.times, stamp))
+
+    def place(self, stamp: int, now: float, time: float = math.nan, step: int = 0) -> None:
+        """Gives the state that was taken its time.
+
+        Args:
+            stamp: its stamp, [ns].
+            now: when it came, by the steady clock, [s].
+            time: from which on time goes on with it, [s]; NaN: as the stamps do.
+            step: by which it goes on if the stamp is repeated, [ns].
+        """
+        place(self.numbers, self.times, stamp, now, time, step)
+
+    def most_ahead(self) -> float:
+        """The most that time was ahead of the stamps since the last call, [s]."""
+        most, self.numbers[MOST_AHEAD] = int(self.numbers[MOST_AHEAD]), 0
+        return most * 1e-9

@@ -1,0 +1,158 @@
+"""What the control loop measures about itself: histograms in memory that is allocated once.
+
+Every bin is 2.3 % wide, from 1 us to 10 s; values outside count into the first or the last one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
+
+BINS_PER_DECADE = 100
+SHORTEST = 1e-6
+BINS = 7 * BINS_PER_DECADE
+
+# Rows of the numbers.
+LATE, MISSED = range(2)
+NUMBERS = 2
+# Rows of the histograms.
+TICK_DURATION, STATE_AGE, PERIOD_JITTER, STATE_INTERVAL = range(4)
+NAMES = ("tick duration", "state age", "period jitter", "time between states")
+
+
+class LoopStatistics:
+    """Histograms of four durations, and counts of states.
+
+    - tick duration: from when the loop has the state's bytes to when it has published the command.
+    - state age: from the state's stamp to when the loop has published the command.
+    - period jitter: difference between the time from one state to the next as the loop took them
+      and as they were stamped.
+    - time between states: as the loop took them, by the steady clock.
+
+    Attributes:
+        counts, largest, numbers: for machine code that records, as `record` does.
+        foreign: states of another publisher than the one that is followed; they are ignored.
+        dropped: trajectories dropped because the states' stamps went back or jumped.
+    """
+
+    def __init__(self) -> None:
+        self.counts: IntArray = np.zeros((len(NAMES), BINS), dtype=np.int64)
+        self.largest: FloatArray = np.zeros(len(NAMES))
+        self.numbers: IntArray = np.zeros(NUMBERS, dtype=np.int64)
+        self.dropped = self.foreign = 0
+
+    @property
+    def missed(self) -> int:
+        """States that their publisher counted before an answered one, and the loop never took."""
+        return int(self.numbers[MISSED])
+
+    @property
+    def late(self) -> int:
+        """States that came more than half a period after they were due."""
+        return int(self.numbers[LATE])
+
+    @property
+    def ticks(self) -> int:
+        """How many states were answered: each has a duration."""
+        return int(self.counts[TICK_DURATION].sum())
+
+    def record(
+        self, duration: float, age: float, interval: float, period: float, missed: int = 0
+    ) -> None:
+        """See the function of that name."""
+        arrays = self.counts, self.largest, self.numbers
+        _record(*arrays, duration, age, interval, period, missed)
+
+    def since(self, earlier: LoopStatistics) -> LoopStatistics:
+        """What was recorded after an earlier copy; the largest values are edges of bins."""
+        difference = LoopStatistics()
+        difference.counts[:] = self.counts - earlier.counts
+        for row, counts in enumerate(difference.counts):
+            bins = np.flatnonzero(counts)
+            difference.largest[row] = _upper_edge(bins[-1]) if bins.size else 0.0
+        np.minimum(difference.largest, self.largest, out=difference.largest)
+        difference.numbers[:] = self.numbers - earlier.numbers
+        difference.dropped = self.dropped - earlier.dropped
+        difference.foreign = self.foreign - earlier.foreign
+        return difference
+
+    def copy(self) -> LoopStatistics:
+        """A copy as of now."""
+        return self.since(LoopStatistics())
+
+    def quantiles(self, row: int, *parts: float) -> list[float]:
+        """Quantiles of a row's measurements, [s]; 0 without any. A part is 0.99 for 99 %."""
+        cumulative = self.counts[row].cumsum()
+        total = int(cumulative[-1])
+        if total == 0:
+            return [0.0] * len(parts)
+        ranks = [max(math.ceil(part * total), 1) for part in parts]
+        largest = float(self.largest[row])
+        return [min(_upper_edge(int(j)), largest) for j in cumulative.searchsorted(ranks)]
+
+    def summary(self, row: int) -> str:
+        """Median, 99 %, 99.9 % and largest value of a row in words."""
+        if not self.counts[row].any():
+            return "not measured"
+        quantiles = self.quantiles(row, 0.5, 0.99, 0.999)
+        median, high, higher = (f"{1e6 * value:.0f}" for value in quantiles)
+        largest = f"{1e6 * self.largest[row]:.0f}"
+        return f"median {median} us, 99 % {high} us, 99.9 % {higher} us, largest {largest} us"
+
+    def __str__(self) -> str:
+        rows = "".join(f"\n  {name}: {self.summary(row)}" for row, name in enumerate(NAMES))
+        return f"{self.ticks} ticks, {self.missed} states missed, {self.late} late{rows}"
+
+
+def _upper_edge(index: int) -> float:
+    return SHORTEST * 10.0 ** ((index + 1) / BINS_PER_DECADE)
+
+
+@inlined
+def record(
+    counts: IntArray,
+    largest: FloatArray,
+    numbers: IntArray,
+    duration: float,
+    age: float,
+    interval: float,
+    period: float,
+    missed: int,
+) -> None:
+    """Counts one tick, with those of its measurements [s] that are not NaN; allocates nothing.
+
+    Args:
+        counts, largest, numbers: see `LoopStatistics`.
+        duration, age, interval: likewise.
+        period: from the stamp of the state before to this one's.
+        missed: states that were missed right before it.
+    """
+    for row, value in enumerate((duration, age, abs(interval - period), interval)):
+        if math.isnan(value):
+            continue
+        place = math.log10(max(value, SHORTEST) / SHORTEST) * BINS_PER_DECADE
+        counts[row, int(min(place, BINS - 1.0))] += 1
+        largest[row] = max(largest[row], value)
+    numbers[MISSED] += missed
+    if interval > 1.5 * period > 0.0:
+        numbers[LATE] += 1
+
+
+@kernel("void(i8[:,::1], f8[::1], i8[::1], f8, f8, f8, f8, i8)")
+def _record(
+    counts: IntArray,
+    largest: FloatArray,
+    numbers: IntArray,
+    duration: float,
+    age: float,
+    interval: float,
+    period: float,
+    missed: int,
+) -> None:
+    """`record` by itself."""
+    record(counts, largest, numbers, duration, age, interval, period, missed)

@@ -1,0 +1,385 @@
+"""The control loop without the interpreter: a loop's ticks as machine code.
+
+It waits, takes, decodes, steps, publishes and counts, and holds no lock of Python, as long as
+states are usual ones. Whatever else comes ends it: that state's bytes then go to
+Python, which does all that is left. Performs no allocation.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
+from rnea_control.control import layout, lease
+from rnea_control.control.advance import HUNG, advance, brake, emergency_stop, end_motion
+from rnea_control.control.controller import LONGEST_REPEAT
+from rnea_control.control.momentum_observer import NONE, SIGNATURE, observe
+from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
+from rnea_control.control.requests import ADOPT, DONE, REQUEST, serve
+from rnea_control.control.step import BAD_STATE, BAD_TORQUE
+from rnea_control.control.supervisor import GAPS, PREDICTING, WATCHES
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import fence, linked
+from rnea_control.messages import state_intake as intake
+from rnea_control.messages.cdr import BIG_ENDIAN, HEADER, LITTLE_ENDIAN, aligned, word
+from rnea_control.messages.joint_state import decode_state
+from rnea_control.ros import rcl_calls as rcl
+from rnea_control.ros.applied_torque import note
+from rnea_control.ros.loop_statistics import record
+
+# Why it has ended: somebody asks for the loop; a state is unusual; no state has come for long, or
+# the arm may not be commanded meanwhile; the arm is another's now; a step has refused a state;
+# another one commands; rcl has failed; something pushes the arm.
+REQUESTED, UNUSUAL, SILENT, YIELDED, REFUSED, COMMANDED, FAILED, PUSHED = range(8)
+# After these the last state was stepped.
+STEPPED = (YIELDED, REFUSED, PUSHED)
+# Kinds of subscriptions beside that of the states: to emergency stops, to the sentinel's mode, and
+# to the commands.
+STOP, MODE, COMMAND = range(3)
+# Of the messages: the states' are taken in turn into the first two.
+BESIDE = 2
+
+# Numbers of the loop: how many threads ask for it; odd while it writes what others read; whether a
+# request waits (1) or is carried out (2); which of the two messages is the newest; what a step or
+# rcl has answered, or which joint is pushed; whether it runs; whether states tell efforts; whether
+# the system's time counts; how many findings were seen, and whether the arm was under way; how many
+# states were answered; how many emergency stops were pressed or released, and how many of these
+# Python has heard; whether the interpreter stands still; the period of the states, [ns], 0 until it
+# is known.
+ASKED, SEQUENCE, POSTED, WHICH, ANSWER, RUNS, TELLS_EFFORTS, SYSTEM_TIME = range(8)
+SEEN, UNDER_WAY, TICKS, HEARD, TOLD, HANGS, PERIOD = range(8, 15)
+# The kind of each subscription but the first one, the words of the own publisher's GID, and whether
+# a state with the last one's stamp tells nothing.
+KINDS, OWN, IGNORES_REPEATED = 15, 20, 22
+# The code of `observe`.
+OBSERVER_CODE = 23
+NUMBERS = 24
+NOTHING, WAITS, SERVED = range(3)
+# Times of the loop, [s]: from when on a missing state is predicted, and from when on it is lost;
+# how long a wait is; when the last torque was commanded, by the steady clock, and when the last one
+# without a state; when the interpreter was known to run, and for how long it may stand still; how
+# often a torque is commanded while no state comes.
+STATE_GAP, STATE_TIMEOUT, LONGEST_WAIT, PUBLISHED_AT, PREDICTED_AT, ATTENDED_AT = range(6)
+LONGEST_HANG, PREDICTION = 6, 7
+TIMES = 8
+# Of an emergency stop: 1 if it was pressed, 0 if released, -1 if the message is none, and the words
+# of its publisher's GID. So many are kept.
+PRESSED, GID_LOW, GID_HIGH = range(3)
+MOST_STOPS = 64
+# For messages beside the states.
+LONGEST_MESSAGE = 4096
+
+_observe = linked(observe, SIGNATURE)
+_REVOKING = tuple(b"revoking\0")
+
+# How often a torque is commanded while no state comes, or none that can be used, [s].
+PREDICTION_PERIOD = 0.001
+# States that seem to be older than this were stamped by another clock, [s].
+LONGEST_AGE = 1.0
+
+
+@inlined
+def _begin(m: IntArray) -> None:
+    """What others read is written from here on, as they see."""
+    m[SEQUENCE] += 1
+    fence()
+
+
+@inlined
+def _end(m: IntArray) -> None:
+    """It is written."""
+    fence()
+    m[SEQUENCE] += 1
+
+
+@inlined
+def _command(
+    calls: IntArray,
+    m: IntArray,
+    r: FloatArray,
+    h: FloatArray,
+    tau: FloatArray,
+    torques: FloatArray,
+    torque_times: FloatArray,
+    place: IntArray,
+) -> bool:
+    """Publishes the torques, if the arm is still this loop's."""
+    now = rcl.monotonic(calls)
+    if not lease.may_command(h, now):
+        return False
+    m[ANSWER] = rcl.publish(calls)
+    r[PUBLISHED_AT] = now
+    if m[TELLS_EFFORTS] != 0:
+        note(torques, torque_times, place, tau, now)
+    return True
+
+
+@inlined
+def _tell(calls: IntArray, m: IntArray, n: IntArray, state: FloatArray) -> None:
+    """Wakes those who put into words what steps have found, if there is anything."""
+    under_way = state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.PATH_END, 0]
+    if n[layout.FINDINGS] != m[SEEN] or (m[UNDER_WAY] != 0 and not under_way):
+        rcl.trigger(calls)
+    m[SEEN], m[UNDER_WAY] = n[layout.FINDINGS], 1 if under_way else 0
+
+
+@inlined
+def _moved(state: FloatArray, q: FloatArray) -> bool:
+    """Whether a joint is elsewhere than when it was measured last."""
+    moved = False
+    for j in range(q.shape[0]):
+        moved |= q[j] != state[layout.LAST_POSITION, j]
+    return moved
+
+
+@inlined
+def _hear_stop(
+    calls: IntArray, m: IntArray, stops: IntArray, size: int, message: ByteArray
+) -> bool:
+    """Keeps an emergency stop, for Python; whether it was pressed."""
+    row = stops[m[HEARD] % MOST_STOPS]
+    row[PRESSED] = -1
+    if HEADER < size <= message.shape[0] and message[0] == 0 and message[1] <= LITTLE_ENDIAN:
+        row[PRESSED] = 1 if message[HEADER] != 0 else 0
+    row[GID_LOW], row[GID_HIGH] = rcl.gid_of(calls)
+    fence()
+    m[HEARD] += 1
+    return row[PRESSED] == 1
+
+
+@inlined
+def _revokes(size: int, message: ByteArray) -> bool:
+    """Whether a TransitionEvent goes to the mode in which the sentinel revokes the arm."""
+    if not HEADER + 8 <= size <= message.shape[0] or message[0] != 0 or message[1] > LITTLE_ENDIAN:
+        return False
+    big_endian = message[1] == BIG_ENDIAN
+    position, length = HEADER + 8, 0
+    for _ in range(3):  # the transition, where it started and where it goes: a number and a label
+        position = aligned(position + length + 1, 4)
+        if position + 4 > size:
+            return False
+        length = word(message, position, big_endian)
+        position += 4
+        if position + length > size:
+            return False
+    same = length == len(_REVOKING)
+    for i in range(length if same else 0):
+        same &= message[position + i] == _REVOKING[i]
+    return same
+
+
+@kernel(
+    "i8(i8[::1], i8[::1], f8[::1], i8[::1], f8[::1], f8[::1], i8[::1], "
+    "i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], "
+    "i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], f8[:,::1], "
+    "u1[::1], u1[:,::1], i8[::1], u8[:,::1], f8[:,::1], "
+    "i8[:,::1], f8[::1], i8[::1], f8[:,::1], f8[::1], i8[::1], "
+    "i8[:,::1], u1[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[::1])",
+    nogil=True,
+)
+def run(  # noqa: PLR0915
+    calls: IntArray,
+    m: IntArray,
+    r: FloatArray,
+    of_states: IntArray,
+    state_times: FloatArray,
+    h: FloatArray,
+    of_supervisor: IntArray,
+    n: IntArray,
+    settings: FloatArray,
+    tolerances: FloatArray,
+    state: FloatArray,
+    findings: FloatArray,
+    tau: FloatArray,
+    box: IntArray,
+    values: FloatArray,
+    measured: FloatArray,
+    new_settings: FloatArray,
+    new_tolerances: FloatArray,
+    data: ByteArray,
+    pattern: ByteArray,
+    indices: IntArray,
+    bits: WordArray,
+    q_and_v: FloatArray,
+    counts: IntArray,
+    largest: FloatArray,
+    late: IntArray,
+    torques: FloatArray,
+    torque_times: FloatArray,
+    place: IntArray,
+    stops: IntArray,
+    message: ByteArray,
+    bodies: FloatArray,
+    memory: FloatArray,
+    friction: FloatArray,
+    of_observer: FloatArray,
+    observed: FloatArray,
+    applied: FloatArray,
+) -> int:
+    """Answers states; returns why it has ended."""
+    q, v = q_and_v[0], q_and_v[1]
+    usual = int(1e9 * r[LONGEST_WAIT])
+    longest = usual
+    while m[ASKED] == 0:
+        if m[POSTED] == WAITS:
+            _begin(m)
+            if box[REQUEST] == ADOPT and m[HEARD] != m[TOLD]:
+                box[DONE] = 0  # the arm has just been stopped
+            else:
+                serve(
+                    n,
+                    settings,
+                    tolerances,
+                    state,
+                    box,
+                    values,
+                    measured,
+                    new_settings,
+                    new_tolerances,
+                )
+            m[UNDER_WAY] = 1
+            _end(m)
+            m[POSTED] = SERVED
+        answer = rcl.wait(calls, longest)
+        if answer not in (rcl.OK, rcl.TIMEOUT):
+            m[ANSWER] = answer
+            return FAILED
+        longest = usual
+        now = rcl.monotonic(calls)
+        for i in range(1, calls[rcl.COUNT]):
+            kind = m[KINDS + i - 1]
+            while rcl.is_ready(calls, i) and rcl.take(calls, i, BESIDE) == rcl.OK:
+                if kind == COMMAND:
+                    low, high = rcl.gid_of(calls)
+                    if low != m[OWN] or high != m[OWN + 1]:
+                        return COMMANDED
+                    continue
+                size = rcl.read(calls, BESIDE, message)
+                _begin(m)
+                if kind == MODE and _revokes(size, message):
+                    lease.hear_revocation(h, now)
+                if kind == STOP and _hear_stop(calls, m, stops, size, message):
+                    predicted = of_supervisor[PREDICTING] != 0
+                    emergency_stop(n, settings, state, findings, predicted)
+                _end(m)
+                if kind == STOP:
+                    rcl.trigger(calls)
+        if h[lease.PHASE] != lease.COMMANDING:
+            return YIELDED
+        if m[HANGS] == 0 and now - r[ATTENDED_AT] > r[LONGEST_HANG]:
+            m[HANGS] = 1
+            if n[layout.MOTION] != 0:
+                _begin(m)
+                end_motion(n, state, findings, HUNG)
+                brake(n, settings[n[layout.BRACED]], state, False, False)
+                _end(m)
+        answer = rcl.take(calls, 0, 1 - m[WHICH])
+        now = rcl.monotonic(calls)
+        if answer == rcl.TAKE_FAILED:
+            lease.hear_nothing(h, now)
+            missing = now - state_times[intake.CAME_AT]
+            if m[SYSTEM_TIME] == 0 or missing <= r[STATE_GAP]:
+                continue
+            if missing > r[STATE_TIMEOUT] or not lease.may_answer(h, now):
+                return SILENT
+            longest = int(1e9 * r[PREDICTION])
+            if now - r[PREDICTED_AT] < r[PREDICTION]:
+                continue
+            r[PREDICTED_AT] = now
+            _begin(m)
+            if of_supervisor[PREDICTING] == 0:
+                of_supervisor[PREDICTING] = 1
+                of_supervisor[GAPS] += 1
+                observed[:] = 0.0  # it does not know the predicted torques
+            t = state_times[intake.TIME] + missing
+            predicted_q, predicted_v = (
+                state[layout.PREDICTED_POSITION],
+                state[layout.PREDICTED_VELOCITY],
+            )
+            outcome = advance(
+                n, settings, tolerances, state, findings, t, predicted_q, predicted_v, tau, True
+            )
+            if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.PATH_END, 0]:
+                state[layout.RESTS_SINCE, 0] = math.nan
+            _end(m)
+            if not t - state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT:
+                _command(calls, m, r, h, tau, torques, torque_times, place)
+            if outcome >= BAD_STATE:
+                return SILENT
+            continue
+        if answer != rcl.OK:
+            m[ANSWER] = answer
+            return FAILED
+        size = rcl.read(calls, 1 - m[WHICH], data)
+        low, high = rcl.gid_of(calls)
+        if size > data.shape[0] or of_states[intake.GID_KNOWN] == 0:
+            return UNUSUAL
+        if low != of_states[intake.GID_LOW] or high != of_states[intake.GID_HIGH]:
+            return UNUSUAL
+        stamp = decode_state(data, size, pattern, indices, bits)
+        clock = rcl.nanoseconds(calls)
+        age = (clock - stamp) * 1e-9
+        if stamp == 0 and m[SYSTEM_TIME] != 0:  # some hardware does not set it
+            stamp, age = clock, math.nan
+        gap = intake.gap(of_states, state_times, stamp)
+        if stamp <= 0 or not 0.0 <= gap <= r[STATE_TIMEOUT]:
+            return UNUSUAL
+        if gap == 0.0 and (of_supervisor[PREDICTING] != 0 or m[IGNORES_REPEATED] != 0):
+            return UNUSUAL
+        _begin(m)
+        m[WHICH] = 1 - m[WHICH]
+        count = rcl.count_of(calls)
+        intake.follow(of_states, state_times, count, 1, low, high, now)
+        step = 0
+        if gap == 0.0 and m[SYSTEM_TIME] == 0 and _moved(state, q):
+            step = m[PERIOD]
+        intake.place(of_states, state_times, stamp, now, math.nan, step)
+        t = state_times[intake.TIME]
+        lease.hear_state(h, t, now, float(count))
+        if not lease.may_answer(h, now):
+            _end(m)
+            lease.hear_nothing(h, now)
+            if h[lease.PHASE] != lease.COMMANDING:
+                return YIELDED
+            continue  # it was away, and a state that is fresh must tell for how long
+        elapsed = now - r[PUBLISHED_AT] + LATENESS
+        if m[SYSTEM_TIME] != 0 and gap > elapsed:  # no torque changes by what has not passed
+            state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
+        outcome = advance(n, settings, tolerances, state, findings, t, q, v, tau, False)
+        _end(m)
+        if outcome >= BAD_STATE and outcome != BAD_TORQUE:
+            m[ANSWER] = outcome
+            return REFUSED
+        of_supervisor[PREDICTING] = 0
+        pushed = NONE
+        if applied.shape[0] > 0 and outcome < BAD_STATE:
+            of_robot = bodies, memory, friction, of_observer, observed
+            pushed = _observe(m[OBSERVER_CODE], (*of_robot, t, q, v, applied))
+            for j in range(applied.shape[0]):
+                applied[j] = tau[j]
+        if of_supervisor[WATCHES] == 0:
+            pushed = NONE
+        if not _command(calls, m, r, h, tau, torques, torque_times, place):
+            return YIELDED
+        if outcome == BAD_TORQUE:
+            m[ANSWER] = outcome
+            return REFUSED
+        if pushed == NONE:
+            _tell(calls, m, n, state)
+        interval = state_times[intake.INTERVAL]
+        if m[SYSTEM_TIME] == 0:
+            interval = age = math.nan
+        if not 0.0 <= age < LONGEST_AGE:
+            age = math.nan  # the stamps are of another clock
+        duration = rcl.monotonic(calls) - now
+        period = state_times[intake.PERIOD]
+        missed = of_states[intake.MISSED]
+        record(counts, largest, late, duration, age + duration, interval, period, missed)
+        m[TICKS] += 1
+        if m[ANSWER] != rcl.OK:
+            return FAILED
+        if pushed != NONE:
+            m[ANSWER] = pushed
+            return PUSHED
+    return REQUESTED

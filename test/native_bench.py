@@ -1,0 +1,339 @@
+"""One control loop twice: once its ticks are Python, once machine code, with the same states.
+
+What rcl and the clocks answer is played by this process; what the arm measures follows from what
+the controller wants, with noise, pushes and all that befalls states.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+import numpy as np
+from controllers import rules
+from node_bench import JOINTS, MODEL, joint_state
+from rclpy.clock import ROSClock
+from rclpy.logging import get_logger
+from rclpy.serialization import serialize_message
+
+from rnea_control.control import (
+    Controller,
+    ControllerSettings,
+    Gains,
+    SafetySettings,
+    SupervisionSettings,
+)
+from rnea_control.control.handover import Handover, HandoverTimes
+from rnea_control.control.momentum_observer import MomentumObserver
+from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
+from rnea_control.node.control_loop import ControlLoop, LoopSettings
+from rnea_control.ros import native_loop as native
+from rnea_control.ros import rcl_calls as rcl
+from rnea_control.ros.native_ticks import NativeTicks
+from rnea_control.ros.rcl_calls import Taken
+
+PERIOD = 0.001
+# The joints in another order, among others.
+NAMES = ["other", *reversed(JOINTS), "third"]
+OWN, ANOTHER = bytes(range(16)), bytes(range(16, 32))
+# What may befall a state, and how often.
+BEFALLS = {
+    "nothing": 0.9,
+    "repeated": 0.02,
+    "missed": 0.02,
+    "late": 0.02,
+    "not finite": 0.01,
+    "another's": 0.01,
+    "jump": 0.005,
+    "none": 0.01,
+    "many missing": 0.004,
+    "gone": 0.001,
+}
+
+
+class Command:
+    """Keeps what is published."""
+
+    def __init__(self) -> None:
+        self.message = Float64MultiArrayEncoder(len(JOINTS))
+        self.torque = self.message.values
+        self.sent: list[bytes] = []
+
+    def publish(self) -> None:
+        self.sent.append(self.message.encode())
+
+
+class Script:
+    """The states of an arm, one after the other, and the clocks."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.now, self.stamp, self.number = 50.0, 1000.0, 0
+        self.silent = 0
+        self.last = b""
+
+    def _pass(self, seconds: float) -> None:
+        self.now = round((self.now + seconds) * 1e9) / 1e9  # as clocks tell it
+
+    @property
+    def clock(self) -> int:
+        """The system's clock, [ns]."""
+        return round(self.stamp * 1e9) + 300_000
+
+    def next(self, controller: Controller) -> Taken | None:
+        """What comes after another period; None for nothing."""
+        rng = self.rng
+        self._pass(PERIOD * (1.0 + 0.2 * rng.uniform(-1.0, 1.0)))
+        if self.silent:
+            self.silent -= 1
+            self.stamp += PERIOD
+            return None
+        befalls = rng.choice(list(BEFALLS), p=list(BEFALLS.values()))
+        self.silent = {"many missing": 40, "gone": 130}.get(befalls, 0)
+        self.stamp += PERIOD
+        self.number += 1
+        if befalls == "repeated" and self.last:
+            return Taken(self.last, self.number, OWN)
+        if befalls in ("none", "many missing", "gone"):
+            self.number -= 1
+            return None
+        if befalls == "missed":
+            self.number += 3
+        if befalls == "late":
+            self._pass(0.004)
+            self.stamp += 0.004
+        q, v = np.zeros(2), np.zeros(2)
+        if controller.has_trajectory:
+            q, v = controller.desired[0] + v * PERIOD, controller.desired[1].copy()
+        q += 1e-4 * rng.standard_normal(2)
+        v += 1e-4 * rng.standard_normal(2)
+        if rng.random() < 0.002:
+            q += 0.04
+        if befalls == "jump":
+            q += 0.5
+        if befalls == "not finite":
+            q[1] = np.nan
+        positions, velocities = [0.0, *q[::-1], 9.0], [0.0, *v[::-1], 9.0]
+        message = joint_state(round(self.stamp * 1e9), positions, velocities, NAMES)
+        data = serialize_message(message)
+        if befalls == "another's":
+            return Taken(data, 7, ANOTHER)
+        self.last = data
+        return Taken(data, self.number, OWN)
+
+
+class Twin:
+    """A loop with its script; watched: collisions are looked for.
+
+    Attributes:
+        changes: of the mode, and why.
+        endings: of motions.
+    """
+
+    def __init__(self, seed: int, watched: bool = False) -> None:
+        self.script = Script(seed)
+        observer = MomentumObserver(MODEL, 25.0, [0.1, 0.1]) if watched else None
+        tolerances = {"path_position": 0.1, "goal_position": 0.05, "goal_time": 0.5}
+        safety = SafetySettings.none(2).changed(
+            torque_rate_limit=np.full(2, 4000.0),
+            position_margin=np.full(2, 0.05),
+            max_position_error=np.full(2, 0.3),
+            check_jumps=True,
+        )
+        settings = ControllerSettings(
+            Gains.uniform(2, 100.0, 20.0, 5.0),
+            trajectories=rules(tolerances=tolerances),
+            safety=safety,
+            dead_time=0.0005,
+        )
+        self.command = Command()
+        self.loop = ControlLoop(
+            Controller(MODEL, settings),
+            self.command,
+            Handover(HandoverTimes.of_controller()),
+            LoopSettings(SupervisionSettings()),
+            get_logger("twin"),
+            ROSClock(),
+            observer,
+        )
+        self.changes: list[tuple] = []
+        self.endings: list[tuple] = []
+        self.given = 0
+
+    @contextmanager
+    def clocks(self) -> Iterator[None]:
+        """Time is that of the script."""
+        with (
+            mock.patch("time.monotonic", lambda: self.script.now),
+            mock.patch("time.time_ns", lambda: self.script.clock),
+        ):
+            yield
+
+    def told(self) -> None:
+        """Keeps what has changed."""
+        self.changes += [(old.value, new.value, why) for old, new, why in self.loop.changes]
+        self.loop.changes.clear()
+
+    def python(self, actions: Callable[[Twin, int], None], states: int) -> None:
+        """Ticks by Python."""
+        loop = self.loop
+        with self.clocks():
+            loop.start("guarding")
+            loop.handover.start(self.script.now, alone=True)
+            for self.given in range(states):
+                actions(self, self.given)
+                taken = self.script.next(loop.controller)
+                if taken is None:
+                    loop.hear_nothing()
+                if taken is None or not loop.tick(*taken):
+                    loop.watch()
+                self.told()
+
+    def natively(
+        self,
+        actions: Callable[[Twin, int], None],
+        states: int,
+        meanwhile: Callable[[Twin, int], None] = lambda twin, given: None,
+    ) -> int:
+        """Ticks by machine code, wherever that is possible; how many were.
+
+        Args:
+            actions: called before each state, with the number of those that were given.
+            states: so many are given.
+            meanwhile: as `actions`, but while machine code runs.
+        """
+        table = FakeTable(self, actions, states, meanwhile)
+        ticks = NativeTicks(self.loop, table, ())
+        loop = self.loop
+        loop.controller.post = loop.controller.serve  # one thread does it all
+        with self.clocks():
+            loop.start("guarding")
+            loop.handover.start(self.script.now, alone=True)
+            while self.given < states:
+                taken = None
+                if ticks.possible():
+                    reason, taken = ticks.run()
+                    if reason in native.STEPPED:
+                        loop.after_native(reason)
+                    loop.attend()
+                    if table.pending:
+                        loop.work.numbers[native.ASKED] = 0
+                        table.pending, table.acted = False, True
+                        actions(self, self.given)
+                    elif taken is None and self.given < states:
+                        loop.watch()
+                else:
+                    table.advance(act=True)
+                    taken = table.waiting
+                    if taken is None:
+                        loop.hear_nothing()
+                        loop.watch()
+                if taken is not None and not loop.tick(*taken):
+                    loop.watch()
+                self.told()
+        return int(loop.work.numbers[native.TICKS])
+
+
+class FakeTable:
+    """An `RclTable` whose functions are Python's: they play a script."""
+
+    def __init__(
+        self,
+        twin: Twin,
+        actions: Callable[[Twin, int], None],
+        states: int,
+        meanwhile: Callable[[Twin, int], None],
+    ) -> None:
+        self._twin, self._actions, self._states = twin, actions, states
+        self._meanwhile = meanwhile
+        self.waiting: Taken | None = None
+        self.pending = self.acted = False
+        self._messages = np.zeros((3, 8), dtype=np.int64)
+        self._info = np.zeros(64, dtype=np.int64)
+        self._time = np.zeros(2, dtype=np.int64)
+        self._ready = np.zeros(1, dtype=np.int64)
+        self._kept: list[object] = [None, None, None]
+        kinds = {
+            rcl.WAIT: (self._wait, 2),
+            rcl.CLEAR: (lambda *_: 0, 1),
+            rcl.ADD: (lambda *_: 0, 3),
+            rcl.TAKE: (self._take, 4),
+            rcl.PUBLISH: (self._publish, 3),
+            rcl.TRIGGER: (self._trigger, 1),
+            rcl.CLOCK: (self._clock, 2),
+        }
+        self._functions = {
+            key: ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * count)(function)
+            for key, (function, count) in kinds.items()
+        }
+        self.array = np.zeros(rcl.TABLE, dtype=np.int64)
+        for key, function in self._functions.items():
+            self.array[key] = ctypes.cast(function, ctypes.c_void_p).value
+        self.array[rcl.READY], self.array[rcl.COUNT] = self._ready.ctypes.data, 1
+        self.array[rcl.INFO], self.array[rcl.TIME] = self._info.ctypes.data, self._time.ctypes.data
+        for i, row in enumerate(self._messages):
+            self.array[rcl.MESSAGES + i] = row.ctypes.data
+
+    def advance(self, act: bool) -> None:
+        """The next period; whatever is to be done before it is done here, or asked for."""
+        twin = self._twin
+        if act and not self.acted:
+            self._actions(twin, twin.given)
+        self.acted = False
+        self.waiting = twin.script.next(twin.loop.controller)
+        twin.given += 1
+
+    def _wait(self, wait_set: int, timeout: int) -> int:
+        twin = self._twin
+        self.waiting = None
+        if twin.given >= self._states:
+            twin.loop.work.numbers[native.ASKED] = 1
+            return rcl.TIMEOUT
+        if not self.acted and acts(twin.given):
+            twin.loop.work.numbers[native.ASKED] = 1
+            self.pending = True
+            return rcl.TIMEOUT
+        self._meanwhile(twin, twin.given)
+        self.advance(act=False)
+        return rcl.OK
+
+    def _take(self, subscription: int, message: int, info: int, _: int) -> int:
+        if self.waiting is None:
+            return rcl.TAKE_FAILED
+        which = [row.ctypes.data for row in self._messages].index(message)
+        data, count, gid = self.waiting
+        self._kept[which] = buffer = np.frombuffer(data, np.uint8).copy()
+        self._messages[which, :2] = buffer.ctypes.data, len(data)
+        self._info[2] = count
+        self._info[5:7] = np.frombuffer(gid, np.int64)
+        return rcl.OK
+
+    def _publish(self, *_: int) -> int:
+        self._twin.command.publish()
+        return rcl.OK
+
+    def _trigger(self, _: int) -> int:
+        self._twin.loop.attend()
+        return rcl.OK
+
+    def _clock(self, which: int, _: int) -> int:
+        script = self._twin.script
+        nanoseconds = round(script.now * 1e9) if which else script.clock
+        self._time[:] = divmod(nanoseconds, 10**9)
+        return 0
+
+    def taken(self, which: int) -> Taken:
+        """See `RclTable`."""
+        address, length = (int(each) for each in self._messages[which, :2])
+        gid = self._info[5:7].tobytes()
+        return Taken(ctypes.string_at(address, length), int(self._info[2]), gid)
+
+    def destroy(self) -> None:
+        """Nothing to do."""
+
+
+def acts(index: int) -> bool:
+    """Whether something is asked for before this state."""
+    return index % 97 == 5

@@ -1,0 +1,127 @@
+"""Ticks by machine code do what ticks by Python do, to the last bit."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from native_bench import Twin, acts
+
+from rnea_control.control import (
+    EndKind,
+    GoalTolerances,
+    MotionRequest,
+    Supervisor,
+    Waypoint,
+    Waypoints,
+    layout,
+)
+from rnea_control.control.motion import Ending
+from rnea_control.exceptions import RneaControlError
+from rnea_control.ros import native_loop as native
+
+STATES = 10_000
+ASKED = ("move", "move", "move", "hold", "scale", "guide", "resume", "stop", "reset")
+
+
+def act(twin: Twin, index: int) -> None:
+    """What is asked of the loop before a state."""
+    if not acts(index):
+        return
+    loop, rng = twin.loop, np.random.default_rng(index)
+    with suppress(RneaControlError):
+        what = rng.choice(ASKED)
+        if what == "move":
+            points = [Waypoint(0.05 + 0.2 * rng.uniform(), rng.uniform(-0.1, 0.1, 2), np.zeros(2))]
+            request = MotionRequest(
+                Waypoints.of(points, 2),
+                tolerances=GoalTolerances(),
+                on_end=lambda ending: twin.endings.append((ending.kind, ending.text)),
+            )
+            plan = loop.controller.plan(request, loop.situation(), 0.002)
+            loop.adopt(plan)
+        elif what == "hold":
+            loop.call(Supervisor.hold)
+        elif what == "scale":
+            loop.controller.speed_scaling = rng.uniform()
+        elif what == "guide":
+            loop.call(Supervisor.guide)
+        elif what == "resume":
+            loop.call(Supervisor.resume)
+        elif what == "reset":
+            loop.call(Supervisor.reset_fault)
+        else:
+            loop.call(lambda it: it.emergency_stop(True, "button"))
+            loop.call(lambda it: it.emergency_stop(False, "button"))
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_commands_and_all_facts_are_the_same_to_the_last_bit(watched: bool) -> None:
+    by_python, by_machine = (Twin(int(watched), watched) for _ in range(2))
+    by_python.python(act, STATES)
+    ticks = by_machine.natively(act, STATES)
+    commands = zip(by_python.command.sent, by_machine.command.sent, strict=False)
+    for i, (one, other) in enumerate(commands):
+        assert one == other, f"command {i}"
+    assert len(by_python.command.sent) == len(by_machine.command.sent) > 0.8 * STATES
+    assert by_python.changes == by_machine.changes
+    assert by_python.endings == by_machine.endings
+    one, other = by_python.loop, by_machine.loop
+    for name, mine, its in (
+        ("state", one.controller.arrays[3], other.controller.arrays[3]),
+        ("lease", one.handover.rows, other.handover.rows),
+        ("intake", one.states.numbers, other.states.numbers),
+        ("times of the intake", one.states.times, other.states.times),
+        ("histograms", one.statistics.counts, other.statistics.counts),
+        ("late and missed", one.statistics.numbers, other.statistics.numbers),
+    ):
+        np.testing.assert_array_equal(mine, its, name)
+    collisions = [why for _, _, why in by_python.changes if why.startswith("collision?")]
+    assert bool(collisions) == watched
+    modes = {new for _, new, _ in by_python.changes}
+    assert {"holding", "moving", "braking", "gravity_compensation", "blind"} <= modes
+    assert "emergency_stop" in modes
+    assert {kind for kind, _ in by_python.endings} >= {EndKind.REACHED, EndKind.DROPPED}
+    assert ticks > 0.6 * STATES
+
+
+def test_a_loop_to_which_nobody_listens_any_more_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("native_bench.BEFALLS", {"nothing": 1.0})
+    monkeypatch.setattr("native_bench.acts", lambda given: False)
+    twin = Twin(0)
+    asks = threading.Thread(target=twin.loop.hear_listeners, args=(False, "for a subscription"))
+
+    def nobody(twin: Twin, given: int) -> None:
+        if given >= 1000 and not asks.ident:
+            asks.start()
+
+    ticks = twin.natively(lambda twin, given: None, 4000, meanwhile=nobody)
+    asks.join()
+    assert 500 < ticks < 2000
+    assert twin.changes[-1][1:] == ("waiting", "for a subscription")
+    assert not twin.loop.is_usual() and twin.loop.supervisor.streaming
+
+
+def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:
+    twin = Twin(0)
+    twin.loop.work.stops[:, native.PRESSED] = 0
+    twin.loop.work.numbers[native.HEARD] = native.MOST_STOPS + 1
+    twin.loop.attend()
+    twin.natively(lambda twin, given: None, 100)
+    assert "emergency_stop" in [new for _, new, _ in twin.changes]
+
+
+def test_motion_ends_for_who_waits_though_what_ended_it_was_overwritten() -> None:
+    controller = Twin(0).loop.controller
+    controller.hold(0.0, np.zeros(2))
+    endings: list[Ending] = []
+    points = Waypoints.of([Waypoint(1.0, np.full(2, 0.1), np.zeros(2))], 2)
+    request = MotionRequest(points, tolerances=GoalTolerances(), on_end=endings.append)
+    assert controller.adopt(controller.plan(request, controller.situation(0.0), 0.1))
+    numbers = controller.arrays[0]
+    numbers[layout.MOTION] = 0
+    numbers[layout.FINDINGS] += layout.MOST_FINDINGS + 1
+    controller.tell()
+    assert [ending.kind for ending in endings] == [EndKind.DROPPED]

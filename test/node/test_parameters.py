@@ -1,0 +1,131 @@
+"""What parameters are refused, and what the others decide, without a node."""
+
+from __future__ import annotations
+
+import math
+import re
+from operator import attrgetter
+
+import numpy as np
+import pytest
+from robots import two_link_arm
+
+from rnea_control.control import ControlLaw, ExcessiveEffort
+from rnea_control.exceptions import RneaControlError
+from rnea_control.node.parameters import PARAMETERS
+from rnea_control.node.settings import in_force, supervision_settings
+from rnea_control.ros.parameter_table import GivenParameters, expand
+from rnea_control.ros.robot_parameters import LOCKED_POSITION
+from rnea_control.ros.robot_settings import handover_times, load_model
+
+GOOD = {
+    "joints": ["shoulder", "elbow"],
+    "robot_description": two_link_arm(),
+    **{f"gains.{joint}.{gain}": 10.0 for joint in ("shoulder", "elbow") for gain in ("p", "d")},
+}
+
+
+def decided(changes: dict) -> dict[str, object]:
+    """What the parameters `GOOD` with changes decide; None takes one away."""
+    values = {name: value for name, value in (GOOD | changes).items() if value is not None}
+    joints = GivenParameters(values, expand(PARAMETERS, ()))["joints"]
+    locked = {name: LOCKED_POSITION for name in values if name.startswith("locked_positions.")}
+    given = GivenParameters(values, expand(PARAMETERS, joints) | locked)
+    names = [name.partition(".")[2] for name in locked]
+    found = in_force(given, load_model(given, joints, names, ""))
+    supervision_settings(given)
+    handover_times(given, simulated=False)
+    return {
+        "": found,
+        "trajectories": found.controller.trajectories,
+        "tolerances": found.controller.trajectories.tolerances,
+    }
+
+
+REFUSED = [
+    ({"joints": [""]}, "'joints' is .*list of non-empty strings"),
+    ({"joints": ["elbow", "elbow"]}, "twice"),
+    (
+        {"joints": ["shoulder", "wrist"], "gains.wrist.p": 1.0, "gains.wrist.d": 1.0},
+        "no joint 'wrist', which `joints` names; it has shoulder, elbow",
+    ),
+    ({"gains.elbow.p": None}, "'gains.elbow.p' is not set"),
+    ({"gains.elbow.d": "stiff"}, "'gains.elbow.d' is 'stiff'; it must be"),
+    ({"gains.elbow.d": math.nan}, "'gains.elbow.d' is nan"),
+    ({"effort_limit_scale": 1.5}, "'effort_limit_scale' is 1.5; .* at most 1"),
+    ({"effort_limit_scale": 0.0}, "'effort_limit_scale' is 0.0; .* above 0"),
+    ({"gravity": [0.0, 1.0]}, "'gravity' .* double array of length 3"),
+    ({"payload.link": "tray"}, "payload's link is 'tray'; .* has base"),
+    ({"friction.elbow.coulomb": -0.5}, ".* at least 0, or -1.0 for the `friction` of the URDF"),
+    ({"robot_description": "hello"}, "robot_description: this is not well-formed"),
+    ({"robot_description": ""}, "there is no robot description yet"),
+    ({"locked_positions.finger": 0.1}, "`locked_positions` names 'finger'"),
+    ({"joint_state_gap": 0.2, "joint_state_timeout": 0.1}, "must be at most joint_state_timeout"),
+    ({"command_lease": 0.2, "command_timeout": 0.1}, "must be shorter than command_timeout"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), REFUSED)
+def test_refused_parameter_is_named(changes: dict, words: str) -> None:
+    with pytest.raises(RneaControlError) as refused:
+        decided(changes)
+    assert re.search(words, str(refused.value)), refused.value
+
+
+NONE = math.inf
+BRAKING = {"constraints.elbow.max_deceleration_on_cancel": 2.5}
+FREQUENCY = {"positions_upsampling.policy_frequency": 50.0}
+COLLISIONS = {"collision_detection.enable": True, "collision_detection.threshold.elbow": 4.0}
+# Where a setting is, parameters, and what they make of it; without parameters the default.
+MEANING = [
+    ("tolerances", "path_position", {}, NONE),
+    ("tolerances", "path_position", {"constraints.elbow.trajectory": 0.1}, [NONE, 0.1]),
+    ("tolerances", "path_velocity", {}, NONE),
+    ("tolerances", "goal_position", {"constraints.elbow.goal": 0.1}, [NONE, 0.1]),
+    ("tolerances", "goal_velocity", {}, 0.01),
+    ("tolerances", "goal_velocity", {"constraints.stopped_velocity_tolerance": 0.0}, NONE),
+    ("tolerances", "goal_time", {}, NONE),
+    ("tolerances", "goal_time", {"cmd_timeout": 2.0}, 2.0),
+    ("tolerances", "goal_time", {"constraints.goal_time": 0.5, "cmd_timeout": 2.0}, 0.5),
+    ("trajectories", "max_deceleration", BRAKING, NONE),
+    (
+        "trajectories",
+        "max_deceleration",
+        {**BRAKING, "constraints.decelerate_on_cancel": True},
+        [NONE, 2.5],
+    ),
+    ("trajectories", "allow_moving_end", {}, False),
+    ("trajectories", "allow_moving_end", {"allow_nonzero_velocity_at_trajectory_end": True}, True),
+    ("trajectories", "allow_integration", {}, False),
+    ("trajectories", "allow_integration", {"allow_integration_in_goal_trajectories": True}, True),
+    ("trajectories", "start_from_desired_state", {}, True),
+    ("trajectories", "start_from_desired_state", {"interpolate_from_desired_state": False}, False),
+    ("trajectories", "upsample_positions", {}, False),
+    ("trajectories", "upsample_positions", {"positions_upsampling.enable": True}, True),
+    ("trajectories", "excessive_effort", {}, ExcessiveEffort.warn),
+    *(
+        ("trajectories", "excessive_effort", {"constraints.excessive_effort": each.value}, each)
+        for each in ExcessiveEffort
+    ),
+    ("", "controller.control_law", {"control_law": "pd"}, ControlLaw.pd),
+    ("", "input.allow_partial", {}, False),
+    ("", "input.allow_partial", {"allow_partial_joints_goal": True}, True),
+    ("", "input.policy_frequency", FREQUENCY, 0.0),
+    ("", "input.policy_frequency", {**FREQUENCY, "positions_upsampling.enable": True}, 50.0),
+    ("", "model.damping", {"friction.elbow.damping": 3.0}, [0.0, 3.0]),
+    ("", "model.friction", {"friction.elbow.coulomb": 0.5}, [0.0, 0.5]),
+    ("", "model.armature", {"armature.elbow": 0.2}, [0.0, 0.2]),
+    ("", "observer", {}, None),
+    ("", "observer.thresholds", COLLISIONS, [10.0, 4.0]),
+]
+
+
+@pytest.mark.parametrize(("place", "name", "changes", "expected"), MEANING)
+def test_parameter_decides_about_a_setting(
+    place: str, name: str, changes: dict, expected: object
+) -> None:
+    found = attrgetter(name)(decided(changes)[place])
+    if isinstance(expected, float | list):
+        np.testing.assert_array_equal(found, np.broadcast_to(expected, np.shape(found)))
+    else:
+        assert found is expected
