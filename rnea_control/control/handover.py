@@ -246,6 +246,8 @@ class Handover:
         if self.times.revokes:
             return
         lease.notice_absence(self.rows, now)
+        if label == "commanding" and self.commanding and self.rows[lease.ALONE]:
+            self._yield(now, self.times.timeout, "the sentinel, not known of before, commands")
         if label or not self.rows[lease.WAS_AWAY]:  # else it was not there to hear the sentinel
             self.rows[lease.GUARDED] = label in ("guarding", "revoking", "commanding")
             self.rows[lease.ALONE] = not label

@@ -82,8 +82,17 @@ class SentinelLink:
         """Its mode; empty without one, "guarding" for one that is there and not heard yet."""
         if time.monotonic() - self._heard_at < LONGEST_SILENCE:
             return self._label
-        unheard = self._heard_at < 0.0 and self._node.count_publishers(f"{SENTINEL}/mode") > 0
-        return Phase.guarding.value if unheard else ""
+        return Phase.guarding.value if self._heard_at < 0.0 and self._is_seen else ""
+
+    @property
+    def _is_seen(self) -> bool:
+        """Whether anything of it is discovered: its mode, or what it has on the commands."""
+        node = self._node
+        if node.count_publishers(f"{SENTINEL}/mode"):
+            return True
+        ends = node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic
+        found = {(i.node_namespace, i.node_name) for end in ends for i in end(self._topic)}
+        return (node.get_namespace(), SENTINEL) in found
 
     def await_label(self) -> str:
         """Its mode, once one that is there must have been discovered."""

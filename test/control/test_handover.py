@@ -294,6 +294,17 @@ def test_controller_that_begins_beside_a_sentinel_listens() -> None:
     assert clocks.run(1.0) == pytest.approx(31, abs=1)
 
 
+def test_controller_that_began_alone_yields_to_a_sentinel_that_commands() -> None:
+    controller = Handover(HandoverTimes.of_controller())
+    clocks = Clocks(controller)
+    clocks.run(0.01)
+    controller.start(clocks.now, alone=True)
+    assert controller.may_command(clocks.now)
+    controller.hear_mode(clocks.now, "commanding")
+    assert not controller.may_command(clocks.now)
+    assert clocks.run(1.0) == pytest.approx(31, abs=1)
+
+
 def test_who_listens_does_so_between_slow_states() -> None:
     """At 50 Hz, less than one state a lease: a look with each, and in between word of nothing."""
     owner, now = Handover(HandoverTimes.of_controller()), 0.0

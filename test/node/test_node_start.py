@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+import rclpy
 from dds import ros, trajectory, wait_for
 from diagnostic_msgs.msg import DiagnosticStatus
 from lifecycle_msgs.msg import TransitionEvent
-from node_bench import GOOD, GRAVITY, JOINTS, LATCHED, Bench, Q
+from node_bench import COMMANDS, GOOD, GRAVITY, JOINTS, LATCHED, Bench, Q
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import ReliabilityPolicy
 from robots import two_link_arm
 from rosgraph_msgs.msg import Clock
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.control import Waypoint
 from rnea_control.node import controller_node
@@ -112,6 +113,17 @@ def test_sentinel_may_be_required(make) -> None:
     wait_for(lambda: modes.publish(heard) or bench.values["sentinel"] == "guarding", bench.spin)
     assert bench.node.trigger_activate() == SUCCESS
     assert bench.node.active
+
+
+def test_sentinel_is_known_by_its_ear_on_the_commands(make) -> None:
+    """Its mode may be discovered later, and it may have the arm."""
+    bench = make(start=False)
+    sentinel = rclpy.create_node("rnea_sentinel", namespace=bench.peer.get_namespace())
+    sentinel.create_subscription(Float64MultiArray, COMMANDS, print, 10)
+    wait_for(lambda: bench.peer.count_subscribers(COMMANDS) == 2, bench.spin)
+    bench.node.autostart()
+    assert bench.node.active and not bench.node.loop.handover.commanding
+    sentinel.destroy_node()
 
 
 def test_corrected_description_on_the_topic_is_tried_again(make) -> None:
