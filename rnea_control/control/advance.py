@@ -170,6 +170,8 @@ def advance(
             predicted,
         ),
     )
+    if not predicted and outcome < BAD_STATE:
+        n[layout.OUTCOME] = outcome
     if not predicted and SATURATED < outcome < BAD_STATE:
         _react(n, in_force, state, findings, outcome // FOUND, t, q, v)
     return outcome

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -62,6 +63,7 @@ class Controller:
 
     Attributes:
         gave_way_reason: why it gave way the last time.
+        given_way: why each time, and whether a joint shook, for who takes it from there.
         box: a request; see requests.py.
         post: has the request in the box carried out, and returns when it is.
 
@@ -92,8 +94,8 @@ class Controller:
         self._told = 0  # findings that were told
         self._motions: dict[int, Motion] = {}
         self._last_motion = 0
-        self._outcome = 0
         self.gave_way_reason = ""
+        self.given_way: deque[tuple[str, bool]] = deque(maxlen=layout.MOST_FINDINGS)
         self._state[layout.COMMAND] = math.nan
         self.believe()
         self._state[layout.RATE_STEP] = LONGEST_RATE_STEP
@@ -265,6 +267,7 @@ class Controller:
         self.believe()
         self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1] = 0.0
         self._numbers[layout.GAVE_WAY] = 0
+        self.given_way.clear()
 
     @property
     def gave_way(self) -> int:
@@ -289,14 +292,9 @@ class Controller:
         return self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1]
 
     @property
-    def shakes(self) -> bool:
-        """Whether the last step found that a joint swings to and fro."""
-        return self._outcome // FOUND == SHAKEN
-
-    @property
     def saturated(self) -> bool:
         """Whether a torque of the last step is at its limit."""
-        return self._outcome % FOUND == SATURATED
+        return bool(self._numbers[layout.OUTCOME] % FOUND == SATURATED)
 
     @property
     def motion(self) -> Motion | None:
@@ -507,7 +505,6 @@ class Controller:
         outcome = self._step(t, q, v, tau, False)
         if outcome >= BAD_STATE:
             raise self.refusal(outcome, t, q, v, tau)
-        self._outcome = outcome
         if outcome > SATURATED:
             self.tell()
         return tau
@@ -633,6 +630,7 @@ class Controller:
             end = findings.ending(self.model, finding, motion)
             if finding[layout.KIND] in GAVE_WAY:
                 self.gave_way_reason = end.text
+                self.given_way.append((end.text, finding[layout.KIND] == SHAKEN))
             if motion is not None:
                 motion.finish(end.kind, end.text)
         if forgotten > 0:

@@ -60,9 +60,10 @@ STOP_CODE = 11
 BODIES_AT, BODY_COUNT, BODY_SIZE, MEMORY_AT, MEMORY_ROWS, MEMORY_COLUMNS, MATRIX_AT = range(12, 19)
 # Of advance.py: the code of a step, which of the settings are in force (1: those that hold any
 # arm), the number of the motion that is followed (0 for none), how often the desired position was
-# taken from the arm, and how many findings there have been.
-STEP_CODE, BRACED, MOTION, GAVE_WAY, FINDINGS = range(19, 24)
-NUMBERS = 24
+# taken from the arm, how many findings there have been, and what the last step of a measured state
+# has returned.
+STEP_CODE, BRACED, MOTION, GAVE_WAY, FINDINGS, OUTCOME = range(19, 25)
+NUMBERS = 25
 
 # Columns of a finding: what was found, the motion that it ended, and the joint, the quantity, the
 # violation, the tolerance and the trajectory time of it.

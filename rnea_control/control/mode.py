@@ -1,11 +1,15 @@
-"""The modes of a controller, and the only way from one to another."""
+"""The modes of a controller, and the table of what leads from one to another.
+
+An `Event` counts in the modes of its row; it changes the mode, and has the arm do something. No
+mode changes but by an event, and an emergency stop or a fault that was not resumed takes the place
+of every mode in which the arm would be free (`Supervisor`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
 from enum import Enum
-
-from rnea_control.exceptions import ControllerError
+from typing import NamedTuple
 
 
 class Mode(Enum):
@@ -32,57 +36,79 @@ class Mode(Enum):
     """The sentinel commands the arm."""
 
 
-# What every mode but INACTIVE may change to.
-_ALWAYS = {
-    Mode.INACTIVE,
-    Mode.WAITING,
-    Mode.EMERGENCY_STOP,
-    Mode.FAULT,
-    Mode.BLIND,
-    Mode.GUARDED,
-}
-# What each mode may change to besides.
-TRANSITIONS: dict[Mode, set[Mode]] = {
-    Mode.INACTIVE: {Mode.WAITING},
-    Mode.WAITING: {Mode.HOLDING, Mode.BRAKING, Mode.GRAVITY_COMPENSATION, *_ALWAYS} - {Mode.BLIND},
-    Mode.HOLDING: {Mode.MOVING, Mode.BRAKING, Mode.GRAVITY_COMPENSATION, *_ALWAYS},
-    Mode.MOVING: {Mode.HOLDING, Mode.BRAKING, *_ALWAYS},
-    Mode.BRAKING: {Mode.HOLDING, Mode.MOVING, Mode.GRAVITY_COMPENSATION, *_ALWAYS},
-    Mode.GRAVITY_COMPENSATION: {Mode.BRAKING, *_ALWAYS},
-    Mode.EMERGENCY_STOP: {Mode.BRAKING, *_ALWAYS},
-    Mode.FAULT: {Mode.BRAKING, *_ALWAYS},
-    Mode.BLIND: {Mode.BRAKING, *_ALWAYS},
-    Mode.GUARDED: {Mode.BRAKING, *_ALWAYS} - {Mode.BLIND, Mode.WAITING},
-}
+# Modes in which trajectories are taken; in which the arm is free; in which it brakes and holds,
+# whatever the law; in which the controller has the arm; and in which it commands nothing.
+TAKES_TRAJECTORIES = (Mode.HOLDING, Mode.MOVING, Mode.BRAKING)
+FREE = (*TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION)
+STOPPED = (Mode.EMERGENCY_STOP, Mode.FAULT)
+HAS_ARM = (*FREE, *STOPPED, Mode.BLIND)
+SILENT = (Mode.INACTIVE, Mode.GUARDED)
+_NOT_BLIND = (*FREE, *STOPPED)
 
 
-class Modes:
-    """The mode that a controller is in.
+class Act(Enum):
+    """What becomes of the arm's motion."""
 
-    Args:
-        on_change: called with the old mode, the new one and the reason, maybe in a tick: it must be
-            quick.
+    GOES_ON = "goes on"
+    ENDS = "ends"
+    """The arm goes on along its trajectory, if it is commanded."""
+    BRAKES = "brakes"
+    """Along its path; where a hand guides the arm, straight on."""
+    IS_CAUGHT = "is caught"
+    """Brakes from the measured state."""
+    IS_GUIDED = "is guided"
+    """By a hand."""
+
+
+class Row(NamedTuple):
+    """An event.
 
     Attributes:
-        mode: the present one.
-        reason: why.
+        leads: to which mode from which. HOLDING stands for the law's own mode at rest.
+        act: what becomes of the arm's motion.
+        besides: modes that stay, while the arm does the same.
     """
 
-    def __init__(self, on_change: Callable[[Mode, Mode, str], None]) -> None:
-        self.mode = Mode.INACTIVE
-        self.reason = "not activated yet"
-        self._on_change = on_change
+    leads: Mapping[Mode, Mode]
+    act: Act = Act.GOES_ON
+    besides: tuple[Mode, ...] = ()
 
-    def change(self, mode: Mode, reason: str) -> None:
-        """Changes the mode; with the same mode, the reason.
 
-        Raises:
-            ControllerError: there is no such transition.
-        """
-        old = self.mode
-        if mode is not old and mode not in TRANSITIONS[old]:
-            raise ControllerError(f"the controller cannot change from {old.value} to {mode.value}")
-        if mode is old and reason == self.reason:
-            return
-        self.mode, self.reason = mode, reason
-        self._on_change(old, mode, reason)
+def _from(modes: Iterable[Mode], to: Mode) -> dict[Mode, Mode]:
+    return dict.fromkeys(modes, to)
+
+
+class Event(Enum):
+    """What happens to a controller."""
+
+    ACTIVATED = Row({Mode.INACTIVE: Mode.WAITING})
+    DEACTIVATED = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE), Act.ENDS)
+    LISTENERS_CHANGED = Row(_from((*HAS_ARM, Mode.WAITING), Mode.WAITING), Act.ENDS)
+    """Somebody takes the commands now, or nobody does."""
+    TAKEN_OVER = Row(_from((*HAS_ARM, Mode.WAITING), Mode.GUARDED), Act.ENDS)
+    """The sentinel has the arm."""
+    STARTED = Row({Mode.WAITING: Mode.HOLDING})
+    CAUGHT = Row(_from((Mode.WAITING, Mode.BLIND, Mode.GUARDED), Mode.BRAKING), Act.IS_CAUGHT)
+    """The controller has an arm again that may move."""
+    ADOPTED = Row(_from(TAKES_TRAJECTORIES, Mode.MOVING))
+    """It follows another trajectory."""
+    HELD = Row(_from(FREE, Mode.BRAKING), Act.BRAKES)
+    """Told to hold, or the client cancels the motion."""
+    ENDING = Row(
+        _from((Mode.MOVING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING),
+        Act.BRAKES,
+        (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND),
+    )
+    """It is to be deactivated."""
+    GUIDED = Row({Mode.HOLDING: Mode.GRAVITY_COMPENSATION}, Act.IS_GUIDED)
+    LOST = Row(_from(_NOT_BLIND, Mode.BLIND), Act.BRAKES)
+    """No state can be used."""
+    PRESSED = Row(_from(_NOT_BLIND, Mode.EMERGENCY_STOP), Act.BRAKES, (Mode.BLIND,))
+    FAILED = Row(
+        _from((*FREE, Mode.FAULT), Mode.FAULT), Act.IS_CAUGHT, (Mode.EMERGENCY_STOP, Mode.BLIND)
+    )
+    RELEASED = Row(_from(STOPPED, Mode.BRAKING))
+    """The emergency stop is resumed, or the fault reset."""
+    BRAKED = Row(_from(FREE, Mode.BRAKING))
+    """A step has made the arm brake."""
+    RESTED = Row(_from((Mode.MOVING, Mode.BRAKING), Mode.HOLDING))

@@ -16,7 +16,16 @@ from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.controller import Controller
 from rnea_control.control.feasibility import excessive_gain, excessive_load
 from rnea_control.control.law import ControlLaw
-from rnea_control.control.mode import Mode, Modes
+from rnea_control.control.mode import (
+    FREE,
+    HAS_ARM,
+    SILENT,
+    STOPPED,
+    TAKES_TRAJECTORIES,
+    Act,
+    Event,
+    Mode,
+)
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.planner import Plan
@@ -28,8 +37,7 @@ from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryErro
 from rnea_control.model import RobotModel
 from rnea_control.model.units import units
 
-# Modes in which trajectories are taken; why not in the others.
-_TAKES_TRAJECTORIES = (Mode.HOLDING, Mode.MOVING, Mode.BRAKING)
+# Why no trajectory is taken in the other modes.
 _REFUSALS = {
     Mode.INACTIVE: "the controller is not active; activate it first",
     Mode.WAITING: "the controller waits, {reason}; send it again later",
@@ -39,14 +47,8 @@ _REFUSALS = {
     Mode.BLIND: "{reason}; send it again when states are back",
     Mode.GUARDED: "the sentinel commands the arm; call ~/resume first",
 }
-# Modes in which nothing is commanded.
-_SILENT = (Mode.INACTIVE, Mode.GUARDED)
-# In which the arm brakes and holds, whatever the law.
-_STOPPED = (Mode.EMERGENCY_STOP, Mode.FAULT)
 # In which a state is not simply answered.
-_IDLE_OR_BLIND = (*_SILENT, Mode.WAITING, Mode.BLIND)
-# Names to look up in a tick: enumerations take several times as long.
-_HOLDING, _MOVING = Mode.HOLDING, Mode.MOVING
+_IDLE_OR_BLIND = (*SILENT, Mode.WAITING, Mode.BLIND)
 
 # Rows of `Supervisor.facts`: whether the last torques were for a predicted state, how often that
 # has begun, and whether the mode is one in which nothing may push the arm.
@@ -72,9 +74,12 @@ class Supervisor:
         controller: that computes the torques.
         settings: see `SupervisionSettings`.
         observer: tells collisions; None for no such check.
-        on_change: called at every change of the mode or its reason; see `Modes`.
+        on_change: called at every change of the mode or its reason with the old mode, the new one
+            and the reason, maybe in a tick: it must be quick.
 
     Attributes:
+        mode: what it does now; only events change it (mode.py).
+        reason: why it is in this mode.
         bad_states: how many were ignored since activation.
         facts: see above; machine code writes them too.
         listening: whether somebody takes the commands. Until then the hold position follows the
@@ -93,12 +98,13 @@ class Supervisor:
     ) -> None:
         self.controller = controller
         self.settings = settings
+        self.mode, self.reason = Mode.INACTIVE, "not activated yet"
         self.listening = True
         self.bad_states = 0
         self.facts: IntArray = np.zeros(FACTS, dtype=np.int64)
         self.period = math.nan
         self.obstacle = ""
-        self._modes = Modes(on_change)
+        self._on_change = on_change
         self._workspace = Workspace(controller.model)
         self.observer = observer
         self._bad_in_row = 0
@@ -110,16 +116,11 @@ class Supervisor:
         self._held = False  # the arm, since activation
         self._streamed_at = -math.inf  # when the gravity torque was commanded to nobody
         self._awaited = "for a subscription to the commands"  # while nobody listens
-        self._gave_way = 0
         self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
         self._law_failed = False  # it is not asked again before the fault is reset
         self._unmeasured = 0  # states until `period` is known
         self._seen_at = 0.0
         self._complained = math.nan
-
-    @property
-    def mode(self) -> Mode:
-        return self._modes.mode
 
     @property
     def streaming(self) -> bool:
@@ -141,18 +142,56 @@ class Supervisor:
         """Whether every state that can be true is simply answered."""
         return self.mode not in _IDLE_OR_BLIND and self._unmeasured == 0
 
-    @property
-    def reason(self) -> str:
-        """Why it is in this mode."""
-        return self._modes.reason
+    # Events.
+
+    def _happen(
+        self,
+        event: Event,
+        reason: str,
+        state: tuple[float, FloatArray, FloatArray] | None = None,
+        kind: EndKind = EndKind.DROPPED,
+    ) -> bool:
+        """Does what the table says of an event; whether it counts in this mode.
+
+        Args:
+            reason: why it happens.
+            state: time and the measured state, where the arm is caught.
+            kind: of the motion's end.
+        """
+        row, controller, guided = event.value, self.controller, self.controller.guided
+        if self.mode in row.leads:
+            self._change(row.leads[self.mode], reason)
+        elif self.mode in row.besides:
+            self._change(self.mode, self.reason)  # it may have to be braced now
+        else:
+            return False
+        if row.act is Act.ENDS:
+            controller.drop(reason)
+        elif row.act is Act.BRAKES:
+            controller.stop(kind, reason, guided or controller.guided, self.predicting)
+        elif row.act is Act.IS_CAUGHT and state is not None:
+            controller.catch(*state, reason)
+        elif row.act is Act.IS_GUIDED:
+            controller.guide()
+        return True
 
     def _change(self, mode: Mode, reason: str) -> None:
-        """Changes the mode, and with it whether the arm is braced: it brakes and holds under every
-        law, and under one that has failed."""
-        self._modes.change(mode, reason)
-        self.facts[WATCHES] = mode in _TAKES_TRAJECTORIES
-        holds = self.controller.settings.control_law != ControlLaw.gravity_compensation
-        braced = mode in _STOPPED and (self._law_failed or not holds)
+        """Changes the mode, or its reason, and with it whether the arm is braced: it brakes and
+        holds under every law, and under one that has failed."""
+        if mode in FREE and self._stopped:
+            mode, reason = Mode.EMERGENCY_STOP, "emergency stop"
+        elif mode in FREE and self._fault:
+            mode, reason = Mode.FAULT, self._fault
+        elif mode is Mode.HOLDING:
+            mode = self._rest
+        old, changed = self.mode, mode is not self.mode or reason != self.reason
+        self.mode, self.reason = mode, reason
+        if changed:
+            self._on_change(old, mode, reason)
+        self.facts[WATCHES] = mode in TAKES_TRAJECTORIES
+        holds = self._rest is Mode.HOLDING
+        failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
+        braced = failed or (mode in STOPPED and not holds)
         if braced != self.controller.braced:
             self.controller.brace(braced)
 
@@ -170,58 +209,45 @@ class Supervisor:
         self._streamed_at = -math.inf
         self._complained = math.nan
         self.controller.in_force = math.nan
-        self._change(Mode.WAITING, reason)
+        self._happen(Event.ACTIVATED, reason)
 
     def deactivate(self, reason: str) -> None:
         """Commands nothing from now on."""
-        self.controller.drop(reason)
-        if self.mode is not Mode.INACTIVE:
-            self._change(Mode.INACTIVE, reason)
+        self._happen(Event.DEACTIVATED, reason)
 
     def end(self, reason: str) -> bool:
         """Begins to bring the arm to rest, to deactivate the controller then; whether it moves."""
-        if self.mode in (*_SILENT, Mode.WAITING):
+        if self.mode not in HAS_ARM:
             return False
         if not self._ending:
-            self._ending = True
-            self._stop(EndKind.DROPPED, reason)
-            if self.mode in (Mode.MOVING, Mode.GRAVITY_COMPENSATION):
-                self._change(Mode.BRAKING, reason)
+            self._ending = self._happen(Event.ENDING, reason)
         return self.controller.is_moving
 
-    def wait_for_listener(self, reason: str) -> None:
-        """Nobody takes the commands: a motion ends."""
-        self.listening = False
+    def hear_listeners(self, listening: bool, reason: str) -> None:
+        """Somebody takes the commands now, and it starts as after an activation; or nobody does,
+        and a motion ends.
+
+        Args:
+            reason: what it waits for.
+        """
+        self.listening = listening
         before, self._awaited = self._awaited, reason
-        if self.mode not in (*_SILENT, Mode.WAITING):
-            self._wait(reason)
-        elif self._streaming and reason != before:
-            self._change(Mode.WAITING, reason)
-
-    def start_anew(self, reason: str) -> None:
-        """Somebody takes the commands now: starts as after an activation."""
-        self.listening = True
-        if self.mode not in _SILENT:
-            self._wait(reason)
-
-    def _wait(self, reason: str) -> None:
-        self.controller.drop(reason)
-        self.controller.in_force = math.nan
-        self._streaming = False
-        self._change(Mode.WAITING, reason)
+        if not listening and self.mode is Mode.WAITING:
+            if self._streaming and reason != before:
+                self._change(Mode.WAITING, reason)
+        elif self._happen(Event.LISTENERS_CHANGED, reason):
+            self.controller.in_force = math.nan
+            self._streaming = False
 
     def guarded(self, reason: str) -> None:
         """The sentinel has taken the arm."""
-        if self.mode not in _SILENT:
-            self.controller.drop(reason)
-            self._change(Mode.GUARDED, reason)
+        self._happen(Event.TAKEN_OVER, reason)
 
     def take_over(self, t: float, q: FloatArray, v: FloatArray, reason: str) -> None:
         """The sentinel has given the arm back, or has gone: brakes from the measured state."""
         if self.mode is Mode.GUARDED:
             self._start_controller(t, q)
-            self.controller.catch(t, q, v, reason)
-            self._change_unless_latched(Mode.BRAKING, reason)
+            self._happen(Event.CAUGHT, reason, (t, q, v))
 
     # States.
 
@@ -237,14 +263,7 @@ class Supervisor:
             ControllerError: the state cannot be true, or no torque can be computed from it. With
                 TorqueError, `tau` is to be commanded.
         """
-        mode = self._modes.mode
-        # The usual modes first: to look an enumeration up in a tuple takes several times as long.
-        if (
-            mode is not _HOLDING
-            and mode is not _MOVING
-            and mode in _IDLE_OR_BLIND
-            and not self._resumes(t, q, v)
-        ):
+        if self.mode in _IDLE_OR_BLIND and not self._resumes(t, q, v):
             return False
         self.facts[PREDICTING] = 0
         try:
@@ -256,11 +275,7 @@ class Supervisor:
             self._measure_period(t, q, v)
         if self.observer is not None:
             self._observe(self.observer, t, q, v, tau)
-        mode, controller = self._modes.mode, self.controller
-        if self._gave_way != controller.gave_way or (
-            mode is not _HOLDING and (mode is not _MOVING or controller.motion is None)
-        ):
-            self.follow_up()
+        self.follow_up()
         return True
 
     def refuse_step(
@@ -278,9 +293,9 @@ class Supervisor:
 
     def _resumes(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts, or goes on after a time without states; whether this state is to be answered."""
-        if self._modes.mode is Mode.WAITING:
+        if self.mode is Mode.WAITING:
             return self._start(t, q, v)
-        if self._modes.mode is not Mode.BLIND:
+        if self.mode is not Mode.BLIND:
             return False
         if np.isfinite(q).all() and np.isfinite(v).all():
             frozen = STILL_FROZEN if self.controller.is_frozen(q, v) else ""
@@ -293,7 +308,8 @@ class Supervisor:
                     self._complained = t
                     self._change(Mode.BLIND, f"{doubt}; ~/resume takes that for true")
                 raise ControllerError(doubt)
-            self._see_again(t, q, v)
+            self._happen(Event.CAUGHT, "joint_states are back", (t, q, v))
+            self._bad_in_row = 0
         return True
 
     def refuse_state(self, text: str) -> None:
@@ -315,8 +331,7 @@ class Supervisor:
         Raises:
             TorqueError: as of `Controller.predict`.
         """
-        mode = self._modes.mode
-        if mode in _SILENT or mode is Mode.WAITING:
+        if self.mode not in HAS_ARM:
             return False
         self.miss(missing)
         if not self.predicting:
@@ -329,20 +344,12 @@ class Supervisor:
 
     def miss(self, missing: float) -> None:
         """No state has come for so long, [s]: after the timeout the motion ends."""
-        if missing > self.settings.state_timeout and self._modes.mode is not Mode.BLIND:
+        if missing > self.settings.state_timeout and self.mode is not Mode.BLIND:
             self.lose(f"no joint_states with a new stamp for {missing:.3g} s")
 
     def lose(self, reason: str) -> None:
         """Goes on without states: the motion ends, and the arm brakes by the model."""
-        if self._modes.mode in (*_SILENT, Mode.WAITING, Mode.BLIND):
-            return
-        self._stop(EndKind.DROPPED, reason)
-        self._change(Mode.BLIND, reason)
-
-    def _see_again(self, t: float, q: FloatArray, v: FloatArray) -> None:
-        self.controller.catch(t, q, v, "joint_states are back")
-        self._bad_in_row = 0
-        self._change_unless_latched(Mode.BRAKING, "joint_states are back")
+        self._happen(Event.LOST, reason)
 
     def _start(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts from a state if it allows that; whether a torque is to be commanded."""
@@ -362,15 +369,13 @@ class Supervisor:
                 self._change(Mode.WAITING, self.obstacle)
             return False
         self.controller.disregard()
-        self._gave_way = 0
         if not self._streaming or self.listening:
             self._start_controller(t, q)
         self._held |= self.listening
         if self.listening and np.abs(v).max() > STILL and self._rest is Mode.HOLDING:
-            self.controller.catch(t, q, v, "the controller starts")
-            self._change_unless_latched(Mode.BRAKING, "to rest, from where the arm was")
+            self._happen(Event.CAUGHT, "to rest, from where the arm was", (t, q, v))
         elif self.listening:
-            self._change_unless_latched(self._rest, "at the measured position")
+            self._happen(Event.STARTED, "at the measured position")
         else:
             self._streamed_at = t
             if not self._streaming:
@@ -381,7 +386,6 @@ class Supervisor:
 
     def _start_controller(self, t: float, q: FloatArray) -> None:
         self.controller.start(t, q)
-        self._gave_way = self.controller.gave_way
         self._gave_way_at.clear()
         self._unmeasured, self._seen_at, self.period = MEASURED_STATES, t, math.nan
         if self.observer is not None:
@@ -402,7 +406,7 @@ class Supervisor:
     def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
         """Why an arm that it holds cannot go on with another model and other settings; empty if it
         can."""
-        if self.mode in (*_SILENT, Mode.WAITING):
+        if self.mode not in HAS_ARM:
             return ""  # nothing is held; the start asks
         return self._objection(self.controller.measured[0], model, settings)
 
@@ -448,7 +452,7 @@ class Supervisor:
         Raises:
             TrajectoryError: none may be followed now.
         """
-        if self.mode not in _TAKES_TRAJECTORIES:
+        if self.mode not in TAKES_TRAJECTORIES:
             raise TrajectoryError(_REFUSALS[self.mode].format(reason=self.reason))
         if self._ending:
             raise TrajectoryError("the controller is bringing the arm to rest, to stop")
@@ -456,18 +460,14 @@ class Supervisor:
 
     def adopt(self, plan: Plan) -> bool:
         """Changes to a plan, unless it is too late for it or the mode has changed."""
-        if self.mode not in _TAKES_TRAJECTORIES or self._ending:
+        if self.mode not in TAKES_TRAJECTORIES or self._ending:
             return False
-        if not self.controller.adopt(plan):
-            return False
-        self._change(Mode.MOVING, "following a trajectory")
-        return True
+        return self.controller.adopt(plan) and self._happen(Event.ADOPTED, "following a trajectory")
 
     def cancel(self, motion: Motion) -> None:
         """Brings the arm to rest if it still follows this motion."""
         if motion is self.controller.motion:
-            self._stop(EndKind.CANCELLED, "cancelled by the client")
-            self._change(Mode.BRAKING, "cancelled by the client")
+            self._happen(Event.HELD, "cancelled by the client", kind=EndKind.CANCELLED)
 
     # What an operator asks for.
 
@@ -477,11 +477,10 @@ class Supervisor:
         Raises:
             ControllerError: not in this mode.
         """
-        self._demand((*_TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION), "hold")
+        self._demand(FREE, "hold")
         if self._rest is Mode.GRAVITY_COMPENSATION:
             raise ControllerError("control_law is gravity_compensation, which holds no position")
-        self._stop(EndKind.DROPPED, "told to hold")
-        self._change(Mode.BRAKING, "told to hold")
+        self._happen(Event.HELD, "told to hold")
         return "braking, then holding"
 
     def guide(self) -> str:
@@ -493,9 +492,7 @@ class Supervisor:
         self._demand((Mode.HOLDING, Mode.GRAVITY_COMPENSATION), "begin gravity compensation")
         if self._ending:
             raise ControllerError("the controller is bringing the arm to rest, to stop")
-        if self.mode is Mode.HOLDING:
-            self.controller.guide()
-            self._change(Mode.GRAVITY_COMPENSATION, "told so")
+        self._happen(Event.GUIDED, "told so")
         return "the arm follows the hand; ~/resume has it hold again"
 
     def resume(self, present: Mapping[Hashable, str] | None = None) -> str:
@@ -524,9 +521,8 @@ class Supervisor:
         overridden = len(self._holders)
         self._holders.clear()
         self._stopped = False
-        if self.mode is Mode.GRAVITY_COMPENSATION:
-            self._stop(EndKind.DROPPED, "told to resume")
-        self._change_unless_latched(Mode.BRAKING, "told to resume")
+        guided = self.mode is Mode.GRAVITY_COMPENSATION
+        self._happen(Event.HELD if guided else Event.RELEASED, "told to resume")
         if self.mode is Mode.FAULT:
             return self.reason
         over = f", over the emergency stop of {overridden} publisher(s) that have gone"
@@ -545,7 +541,7 @@ class Supervisor:
         self._fault = ""
         self._law_failed = False
         if self.mode is Mode.FAULT:
-            self._change_unless_latched(Mode.BRAKING, "fault reset")
+            self._happen(Event.RELEASED, "fault reset")
         return "holding" if self.mode is Mode.BRAKING else self.mode.value
 
     def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:
@@ -562,11 +558,8 @@ class Supervisor:
         pressed_before = bool(self._holders)
         self._holders.add(who)
         self._stopped = True
-        if not pressed_before and self.mode not in (*_SILENT, Mode.WAITING):
-            guided = self.controller.guided
-            if self.mode is not Mode.BLIND:
-                self._change(Mode.EMERGENCY_STOP, "emergency stop")
-            self._stop(EndKind.DROPPED, "emergency stop", guided)
+        if not pressed_before:
+            self._happen(Event.PRESSED, "emergency stop")
 
     def fail(
         self, reason: str, t: float, q: FloatArray, v: FloatArray, law_failed: bool = False
@@ -580,27 +573,13 @@ class Supervisor:
         """
         self._fault = reason
         self._law_failed |= law_failed
-        if self.mode in (*_SILENT, Mode.WAITING):
-            return
-        if self.mode in (Mode.EMERGENCY_STOP, Mode.BLIND):
-            self._change(self.mode, self.reason)  # it may have to be braced now
-        else:
-            self._change(Mode.FAULT, reason)
-        self.controller.catch(t, q, v, reason)
+        self._happen(Event.FAILED, reason, (t, q, v))
 
     @property
     def _rest(self) -> Mode:
         """What an arm at rest is in without any fault."""
         hand = self.controller.settings.control_law == ControlLaw.gravity_compensation
         return Mode.GRAVITY_COMPENSATION if hand else Mode.HOLDING
-
-    def _change_unless_latched(self, mode: Mode, reason: str) -> None:
-        """Changes to a mode, or to that which an emergency stop or a fault asks for."""
-        if self._stopped:
-            mode, reason = Mode.EMERGENCY_STOP, "emergency stop"
-        elif self._fault:
-            mode, reason = Mode.FAULT, self._fault
-        self._change(mode, reason)
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:
@@ -609,39 +588,36 @@ class Supervisor:
                 f"{', '.join(mode.value for mode in modes)}"
             )
 
-    def _stop(self, kind: EndKind, reason: str, guided: bool = False) -> None:
-        """Brakes along the path, or straight on where a hand guides the arm, or has done so."""
-        controller = self.controller
-        controller.stop(kind, reason, guided or controller.guided, self.predicting)
-
     def follow_up(self) -> None:
-        """Changes the mode for what the last step did."""
-        controller, mode = self.controller, self._modes.mode
-        if self._gave_way != controller.gave_way:
-            self._gave_way = controller.gave_way
-            if mode is Mode.WAITING:
-                controller.guide()  # nobody takes the commands, and the arm moves as it likes
-                return
-            times, ended = self._gave_way_at, mode is Mode.GRAVITY_COMPENSATION
-            often = False
-            if mode is not Mode.BRAKING:  # in which an arm that is caught may do so again and again
-                times.append(controller.time)
-                often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
-            if often or controller.shakes:
-                reason = controller.gave_way_reason
-                if often:
-                    times.clear()
-                    reason = (
-                        f"gave way {MOST_GIVEN_WAY} times within {GIVING_WAY:g} s, the last time "
-                        f"as {reason}: are gains, payload and limits right?"
-                    )
-                self.fail(reason, controller.time, *controller.measured, law_failed=True)
-            elif mode in _TAKES_TRAJECTORIES or (ended and not controller.guided):
-                self._change(Mode.BRAKING, controller.gave_way_reason)
-        elif mode is Mode.MOVING and controller.motion is None:
-            if controller.is_moving:
-                self._change(Mode.BRAKING, "the motion has ended")
-            else:
-                self._change(Mode.HOLDING, "the motion has ended")
-        elif mode is Mode.BRAKING and not controller.is_moving:
-            self._change(self._rest, "at rest")
+        """Changes the mode for what the last steps did."""
+        controller = self.controller
+        while controller.given_way:
+            reason, shaken = controller.given_way.popleft()
+            self._give_way(reason, shaken)
+        if self.mode is Mode.MOVING and controller.motion is None and controller.is_moving:
+            self._happen(Event.BRAKED, "the motion has ended")
+        elif self.mode is Mode.MOVING and controller.motion is None:
+            self._happen(Event.RESTED, "the motion has ended")
+        elif self.mode is Mode.BRAKING and not controller.is_moving:
+            self._happen(Event.RESTED, "at rest")
+
+    def _give_way(self, reason: str, shaken: bool) -> None:
+        """The desired position was taken from the arm."""
+        controller, times = self.controller, self._gave_way_at
+        if self.mode is Mode.WAITING:
+            controller.guide()  # nobody takes the commands, and the arm moves as it likes
+            return
+        often = False
+        if self.mode is not Mode.BRAKING:  # an arm that is caught may give way again and again
+            times.append(controller.time)
+            often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
+        if often:
+            times.clear()
+            reason = (
+                f"gave way {MOST_GIVEN_WAY} times within {GIVING_WAY:g} s, the last time as "
+                f"{reason}: are gains, payload and limits right?"
+            )
+        if often or shaken:
+            self.fail(reason, controller.time, *controller.measured, law_failed=True)
+        elif self.mode is not Mode.GRAVITY_COMPENSATION or not controller.guided:
+            self._happen(Event.BRAKED, reason)

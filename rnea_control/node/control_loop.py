@@ -352,8 +352,7 @@ class ControlLoop:
     def hear_listeners(self, listening: bool, words: str) -> None:
         """Somebody takes the commands now, or nobody does; the words say what it waits for."""
         with self.work.paused():
-            supervisor = self.supervisor
-            (supervisor.start_anew if listening else supervisor.wait_for_listener)(words)
+            self.supervisor.hear_listeners(listening, words)
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """What an operator asks of the supervisor, between two ticks."""

@@ -114,7 +114,7 @@ def test_without_a_listener_it_follows_the_arm() -> None:
     assert arm.mode is Mode.WAITING
     assert arm.supervisor.reason == "for a subscription to the commands"
     here = arm.plant.q.copy()
-    arm.supervisor.start_anew("somebody listens")
+    arm.supervisor.hear_listeners(True, "somebody listens")
     arm.tick()
     assert arm.mode is Mode.HOLDING
     np.testing.assert_allclose(arm.controller.desired[0], here)
@@ -138,7 +138,7 @@ def test_arm_that_falls_until_the_effort_controller_is_active_is_caught(
         arm.plant.step(np.zeros(2))
         arm.t += 0.001
     assert arm.speed > 1.0
-    arm.supervisor.start_anew("somebody listens")
+    arm.supervisor.hear_listeners(True, "somebody listens")
     arm.tick()
     assert arm.mode is Mode.BRAKING
     assert arm.run(3.0).mode is Mode.HOLDING and arm.speed < 1e-3
@@ -152,7 +152,7 @@ def test_arm_that_lies_at_its_stops_while_nobody_listens_has_given_way_to_nothin
         assert arm.supervisor.answer(arm.t, START, falling, arm.tau)
         arm.t += 0.001
     assert arm.supervisor.answer(arm.t, -START, falling, arm.tau)
-    arm.supervisor.start_anew("somebody listens")
+    arm.supervisor.hear_listeners(True, "somebody listens")
     arm.plant.q[:] = -START
     arm.tick()
     assert arm.controller.gave_way == 0 and arm.supervisor.bad_states == 0
@@ -164,7 +164,7 @@ def test_nobody_listens_any_more() -> None:
     arm = moving()
     for state in ("not loaded", "unknown", "inactive"):
         reason = f"as the effort controller is {state}"
-        arm.supervisor.wait_for_listener(reason)
+        arm.supervisor.hear_listeners(False, reason)
         arm.tick()
         assert arm.mode is Mode.WAITING and arm.supervisor.reason == reason
     assert [reason for _, _, reason in arm.changes].count(reason) == 1

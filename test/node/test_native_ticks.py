@@ -104,6 +104,26 @@ def test_a_loop_to_which_nobody_listens_any_more_waits(monkeypatch: pytest.Monke
     assert not twin.loop.is_usual() and twin.loop.supervisor.streaming
 
 
+def test_arm_that_shakes_is_a_fault_and_torque_at_its_limit_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever has taken the step."""
+    monkeypatch.setattr("native_bench.BEFALLS", {"nothing": 1.0})
+    monkeypatch.setattr("native_bench.acts", lambda given: False)
+    twin, saturated = Twin(0), []
+
+    def shake(twin: Twin, given: int) -> None:
+        desired = twin.loop.controller.desired
+        fast = 0.5 * twin.loop.controller.model.velocity_limit
+        if given >= 100:
+            desired[1] = fast if given // 10 % 2 else -fast  # the script measures it
+        saturated.append(twin.loop.controller.saturated)
+
+    assert twin.natively(lambda twin, given: None, 400, meanwhile=shake) > 100
+    assert any(new == "fault" and "shakes" in why for _, new, why in twin.changes)
+    assert any(saturated)
+
+
 def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:
     twin = Twin(0)
     twin.loop.work.stops[:, native.PRESSED] = 0
