@@ -38,6 +38,7 @@ _step = linked(step, SIGNATURE)
 def believe(state: FloatArray) -> None:
     """Takes the next state for true, wherever it is."""
     state[layout.LAST_MEASURED, 0] = state[layout.DOUBTED_AT, 0] = math.nan
+    state[layout.RESTS_SINCE, 0] = math.nan
 
 
 @inlined

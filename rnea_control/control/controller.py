@@ -261,6 +261,7 @@ class Controller:
     def believe(self) -> None:
         """Takes the next state for true, wherever it is."""
         self._state[layout.LAST_MEASURED] = self._state[layout.DOUBTED_AT] = math.nan
+        self._state[layout.RESTS_SINCE] = math.nan
 
     def disregard(self) -> None:
         """What was measured and counted so far says nothing: nobody applied the torques."""
@@ -539,9 +540,9 @@ class Controller:
         return findings.refusal(self.model, self._state, outcome, t, q, v, tau)
 
     def repeats(self, t: float) -> bool:
-        """Whether the predicted arm has been at rest for so long that its torque need not be
-        commanded again: the hardware keeps it, and one that starts anew, elsewhere, must not get
-        it."""
+        """Whether the predicted arm has been at rest for so long that its torque is not commanded
+        again: the hardware keeps it, and one that starts anew, elsewhere, must not get it. To be
+        asked before `predict`: a torque that does not leave is not in force."""
         return bool(t - self._state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT)
 
     def _step(

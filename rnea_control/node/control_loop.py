@@ -550,14 +550,16 @@ class ControlLoop:
                 if self.supervisor.mode is not Mode.WAITING:  # it has not had the arm yet
                     self._yield_if_asked()
                 return True
+            t = self.states.time + missing
+            self.supervisor.miss(missing)
+            if not self.refused and self.controller.repeats(t):
+                return True
             try:
-                t = self.states.time + missing
                 if not self.supervisor.answer_gap(t, missing, self.command.torque):
                     return True
             except TorqueError as error:
                 self.log.say("error", "torque", str(error))
-            if self.refused or not self.controller.repeats(t):
-                self._publish()
+            self._publish()
         return True
 
     def torque_age(self) -> float:

@@ -287,12 +287,14 @@ def run(  # noqa: PLR0915
             if now - r[PREDICTED_AT] < r[PREDICTION]:
                 continue
             r[PREDICTED_AT] = now
+            t = state_times[intake.TIME] + missing
+            if t - state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT:
+                continue
             _begin(m)
             if of_supervisor[PREDICTING] == 0:
                 of_supervisor[PREDICTING] = 1
                 of_supervisor[GAPS] += 1
                 observed[:] = 0.0  # it does not know the predicted torques
-            t = state_times[intake.TIME] + missing
             predicted_q, predicted_v = (
                 state[layout.PREDICTED_POSITION],
                 state[layout.PREDICTED_VELOCITY],
@@ -303,8 +305,7 @@ def run(  # noqa: PLR0915
             if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.PATH_END, 0]:
                 state[layout.RESTS_SINCE, 0] = math.nan
             _end(m)
-            if not t - state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT:
-                _command(calls, m, r, h, tau, torques, torque_times, place)
+            _command(calls, m, r, h, tau, torques, torque_times, place)
             if outcome >= BAD_STATE:
                 return SILENT
             continue

@@ -371,15 +371,16 @@ class Guard:
         missing = late > self._settings.prediction_gap and not self._clock.ros_time_is_active
         if not (fresh or missing) or not self.handover.may_answer(now):
             return
+        t = self.states.time + late
+        if not fresh and self.controller.repeats(t):
+            return
         if not self._clock.ros_time_is_active:  # no torque changes by what has not passed
             self.controller.limit_rate_step(now - self._times[native.PUBLISHED_AT] + LATENESS)
         try:
             if not (fresh and self._answer()):
-                self.controller.predict(self.states.time + late, self._command.torque)
+                self.controller.predict(t, self._command.torque)
         except TorqueError as error:
             self._refuse(error)
-        if not fresh and self.controller.repeats(self.states.time + late):
-            return
         if self.handover.may_command(time.monotonic()):
             self._publish()
 

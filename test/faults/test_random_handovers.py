@@ -129,7 +129,7 @@ class Bench:
             self.away, before = max(self.away, now - before), now
             while (taken := commands.take()) is not None:
                 sent = 1e-9 * commands._info[0]  # of an rmw_message_info_t
-                self._rows.append((sent, now, taken.publisher or b"", taken.data))
+                self._rows.append((sent, time.time(), taken.publisher or b"", taken.data))
         commands.destroy()
 
     def commands(self, begin: int) -> list[Command]:

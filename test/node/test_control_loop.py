@@ -125,6 +125,34 @@ def test_torque_that_does_not_leave_is_not_in_force() -> None:
     loop.stop()
 
 
+def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
+    """Without states the arm is given back at rest, by a sentinel with another torque."""
+    bench = LoopBench(settings(np.full(2, 100.0)))
+    loop, other = bench.loop, serialize_message(Float64MultiArray(data=[5.0, 5.0]))
+    loop.start()
+    for i in range(3):
+        bench.tick(i * 1_000_000)
+
+    def lack(milliseconds: int) -> None:
+        for _ in range(milliseconds):
+            loop.states.times[CAME_AT] -= 0.001
+            time.sleep(0.001)
+            assert loop.watch()
+
+    loop.states.times[CAME_AT] -= 1.0
+    lack(300)
+    sent = len(bench.command.sent)
+    lack(20)
+    assert len(bench.command.sent) == sent  # the hardware keeps it
+    loop.hear_sentinel("commanding")
+    loop.hear_command(other)
+    assert loop.receive(time.monotonic())
+    lack(50)
+    assert len(bench.command.sent) > sent
+    np.testing.assert_array_equal(loop.controller.in_force, bench.command.sent[-1])
+    loop.stop()
+
+
 def test_zero_torque_is_approached_within_the_rate() -> None:
     rate = np.array([500.0, 200.0])
     bench = LoopBench(settings(rate), ends_with_gravity=False)
