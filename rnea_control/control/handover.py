@@ -15,7 +15,8 @@ A ForwardCommandController obeys whoever publishes, so the two must agree. Each 
    while it is awake, and only once the steady clock and the stamps of the states have both advanced
    by that much: nothing happens while a simulation is paused.
 3. Who has just yielded waits longer, until it has heard the other: for `recovery` if its lease
-   ran out, for `grace` if it gave the arm away, was asked to yield, or has just begun to listen.
+   ran out, for `grace` if it gave the arm away, was asked to yield, or has just begun to listen; a
+   controller that starts and has only discovered a sentinel waits until it has heard that first.
    All waits of the two differ by more than a message takes, so that they never end together.
 4. The sentinel revokes when commands come that are wrong. It says so and commands nothing; the
    controller yields when it hears that; the sentinel takes the arm when it has heard nothing for
@@ -58,6 +59,9 @@ class Phase(Enum):
 
 
 _PHASES = (Phase.idle, Phase.guarding, Phase.revoking, Phase.commanding)
+# The mode of a sentinel that seems to be there and was not heard yet, and for how long a controller
+# that starts waits to hear it, [s].
+UNHEARD, LONGEST_UNHEARD = "unheard", 5.0
 # How long after a revocation in vain there is no other, [s].
 REVOCATION_PAUSE = 1.0
 # For how long the sentinel leaves the arm to a node that knows no hand-over, [s].
@@ -152,6 +156,7 @@ class Handover:
         self._revoked_at = 0.0
         self._no_revocation_until = -math.inf
         self._foreign_at = -math.inf
+        self._unheard = False
 
     @property
     def times(self) -> HandoverTimes:
@@ -242,14 +247,18 @@ class Handover:
             self._change(lease.GUARDING, f"{node} commands too, and does not yield: stop it")
 
     def hear_mode(self, now: float, label: str) -> None:
-        """The sentinel has published its mode; "" when it is known to have gone."""
+        """The sentinel has published its mode; "" when it is known to have gone, `UNHEARD` while it
+        seems to be there."""
         if self.times.revokes:
             return
         lease.notice_absence(self.rows, now)
         if label == "commanding" and self.commanding and self.rows[lease.ALONE]:
             self._yield(now, self.times.timeout, "the sentinel, not known of before, commands")
+        if self._unheard:
+            lease.listen(self.rows, now, self.times.grace)
+        self._unheard = label == UNHEARD
         if label or not self.rows[lease.WAS_AWAY]:  # else it was not there to hear the sentinel
-            self.rows[lease.GUARDED] = label in ("guarding", "revoking", "commanding")
+            self.rows[lease.GUARDED] = label not in ("", "idle")
             self.rows[lease.ALONE] = not label
         if label == "revoking":
             lease.hear_revocation(self.rows, now)
@@ -303,7 +312,8 @@ class Handover:
             self._own()
             self._change(lease.COMMANDING, "nobody else commands")
         else:
-            self._yield(now, self.times.grace, "listens whether the sentinel commands")
+            wait = LONGEST_UNHEARD if self._unheard else self.times.grace
+            self._yield(now, wait, "listens whether the sentinel commands")
 
     def guard(self, now: float) -> None:
         """The sentinel begins to guard: it has heard a command, or was stopped for a while."""

@@ -178,7 +178,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._look_for_listeners()
         sentinel = self._sentinel.await_label()
-        if self.parameters["require_sentinel"] and not sentinel:
+        if self.parameters["require_sentinel"] and not self._sentinel.is_there:
             self.get_logger().error(
                 "not activated: require_sentinel is true, and no rnea_sentinel is heard"
             )

@@ -13,9 +13,10 @@ from rclpy.subscription import Subscription
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from rnea_control.control.handover import Phase
+from rnea_control.control.handover import UNHEARD, Phase
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.qos import COMMANDS, LATCHED
 from rnea_control.ros.rclpy_internals import SubscriptionWaitSet, WaitSetUnavailable
 
@@ -79,24 +80,31 @@ class SentinelLink:
 
     @property
     def label(self) -> str:
-        """Its mode; empty without one, "guarding" for one that is there and not heard yet."""
+        """Its mode; empty without one, `UNHEARD` for one that seems to be there."""
         if time.monotonic() - self._heard_at < LONGEST_SILENCE:
             return self._label
-        return Phase.guarding.value if self._heard_at < 0.0 and self._is_seen else ""
+        seen = self._heard_at < 0.0 and ({SENTINEL, UNKNOWN} & self._seen())
+        return UNHEARD if seen else ""
 
     @property
-    def _is_seen(self) -> bool:
-        """Whether anything of it is discovered: its mode, or what it has on the commands."""
+    def is_there(self) -> bool:
+        """Whether it is heard, or known to be there."""
+        return self.label not in ("", UNHEARD) or SENTINEL in self._seen()
+
+    def _seen(self) -> set[str]:
+        """`SENTINEL` if anything of it is discovered: its mode, or what it has on the commands;
+        names come after those, and are `UNKNOWN` until then."""
         node = self._node
         if node.count_publishers(f"{SENTINEL}/mode"):
-            return True
+            return {SENTINEL}
         ends = node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic
-        found = {(i.node_namespace, i.node_name) for end in ends for i in end(self._topic)}
-        return (node.get_namespace(), SENTINEL) in found
+        infos = (info for end in ends for info in end(self._topic))
+        space = node.get_namespace()
+        return {i.node_name for i in infos if i.node_name == UNKNOWN or i.node_namespace == space}
 
     def await_label(self) -> str:
         """Its mode, once one that is there must have been discovered."""
-        while not self.label and time.monotonic() - self._born < DISCOVERY:
+        while not self.is_there and time.monotonic() - self._born < DISCOVERY:
             time.sleep(0.01)
         return self.label
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.control.handover import UNHEARD, Handover, HandoverTimes, Phase
 from rnea_control.control.lease import FRESH_STATES
 
 PERIOD = 0.001
@@ -303,6 +303,18 @@ def test_controller_that_began_alone_yields_to_a_sentinel_that_commands() -> Non
     controller.hear_mode(clocks.now, "commanding")
     assert not controller.may_command(clocks.now)
     assert clocks.run(1.0) == pytest.approx(31, abs=1)
+
+
+@pytest.mark.parametrize("label", ["guarding", "commanding", ""])
+def test_controller_that_has_discovered_a_sentinel_waits_to_hear_it(label: str) -> None:
+    controller = Handover(HandoverTimes.of_controller())
+    clocks = Clocks(controller)
+    clocks.run(0.01)
+    controller.hear_mode(clocks.now, UNHEARD)
+    controller.start(clocks.now, alone=False)
+    assert clocks.run(4.9) == -1
+    controller.hear_mode(clocks.now, label)
+    assert clocks.run(1.0) == pytest.approx(91, abs=1)
 
 
 def test_who_listens_does_so_between_slow_states() -> None:
