@@ -15,7 +15,6 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.controller import Controller
 from rnea_control.control.feasibility import excessive_gain, excessive_load
-from rnea_control.control.law import ControlLaw
 from rnea_control.control.mode import Mode, Modes
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import EndKind, Motion
@@ -151,7 +150,7 @@ class Supervisor:
         law, and under one that has failed."""
         self._modes.change(mode, reason)
         self.facts[WATCHES] = mode in _TAKES_TRAJECTORIES
-        holds = self.controller.settings.control_law != ControlLaw.gravity_compensation
+        holds = self.controller.settings.control_law.holds_position
         braced = mode in _STOPPED and (self._law_failed or not holds)
         if braced != self.controller.braced:
             self.controller.brace(braced)
@@ -591,8 +590,8 @@ class Supervisor:
     @property
     def _rest(self) -> Mode:
         """What an arm at rest is in without any fault."""
-        hand = self.controller.settings.control_law == ControlLaw.gravity_compensation
-        return Mode.GRAVITY_COMPENSATION if hand else Mode.HOLDING
+        holds = self.controller.settings.control_law.holds_position
+        return Mode.HOLDING if holds else Mode.GRAVITY_COMPENSATION
 
     def _change_unless_latched(self, mode: Mode, reason: str) -> None:
         """Changes to a mode, or to that which an emergency stop or a fault asks for."""
