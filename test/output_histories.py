@@ -104,7 +104,7 @@ class History:
         )
         return ControllerSettings(
             gains,
-            ControlLaw(rng.choice(4, p=[0.4, 0.3, 0.1, 0.2])),
+            ControlLaw(rng.choice(5, p=[0.4, 0.2, 0.1, 0.1, 0.2])),
             one_of(1.0, 0.5, 0.05),
             bool(rng.random() < 0.2),
             bool(rng.random() < 0.3),

@@ -2,7 +2,7 @@
 
 from rnea_control.control.controller import Controller
 from rnea_control.control.controller_state import ControllerState
-from rnea_control.control.law import ControlLaw
+from rnea_control.control.laws import ControlLaw
 from rnea_control.control.mode import Mode
 from rnea_control.control.motion import Ending, EndKind, Motion, MotionRequest
 from rnea_control.control.planner import Plan

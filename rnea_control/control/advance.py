@@ -10,7 +10,7 @@ import math
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control import layout
-from rnea_control.control.law import ControlLaw
+from rnea_control.control.laws import is_hand_law
 from rnea_control.control.path import brake_along, brake_straight
 from rnea_control.control.step import (
     BAD_STATE,
@@ -27,7 +27,6 @@ from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import array_at, linked
 
-_HAND_LAW = int(ControlLaw.gravity_compensation)
 # Why a motion ends that no step has ended: an emergency stop, or an interpreter that stands still.
 STOPPED, HUNG = 7, 8
 
@@ -48,7 +47,7 @@ def catch(
     """Takes the desired position and velocity from the arm, and brakes from there."""
     state[layout.LAST_TIME, 0] = t
     state[layout.LAST_TRAJECTORY_TIME, 0] = t - state[layout.BEHIND, 0]
-    state[layout.GUIDED, 0] = 1.0 if int(settings[layout.LAW, 0]) == _HAND_LAW else 0.0
+    state[layout.GUIDED, 0] = 1.0 if is_hand_law(settings) else 0.0
     for j in range(state.shape[1]):
         state[layout.SATURATED_SINCE, j] = 0.0
     believe(state)
@@ -121,7 +120,7 @@ def emergency_stop(
     `settings`: shape (2, SETTINGS_ROWS, nv), as of `advance`.
     """
     guided = state[layout.GUIDED, 0] != 0.0
-    if int(settings[n[layout.BRACED], layout.LAW, 0]) == _HAND_LAW:
+    if is_hand_law(settings[n[layout.BRACED]]):
         n[layout.BRACED] = 1
         state[layout.GUIDED, 0] = 0.0
     end_motion(n, state, findings, STOPPED)

@@ -13,7 +13,7 @@ from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control import findings, layout, requests, tolerances
 from rnea_control.control.advance import step_once
 from rnea_control.control.controller_state import ControllerState
-from rnea_control.control.law import ControlLaw
+from rnea_control.control.laws import ControlLaw, Model, is_hand_law
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.path import Path
@@ -178,7 +178,7 @@ class Controller:
     @property
     def _hand_law(self) -> bool:
         """Whether the law in force lets a hand guide the arm."""
-        return bool(self._in_force[layout.LAW, 0] == ControlLaw.gravity_compensation)
+        return is_hand_law(self._in_force)
 
     @property
     def has_trajectory(self) -> bool:
@@ -362,7 +362,7 @@ class Controller:
         self.hold(t, q, reason="the controller starts anew")
         known = bool(np.isfinite(self.in_force).all())
         self._state[layout.BLEND_START] = math.nan if known else -math.inf
-        if not known and self.settings.control_law == ControlLaw.pd:
+        if not known and self.settings.control_law.model is Model.none:
             self.in_force = 0.0
         elif not known:
             self.holding_torque(q, self.in_force)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.law import ControlLaw
+from rnea_control.control.laws import Model
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.model import RobotModel
@@ -38,7 +38,7 @@ def excessive_gain(
     """
     delay = max(settings.dead_time, period) + 0.5 * period
     inertia = np.ones(model.nv)
-    if settings.control_law != ControlLaw.computed_torque:
+    if not settings.control_law.feeds_back_acceleration:
         inertia = np.maximum(np.diag(crba(model, ws, q, ws.matrix)), LEAST_INERTIA)
     for name, gain, most in (
         ("d", settings.gains.d, MOST_DAMPING / delay),
@@ -58,7 +58,7 @@ def excessive_load(
     model: RobotModel, ws: Workspace, settings: ControllerSettings, q: FloatArray
 ) -> str:
     """The joint that cannot be held at `q`; empty if all can. Arguments as of `excessive_gain`."""
-    if settings.hardware_compensates_gravity or settings.control_law == ControlLaw.pd:
+    if settings.hardware_compensates_gravity or settings.control_law.model is Model.none:
         return ""
     torque = gravity(model, ws, q, ws.torque)
     if settings.friction_compensation:

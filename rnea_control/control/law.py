@@ -1,19 +1,14 @@
 r"""The control laws: what torque is asked of the joints, before any limit.
 
 With the errors e = q_d - q (the shortest way round for continuous joints) and de = v_d - v, and the
-feedback u = Kp e + Kd de + integral of Ki e:
+feedback u = Kp e + Kd de + integral of Ki e,
 
-====================  =============================  =======================================
-computed_torque       tau = RNEA(q, v, a_d + u)      gains in 1/s^2, 1/s, 1/s^3, for any arm
-feedforward_pd        tau = RNEA(q_d, v_d, a_d) + u  gains in Nm/rad, Nm s/rad, Nm/(rad s)
-gravity_compensation  tau = RNEA(q, 0, 0) - Kd v     for guiding by hand; Kd in Nm s/rad
-pd                    tau = u                        no model, as joint_trajectory_controller
-====================  =============================  =======================================
+    tau = model + u,   or   tau = model with the acceleration a_d + u
 
-[Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10] With friction_compensation, the first two add
-the friction (dynamics/friction.py) at the desired velocity, as the measured one would feed back its
-noise; gravity_compensation, which has no desired velocity, adds that at the measured one. All laws
-with a desired motion add the effort of its waypoints.
+laws.py is the table of the laws: where they take the model's torque, and whether the feedback is an
+acceleration or a torque [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]. With
+friction_compensation the friction (dynamics/friction.py) is added. All laws that hold a position
+add the effort of its waypoints.
 
 All this is for the moment when the torque acts, a dead time after the measurement: the desired
 motion is that of then, and the measured state is carried on with the desired acceleration.
@@ -32,9 +27,9 @@ and velocity keep the errors of the last measured ones, and the velocity error d
 from __future__ import annotations
 
 import math
-from enum import IntEnum
 
 from rnea_control.array_types import FloatArray
+from rnea_control.control import laws
 from rnea_control.control.layout import (
     CONTINUOUS,
     D_GAIN,
@@ -72,21 +67,8 @@ from rnea_control.dynamics.gravity import gravity_outward_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
 
-
-class ControlLaw(IntEnum):
-    """The control laws by their names in the YAML."""
-
-    computed_torque = 0
-    feedforward_pd = 1
-    gravity_compensation = 2
-    pd = 3
-
-
-_COMPUTED_TORQUE = int(ControlLaw.computed_torque)
-_FEEDFORWARD_PD = int(ControlLaw.feedforward_pd)
-_GRAVITY_COMPENSATION = int(ControlLaw.gravity_compensation)
-_PD = int(ControlLaw.pd)
-
+# By which torques are computed while no state comes.
+PREDICTING_LAW = int(laws.ControlLaw.computed_torque)
 # Of the velocity error while no state comes, [1/s].
 PREDICTED_DECAY = 10.0
 
@@ -136,7 +118,7 @@ def predict_state(
     what they then make."""
     guided = state[GUIDED, 0] != 0.0
     decay = math.exp(-PREDICTED_DECAY * dt)
-    computed_torque = settings[LAW, 0] == _COMPUTED_TORQUE
+    accelerating = laws.FEEDBACK[int(settings[LAW, 0])] == laws.AS_ACCELERATION
     for j in range(q.shape[0]):
         if guided:  # it comes to rest about where it was seen last
             state[DESIRED_POSITION, j] = state[LAST_POSITION, j]
@@ -149,7 +131,7 @@ def predict_state(
         q[j] = state[DESIRED_POSITION, j] - state[POSITION_ERROR, j]
         v[j] = state[DESIRED_VELOCITY, j] - state[VELOCITY_ERROR, j]
         state[FEEDBACK, j] = PREDICTED_DECAY * state[VELOCITY_ERROR, j]
-        if computed_torque:
+        if accelerating:
             state[FEEDBACK, j] += state[INTEGRAL, j]
 
 
@@ -160,7 +142,8 @@ def gravity_torque(
     """Fills row GRAVITY_TORQUE with the commands that hold the arm: zeros where the hardware adds
     the gravity torque, or the law does without a model."""
     holding = state[GRAVITY_TORQUE]
-    if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 or int(settings[LAW, 0]) == _PD:
+    model = laws.MODEL[int(settings[LAW, 0])]
+    if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 or model == laws.NO_MODEL:
         for j in range(q.shape[0]):
             holding[j] = 0.0
         return
@@ -203,9 +186,6 @@ def control_torque(
     """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
     `state`.
 
-    The laws differ in where the model's torque is taken, and whether the feedback is an
-    acceleration or a torque.
-
     Args:
         bodies, memory: of the model and of a workspace made for it.
         matrix: shape (nv, nv), overwritten.
@@ -214,22 +194,19 @@ def control_torque(
         predicted: whether it is predicted.
     """
     own_law = int(settings[LAW, 0])
-    law = _COMPUTED_TORQUE if predicted else own_law
+    law = PREDICTING_LAW if predicted else own_law
+    model, feedback, friction_at = laws.MODEL[law], laws.FEEDBACK[law], laws.FRICTION[law]
     torque = state[TORQUE]
     for j in range(q.shape[0]):
-        if law == _FEEDFORWARD_PD:
-            state[MODEL_POSITION, j] = state[DESIRED_POSITION, j]
-            state[MODEL_VELOCITY, j] = state[DESIRED_VELOCITY, j]
+        state[MODEL_POSITION, j] = state[DESIRED_POSITION, j] if model == laws.DESIRED else q[j]
+        state[MODEL_VELOCITY, j] = state[MODEL_ACCELERATION, j] = 0.0
+        if model in (laws.MEASURED, laws.DESIRED):
+            moving = v[j] if model == laws.MEASURED else state[DESIRED_VELOCITY, j]
+            state[MODEL_VELOCITY, j] = moving
             state[MODEL_ACCELERATION, j] = state[DESIRED_ACCELERATION, j]
-        elif law == _COMPUTED_TORQUE:
-            state[MODEL_POSITION, j] = q[j]
-            state[MODEL_VELOCITY, j] = v[j]
-            state[MODEL_ACCELERATION, j] = state[DESIRED_ACCELERATION, j] + state[FEEDBACK, j]
-        else:
-            state[MODEL_POSITION, j] = q[j]
-            state[MODEL_VELOCITY, j] = 0.0
-            state[MODEL_ACCELERATION, j] = 0.0
-    if law == _PD:
+        if feedback == laws.AS_ACCELERATION:
+            state[MODEL_ACCELERATION, j] += state[FEEDBACK, j]
+    if model == laws.NO_MODEL:
         torque[:] = 0.0
     else:
         position, velocity = state[MODEL_POSITION], state[MODEL_VELOCITY]
@@ -237,21 +214,25 @@ def control_torque(
         outward_pass(bodies, memory, position, velocity, acceleration)
         inward_pass(bodies, memory, torque)
         add_armature(bodies, acceleration, torque)
-    if law == _COMPUTED_TORQUE:
+    if feedback == laws.AS_ACCELERATION:
         _add_feedback_inertia(bodies, memory, matrix, settings, state, q)
-    friction = settings[FRICTION : FRICTION + 3]
+    parameters = settings[FRICTION : FRICTION + 3]
     for j in range(q.shape[0]):
-        if law != _GRAVITY_COMPENSATION:
+        resistance = 0.0
+        if friction_at == laws.FRICTION_AT_DESIRED:
+            resistance = friction_torque(parameters, state[DESIRED_VELOCITY], j)
+        elif friction_at == laws.FRICTION_AT_MEASURED:
+            resistance = friction_torque(parameters, v, j)
+        if feedback == laws.DAMPING:
+            resistance -= settings[D_GAIN, j] * v[j]
+        else:
             torque[j] += state[DESIRED_EFFORT, j]
-        if law in (_FEEDFORWARD_PD, _PD):
+        if feedback == laws.AS_TORQUE:
             torque[j] += state[FEEDBACK, j]
-        if law in (_FEEDFORWARD_PD, _COMPUTED_TORQUE):
-            torque[j] += friction_torque(friction, state[DESIRED_VELOCITY], j)
-        elif law == _GRAVITY_COMPENSATION:
-            torque[j] += friction_torque(friction, v, j) - settings[D_GAIN, j] * v[j]
-        if predicted and own_law in (_FEEDFORWARD_PD, _PD):
+        torque[j] += resistance
+        if predicted and laws.FEEDBACK[own_law] == laws.AS_TORQUE:
             torque[j] += state[INTEGRAL, j]
-    if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and law != _PD:
+    if settings[HARDWARE_ADDS_GRAVITY, 0] != 0.0 and model != laws.NO_MODEL:
         gravity_outward_pass(bodies, memory, q)
         inward_pass(bodies, memory, state[GRAVITY_TORQUE])
         for j in range(q.shape[0]):

@@ -24,7 +24,7 @@ from enum import Enum
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.law import ControlLaw
+from rnea_control.control.laws import ControlLaw, Model
 from rnea_control.dynamics import Workspace, crba, forward_kinematics, gravity, jacobian
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
@@ -104,21 +104,21 @@ def holding_torque_of_feedback(
         law: in force.
         q: measured positions, shape (nq,), [rad] or [m].
         feedback: of the law, P and I together (or I alone, where the error is 0), shape (nv,):
-            an acceleration under computed_torque, else a torque.
+            an acceleration or a torque, as the law says.
         hardware_compensates_gravity: whether the controller believes so.
 
     Returns:
         Shape (nv,), [Nm] or [N].
 
     Raises:
-        ControllerError: gravity_compensation has no feedback.
+        ControllerError: a law that holds no position has no feedback.
     """
-    if law == ControlLaw.gravity_compensation:
-        raise ControllerError("gravity_compensation has no feedback that tells of the model")
+    if not law.holds_position:
+        raise ControllerError(f"{law.name} has no feedback that tells of the model")
     torque = gravity(model, ws, q, np.zeros(model.nv))
-    if law == ControlLaw.pd and not hardware_compensates_gravity:
+    if law.model is Model.none and not hardware_compensates_gravity:
         torque[:] = 0.0
-    if law == ControlLaw.computed_torque:
+    if law.feeds_back_acceleration:
         return torque + crba(model, ws, q, np.zeros((model.nv, model.nv))) @ feedback
     return torque + feedback
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.effort_check import EffortPeak, peak_efforts
-from rnea_control.control.law import ControlLaw
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
 from rnea_control.control.situation import Situation
@@ -107,10 +106,10 @@ class Planner:
                 its limits, or that its settings do not allow.
             TrajectoryPassedError: the trajectory has ended.
         """
-        if settings.control_law == ControlLaw.gravity_compensation:
+        if not settings.control_law.holds_position:
             raise TrajectoryError(
-                "under gravity_compensation the arm follows the hand, not trajectories; choose "
-                "another control_law"
+                f"under {settings.control_law.name} the arm follows the hand, not "
+                "trajectories; choose another control_law"
             )
         rules = settings.trajectories or TrajectorySettings.default(self._model.nv)
         points = Waypoints.of(request.waypoints, self._model.nv)

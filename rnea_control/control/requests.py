@@ -15,7 +15,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control import layout
 from rnea_control.control.advance import brake, catch
-from rnea_control.control.law import ControlLaw
+from rnea_control.control.laws import is_hand_law
 from rnea_control.control.path import follow
 from rnea_control.control.time_scaling import settle
 from rnea_control.control.tolerances import ROWS
@@ -35,7 +35,6 @@ NUMBERS = 14
 # Values: the time now; of a trajectory, when it takes over, is at rest, begins and ends.
 NOW, BEGIN, REST, START, END = range(5)
 VALUES = 5
-_HAND_LAW = int(ControlLaw.gravity_compensation)
 
 
 class Box(NamedTuple):
@@ -132,7 +131,7 @@ def serve(
     elif request == BRACE:
         n[layout.BRACED] = box[BRACED]
     if request >= CHANGE:
-        by_hand = int(settings[n[layout.BRACED], layout.LAW, 0]) == _HAND_LAW
+        by_hand = is_hand_law(settings[n[layout.BRACED]])
         if by_hand or n[layout.BRACED] != 0:
             state[layout.GUIDED, 0] = 1.0 if by_hand else 0.0
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.control.law import ControlLaw
+from rnea_control.control.laws import ControlLaw
 from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.tolerances import Tolerances
 from rnea_control.exceptions import ControllerError
@@ -24,7 +24,7 @@ LONGEST_DEAD_TIME = 0.02
 class Gains:
     """Feedback gains, one of each for every joint, shape (nv,).
 
-    Units by control law: see `rnea_control.control.law`. The clamps are the upper and lower bound
+    Units by control law: see `rnea_control.control.laws`. The clamps are the upper and lower bound
     of the integral term: rad/s^2 for computed_torque, Nm for the others.
     """
 
@@ -108,7 +108,7 @@ class ControllerSettings:
 
     Attributes:
         gains: see `Gains`.
-        control_law: see `rnea_control.control.law`.
+        control_law: see `rnea_control.control.laws`.
         effort_limit_scale: torques are clamped to this part of the model's effort limits, above 0,
             at most 1.
         hardware_compensates_gravity: whether the hardware adds the gravity torque itself, as the

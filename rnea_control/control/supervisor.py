@@ -15,7 +15,6 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.controller import Controller
 from rnea_control.control.feasibility import excessive_gain, excessive_load
-from rnea_control.control.law import ControlLaw
 from rnea_control.control.mode import (
     FREE,
     HAS_ARM,
@@ -578,8 +577,8 @@ class Supervisor:
     @property
     def _rest(self) -> Mode:
         """What an arm at rest is in without any fault."""
-        hand = self.controller.settings.control_law == ControlLaw.gravity_compensation
-        return Mode.GRAVITY_COMPENSATION if hand else Mode.HOLDING
+        holds = self.controller.settings.control_law.holds_position
+        return Mode.HOLDING if holds else Mode.GRAVITY_COMPENSATION
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:

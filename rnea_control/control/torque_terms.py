@@ -7,7 +7,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.controller_state import ControllerState
-from rnea_control.control.law import ControlLaw
+from rnea_control.control.laws import Friction, Model
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.model import RobotModel
@@ -29,20 +29,20 @@ def torque_terms(
     law, rows, nv = settings.control_law, state.rows, model.nv
     terms = np.zeros((len(TERMS), nv))
     desired_acceleration = state.desired[2]
-    if law != ControlLaw.pd:
+    if law.model is not Model.none:
         q, v = rows[layout.MODEL_POSITION], rows[layout.MODEL_VELOCITY]
         nle = rnea(model, workspace, q, v, np.zeros(nv), np.zeros(nv))
         gravity(model, workspace, q, terms[0])
         terms[1] = nle - terms[0]
-        if law != ControlLaw.gravity_compensation:
+        if law.model is not Model.gravity:
             rnea(model, workspace, q, v, desired_acceleration, terms[2])
             terms[2] -= nle
         if settings.hardware_compensates_gravity:
             terms[0] -= gravity(model, workspace, state.measured[0], np.zeros(nv))
-    if settings.friction_compensation and law != ControlLaw.pd:
-        hand = law == ControlLaw.gravity_compensation
-        friction(model, workspace, (state.measured if hand else state.desired)[1].copy(), terms[3])
-    if law != ControlLaw.gravity_compensation:
+    if settings.friction_compensation and law.friction is not Friction.none:
+        moving = state.measured if law.friction is Friction.measured else state.desired
+        friction(model, workspace, moving[1].copy(), terms[3])
+    if law.holds_position:
         terms[5] = state.desired[3]
     terms[4] = state.torque - terms.sum(axis=0)
     return terms

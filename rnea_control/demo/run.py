@@ -196,7 +196,7 @@ def _controller(robot: DemoRobot, law: ControlLaw, rate: float) -> Iterator[subp
         "max_position_errors": {joint: 0.0 for joint in robot.model.joint_names},
         "saturation_timeout": 0.0,
     }
-    if law == ControlLaw.pd:
+    if not law.feeds_back_acceleration:
         M = np.zeros((robot.model.nv, robot.model.nv))
         crba(robot.model, Workspace(robot.model), robot.start, M)
         parameters["gains"] = _gains(robot, M.diagonal())

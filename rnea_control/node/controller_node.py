@@ -11,7 +11,7 @@ from rcl_interfaces.msg import ParameterEvent
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from rnea_control.control import ControlLaw, Controller, ControllerSettings
+from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.rotor_inertia import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
@@ -323,7 +323,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
     def _warn_of_missing_rotors(self, model: RobotModel, settings: ControllerSettings) -> None:
         q = np.clip(model.neutral(), model.lower, model.upper)
         light = light_joints(model, q, settings.feedback_inertia)
-        if light and settings.control_law == ControlLaw.computed_torque:
+        if light and settings.control_law.feeds_back_acceleration:
             self.get_logger().warning(
                 f"the model has little inertia at {', '.join(light)} and no armature: feedback is "
                 "weak where the rotor has more. Give armature.<joint>, the rotor's inertia times "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rnea_control.control import ControlLaw, Mode, layout
+from rnea_control.control import Mode, layout
+from rnea_control.control.laws import Model
 from rnea_control.control.model_check import Witness, check_model, holding_torque_of_feedback
 from rnea_control.dynamics import Workspace
 from rnea_control.messages.joint_state import measured_efforts
@@ -55,17 +56,17 @@ class ModelWatch:
         message = loop.newest()
         if np.abs(velocity).max() > STILL or message is None:
             return
-        hardware = settings.hardware_compensates_gravity
+        law, hardware = settings.control_law, settings.hardware_compensates_gravity
         if self._trusts_effort:
             witness = Witness.effort
             torque = measured_efforts(message, model.joint_names) - model.torque_offset
-        elif settings.control_law in (ControlLaw.gravity_compensation, ControlLaw.pd):
-            return  # without a model, or without feedback
+        elif not law.holds_position or law.model is Model.none:
+            return
         else:
             witness = Witness.feedback
             feedback = state.rows[layout.FEEDBACK]
             torque = holding_torque_of_feedback(
-                model, self._workspace, settings.control_law, measured, feedback, hardware
+                model, self._workspace, law, measured, feedback, hardware
             )
         bound = part * model.effort_limit
         found = check_model(

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from rnea_control.control import ControlLaw
+from rnea_control.control import ControlLaw, laws
 from rnea_control.control.settings import LONGEST_DEAD_TIME
 from rnea_control.node.safety_parameters import SAFETY_PARAMETERS
 from rnea_control.node.trajectory_parameters import TRAJECTORY_PARAMETERS
@@ -31,7 +31,7 @@ PARAMETERS = (
         "control_law",
         str,
         "computed_torque",
-        "the law that computes torques from errors; the units of the gains depend on it",
+        "the law that computes torques from errors, see below; the units of the gains depend on it",
         choices=tuple(law.name for law in ControlLaw),
     ),
     Parameter(
@@ -39,7 +39,7 @@ PARAMETERS = (
         float,
         None,
         "position gain",
-        "computed_torque: 1/s^2, else Nm/rad",
+        laws.gain_unit("1/s^2", "Nm/rad"),
         at_least=0.0,
         live=True,
     ),
@@ -48,7 +48,7 @@ PARAMETERS = (
         float,
         None,
         "velocity gain",
-        "computed_torque: 1/s, else Nm s/rad",
+        laws.gain_unit("1/s", "Nm s/rad"),
         at_least=0.0,
         live=True,
     ),
@@ -57,7 +57,7 @@ PARAMETERS = (
         float,
         0.0,
         "integral gain",
-        "computed_torque: 1/s^3, else Nm/(rad s)",
+        laws.gain_unit("1/s^3", "Nm/(rad s)"),
         at_least=0.0,
         live=True,
     ),
@@ -66,7 +66,7 @@ PARAMETERS = (
         float,
         10.0,
         "upper bound of the integral term",
-        "computed_torque: rad/s^2, else Nm",
+        laws.gain_unit("rad/s^2", "Nm"),
         at_least=0.0,
         live=True,
         infinite=True,
@@ -76,7 +76,7 @@ PARAMETERS = (
         float,
         -10.0,
         "lower bound of the integral term",
-        "computed_torque: rad/s^2, else Nm",
+        laws.gain_unit("rad/s^2", "Nm"),
         at_most=0.0,
         live=True,
         infinite=True,
@@ -150,4 +150,8 @@ PARAMETERS = (
 if __name__ == "__main__":
     print("# Parameters of `rnea_controller`\n")
     print("Printed from the table in code by `python -m rnea_control.node.parameters`.\n")
-    print(markdown((*PARAMETERS, LOCKED_POSITION)), end="")
+    print(markdown((*PARAMETERS, LOCKED_POSITION)))
+    print("## Control laws\n")
+    print("u = Kp e + Kd de + integral of Ki e, with the gains p, d and i. Added are the friction,")
+    print("with `friction_compensation`, and the effort of a trajectory's points.\n")
+    print(laws.markdown(), end="")

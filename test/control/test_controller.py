@@ -18,6 +18,7 @@ from rnea_control.control import (
     SafetySettings,
     Waypoint,
 )
+from rnea_control.control.laws import Friction, Model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError, TrajectoryError
 from rnea_control.model import Joint, RobotModel
@@ -54,6 +55,28 @@ def test_at_rest_in_the_held_position_the_torque_is_gravity() -> None:
     np.testing.assert_array_equal(torque_of(c, 0.0, Q, ZERO), g)
     np.testing.assert_array_equal(torque_of(c, 5.0, Q, ZERO), g)
     np.testing.assert_array_equal(c.holding_torque(Q, np.zeros(2)), g)
+
+
+def test_pd_gravity_adds_the_feedback_to_the_gravity_of_the_measured_position() -> None:
+    c = controller(ControlLaw.pd_gravity, p=30.0, d=4.0, i=2.0)
+    effort = np.array([0.5, -1.5])
+    c.follow(0.0, [Waypoint(1.0, np.array([0.8, -0.9]), ZERO, ZERO, effort)], 0.0)
+    integral = np.zeros(2)
+    for t in (0.02, 0.04, 0.06):
+        tau = torque_of(c, t, Q, V)
+        q_d, v_d, _, external = c.snapshot().desired
+        integral += 2.0 * 0.02 * (q_d - Q)
+        g = gravity(MODEL, Workspace(MODEL), Q, np.zeros(2))
+        expected = g + 30.0 * (q_d - Q) + 4.0 * (v_d - V) + integral + external
+        np.testing.assert_allclose(tau, expected, rtol=1e-12)
+
+
+def test_each_row_of_the_laws_is_one_that_the_step_can_do() -> None:
+    """An acceleration needs a model that takes one; names and numbers are those of the YAML."""
+    for number, law in enumerate(ControlLaw):
+        assert law == number and ControlLaw[law.name] is law
+        assert law.model in (Model.measured, Model.desired) or not law.feeds_back_acceleration
+        assert law.holds_position or law.friction is not Friction.desired
 
 
 def test_integral_adds_up_and_stops_at_its_clamp() -> None:

@@ -230,7 +230,7 @@ class Walk:
         if self.supervisor.mode is not Mode.INACTIVE:
             return
         if self.rng.random() < 0.3:
-            law, old = ControlLaw(self.rng.integers(4)), self.controller.settings
+            law, old = ControlLaw(self.rng.integers(len(ControlLaw))), self.controller.settings
             gains = stiff_gains(ARM, law, np.zeros(2))
             self.controller.settings = replace(old, gains=gains, control_law=law)
         self.supervisor.activate()

@@ -59,6 +59,8 @@ def own_terms(law: ControlLaw, c: Controller, helps: bool, hardware: bool) -> li
     rubbing = friction(MODEL, Workspace(MODEL), rate, np.zeros(2)) * helps
     if law == ControlLaw.gravity_compensation:
         return [gravity_torque(Q) - relief, ZERO, ZERO, rubbing, -8.0 * V, ZERO]
+    if law == ControlLaw.pd_gravity:
+        return [gravity_torque(Q) - relief, ZERO, ZERO, rubbing, u, effort]
     q, v = (Q, V) if law == ControlLaw.computed_torque else (q_d, v_d)
     feedback = inertia(Q) @ u if law == ControlLaw.computed_torque else u
     gravity = gravity_torque(q) - relief

@@ -22,7 +22,7 @@ from rows import Bound, Row, Window
 from std_msgs.msg import Bool
 from surroundings import LOG_BLOCKED, disk_full
 
-from rnea_control.control import Waypoint
+from rnea_control.control import ControlLaw, Waypoint
 from rnea_control.dynamics import Workspace, crba
 
 Run = Callable[[FaultBench], Window]
@@ -486,7 +486,7 @@ _MODEL = (
     Fault("light", "masses 30 % smaller").by(
         undisturbed, Bound(astray=0.15), arm={"mass_scale": 0.7}
     ),
-    *(row for law in ("computed_torque", "feedforward_pd", "pd") for row in _rows_of_law(law)),
+    *(row for law in ControlLaw if law.holds_position for row in _rows_of_law(law.name)),
     Fault(
         "kill_controller_with_payload",
         "controller killed, that was told of 2 kg while it held them",
