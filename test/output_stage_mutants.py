@@ -98,10 +98,7 @@ MUTANTS: dict[str, tuple[str, Break]] = {
             ),
         ),
     ),
-    "no braking beyond the velocity limit": (
-        "limit_acceleration",
-        without(layout.VELOCITY_LIMIT),
-    ),
+    "no braking beyond the velocity limit": ("limit_acceleration", without(layout.VELOCITY_LIMIT)),
     "driven on beyond the velocity limit": ("fall_back", without(layout.VELOCITY_LIMIT)),
     "no finite check": ("torques_are_finite", answering(True)),
     "gravity torque that is not finite": ("fall_back", trusting_gravity),

@@ -26,10 +26,7 @@ NO_JOINT_MOVES = ("quadrotor_base", "iris_simple")
 
 # Robots, by the names in their URDFs, with joints that move nothing, which no torque can accelerate
 # in any certain way.
-SINGULAR = {
-    "romeo": "LHand and RHand move no inertia",
-    "RomeoH37": "its grippers move no inertia",
-}
+SINGULAR = {"romeo": "LHand and RHand move no inertia", "RomeoH37": "its grippers move no inertia"}
 
 # Robots that differ, on a floating base; the others on one are explored.
 FLOATING = ("panda", "talos_reduced", "hyq_no_sensors", "kinova", "solo12", "pr2")

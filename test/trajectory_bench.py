@@ -15,11 +15,7 @@ import numpy as np
 import rclpy
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
-from control_msgs.msg import (
-    JointTolerance,
-    JointTrajectoryControllerState,
-    SpeedScalingFactor,
-)
+from control_msgs.msg import JointTolerance, JointTrajectoryControllerState, SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
 from dds import (
     ARM,

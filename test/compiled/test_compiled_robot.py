@@ -30,13 +30,7 @@ RELATIVE = 1e-12
 # It takes seconds to compile all algorithms for large robots.
 MOST_JOINTS, LARGE = 7, ("talos_reduced",)
 MOST_LINKS = 100  # whose poses are compiled: more take ten seconds
-ALGORITHMS = {
-    "rnea": "qva",
-    "gravity": "q",
-    "nonlinear_effects": "qv",
-    "crba": "q",
-    "aba": "qvt",
-}
+ALGORITHMS = {"rnea": "qva", "gravity": "q", "nonlinear_effects": "qv", "crba": "q", "aba": "qvt"}
 CHANGED = "has changed since it was compiled"
 
 

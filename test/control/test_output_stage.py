@@ -142,9 +142,7 @@ def test_joint_thrown_at_its_limit_stops_before_it(name: str, law: ControlLaw) -
         capable = 0.5 * (model.effort_limit - np.abs(gravity_torque(model, q))) / M
         most = capable.min() if law == ControlLaw.computed_torque else capable[j]
         speed = min(
-            model.velocity_limit[j],
-            math.sqrt(max(most, 0.0) * 0.5 * margin[j]),
-            20.0 * margin[j],
+            model.velocity_limit[j], math.sqrt(max(most, 0.0) * 0.5 * margin[j]), 20.0 * margin[j]
         )
         if speed < 0.1:
             continue

@@ -10,20 +10,11 @@ import pytest
 from controllers import ARM, ask, following, of_joints, run, step, to, wheel_and_hinge
 from robots import two_link_arm
 
-from rnea_control.control import (
-    EndKind,
-    ExcessiveEffort,
-    MotionRequest,
-    Waypoint,
-    Waypoints,
-)
+from rnea_control.control import EndKind, ExcessiveEffort, MotionRequest, Waypoint, Waypoints
 from rnea_control.control.effort_check import peak_efforts
 from rnea_control.control.stopping import STOP_SEGMENTS
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import (
-    TrajectoryError,
-    TrajectoryPassedError,
-)
+from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
 from rnea_control.model import RobotModel
 
 ZERO, ONE = np.zeros(2), np.ones(2)

@@ -239,8 +239,7 @@ def bench() -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize(
-    "seed",
-    [FIRST, *(pytest.param(FIRST + i, marks=pytest.mark.explores) for i in range(1, COUNT))],
+    "seed", [FIRST, *(pytest.param(FIRST + i, marks=pytest.mark.explores) for i in range(1, COUNT))]
 )
 def test_one_commands_at_a_time_and_the_arm_is_held_in_the_end(bench: Bench, seed: int) -> None:
     for _ in range(ATTEMPTS):

@@ -395,14 +395,8 @@ BROKEN: dict[str, tuple[Made, str]] = {
     "notes.txt": ("a text", "is no recording that can be read; it must be a rosbag2 folder"),
     "no_header.csv": ("1.0,2.0\n3.0,4.0\n", "none is a joint's position, velocity or effort"),
     "no_time.csv": ("a.position,a.effort\n1.0,2.0\n", "has no column time or __time"),
-    "cut.csv": (
-        TABLE + "0.0,1.0,2.0\n0.1,1.0\n",
-        "line 3: 2 cells for 3 columns. Was the",
-    ),
-    "comma.csv": (
-        TABLE + '0.0,1.0,2.0\n0.1,"1,5",2.0\n',
-        "line 3: a.position is '1,5'; it",
-    ),
+    "cut.csv": (TABLE + "0.0,1.0,2.0\n0.1,1.0\n", "line 3: 2 cells for 3 columns. Was the"),
+    "comma.csv": (TABLE + '0.0,1.0,2.0\n0.1,"1,5",2.0\n', "line 3: a.position is '1,5'; it"),
     "empty.csv": (TABLE, "has 0 samples of 1 joints"),
     "nothing.csv": ("", r"has the columns \(none\)"),
 }

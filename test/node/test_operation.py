@@ -13,14 +13,7 @@ from lifecycle_msgs.msg import TransitionEvent
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
-from trajectory_bench import (
-    LATCHED,
-    START,
-    STILL,
-    Result,
-    TrajectoryBench,
-    aborted,
-)
+from trajectory_bench import LATCHED, START, STILL, Result, TrajectoryBench, aborted
 
 DOMAIN = 75
 INVALID_GOAL = Result.INVALID_GOAL
