@@ -35,11 +35,8 @@ PATIENCE = 90.0
 JOINTS = ["shoulder", "elbow"]
 PARAMETERS = {"joints": JOINTS, "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS}}
 PATIENT = {**PARAMETERS, "joint_state_timeout": 1000.0, "joint_state_gap": 1000.0}
-ARM = {
-    "robot_description": two_link_arm(),
-    "initial_positions.shoulder": 0.3,
-    "initial_positions.elbow": -0.4,
-}
+START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
+ARM = {"robot_description": two_link_arm(), **START}
 # The module of the process that serves the action.
 ACTION_PROCESS = "rnea_control.node.action_process"
 
@@ -205,9 +202,8 @@ class LockstepArm:
         self.torque: list[np.ndarray] = []
         self.diagnostics: dict[str, str] = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnose, 10)
-        self._publisher = self.node.create_publisher(
-            JointTrajectory, "rnea_controller/joint_trajectory", 1
-        )
+        topic = "rnea_controller/joint_trajectory"
+        self._publisher = self.node.create_publisher(JointTrajectory, topic, 1)
 
     def _diagnose(self, message: DiagnosticArray) -> None:
         status = message.status[0]

@@ -93,9 +93,7 @@ MUTANTS: dict[str, tuple[str, Break]] = {
         "limit_acceleration",
         with_setting(
             layout.SOFT_UPPER,
-            lambda upper, state, *_: np.where(
-                state[layout.DESIRED_POSITION] > upper, np.inf, upper
-            ),
+            lambda high, state, *_: np.where(state[layout.DESIRED_POSITION] > high, np.inf, high),
         ),
     ),
     "no braking beyond the velocity limit": ("limit_acceleration", without(layout.VELOCITY_LIMIT)),

@@ -115,14 +115,8 @@ def mechanisms(examples: int, joints: int = 12, states: int = 1) -> Callable[[Ca
     """Decorator: runs a test with that many random mechanisms, some with mimicking joints, and some
     without composite ones."""
     simple = tuple(kind for kind in POSITIONS if kind not in COMPOSITES)
-    drawn = st.builds(
-        Mechanism,
-        st.integers(0, 2**32),
-        st.integers(1, joints),
-        st.booleans(),
-        st.sampled_from([tuple(POSITIONS), simple]),
-        st.just(states),
-    )
-    return lambda test: settings(max_examples=examples, deadline=None, derandomize=True)(
-        given(drawn)(test)
-    )
+    kinds = st.sampled_from([tuple(POSITIONS), simple])
+    size = st.integers(0, 2**32), st.integers(1, joints)
+    drawn = st.builds(Mechanism, *size, st.booleans(), kinds, st.just(states))
+    chosen = settings(max_examples=examples, deadline=None, derandomize=True)
+    return lambda test: chosen(given(drawn)(test))

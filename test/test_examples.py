@@ -54,9 +54,8 @@ for path in sys.argv[1:]:
 @cache
 def printed_by(*names: str) -> dict[str, str]:
     command = [sys.executable, "-W", "error", "-c", RUN, *(str(EXAMPLES[name]) for name in names)]
-    done = subprocess.run(
-        command, cwd=FOLDER, capture_output=True, check=False, text=True, timeout=240.0
-    )
+    how = {"capture_output": True, "text": True, "timeout": 240.0}
+    done = subprocess.run(command, cwd=FOLDER, check=False, **how)
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert "nan" not in done.stdout
     return dict(zip(names, re.split("^=== .*$", done.stdout, flags=re.M)[1:], strict=True))
@@ -74,7 +73,6 @@ def test_example(name: str) -> None:
 @pytest.mark.explores
 def test_identified_arm_is_tracked_closer() -> None:
     """How close depends on the last digits of a search, and so on the machine."""
-    before, after = map(
-        float, re.findall(r"([0-9.]+) mrad", printed_by("identify_arm")["identify_arm"])
-    )
+    numbers = re.findall(r"([0-9.]+) mrad", printed_by("identify_arm")["identify_arm"])
+    before, after = map(float, numbers)
     assert before > 10.0 * after

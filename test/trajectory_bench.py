@@ -122,9 +122,8 @@ class TrajectoryBench:
         self.node = rclpy.create_node("client")
         arm.executor.add_node(self.node)
         name = "rnea_controller"
-        self.action = ActionClient(
-            self.node, FollowJointTrajectory, f"{name}/follow_joint_trajectory"
-        )
+        topic = f"{name}/follow_joint_trajectory"
+        self.action = ActionClient(self.node, FollowJointTrajectory, topic)
         self._change_state = self.node.create_client(ChangeState, f"{name}/change_state")
         self.node.create_subscription(
             JointTrajectoryControllerState, f"{name}/controller_state", self._take, 1
@@ -244,9 +243,8 @@ class TrajectoryBench:
 
     def scale(self, factor: float) -> None:
         """Has the controller take a speed scaling factor."""
-        self.said_after(
-            "speed scaling ", lambda: self.scaling.publish(SpeedScalingFactor(factor=factor))
-        )
+        message = SpeedScalingFactor(factor=factor)
+        self.said_after("speed scaling ", lambda: self.scaling.publish(message))
 
     def push(self, torque: Sequence[float]) -> None:
         """Pushes the arm with a torque at its joints from now on."""
@@ -264,9 +262,9 @@ class TrajectoryBench:
         goal_time: float = 0.0,
     ) -> FollowJointTrajectory.Goal:
         """A goal; for its points see `dds.trajectory`."""
-        message = FollowJointTrajectory.Goal(
-            trajectory=trajectory(joints, points, start), path_tolerance=path, goal_tolerance=goal
-        )
+        motion = trajectory(joints, points, start)
+        how = {"path_tolerance": path, "goal_tolerance": goal}
+        message = FollowJointTrajectory.Goal(trajectory=motion, **how)
         message.goal_time_tolerance = rclpy.duration.Duration(seconds=goal_time).to_msg()
         return message
 
@@ -291,9 +289,9 @@ class TrajectoryBench:
             if sent.accepted:
                 sent.handle.get_result_async().add_done_callback(ended)
 
-        self.action.send_goal_async(
-            goal, lambda message: sent.feedback.append(message.feedback)
-        ).add_done_callback(answered)
+        keep = sent.feedback.append
+        answer = self.action.send_goal_async(goal, lambda message: keep(message.feedback))
+        answer.add_done_callback(answered)
         return sent
 
     def refused(self, goal: FollowJointTrajectory.Goal) -> tuple[int, int, str]:
@@ -339,9 +337,8 @@ class TrajectoryBench:
 
     def publish(self, points: Sequence, start: float = 0.0, joints: Sequence[str] = JOINTS) -> str:
         """Publishes a trajectory on the topic; what the controller said about it."""
-        return self.said_after(
-            "trajectory", lambda: self.arm.send(trajectory(joints, points, start))
-        )
+        message = trajectory(joints, points, start)
+        return self.said_after("trajectory", lambda: self.arm.send(message))
 
     def said_after(self, words: str, action: Callable[[], None]) -> str:
         """The line with these words that the controller prints after an action."""

@@ -196,10 +196,8 @@ def heard(**fields: object) -> Evidence:
 
 
 def late(seconds: Callable[[int], float]) -> Evidence:
-    return heard(
-        received=lambda number, one: one.received + seconds(number),
-        clock=lambda number, one: one.clock + round(1e9 * seconds(number)),
-    )
+    late = {"received": lambda number, one: one.received + seconds(number)}
+    return heard(clock=lambda number, one: one.clock + round(1e9 * seconds(number)), **late)
 
 
 def felt(effort: np.ndarray, **of_controller: object) -> Evidence:
@@ -373,11 +371,8 @@ def codes(found: list[Finding]) -> set[str]:
 
 
 # States of the arm, and of another device that tells no time.
-MIXED = tuple(
-    one
-    for arm, gripper in zip(states(), states(names=("gripper",)), strict=True)
-    for one in (arm, replace(gripper, stamp=0))
-)
+OTHERS = tuple(replace(one, stamp=0) for one in states(names=("gripper",)))
+MIXED = tuple(one for both in zip(states(), OTHERS, strict=True) for one in both)
 FIRMWARE = replace(set_to(hardware_compensates_gravity=True), states=felt(np.zeros(7)).states)
 
 

@@ -202,10 +202,8 @@ def planted_faults(control: Ros2Control, sentinel: Process, tmp_path: Path) -> N
     sentinel.stop()
     # The controller believes in a load, which the arm does not bear.
     change_elsewhere(control.manager, "/rnea_controller", **{"payload.mass": 1.0})
-    control.controllers = {
-        "effort_controller": (FORWARD, "inactive", ()),
-        "arm_controller": ("joint_trajectory_controller", "active", ("elbow/position",)),
-    }
+    rival = "joint_trajectory_controller", "active", ("elbow/position",)
+    control.controllers = {"effort_controller": (FORWARD, "inactive", ()), "arm_controller": rival}
     change(control.effort_controller, joints=JOINTS[::-1], interface_name="position")
     change(control.manager, enforce_command_limits=True, use_sim_time=True)
     other = control.add("other")
@@ -254,9 +252,7 @@ def change(node: Node, **parameters: object) -> None:
 def test_nodes_that_do_not_answer_hold_nothing_up(context: None) -> None:
     silent = rclpy.create_node("rnea_controller")  # nobody spins it
     manager = rclpy.create_node("controller_manager")
-    manager.create_service(
-        srv.ListControllers, "~/list_controllers", lambda request, answer: answer
-    )
+    manager.create_service(srv.ListControllers, "~/list_controllers", lambda _, answer: answer)
     try:
         start = time.monotonic()
         evidence = observe(1.0)

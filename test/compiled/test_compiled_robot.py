@@ -90,10 +90,9 @@ def assert_agree(model: RobotModel, compiled: CompiledRobot, few: bool = False) 
     np.testing.assert_allclose(found, expected, atol=atol)
 
 
-ROBOTS = (
-    *("panda", "ur5_robot", "kinova", "talos_reduced", "icub_reduced", "iris_simple"),
-    *(pytest.param(name, marks=pytest.mark.explores) for name in ("baxter", "pr2", "romeo")),
-)
+FEW = "panda", "ur5_robot", "kinova", "talos_reduced", "icub_reduced", "iris_simple"
+MORE = (pytest.param(name, marks=pytest.mark.explores) for name in ("baxter", "pr2", "romeo"))
+ROBOTS = (*FEW, *MORE)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -23,9 +23,8 @@ def _periods(nv: int) -> np.dtype:
 
 
 def _commands(nv: int) -> np.dtype:
-    return np.dtype(
-        [("tick", "i8"), ("wall", "f8"), ("sequence", "i8"), ("values", "i4"), ("torque", "f8", nv)]
-    )
+    numbers = [("tick", "i8"), ("wall", "f8"), ("sequence", "i8"), ("values", "i4")]
+    return np.dtype([*numbers, ("torque", "f8", nv)])
 
 
 class Recording:

@@ -105,9 +105,8 @@ class Bench:
             note = partial(self._note_mode, who)
             create(TransitionEvent, f"rnea_{who}/mode", note, LATCHED)
         self._resume = self.node.create_client(Trigger, "rnea_controller/resume")
-        self._trajectories = self.node.create_publisher(
-            JointTrajectory, "rnea_controller/joint_trajectory", 1
-        )
+        topic = "rnea_controller/joint_trajectory"
+        self._trajectories = self.node.create_publisher(JointTrajectory, topic, 1)
         self._ended = False
         reader = threading.Thread(target=self._read)
         reader.start()
@@ -119,9 +118,8 @@ class Bench:
 
     def _read(self) -> None:
         """Keeps every command: when it was published, when it came, by whom."""
-        subscription = self._listener.create_subscription(
-            Float64MultiArray, TOPIC, print, ALL, raw=True
-        )
+        create = self._listener.create_subscription
+        subscription = create(Float64MultiArray, TOPIC, print, ALL, raw=True)
         commands, before = RclSubscription(subscription), time.time()
         while not self._ended:
             time.sleep(0.001)

@@ -370,10 +370,7 @@ BROKEN: dict[str, tuple[Made, str]] = {
         lambda path: part(path, "bag.mcap", "MCAP", "MESSAGE"),
         "Its messages are compressed, which only metadata.yaml says: give the folder",
     ),
-    "one.zstd": (
-        lambda path: part(path, "bag.mcap.zstd", "MCAP", "FILE"),
-        "is compressed: give the folder",
-    ),
+    "one.zstd": (lambda path: part(path, "bag.mcap.zstd", "MCAP", "FILE"), "is compressed: give"),
     "without_metadata": (
         lambda path: without(part(path, "metadata.yaml", "MCAP", "FILE")),
         "bag.mcap.zstd but no metadata.yaml.*unzstd.*ros2 bag reindex",

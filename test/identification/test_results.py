@@ -222,9 +222,8 @@ FOUND = identification()
 HELD_OUT = residuals(after=1.5, seconds=10.0)
 FITTED = residuals(held_out=False, source="fit <1> & 'more'.mcap", after=1.0, seconds=10.0)
 PICTURE = "data:image/png;base64,AAAA"
-CERTAIN = replace(
-    FOUND, estimates=tuple(replace(e, certainty=Certainty.identified) for e in FOUND.estimates)
-)
+ESTIMATES = tuple(replace(each, certainty=Certainty.identified) for each in FOUND.estimates)
+CERTAIN = replace(FOUND, estimates=ESTIMATES)
 EXACT = replace(HELD_OUT, measured=HELD_OUT.after, noise=np.zeros(7))
 AT_NOISE = "at the noise of the measured torques at every joint"
 URDF_TOO = "so was the URDF's, and there was nothing to improve"
@@ -256,18 +255,10 @@ VERDICTS: list[tuple[Identification, list[Residuals], list[str], list[str]]] = [
     (
         FOUND,
         [changed(changed(HELD_OUT, "panda_joint3", 4.0), "panda_joint5", 3.0)],
-        [
-            "than the URDF's at panda_joint3 (2.0 times) and panda_joint5 (1.5 times)",
-            "3 is furthest",
-        ],
+        ["the URDF's at panda_joint3 (2.0 times) and panda_joint5 (1.5 times)", "3 is furthest"],
         ["panda_joint1"],
     ),
-    (
-        CERTAIN,
-        [FITTED],
-        [NO_HELD_OUT, "Record another motion, and keep it from the fit."],
-        ["Nothing is left"],
-    ),
+    (CERTAIN, [FITTED], [NO_HELD_OUT, "Record another motion, and keep it"], ["Nothing is left"]),
     (CERTAIN, [EXACT], [AT_NOISE], ["inf", "nan"]),
 ]
 

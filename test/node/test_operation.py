@@ -86,9 +86,8 @@ def test_emergency_stop_is_heard_with_any_qos(bench: TrajectoryBench, operator: 
 
 
 def test_each_button_is_released_by_itself(bench: TrajectoryBench, operator: Operator) -> None:
-    buttons = [
-        bench.node.create_publisher(Bool, "rnea_controller/emergency_stop", 1) for _ in range(2)
-    ]
+    topic = "rnea_controller/emergency_stop"
+    buttons = [bench.node.create_publisher(Bool, topic, 1) for _ in range(2)]
 
     def holders() -> int:
         for button in buttons:

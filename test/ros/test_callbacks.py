@@ -78,9 +78,8 @@ def test_value_of_an_unknown_type_is_refused(asked: Asked) -> None:
     answer = asked.ask(SetParameters, "guarded/set_parameters", parameters=[good, wrong, good])
     assert [each.successful for each in answer.results] == [True, False, False]
     assert "'wrong' has a value of type 10; it must be one of" in answer.results[1].reason
-    answer = asked.ask(
-        SetParametersAtomically, "guarded/set_parameters_atomically", parameters=[wrong]
-    )
+    name = "guarded/set_parameters_atomically"
+    answer = asked.ask(SetParametersAtomically, name, parameters=[wrong])
     assert not answer.result.successful
     assert "'wrong'" in answer.result.reason
 
