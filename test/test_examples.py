@@ -13,14 +13,12 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = {path.stem: path for path in FOLDER.glob("*.py")}
+COMPILED = [4.7645, -36.5829, 3.7556, -12.4094, 0.4827, -0.6682, -0.0003]
 TORQUE = [-8.5706, -0.9216]
 # The numbers that follow these words in a line of what is printed.
 NUMBERS = {
     "bearing_loads": {"^base ": [441.7, 403.3], "^joint7 ": [202.2, 16.7]},
-    "compiled_robot": {
-        "^torques:": [4.7645, -36.5829, 3.7556, -12.4094, 0.4827, -0.6682, -0.0003],
-        "^joint 2 leans by": [0.843],
-    },
+    "compiled_robot": {"^torques:": COMPILED, "^joint 2 leans by": [0.843]},
     "compiled_robot_in_c": {
         words: [0.0, -31.85, 1.971, -12.4977, 0.3365, -0.9029, 0.0]
         for words in ("^in Python:", "^in C:" if which("cc") else "^in Python:")

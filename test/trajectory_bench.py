@@ -56,11 +56,8 @@ PARAMETERS = {
     "action_monitor_rate": 200.0,
     "state_publish_rate": 500.0,
 }
-SERVICES = {
-    QueryTrajectoryState: "query_state",
-    SetParameters: "set_parameters",
-    GetParameters: "get_parameters",
-}
+SERVICES = {SetParameters: "set_parameters", GetParameters: "get_parameters"}
+SERVICES[QueryTrajectoryState] = "query_state"
 # Between looks at what no message tells, such as the controller's log, [s].
 POLL = 0.005
 # Until a first state is sent again, until all answers to it are in, and until what was sent before

@@ -440,12 +440,9 @@ def test_cpu_quota_of_all_groups(tmp_path: Path) -> None:
     (groups / "a" / "b").mkdir(parents=True)
     own.write_text("1:cpu:/ignored\n0::/a/b\n")
     assert cpu_quota(own, groups) is None
-    for name, text, quota in (
-        ("cpu.max", "max 100000\n", None),
-        ("a/b/cpu.max", "150000 100000\n", 1.5),
-        ("a/cpu.max", "50000 100000\n", 0.5),
-        ("a/b/cpu.max", "max 100000\n", 0.5),
-    ):
+    quotas = ("cpu.max", "max 100000\n", None), ("a/b/cpu.max", "150000 100000\n", 1.5)
+    quotas += ("a/cpu.max", "50000 100000\n", 0.5), ("a/b/cpu.max", "max 100000\n", 0.5)
+    for name, text, quota in quotas:
         (groups / name).write_text(text)
         assert cpu_quota(own, groups) == quota
 

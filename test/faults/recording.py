@@ -16,10 +16,8 @@ FAULTY, PATIENT = 1, 2
 
 def _periods(nv: int) -> np.dtype:
     joints = ("q", "v", "command", "torque")
-    return np.dtype(
-        [("wall", "f8"), ("stamp", "i8"), ("commands", "i4"), ("flags", "i4")]
-        + [(name, "f8", nv) for name in joints]
-    )
+    numbers = [("wall", "f8"), ("stamp", "i8"), ("commands", "i4"), ("flags", "i4")]
+    return np.dtype([*numbers, *((name, "f8", nv) for name in joints)])
 
 
 def _commands(nv: int) -> np.dtype:

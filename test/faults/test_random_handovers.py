@@ -52,12 +52,9 @@ PARAMETERS = {
     "measured_effort_is_trusted": True,
     "lock_memory": False,
 }
-ARM = {
-    "robot_description": two_link_arm(),
-    "rate": RATE,
-    "joint_damping": 0.3,
-    "initial_positions": dict(zip(JOINTS, START.tolist(), strict=True)),
-}
+PLACES = dict(zip(JOINTS, START.tolist(), strict=True))
+ARM = {"robot_description": two_link_arm(), "rate": RATE, "initial_positions": PLACES}
+ARM["joint_damping"] = 0.3
 # Below that of the controller's loop, and above all else on the machine; by turns (SCHED_RR), as
 # threads of Fast DDS spin, and the one that they wait for must get a CPU.
 ARM_PRIORITY = 45
@@ -135,15 +132,9 @@ class Bench:
         rows = self._rows[max(begin, 0) :]
         if any(row[2] not in self._names for row in rows):
             self._names |= publishers_of(self.node, TOPIC)
-        return [
-            Command(
-                sent,
-                came,
-                self._names.get(publisher, "").removeprefix("/rnea_"),
-                np.array(deserialize_message(data, Float64MultiArray).data),
-            )
-            for sent, came, publisher, data in rows
-        ]
+        names = (self._names.get(row[2], "").removeprefix("/rnea_") for row in rows)
+        torques = (np.array(deserialize_message(row[3], Float64MultiArray).data) for row in rows)
+        return [Command(*row[:2], *of) for row, *of in zip(rows, names, torques, strict=True)]
 
     def spin(self, duration: float) -> None:
         end = time.monotonic() + duration

@@ -57,12 +57,8 @@ def test_inertias_of_every_robot_are_read_back(path: Path) -> None:
 @pytest.mark.parametrize(
     ("codec", "before", "declared"),
     [
-        ("utf-8-sig", b"", ""),
-        ("utf-8", b"\n  ", ""),
-        ("utf-16", b"", ""),
-        ("utf-16-le", b"", ""),
-        ("utf-16-be", b"\xfe\xff", ""),
-        ("cp1252", b"", "cp1252"),
+        *((codec, b"", "") for codec in ("utf-8-sig", "utf-16", "utf-16-le")),
+        *(("utf-8", b"\n  ", ""), ("utf-16-be", b"\xfe\xff", ""), ("cp1252", b"", "cp1252")),
         ("utf-8", b"", "utf-16"),  # wrongly
     ],
 )

@@ -20,12 +20,9 @@ POINTS = [
     Waypoint(1.0, START + AWAY, -0.3 * AWAY, 0.0 * AWAY),
     Waypoint(2.0, START - AWAY, 0.0 * AWAY, 0.0 * AWAY),
 ]
-PARAMETERS = {
-    **PATIENT,
-    "joints": list(PANDA_JOINTS),
-    "gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS},
-    "dead_time": 0.0005,  # a torque acts at once here, and holds for a period
-}
+GAINS = {"gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS}}
+# A torque acts at once here, and holds for a period.
+PARAMETERS = {**PATIENT, "joints": list(PANDA_JOINTS), **GAINS, "dead_time": 0.0005}
 
 
 def rms(errors: np.ndarray) -> float:

@@ -65,10 +65,9 @@ def test_services_change_the_mode(bench: TrajectoryBench, operator: Operator) ->
 
 
 def test_emergency_stop_is_heard_with_any_qos(bench: TrajectoryBench, operator: Operator) -> None:
-    for reliability, durability in itertools.product(
-        (ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT),
-        (DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL),
-    ):
+    reliabilities = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+    durabilities = DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL
+    for reliability, durability in itertools.product(reliabilities, durabilities):
         qos = QoSProfile(depth=1, reliability=reliability, durability=durability)
         button = bench.node.create_publisher(Bool, "rnea_controller/emergency_stop", qos)
         bench.wait(button.get_subscription_count)
