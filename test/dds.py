@@ -182,6 +182,12 @@ def ask(node: Node, spin: Callable[[], object], kind: type, name: str, **fields:
     return answer.result()
 
 
+def settings(values: dict[str, object]) -> list:
+    """Parameters as messages; in their names __ stands for a dot."""
+    pairs = ((name.replace("__", "."), value) for name, value in values.items())
+    return [Parameter(name, value=value).to_parameter_msg() for name, value in pairs]
+
+
 class LockstepArm:
     """A simulated arm in this process, stepped as the test says, and what it went through.
 

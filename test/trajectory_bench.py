@@ -27,6 +27,7 @@ from dds import (
     ask,
     controller,
     ros,
+    settings,
     trajectory,
     wait_for,
 )
@@ -34,7 +35,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.action import ActionClient
-from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter import parameter_value_to_python
 from rclpy.publisher import Publisher
 from rclpy.time import Time
 from std_srvs.srv import Trigger
@@ -227,10 +228,7 @@ class TrajectoryBench:
 
     def set(self, **parameters: object) -> None:
         """Sets parameters, in whose names __ stands for a dot."""
-        messages = [
-            Parameter(name.replace("__", "."), value=value).to_parameter_msg()
-            for name, value in parameters.items()
-        ]
+        messages = settings(parameters)
         names = [message.name for message in messages]
         before = self.call(GetParameters, names=names).values
         for name, value in zip(parameters, before, strict=True):

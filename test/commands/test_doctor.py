@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import rclpy
 import yaml
-from dds import Process, ros, wait_for
+from dds import Process, ask, ros, settings, wait_for
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
@@ -235,12 +235,9 @@ def planted_faults(control: Ros2Control, sentinel: Process, tmp_path: Path) -> N
 
 def change_elsewhere(node: Node, other: str, **parameters: object) -> None:
     """Sets parameters of a node in another process, and lets the arm come to rest."""
-    client = node.create_client(SetParameters, f"{other}/set_parameters")
-    wait_for(client.service_is_ready)
-    messages = [Parameter(name, value=v).to_parameter_msg() for name, v in parameters.items()]
-    future = client.call_async(SetParameters.Request(parameters=messages))
-    wait_for(future.done)
-    assert all(result.successful for result in future.result().results)
+    name, messages = f"{other}/set_parameters", settings(parameters)
+    answer = ask(node, lambda: time.sleep(0.02), SetParameters, name, parameters=messages)
+    assert all(result.successful for result in answer.results)
     time.sleep(1.0)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import rclpy
-from dds import PATIENCE, Process, controller, ros, trajectory, wait_for
+from dds import PATIENCE, Process, controller, ros, settings, trajectory, wait_for
 from diagnostic_msgs.msg import DiagnosticArray
 from fast_motion import Path as Motion
 from fast_motion import panda, there_and_back
@@ -24,7 +24,6 @@ from measures import PERIOD
 from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from recording import PATIENT, Recording
 from trajectory_msgs.msg import JointTrajectory
@@ -273,11 +272,7 @@ class FaultBench:
     def set(self, **values: object) -> list[bool]:
         """Sets parameters; `gains__panda_joint1__p` is `gains.panda_joint1.p`. Whether each was
         taken."""
-        parameters = [
-            Parameter(name.replace("__", "."), value=value).to_parameter_msg()
-            for name, value in values.items()
-        ]
-        answer = self.call(SetParameters, "set_parameters", parameters=parameters)
+        answer = self.call(SetParameters, "set_parameters", parameters=settings(values))
         return [result.successful for result in answer.results]
 
     def refused(self, **values: object) -> None:

@@ -299,8 +299,8 @@ def test_controller_and_sentinel_know_of_each_other(bench: Bench) -> None:
     given = {**PARAMETERS, "payload": {"center_of_mass": [0.0, 0.0, 0.1]}}
     with controller(given):
         bench.guarded()
-        values = [Parameter(name, value=v).to_parameter_msg() for name, v in live.items()]
-        taken = bench.ask(SetParameters, "rnea_controller/set_parameters", parameters=values)
+        name, values = "rnea_controller/set_parameters", dds.settings(live)
+        taken = bench.ask(SetParameters, name, parameters=values)
         assert all(result.successful for result in taken.results), taken
         bench.wait(lambda: bench.parameters(*live) == list(live.values()))
         assert [*bench.parameters("payload.center_of_mass")[0]] == [0.0, 0.0, 0.1]
