@@ -105,12 +105,9 @@ def report(record_property: Callable[[str, object], None]) -> Callable[[str], No
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [
-        report
-        for key in ("passed", "failed")
-        for report in terminalreporter.stats.get(key, [])
-        if report.when == "call"
-    ]
+    stats = terminalreporter.stats
+    reports = [each for key in ("passed", "failed") for each in stats.get(key, [])]
+    reports = [each for each in reports if each.when == "call"]
     lines = [line for report in reports for key, line in report.user_properties if key == FIGURE]
     if lines:
         terminalreporter.section("figures")

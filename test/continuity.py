@@ -32,9 +32,8 @@ from rnea_control.control.waypoints import ACCELERATION, VELOCITY
 LINE, CUBIC, QUINTIC = range(3)
 # Scalings are 0 to 1, and follow two lags.
 STEEPEST, SHARPEST = 1.0 / LAG_TIME, 2.0 / LAG_TIME**2
-DERIVATIVES = np.array(
-    [[math.perm(i, k) if i >= k else 0.0 for i in range(6)] for k in range(6)], dtype=float
-)
+TERMS = [[math.perm(i, k) if i >= k else 0.0 for i in range(6)] for k in range(6)]
+DERIVATIVES = np.array(TERMS, dtype=float)
 POWERS = np.array([[max(i - k, 0) for i in range(6)] for k in range(6)])
 FACTORIALS = np.array([math.factorial(n) for n in range(6)])
 
@@ -102,10 +101,8 @@ class MotionCheck:
         if before.motion is not None and now.motion is None:
             self._assert_rightly_ended(before.motion, now.rows)
         if left:
-            assert before.motion.ending.kind in (
-                EndKind.PATH_TOLERANCE_VIOLATED,
-                EndKind.GOAL_TOLERANCE_VIOLATED,
-            )
+            broken = (EndKind.PATH_TOLERANCE_VIOLATED, EndKind.GOAL_TOLERANCE_VIOLATED)
+            assert before.motion.ending.kind in broken
             self._assert_same(self._modulo_turns(q, now.desired[0] - now.errors[0]), 0.0, 1e-12)
             self._rows[0] = now.desired[0] - now.errors[0]
             self._changed(np.full(len(q), QUINTIC))
@@ -166,9 +163,8 @@ class MotionCheck:
         nv, joints = points.nv, points.joints
         ahead = motion.times > plan.begin
         velocity = points.has[VELOCITY] | ~points.has[0]
-        smooth = (
-            rules.upsample_positions and not points.has[VELOCITY : ACCELERATION + 1, ahead].any()
-        )
+        given = points.has[VELOCITY : ACCELERATION + 1, ahead]
+        smooth = rules.upsample_positions and not given.any()
         degree = np.where(velocity, np.where(points.has[ACCELERATION], QUINTIC, CUBIC), LINE)[ahead]
         if smooth:
             degree[:] = QUINTIC

@@ -29,15 +29,10 @@ ZERO = np.zeros(2)
 def wheel_and_hinge() -> RobotModel:
     """A continuous joint, `wheel`, and one from -1 to 1, `hinge`."""
     limit = '<limit {} effort="100" velocity="10"/>'
-    return RobotModel.from_urdf_string(
-        robot(
-            link("base"),
-            link("one"),
-            link("two"),
-            joint("wheel", "base", "one", "continuous", limit=limit.format("")),
-            joint("hinge", "one", "two", limit=limit.format('lower="-1" upper="1"')),
-        )
-    )
+    links = link("base"), link("one"), link("two")
+    wheel = joint("wheel", "base", "one", "continuous", limit=limit.format(""))
+    hinge = joint("hinge", "one", "two", limit=limit.format('lower="-1" upper="1"'))
+    return RobotModel.from_urdf_string(robot(*links, wheel, hinge))
 
 
 def rules(nv: int = 2, tolerances: dict | None = None, **settings) -> TrajectorySettings:
@@ -61,9 +56,8 @@ def following(
     """A controller that holds `q`; `settings` are those of trajectories."""
     gains = Gains.uniform(model.nv, 100.0, 20.0)
     of_trajectories = rules(model.nv, tolerances, **settings)
-    all_settings = ControllerSettings(
-        gains, law, friction_compensation=friction_compensation, trajectories=of_trajectories
-    )
+    options = {"friction_compensation": friction_compensation, "trajectories": of_trajectories}
+    all_settings = ControllerSettings(gains, law, **options)
     controller = Controller(model, all_settings)
     controller.hold(0.0, np.array(q, dtype=float))
     return controller

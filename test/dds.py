@@ -35,11 +35,8 @@ PATIENCE = 90.0
 JOINTS = ["shoulder", "elbow"]
 PARAMETERS = {"joints": JOINTS, "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS}}
 PATIENT = {**PARAMETERS, "joint_state_timeout": 1000.0, "joint_state_gap": 1000.0}
-ARM = {
-    "robot_description": two_link_arm(),
-    "initial_positions.shoulder": 0.3,
-    "initial_positions.elbow": -0.4,
-}
+START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
+ARM = {"robot_description": two_link_arm(), **START}
 # The module of the process that serves the action.
 ACTION_PROCESS = "rnea_control.node.action_process"
 
@@ -185,6 +182,12 @@ def ask(node: Node, spin: Callable[[], object], kind: type, name: str, **fields:
     return answer.result()
 
 
+def settings(values: dict[str, object]) -> list:
+    """Parameters as messages; in their names __ stands for a dot."""
+    pairs = ((name.replace("__", "."), value) for name, value in values.items())
+    return [Parameter(name, value=value).to_parameter_msg() for name, value in pairs]
+
+
 class LockstepArm:
     """A simulated arm in this process, stepped as the test says, and what it went through.
 
@@ -205,9 +208,8 @@ class LockstepArm:
         self.torque: list[np.ndarray] = []
         self.diagnostics: dict[str, str] = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._diagnose, 10)
-        self._publisher = self.node.create_publisher(
-            JointTrajectory, "rnea_controller/joint_trajectory", 1
-        )
+        topic = "rnea_controller/joint_trajectory"
+        self._publisher = self.node.create_publisher(JointTrajectory, topic, 1)
 
     def _diagnose(self, message: DiagnosticArray) -> None:
         status = message.status[0]

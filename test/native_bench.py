@@ -39,18 +39,8 @@ PERIOD = 0.001
 NAMES = ["other", *reversed(JOINTS), "third"]
 OWN, ANOTHER = bytes(range(16)), bytes(range(16, 32))
 # What may befall a state, and how often.
-BEFALLS = {
-    "nothing": 0.9,
-    "repeated": 0.02,
-    "missed": 0.02,
-    "late": 0.02,
-    "not finite": 0.01,
-    "another's": 0.01,
-    "jump": 0.005,
-    "none": 0.01,
-    "many missing": 0.004,
-    "gone": 0.001,
-}
+BEFALLS = {"nothing": 0.9, "repeated": 0.02, "missed": 0.02, "late": 0.02, "not finite": 0.01}
+BEFALLS |= {"another's": 0.01, "jump": 0.005, "none": 0.01, "many missing": 0.004, "gone": 0.001}
 
 
 class Command:
@@ -136,28 +126,15 @@ class Twin:
         self.script = Script(seed)
         observer = MomentumObserver(MODEL, 25.0, [0.1, 0.1]) if watched else None
         tolerances = {"path_position": 0.1, "goal_position": 0.05, "goal_time": 0.5}
-        safety = SafetySettings.none(2).changed(
-            torque_rate_limit=np.full(2, 4000.0),
-            position_margin=np.full(2, 0.05),
-            max_position_error=np.full(2, 0.3),
-            check_jumps=True,
-        )
-        settings = ControllerSettings(
-            Gains.uniform(2, 100.0, 20.0, 5.0),
-            trajectories=rules(tolerances=tolerances),
-            safety=safety,
-            dead_time=0.0005,
-        )
+        rate, error = np.full(2, 4000.0), np.full(2, 0.3)
+        limits = {"torque_rate_limit": rate, "max_position_error": error, "check_jumps": True}
+        safety = SafetySettings.none(2).changed(position_margin=np.full(2, 0.05), **limits)
+        how = {"trajectories": rules(tolerances=tolerances), "safety": safety, "dead_time": 0.0005}
+        settings = ControllerSettings(Gains.uniform(2, 100.0, 20.0, 5.0), **how)
         self.command = Command()
-        self.loop = ControlLoop(
-            Controller(MODEL, settings),
-            self.command,
-            Handover(HandoverTimes.of_controller()),
-            LoopSettings(SupervisionSettings()),
-            get_logger("twin"),
-            ROSClock(),
-            observer,
-        )
+        parts = Controller(MODEL, settings), self.command, Handover(HandoverTimes.of_controller())
+        logs = get_logger("twin"), ROSClock(), observer
+        self.loop = ControlLoop(*parts, LoopSettings(SupervisionSettings()), *logs)
         self.changes: list[tuple] = []
         self.endings: list[tuple] = []
         self.given = 0

@@ -117,9 +117,8 @@ class Bench:
         self.commands: list[np.ndarray] = []
         self.changed: dict[str, object] = {}  # parameters by `set`, with the values before
         self.states = self.peer.create_publisher(JointState, "joint_states", LATCHED)
-        self.trajectories = self.peer.create_publisher(
-            JointTrajectory, "rnea_controller/joint_trajectory", 10
-        )
+        topic = "rnea_controller/joint_trajectory"
+        self.trajectories = self.peer.create_publisher(JointTrajectory, topic, 10)
         self.peer.create_subscription(Float64MultiArray, COMMANDS, self._command, 10)
         self.time = 1000.0
         if start:
@@ -199,13 +198,8 @@ class Bench:
         count, ticks = len(self.commands), loop.statistics.ticks
         self.state(*arguments, **keywords)
         wait_for(lambda: loop.statistics.ticks > ticks, self.spin)
-        wait_for(
-            lambda: (
-                len(self.commands) > count
-                and np.array_equal(self.commands[-1], loop.command.torque)
-            ),
-            self.spin,
-        )
+        wait_for(lambda: len(self.commands) > count, self.spin)
+        wait_for(lambda: np.array_equal(self.commands[-1], loop.command.torque), self.spin)
         return self.commands[-1]
 
     def refusal(self, *arguments, **keywords) -> str:

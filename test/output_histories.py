@@ -34,17 +34,8 @@ MODEL = three_joints(((30, 4), (20, 5), (9, 3)), "prismatic", (0, 1, 1))
 NV = MODEL.nv
 UNTOUCHED = 12345.0
 # What may happen between two steps, and how likely.
-EVENTS = {
-    "settings": 0.25,
-    "model": 0.1,
-    "follow": 0.25,
-    "stop": 0.05,
-    "catch": 0.1,
-    "guide": 0.1,
-    "hold": 0.05,
-    "start": 0.05,
-    "scaling": 0.05,
-}
+EVENTS = {"settings": 0.25, "model": 0.1, "follow": 0.25, "stop": 0.05, "catch": 0.1, "guide": 0.1}
+EVENTS |= {"hold": 0.05, "start": 0.05, "scaling": 0.05}
 
 
 class Broken(AssertionError):
@@ -83,13 +74,8 @@ class History:
         def one_of(*values: float) -> float:
             return float(rng.choice(values))
 
-        gains = Gains.uniform(
-            NV,
-            1e307 if huge else one_of(0.0, 30.0, 3.0e3),
-            one_of(0.0, 20.0),
-            one_of(0.0, 50.0),
-            one_of(1.0, math.inf),
-        )
+        p = 1e307 if huge else one_of(0.0, 30.0, 3.0e3)
+        gains = Gains.uniform(NV, p, one_of(0.0, 20.0), one_of(0.0, 50.0), one_of(1.0, math.inf))
         safety = SafetySettings(
             effort_limit=rng.choice([math.nan, 2.0, 15.0], NV),
             torque_rate_limit=rng.choice([50.0, 500.0, math.inf], NV),
@@ -302,21 +288,10 @@ class History:
         settings[layout.MARGIN], settings[layout.VELOCITY_LIMIT] = 0.0, math.inf
         state, tau, memory = rows.copy(), np.zeros(NV), c.workspace.memory
         trajectory = c.trajectory
-        controller_module.step(
-            model.bodies,
-            memory,
-            c.workspace.matrix,
-            trajectory.starts,
-            trajectory.coefficients,
-            settings,
-            c._tolerances,
-            state,
-            self.t,
-            q,
-            v,
-            tau,
-            False,
-        )
+        arrays = c.workspace.matrix, trajectory.starts, trajectory.coefficients
+        at = self.t, q, v, tau, False
+        of_controller = settings, c._tolerances, state
+        controller_module.step(model.bodies, memory, *arrays, *of_controller, *at)
         margin = np.minimum(safety.position_margin, 0.1 * (model.upper - model.lower))
         where = np.zeros(NV)
         desired, rate = state[layout.DESIRED_POSITION], state[layout.DESIRED_VELOCITY]

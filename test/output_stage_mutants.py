@@ -84,6 +84,14 @@ def forgetful(stage: Stage) -> Stage:
     return broken
 
 
+one_sided_saturation = with_setting(
+    layout.EFFORT_LIMIT,
+    lambda limit, state, *_: np.where(state[layout.TORQUE] < 0.0, np.inf, limit),
+)
+one_sided_rate = with_setting(
+    layout.TORQUE_RATE_LIMIT,
+    lambda rate, state, *_: np.where(state[layout.TORQUE] < state[layout.COMMAND], np.inf, rate),
+)
 # Name: the stage, by its name in step.py, and how it is broken.
 MUTANTS: dict[str, tuple[str, Break]] = {
     "nothing": ("output_stage", lambda stage: stage),
@@ -93,36 +101,17 @@ MUTANTS: dict[str, tuple[str, Break]] = {
         "limit_acceleration",
         with_setting(
             layout.SOFT_UPPER,
-            lambda upper, state, *_: np.where(
-                state[layout.DESIRED_POSITION] > upper, np.inf, upper
-            ),
+            lambda high, state, *_: np.where(state[layout.DESIRED_POSITION] > high, np.inf, high),
         ),
     ),
-    "no braking beyond the velocity limit": (
-        "limit_acceleration",
-        without(layout.VELOCITY_LIMIT),
-    ),
+    "no braking beyond the velocity limit": ("limit_acceleration", without(layout.VELOCITY_LIMIT)),
     "driven on beyond the velocity limit": ("fall_back", without(layout.VELOCITY_LIMIT)),
     "no finite check": ("torques_are_finite", answering(True)),
     "gravity torque that is not finite": ("fall_back", trusting_gravity),
     "no saturation": ("output_stage", without(layout.EFFORT_LIMIT)),
-    "saturation on one side": (
-        "output_stage",
-        with_setting(
-            layout.EFFORT_LIMIT,
-            lambda limit, state, *_: np.where(state[layout.TORQUE] < 0.0, np.inf, limit),
-        ),
-    ),
+    "saturation on one side": ("output_stage", one_sided_saturation),
     "no rate limit": ("output_stage", without(layout.TORQUE_RATE_LIMIT)),
-    "rate limit for a rising torque only": (
-        "output_stage",
-        with_setting(
-            layout.TORQUE_RATE_LIMIT,
-            lambda rate, state, *_: np.where(
-                state[layout.TORQUE] < state[layout.COMMAND], np.inf, rate
-            ),
-        ),
-    ),
+    "rate limit for a rising torque only": ("output_stage", one_sided_rate),
     "rate limit of a whole gap": ("output_stage", over_a_whole_gap),
     "rate limit from what was asked for": ("output_stage", forgetful),
     "no saturation timeout": ("output_stage", without(layout.SATURATION_TIMEOUT)),

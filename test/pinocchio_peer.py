@@ -44,11 +44,8 @@ class Peer:
             _map_joint(joint, model.q_slices[mimic.joint], mimic, numbers, angles)
         self._numbers, self._angles = _columns(numbers), _columns(angles)
         assert np.abs(self.G).sum(axis=1).all()  # each of their velocities is one of ours
-        self.frames = {
-            link: peer.getFrameId(link, pin.FrameType.BODY)
-            for link in model.link_names
-            if peer.existFrame(link, pin.FrameType.BODY)
-        }
+        links = [link for link in model.link_names if peer.existFrame(link, pin.FrameType.BODY)]
+        self.frames = {link: peer.getFrameId(link, pin.FrameType.BODY) for link in links}
         assert set(model.link_names) - set(self.frames) <= {model.root_link}
 
     @classmethod
@@ -85,10 +82,8 @@ class Peer:
             matrix = inertias[link]
             peer.appendBodyToJoint(number, inertia_of(matrix), place)
             peer.addFrame(pin.Frame(link, number, 0, place, pin.FrameType.BODY))
-        peer.armature = np.concatenate(
-            [np.zeros(0)]
-            + [np.full(joint.nv, joint.armature) for joint in description.joints if joint.nv]
-        )
+        rotors = [np.full(joint.nv, joint.armature) for joint in description.joints if joint.nv]
+        peer.armature = np.concatenate([np.zeros(0), *rotors])
         return cls(model, peer, {joint.name: joint.mimic for joint in joints if joint.mimic})
 
     def q(self, q: np.ndarray) -> np.ndarray:

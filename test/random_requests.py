@@ -69,12 +69,8 @@ class RandomRequests:
         start = None
         if rng.random() < 0.7:
             start = t + float(rng.choice([0.0, rng.uniform(0.0, 0.3), -rng.uniform(0.0, 0.5)]))
-        return MotionRequest(
-            Waypoints(times, fields, has, joints),
-            start,
-            self._tolerances(),
-            is_stream=bool(rng.random() < 0.5),
-        )
+        points, tolerances = Waypoints(times, fields, has, joints), self._tolerances()
+        return MotionRequest(points, start, tolerances, is_stream=bool(rng.random() < 0.5))
 
     def _tolerances(self) -> GoalTolerances:
         rng = self.rng

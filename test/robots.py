@@ -109,17 +109,10 @@ def random_tree(seed: int, joints: int, fixed: bool = True) -> str:
         kinds = ["revolute", "continuous", "prismatic"] + (["fixed"] if fixed else [])
         axis = rng.standard_normal(3) if rng.random() < 0.5 else rng.permutation([0.0, 0.0, 1.0])
         elements.append(_random_link(rng, f"link{i}"))
-        elements.append(
-            joint(
-                f"joint{i}",
-                f"link{rng.integers(i)}",
-                f"link{i}",
-                str(rng.choice(kinds)),
-                axis * rng.choice([-1.0, 1.0]),
-                rng.uniform(-0.5, 0.5, 3),
-                rng.uniform(-3.0, 3.0, 3),
-            )
-        )
+        links = f"link{rng.integers(i)}", f"link{i}"
+        kind, axis = str(rng.choice(kinds)), axis * rng.choice([-1.0, 1.0])
+        place = rng.uniform(-0.5, 0.5, 3), rng.uniform(-3.0, 3.0, 3)
+        elements.append(joint(f"joint{i}", *links, kind, axis, *place))
     return robot(*elements)
 
 

@@ -26,10 +26,7 @@ NO_JOINT_MOVES = ("quadrotor_base", "iris_simple")
 
 # Robots, by the names in their URDFs, with joints that move nothing, which no torque can accelerate
 # in any certain way.
-SINGULAR = {
-    "romeo": "LHand and RHand move no inertia",
-    "RomeoH37": "its grippers move no inertia",
-}
+SINGULAR = {"romeo": "LHand and RHand move no inertia", "RomeoH37": "its grippers move no inertia"}
 
 # Robots that differ, on a floating base; the others on one are explored.
 FLOATING = ("panda", "talos_reduced", "hyq_no_sensors", "kinova", "solo12", "pr2")
@@ -118,14 +115,8 @@ def mechanisms(examples: int, joints: int = 12, states: int = 1) -> Callable[[Ca
     """Decorator: runs a test with that many random mechanisms, some with mimicking joints, and some
     without composite ones."""
     simple = tuple(kind for kind in POSITIONS if kind not in COMPOSITES)
-    drawn = st.builds(
-        Mechanism,
-        st.integers(0, 2**32),
-        st.integers(1, joints),
-        st.booleans(),
-        st.sampled_from([tuple(POSITIONS), simple]),
-        st.just(states),
-    )
-    return lambda test: settings(max_examples=examples, deadline=None, derandomize=True)(
-        given(drawn)(test)
-    )
+    kinds = st.sampled_from([tuple(POSITIONS), simple])
+    size = st.integers(0, 2**32), st.integers(1, joints)
+    drawn = st.builds(Mechanism, *size, st.booleans(), kinds, st.just(states))
+    chosen = settings(max_examples=examples, deadline=None, derandomize=True)
+    return lambda test: chosen(given(drawn)(test))

@@ -141,13 +141,9 @@ def controller_of(panda: RobotModel) -> Controller:
 @pytest.mark.parametrize("law", control.ControlLaw)
 def test_limits_at_work_and_predictions_allocate_nothing(panda, law: control.ControlLaw) -> None:
     """All stages of the output at once, and torques without states."""
-    safety = control.SafetySettings.none(7).changed(
-        torque_rate_limit=np.full(7, 10.0),
-        position_margin=np.full(7, 0.05),
-        velocity_limit_scale=0.5,
-        blend_time=1e9,
-        check_jumps=True,
-    )
+    limits = {"torque_rate_limit": np.full(7, 10.0), "position_margin": np.full(7, 0.05)}
+    others = {"velocity_limit_scale": 0.5, "blend_time": 1e9, "check_jumps": True}
+    safety = control.SafetySettings.none(7).changed(**limits, **others)
     gains = control.Gains.uniform(7, 400.0, 40.0, 10.0)
     settings = control.ControllerSettings(gains, law, 0.05, safety=safety)
     controller = Controller(panda, settings)
@@ -203,9 +199,7 @@ def test_supervisor_allocates_nothing(panda, watched: bool) -> None:
 
 
 def test_a_kernel_that_allocates_does_not_compile() -> None:
-    with pytest.raises(
-        TypingError, match="Only accept returning of array passed into the function"
-    ):
+    with pytest.raises(TypingError, match="Only accept returning of array passed"):
 
         @kernel("f8(i8)")
         def allocates(n: int) -> float:
@@ -213,9 +207,8 @@ def test_a_kernel_that_allocates_does_not_compile() -> None:
 
 
 def state_message() -> bytes:
-    state = JointState(
-        name=list(PANDA_JOINTS), position=array("d", [0.1, 0.1, 0.1, -1.0, 0.1, 1.0, 0.1])
-    )
+    q = array("d", [0.1, 0.1, 0.1, -1.0, 0.1, 1.0, 0.1])
+    state = JointState(name=list(PANDA_JOINTS), position=q)
     state.velocity = array("d", [0.0] * 7)
     state.header.stamp.sec = 1000
     return serialize_message(state)
@@ -225,14 +218,10 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
     """With decoder, lock, clocks, checks, statistics and encoder: a count and a stamp, which are
     Python's numbers."""
     controller = controller_of(panda)
-    loop = ControlLoop(
-        controller,
-        Unsent(7),
-        Handover(HandoverTimes.of_controller()),
-        LoopSettings(control.SupervisionSettings(1e9, 1e9)),
-        get_logger("test"),
-        ROSClock(),
-    )
+    handover = Handover(HandoverTimes.of_controller())
+    settings = LoopSettings(control.SupervisionSettings(1e9, 1e9))
+    rest = handover, settings, get_logger("test"), ROSClock()
+    loop = ControlLoop(controller, Unsent(7), *rest)
     data, count = state_message(), 0
     loop.start()
 

@@ -13,14 +13,12 @@ import pytest
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = {path.stem: path for path in FOLDER.glob("*.py")}
+COMPILED = [4.7645, -36.5829, 3.7556, -12.4094, 0.4827, -0.6682, -0.0003]
 TORQUE = [-8.5706, -0.9216]
 # The numbers that follow these words in a line of what is printed.
 NUMBERS = {
     "bearing_loads": {"^base ": [441.7, 403.3], "^joint7 ": [202.2, 16.7]},
-    "compiled_robot": {
-        "^torques:": [4.7645, -36.5829, 3.7556, -12.4094, 0.4827, -0.6682, -0.0003],
-        "^joint 2 leans by": [0.843],
-    },
+    "compiled_robot": {"^torques:": COMPILED, "^joint 2 leans by": [0.843]},
     "compiled_robot_in_c": {
         words: [0.0, -31.85, 1.971, -12.4977, 0.3365, -0.9029, 0.0]
         for words in ("^in Python:", "^in C:" if which("cc") else "^in Python:")
@@ -54,9 +52,8 @@ for path in sys.argv[1:]:
 @cache
 def printed_by(*names: str) -> dict[str, str]:
     command = [sys.executable, "-W", "error", "-c", RUN, *(str(EXAMPLES[name]) for name in names)]
-    done = subprocess.run(
-        command, cwd=FOLDER, capture_output=True, check=False, text=True, timeout=240.0
-    )
+    how = {"capture_output": True, "text": True, "timeout": 240.0}
+    done = subprocess.run(command, cwd=FOLDER, check=False, **how)
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert "nan" not in done.stdout
     return dict(zip(names, re.split("^=== .*$", done.stdout, flags=re.M)[1:], strict=True))
@@ -74,7 +71,6 @@ def test_example(name: str) -> None:
 @pytest.mark.explores
 def test_identified_arm_is_tracked_closer() -> None:
     """How close depends on the last digits of a search, and so on the machine."""
-    before, after = map(
-        float, re.findall(r"([0-9.]+) mrad", printed_by("identify_arm")["identify_arm"])
-    )
+    numbers = re.findall(r"([0-9.]+) mrad", printed_by("identify_arm")["identify_arm"])
+    before, after = map(float, numbers)
     assert before > 10.0 * after

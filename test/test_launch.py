@@ -85,13 +85,9 @@ def launched(tmp_path: Path, launch_file: str, arguments: list[str], name: str, 
 
 @pytest.mark.parametrize(("use_sim_time", "sentinel"), [("false", "true"), ("true", "false")])
 def test_simulation(tmp_path: Path, use_sim_time: str, sentinel: str) -> None:
-    output = launched(
-        tmp_path,
-        "simulation.launch.py",
-        ["namespace:=arm1", f"use_sim_time:={use_sim_time}", f"sentinel:={sentinel}"],
-        "arm1/rnea_controller: control loop",
-        "in control",
-    )
+    arguments = ["namespace:=arm1", f"use_sim_time:={use_sim_time}", f"sentinel:={sentinel}"]
+    who = "arm1/rnea_controller: control loop"
+    output = launched(tmp_path, "simulation.launch.py", arguments, who, "in control")
     assert output.count("process has finished cleanly") == (3 if sentinel == "true" else 2), output
     assert "Traceback" not in output
 

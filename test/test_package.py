@@ -36,17 +36,9 @@ PACKAGE = Path(rnea_control.__file__).parent
 
 # The packages, from the top down: imports run downward only, and those on one line do not know of
 # each other.
-HOUSE = [
-    ["demo", "commands"],
-    ["node", "sentinel", "simulation"],
-    ["ros"],
-    ["control", "identification"],
-    ["messages", "analysis"],
-    ["compiled"],
-    ["dynamics"],
-    ["kernels"],
-    ["model"],
-]
+HOUSE = [["demo", "commands"], ["node", "sentinel", "simulation"], ["ros"]]
+HOUSE += [["control", "identification"], ["messages", "analysis"], ["compiled"]]
+HOUSE += [["dynamics"], ["kernels"], ["model"]]
 FLOOR = {name: floor for floor, names in enumerate(HOUSE) for name in names}
 ROS_FREE = {name for names in HOUSE[3:] for name in names}
 # Their files touch no private attribute of another object.
@@ -133,10 +125,10 @@ def test_readme_trajectory_is_one_that_the_shipped_arm_follows() -> None:
     controller = Controller(model, ControllerSettings(Gains.uniform(model.nv, 400.0, 40.0)))
     controller.hold(0.0, np.zeros(model.nv))
     assert tuple(message["joint_names"]) == model.joint_names
-    points = [
-        Waypoint(point["time_from_start"]["sec"], point["positions"], point["velocities"])
-        for point in message["points"]
+    fields = [
+        (p["time_from_start"]["sec"], p["positions"], p["velocities"]) for p in message["points"]
     ]
+    points = [Waypoint(*each) for each in fields]
     controller.follow(0.0, points, 0.0)
     np.testing.assert_allclose(controller.trajectory.at(2.0)[0], message["points"][0]["positions"])
 

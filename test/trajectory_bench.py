@@ -15,11 +15,7 @@ import numpy as np
 import rclpy
 from action_msgs.msg import GoalStatus
 from control_msgs.action import FollowJointTrajectory
-from control_msgs.msg import (
-    JointTolerance,
-    JointTrajectoryControllerState,
-    SpeedScalingFactor,
-)
+from control_msgs.msg import JointTolerance, JointTrajectoryControllerState, SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
 from dds import (
     ARM,
@@ -31,6 +27,7 @@ from dds import (
     ask,
     controller,
     ros,
+    settings,
     trajectory,
     wait_for,
 )
@@ -38,7 +35,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.srv import GetParameters, SetParameters
 from rclpy.action import ActionClient
-from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter import parameter_value_to_python
 from rclpy.publisher import Publisher
 from rclpy.time import Time
 from std_srvs.srv import Trigger
@@ -60,11 +57,8 @@ PARAMETERS = {
     "action_monitor_rate": 200.0,
     "state_publish_rate": 500.0,
 }
-SERVICES = {
-    QueryTrajectoryState: "query_state",
-    SetParameters: "set_parameters",
-    GetParameters: "get_parameters",
-}
+SERVICES = {SetParameters: "set_parameters", GetParameters: "get_parameters"}
+SERVICES[QueryTrajectoryState] = "query_state"
 # Between looks at what no message tells, such as the controller's log, [s].
 POLL = 0.005
 # Until a first state is sent again, until all answers to it are in, and until what was sent before
@@ -126,9 +120,8 @@ class TrajectoryBench:
         self.node = rclpy.create_node("client")
         arm.executor.add_node(self.node)
         name = "rnea_controller"
-        self.action = ActionClient(
-            self.node, FollowJointTrajectory, f"{name}/follow_joint_trajectory"
-        )
+        topic = f"{name}/follow_joint_trajectory"
+        self.action = ActionClient(self.node, FollowJointTrajectory, topic)
         self._change_state = self.node.create_client(ChangeState, f"{name}/change_state")
         self.node.create_subscription(
             JointTrajectoryControllerState, f"{name}/controller_state", self._take, 1
@@ -235,10 +228,7 @@ class TrajectoryBench:
 
     def set(self, **parameters: object) -> None:
         """Sets parameters, in whose names __ stands for a dot."""
-        messages = [
-            Parameter(name.replace("__", "."), value=value).to_parameter_msg()
-            for name, value in parameters.items()
-        ]
+        messages = settings(parameters)
         names = [message.name for message in messages]
         before = self.call(GetParameters, names=names).values
         for name, value in zip(parameters, before, strict=True):
@@ -248,9 +238,8 @@ class TrajectoryBench:
 
     def scale(self, factor: float) -> None:
         """Has the controller take a speed scaling factor."""
-        self.said_after(
-            "speed scaling ", lambda: self.scaling.publish(SpeedScalingFactor(factor=factor))
-        )
+        message = SpeedScalingFactor(factor=factor)
+        self.said_after("speed scaling ", lambda: self.scaling.publish(message))
 
     def push(self, torque: Sequence[float]) -> None:
         """Pushes the arm with a torque at its joints from now on."""
@@ -268,9 +257,9 @@ class TrajectoryBench:
         goal_time: float = 0.0,
     ) -> FollowJointTrajectory.Goal:
         """A goal; for its points see `dds.trajectory`."""
-        message = FollowJointTrajectory.Goal(
-            trajectory=trajectory(joints, points, start), path_tolerance=path, goal_tolerance=goal
-        )
+        motion = trajectory(joints, points, start)
+        how = {"path_tolerance": path, "goal_tolerance": goal}
+        message = FollowJointTrajectory.Goal(trajectory=motion, **how)
         message.goal_time_tolerance = rclpy.duration.Duration(seconds=goal_time).to_msg()
         return message
 
@@ -295,9 +284,9 @@ class TrajectoryBench:
             if sent.accepted:
                 sent.handle.get_result_async().add_done_callback(ended)
 
-        self.action.send_goal_async(
-            goal, lambda message: sent.feedback.append(message.feedback)
-        ).add_done_callback(answered)
+        keep = sent.feedback.append
+        answer = self.action.send_goal_async(goal, lambda message: keep(message.feedback))
+        answer.add_done_callback(answered)
         return sent
 
     def refused(self, goal: FollowJointTrajectory.Goal) -> tuple[int, int, str]:
@@ -343,9 +332,8 @@ class TrajectoryBench:
 
     def publish(self, points: Sequence, start: float = 0.0, joints: Sequence[str] = JOINTS) -> str:
         """Publishes a trajectory on the topic; what the controller said about it."""
-        return self.said_after(
-            "trajectory", lambda: self.arm.send(trajectory(joints, points, start))
-        )
+        message = trajectory(joints, points, start)
+        return self.said_after("trajectory", lambda: self.arm.send(message))
 
     def said_after(self, words: str, action: Callable[[], None]) -> str:
         """The line with these words that the controller prints after an action."""

@@ -99,29 +99,21 @@ def test_what_breaks_the_loop_or_is_not_driven_is_refused() -> None:
 
 
 def two_links(upper: float, lower: float) -> RobotModel:
-    joints = [
-        Joint("shoulder", "continuous", "ground", "upper", axis=UP),
-        Joint("elbow", "continuous", "upper", "lower", translation=(1.0, 0, 0), axis=UP),
-    ]
+    elbow = Joint("elbow", "continuous", "upper", "lower", translation=(1.0, 0, 0), axis=UP)
+    joints = [Joint("shoulder", "continuous", "ground", "upper", axis=UP), elbow]
     tip = np.array([0.5, 0.0, 0.0])
-    inertias = {
-        "upper": pseudo_inertia(upper, tip, upper * np.eye(3)),
-        "lower": pseudo_inertia(lower, tip, lower * np.eye(3)),
-    }
+    masses = {"upper": upper, "lower": lower}
+    inertias = {name: pseudo_inertia(m, tip, m * np.eye(3)) for name, m in masses.items()}
     return RobotModel.from_joints("arm", joints, inertias)
 
 
 @pytest.mark.parametrize("lightest", [1e-3, 1e-8, 1e-12])
 def test_no_mass_is_too_light_to_be_held(lightest: float) -> None:
     """A heavy cart hangs on a light hook that is welded to the ground."""
-    joints = [
-        Joint("rail", "prismatic", "ground", "cart", axis=(0, 0, 1)),
-        Joint("hinge", "continuous", "cart", "hook", axis=(0, 1, 0)),
-    ]
-    inertias = {
-        "cart": pseudo_inertia(80.0, np.zeros(3), np.eye(3)),
-        "hook": pseudo_inertia(lightest, np.zeros(3), lightest * np.eye(3)),
-    }
+    rail = Joint("rail", "prismatic", "ground", "cart", axis=(0, 0, 1))
+    joints = [rail, Joint("hinge", "continuous", "cart", "hook", axis=(0, 1, 0))]
+    hook = pseudo_inertia(lightest, np.zeros(3), lightest * np.eye(3))
+    inertias = {"cart": pseudo_inertia(80.0, np.zeros(3), np.eye(3)), "hook": hook}
     model, rest = RobotModel.from_joints("cart", joints, inertias), np.zeros(2)
     weld = [Constraint("hook", welded=True)]
     a, f = constrained_forward_dynamics(model, Workspace(model), rest, rest, rest, weld)
@@ -168,10 +160,8 @@ def test_bias_is_the_change_of_the_jacobian() -> None:
     model, loops = parallelogram()
     ws, q, v = Workspace(model), np.array([0.3, 0.5, 1.2]), np.array([1.0, -2.0, 0.7])
     h = 1e-6
-    rate = (
-        constraint_jacobian(model, ws, q + h * v, loops)
-        - constraint_jacobian(model, ws, q - h * v, loops)
-    ) / (2 * h)
+    after, before = (constraint_jacobian(model, ws, q + x * v, loops) for x in (h, -h))
+    rate = (after - before) / (2 * h)
     np.testing.assert_allclose(constraint_bias(model, ws, q, v, loops), rate @ v, atol=1e-8)
 
 
@@ -188,9 +178,8 @@ def test_contact_against_pinocchio(welded: bool) -> None:
     J = constraint_jacobian(model, ws, q, feet)
     gamma = constraint_bias(model, ws, q, v, feet)
     a, f = constrained_forward_dynamics(model, ws, q, v, tau, feet)
-    theirs = pin.forwardDynamics(
-        peer.model, peer.data, peer.q(q), peer.v(v), peer.G @ tau, J @ peer.G.T, gamma
-    )
+    states = peer.q(q), peer.v(v), peer.G @ tau
+    theirs = pin.forwardDynamics(peer.model, peer.data, *states, J @ peer.G.T, gamma)
     np.testing.assert_allclose(a, peer.G.T @ theirs, rtol=1e-7, atol=1e-7 * np.abs(a).max())
     np.testing.assert_allclose(J @ a + gamma, 0.0, atol=1e-8 * np.abs(a).max())
     np.testing.assert_allclose(f, peer.data.lambda_c, rtol=1e-6, atol=1e-6 * np.abs(f).max())

@@ -44,11 +44,9 @@ def by_hand(q, v, m1, m2, l1, r1, r2, I1, I2, g0) -> tuple[Any, Any, Any]:
     m11 = I1 + m1 * r1**2 + I2 + m2 * (l1**2 + r2**2 + 2 * l1 * r2 * cos(q[1]))
     h = -m2 * l1 * r2 * sin(q[1])
     g2 = -m2 * g0 * r2 * cos(q[0] + q[1])
-    return (
-        sympy.Matrix([[m11, m12], [m12, m22]]),
-        sympy.Matrix([[h * v[1], h * (v[0] + v[1])], [-h * v[0], 0]]),
-        sympy.Matrix([-(m1 * r1 + m2 * l1) * g0 * cos(q[0]) + g2, g2]),
-    )
+    C = sympy.Matrix([[h * v[1], h * (v[0] + v[1])], [-h * v[0], 0]])
+    g = sympy.Matrix([-(m1 * r1 + m2 * l1) * g0 * cos(q[0]) + g2, g2])
+    return sympy.Matrix([[m11, m12], [m12, m22]]), C, g
 
 
 def test_planar_arm_is_that_of_the_textbook(planar, in_symbols) -> None:
@@ -106,12 +104,11 @@ def agrees(s: SymbolicDynamics, model: RobotModel) -> None:
         M, Cv, g, tau = (np.array(value, dtype=np.float64) for value in formulas(q, v, a))
         g_expected = gravity(model, ws, q, np.zeros(n))
         bias = nonlinear_effects(model, ws, q, v, np.zeros(n))
-        expected = (
+        inertia, torque = (
             crba(model, ws, q, np.zeros((n, n))),
-            bias - g_expected,
-            g_expected,
             rnea(model, ws, q, v, a, np.zeros(n)),
         )
+        expected = inertia, bias - g_expected, g_expected, torque
         for found, wanted in zip((M, Cv[:, 0], g[:, 0], tau[:, 0]), expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
 

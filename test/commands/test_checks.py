@@ -196,10 +196,8 @@ def heard(**fields: object) -> Evidence:
 
 
 def late(seconds: Callable[[int], float]) -> Evidence:
-    return heard(
-        received=lambda number, one: one.received + seconds(number),
-        clock=lambda number, one: one.clock + round(1e9 * seconds(number)),
-    )
+    late = {"received": lambda number, one: one.received + seconds(number)}
+    return heard(clock=lambda number, one: one.clock + round(1e9 * seconds(number)), **late)
 
 
 def felt(effort: np.ndarray, **of_controller: object) -> Evidence:
@@ -373,11 +371,8 @@ def codes(found: list[Finding]) -> set[str]:
 
 
 # States of the arm, and of another device that tells no time.
-MIXED = tuple(
-    one
-    for arm, gripper in zip(states(), states(names=("gripper",)), strict=True)
-    for one in (arm, replace(gripper, stamp=0))
-)
+OTHERS = tuple(replace(one, stamp=0) for one in states(names=("gripper",)))
+MIXED = tuple(one for both in zip(states(), OTHERS, strict=True) for one in both)
 FIRMWARE = replace(set_to(hardware_compensates_gravity=True), states=felt(np.zeros(7)).states)
 
 
@@ -445,12 +440,9 @@ def test_cpu_quota_of_all_groups(tmp_path: Path) -> None:
     (groups / "a" / "b").mkdir(parents=True)
     own.write_text("1:cpu:/ignored\n0::/a/b\n")
     assert cpu_quota(own, groups) is None
-    for name, text, quota in (
-        ("cpu.max", "max 100000\n", None),
-        ("a/b/cpu.max", "150000 100000\n", 1.5),
-        ("a/cpu.max", "50000 100000\n", 0.5),
-        ("a/b/cpu.max", "max 100000\n", 0.5),
-    ):
+    quotas = ("cpu.max", "max 100000\n", None), ("a/b/cpu.max", "150000 100000\n", 1.5)
+    quotas += ("a/cpu.max", "50000 100000\n", 0.5), ("a/b/cpu.max", "max 100000\n", 0.5)
+    for name, text, quota in quotas:
         (groups / name).write_text(text)
         assert cpu_quota(own, groups) == quota
 

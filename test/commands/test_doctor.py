@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import rclpy
 import yaml
-from dds import Process, ros, wait_for
+from dds import Process, ask, ros, settings, wait_for
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
@@ -202,10 +202,8 @@ def planted_faults(control: Ros2Control, sentinel: Process, tmp_path: Path) -> N
     sentinel.stop()
     # The controller believes in a load, which the arm does not bear.
     change_elsewhere(control.manager, "/rnea_controller", **{"payload.mass": 1.0})
-    control.controllers = {
-        "effort_controller": (FORWARD, "inactive", ()),
-        "arm_controller": ("joint_trajectory_controller", "active", ("elbow/position",)),
-    }
+    rival = "joint_trajectory_controller", "active", ("elbow/position",)
+    control.controllers = {"effort_controller": (FORWARD, "inactive", ()), "arm_controller": rival}
     change(control.effort_controller, joints=JOINTS[::-1], interface_name="position")
     change(control.manager, enforce_command_limits=True, use_sim_time=True)
     other = control.add("other")
@@ -237,12 +235,9 @@ def planted_faults(control: Ros2Control, sentinel: Process, tmp_path: Path) -> N
 
 def change_elsewhere(node: Node, other: str, **parameters: object) -> None:
     """Sets parameters of a node in another process, and lets the arm come to rest."""
-    client = node.create_client(SetParameters, f"{other}/set_parameters")
-    wait_for(client.service_is_ready)
-    messages = [Parameter(name, value=v).to_parameter_msg() for name, v in parameters.items()]
-    future = client.call_async(SetParameters.Request(parameters=messages))
-    wait_for(future.done)
-    assert all(result.successful for result in future.result().results)
+    name, messages = f"{other}/set_parameters", settings(parameters)
+    answer = ask(node, lambda: time.sleep(0.02), SetParameters, name, parameters=messages)
+    assert all(result.successful for result in answer.results)
     time.sleep(1.0)
 
 
@@ -254,9 +249,7 @@ def change(node: Node, **parameters: object) -> None:
 def test_nodes_that_do_not_answer_hold_nothing_up(context: None) -> None:
     silent = rclpy.create_node("rnea_controller")  # nobody spins it
     manager = rclpy.create_node("controller_manager")
-    manager.create_service(
-        srv.ListControllers, "~/list_controllers", lambda request, answer: answer
-    )
+    manager.create_service(srv.ListControllers, "~/list_controllers", lambda _, answer: answer)
     try:
         start = time.monotonic()
         evidence = observe(1.0)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import dds
 import numpy as np
 import pytest
 import yaml
@@ -26,12 +27,8 @@ DOMAIN = 77
 JOINTS = ["shoulder", "elbow"]
 START = {"initial_positions.shoulder": 0.3, "initial_positions.elbow": -0.4}
 RATE = 250
-PARAMETERS = {
-    "joints": JOINTS,
-    "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
-    "joint_state_gap": 5.0,  # a busy machine takes long
-    "joint_state_timeout": 5.0,
-}
+# A busy machine takes long.
+PARAMETERS = {**dds.PARAMETERS, "joint_state_gap": 5.0, "joint_state_timeout": 5.0}
 MODULE = "rnea_control.commands.identify.executable"
 # Without control_msgs, and without rclpy's wait sets.
 NO_ACTION = without("control_msgs")

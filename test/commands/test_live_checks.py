@@ -84,10 +84,8 @@ def test_gap_between_blocks_is_counted_in_the_summary() -> None:
 
 def test_motor_current_is_guessed_with_the_numbers_and_nothing_else_is_one() -> None:
     assert np.abs(HELD).min() > 9.0
-    for factor, words in (
-        (np.array([0.1, 0.1]), "10 times smaller or more"),
-        (np.array([1.2, 0.15]), "0.15 to 1.2 of that, by the joint"),
-    ):
+    by_joint = np.array([1.2, 0.15]), "0.15 to 1.2 of that, by the joint"
+    for factor, words in ((np.full(2, 0.1), "10 times smaller or more"), by_joint):
         (text,) = said(regular(), factor * HELD, urdf=URDF)
         assert "may be motor currents in ampere" in text and "This is a guess" in text
         numbers = f"shoulder: {HELD[0]:.1f} Nm, effort {factor[0] * HELD[0]:.2f}"

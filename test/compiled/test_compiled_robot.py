@@ -30,13 +30,7 @@ RELATIVE = 1e-12
 # It takes seconds to compile all algorithms for large robots.
 MOST_JOINTS, LARGE = 7, ("talos_reduced",)
 MOST_LINKS = 100  # whose poses are compiled: more take ten seconds
-ALGORITHMS = {
-    "rnea": "qva",
-    "gravity": "q",
-    "nonlinear_effects": "qv",
-    "crba": "q",
-    "aba": "qvt",
-}
+ALGORITHMS = {"rnea": "qva", "gravity": "q", "nonlinear_effects": "qv", "crba": "q", "aba": "qvt"}
 CHANGED = "has changed since it was compiled"
 
 
@@ -96,10 +90,9 @@ def assert_agree(model: RobotModel, compiled: CompiledRobot, few: bool = False) 
     np.testing.assert_allclose(found, expected, atol=atol)
 
 
-ROBOTS = (
-    *("panda", "ur5_robot", "kinova", "talos_reduced", "icub_reduced", "iris_simple"),
-    *(pytest.param(name, marks=pytest.mark.explores) for name in ("baxter", "pr2", "romeo")),
-)
+FEW = "panda", "ur5_robot", "kinova", "talos_reduced", "icub_reduced", "iris_simple"
+MORE = (pytest.param(name, marks=pytest.mark.explores) for name in ("baxter", "pr2", "romeo"))
+ROBOTS = (*FEW, *MORE)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

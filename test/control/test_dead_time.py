@@ -34,12 +34,8 @@ def swing(
     and holds each for one. Its elbow has a rotor that its controller does not know of, and
     `feedback_inertia` is told instead."""
     c = following(law=law)
-    c.settings = replace(
-        c.settings,
-        gains=GAINS.get(law, c.settings.gains),
-        dead_time=dead_time,
-        feedback_inertia=np.array([0.0, feedback_inertia]),
-    )
+    gains, inertia = GAINS.get(law, c.settings.gains), np.array([0.0, feedback_inertia])
+    c.settings = replace(c.settings, gains=gains, dead_time=dead_time, feedback_inertia=inertia)
     robot = RobotModel.from_urdf_string(two_link_arm())
     robot.armature = [0.0, rotor]
     c.speed_scaling = scaling

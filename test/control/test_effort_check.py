@@ -27,13 +27,9 @@ M = INERTIA + MASS * LEVER**2
 def pendulum() -> RobotModel:
     """Level at 0, with its gravity torque -G cos(q)."""
     inertia = (INERTIA, 0, 0, INERTIA, 0, INERTIA)
-    return RobotModel.from_urdf_string(
-        robot(
-            link("base"),
-            link("bob", MASS, (LEVER, 0, 0), inertia),
-            joint("hinge", "base", "bob", axis=(0, 1, 0)),
-        )
-    )
+    bob = link("bob", MASS, (LEVER, 0, 0), inertia)
+    hinge = joint("hinge", "base", "bob", axis=(0, 1, 0))
+    return RobotModel.from_urdf_string(robot(link("base"), bob, hinge))
 
 
 def peak(

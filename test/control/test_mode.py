@@ -61,11 +61,8 @@ class Walk:
             "guarded": lambda: self.supervisor.guarded("the sentinel commands"),
             "take over": lambda: self.supervisor.take_over(*self.state, "it has gone"),
         }
-        self.often = (
-            ["answer"] * 12
-            + ["gap", "run", "bad", "plan", "adopt"] * 2
-            + ["follow", "activate", "heard"] * 4
-        )
+        self.often = ["answer"] * 12 + ["gap", "run", "bad", "plan", "adopt"] * 2
+        self.often += ["follow", "activate", "heard"] * 4
         self.seen: set[tuple[Mode, Mode]] = set()
 
     @property
@@ -147,13 +144,9 @@ class Walk:
 
     def do_bad(self) -> None:
         _, q, v = self.state
-        array, joint, value = [
-            (q, 0, math.nan),
-            (v, 1, math.inf),
-            (q, slice(None), q + 1.0),
-            (v, slice(None), v + 1.0),
-            (v, 0, 1e200),
-        ][self.rng.integers(5)]
+        whole = slice(None)
+        bad = [(q, 0, math.nan), (v, 1, math.inf), (q, whole, q + 1.0), (v, whole, v + 1.0)]
+        array, joint, value = [*bad, (v, 0, 1e200)][self.rng.integers(5)]
         array[joint] = value
         for _ in range(int(self.rng.choice([1, 5, 12]))):
             with suppress(ControllerError):

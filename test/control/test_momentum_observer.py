@@ -147,16 +147,10 @@ def test_repeated_stamps_gaps_and_bad_states() -> None:
     for _ in range(3):
         assert observer.update(t, q, v, tau) == 0
         np.testing.assert_array_equal(observer.residual, before)
-    for away, *state in (
-        (0.051, q, v, tau),
-        (-0.001, q, v, tau),
-        (H, nan, v, tau),
-        (H, q, nan, tau),
-        (H, q, v, nan),
-        (H, q, fast, tau),
-        (math.nan, q, v, tau),
-        (math.inf, q, v, tau),
-    ):
+    good = q, v, tau
+    bad = (nan, v, tau), (q, nan, tau), (q, v, nan), (q, fast, tau)
+    away_from = (0.051, *good), (-0.001, *good), (math.nan, *good), (math.inf, *good)
+    for away, *state in (*away_from, *((H, *each) for each in bad)):
         assert observer.update(t + away, *state) == -1
         np.testing.assert_array_equal(observer.residual, 0.0)
         observer.reset()

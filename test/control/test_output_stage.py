@@ -77,10 +77,8 @@ def middle_of(model: RobotModel) -> np.ndarray:
 def push(law: ControlLaw, q, v=0.0, desired=None, margin=0.2) -> float:
     """What a soft limit adds to the elbow's torque while a controller holds it at `desired`."""
     held = [0.0, q if desired is None else desired]
-    limited, free = (
-        torque(controller(law=law, q=held, position_margin=m), 0.1, [0.0, q], [0.0, v])
-        for m in (margin, 0.0)
-    )
+    each = (controller(law=law, q=held, position_margin=m) for m in (margin, 0.0))
+    limited, free = (torque(c, 0.1, [0.0, q], [0.0, v]) for c in each)
     return (limited - free)[1]
 
 
@@ -141,11 +139,8 @@ def test_joint_thrown_at_its_limit_stops_before_it(name: str, law: ControlLaw) -
         M = inertia(model, q).diagonal()
         capable = 0.5 * (model.effort_limit - np.abs(gravity_torque(model, q))) / M
         most = capable.min() if law == ControlLaw.computed_torque else capable[j]
-        speed = min(
-            model.velocity_limit[j],
-            math.sqrt(max(most, 0.0) * 0.5 * margin[j]),
-            20.0 * margin[j],
-        )
+        bounds = model.velocity_limit[j], math.sqrt(max(most, 0.0) * 0.5 * margin[j])
+        speed = min(*bounds, 20.0 * margin[j])
         if speed < 0.1:
             continue
         fastest = max(fastest, speed / model.velocity_limit[j])

@@ -22,38 +22,27 @@ def asked(tolerances: dict, goal: GoalTolerances | None = None, **settings):
 
 
 @pytest.mark.parametrize(
-    ("tolerances", "within", "beyond", "words"),
+    ("of", "allowed", "within", "beyond", "words"),
     [
-        (
-            {"path_position": 0.05},
-            {"away": (0.0, 0.0499)},
-            {"away": (0.01, -0.0612)},
-            "elbow was 0.0612 rad off its path, 0.05",
-        ),
-        (
-            {"path_velocity": 0.1},
-            {"fast": (0.099, 0.0)},
-            {"fast": (0.12, 0.0)},
-            "shoulder was 0.12 rad/s off its path, 0.1",
-        ),
-        (  # 1.5 times and twice what is allowed
-            {"path_position": np.array([0.2, 0.01])},
-            {"away": (0.199, 0.009)},
-            {"away": (0.3, 0.02)},
-            "elbow was 0.02 rad off its path, 0.01",
-        ),
+        ("position", 0.05, (0.0, 0.0499), (0.01, -0.0612), "elbow was 0.0612 rad"),
+        ("velocity", 0.1, (0.099, 0.0), (0.12, 0.0), "shoulder was 0.12 rad/s"),
+        # 1.5 times and twice what is allowed
+        ("position", (0.2, 0.01), (0.199, 0.009), (0.3, 0.02), "elbow was 0.02 rad"),
     ],
 )
 @pytest.mark.parametrize("moved", [(True, True), (True, False)])
-def test_arm_off_its_path_ends_the_motion(tolerances, within, beyond, words, moved) -> None:
+def test_arm_off_its_path_ends_the_motion(of, allowed, within, beyond, words, moved) -> None:
     """Every joint must stay on its path, and the worst one is named by its own tolerance."""
-    c = following(tolerances=tolerances)
+    c, off = following(tolerances={f"path_{of}": allowed}), "away" if of == "position" else "fast"
     motion = ask(c, 0.0, of_joints(GOAL, moved))
-    run(c, 0.0, 0.3, **within)
+    run(c, 0.0, 0.3, **{off: within})
     assert motion.ending is None
-    step(c, 0.301, **beyond)
+    step(c, 0.301, **{off: beyond})
     assert motion.ending.kind == EndKind.PATH_TOLERANCE_VIOLATED
-    assert motion.ending.text == f"{words} allowed, 0.301 s into the trajectory"
+    assert (
+        motion.ending.text
+        == f"{words} off its path, {np.min(allowed)} allowed, 0.301 s into the trajectory"
+    )
 
 
 def test_goal_is_reached_at_its_end_and_not_before() -> None:
@@ -78,9 +67,8 @@ def test_goal_may_be_reached_late_but_not_too_late() -> None:
             assert motion.ending is None
         step(c, 1.0 + late)
         assert motion.ending.kind == kind
-    assert motion.ending.text == (
-        "elbow was 0.02 rad off its goal, 0.01 allowed, 1.201 s into the trajectory"
-    )
+    words = "elbow was 0.02 rad off its goal, 0.01 allowed, 1.201 s into the trajectory"
+    assert motion.ending.text == words
     np.testing.assert_allclose(c.trajectory.at(9.0)[0], [0.4, 0.12])
 
 
@@ -103,9 +91,8 @@ def test_without_a_goal_time_it_waits_for_ever() -> None:
 def test_tolerances_of_a_goal_override_the_default_ones() -> None:
     """0 is the default, -1 none, and joints that are not named keep theirs."""
     default = Tolerances(*np.full((4, 2), 0.1), 1.0)
-    goal = GoalTolerances(
-        (JointTolerance("elbow", 0.02, -1.0),), (JointTolerance("shoulder", 0.0, 0.3),), -1.0
-    )
+    of_path, of_goal = JointTolerance("elbow", 0.02, -1.0), JointTolerance("shoulder", 0.0, 0.3)
+    goal = GoalTolerances((of_path,), (of_goal,), -1.0)
     new = default.overridden(goal, ("shoulder", "elbow"))
     np.testing.assert_array_equal(new.path_position, [0.1, 0.02])
     np.testing.assert_array_equal(new.path_velocity, [0.1, math.inf])

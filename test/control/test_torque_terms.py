@@ -20,12 +20,8 @@ MODEL.armature = ROTORS
 
 def stepped(law: ControlLaw, helps: bool = True, hardware: bool = False) -> Controller:
     """A controller in the middle of a motion, with an arm that is off its path."""
-    settings = ControllerSettings(
-        Gains.uniform(2, 50.0, 8.0, 3.0),
-        law,
-        friction_compensation=helps,
-        hardware_compensates_gravity=hardware,
-    )
+    options = {"friction_compensation": helps, "hardware_compensates_gravity": hardware}
+    settings = ControllerSettings(Gains.uniform(2, 50.0, 8.0, 3.0), law, **options)
     c = Controller(MODEL, settings)
     c.hold(0.0, ZERO)
     if law != ControlLaw.gravity_compensation:

@@ -21,13 +21,9 @@ ZERO = np.zeros(2)
 
 
 def controller(q=(0.0, 0.0)) -> Controller:
-    urdf = robot(
-        link("base"),
-        link("one"),
-        link("two"),
-        joint("hinge", "base", "one", limit=LIMIT),
-        joint("wheel", "one", "two", "continuous", limit=WHEEL),
-    )
+    hinge = joint("hinge", "base", "one", limit=LIMIT)
+    wheel = joint("wheel", "one", "two", "continuous", limit=WHEEL)
+    urdf = robot(link("base"), link("one"), link("two"), hinge, wheel)
     c = Controller(RobotModel.from_urdf_string(urdf), ControllerSettings(Gains.uniform(2, 1, 1)))
     c.hold(0.0, np.array(q))
     return c
@@ -42,9 +38,7 @@ def test_cubic_that_dips_below_a_limit_between_two_good_points() -> None:
     c = controller()
     before = c.trajectory
     points = [at(1.0, -0.9, -1.2), at(2.0, -0.9, 1.2), at(4.0, 0.0)]
-    words = (
-        r"at 1\.5 s, between the points at 1 s and 2 s, joint 'hinge' would be at -1\.2 rad, out"
-    )
+    words = r"at 1\.5 s, between the points at 1 s and 2 s, joint 'hinge' would be at -1\.2 rad"
     with pytest.raises(TrajectoryError, match=words):
         c.follow(100.0, points, 103.0)  # times are counted from the trajectory's start
     assert c.trajectory is before
@@ -82,13 +76,10 @@ def test_joint_that_came_back_may_not_leave_again() -> None:
 def test_first_point_at_time_zero_must_be_where_the_arm_is() -> None:
     c = controller()
     c.follow(0.0, [at(0.0, 0.05), at(2.0, 0.5)], 0.0)
-    with pytest.raises(
-        TrajectoryError, match=r"point 0 is at time 0, but joint 'hinge' is 0\.[34]"
-    ):
+    with pytest.raises(TrajectoryError, match=r"point 0 is at time 0, but joint 'hinge' is 0\."):
         controller().follow(0.0, [at(0.0, 0.4), at(2.0, 0.5)], 0.0)
-    controller([0.0, 0.1]).follow(  # the same place of the wheel, a turn away
-        0.0, [at(0.0, 0.0, wheel=0.1 + 2.0 * math.pi), at(2.0, 0.5, wheel=7.0)], 0.0
-    )
+    a_turn_away = at(0.0, 0.0, wheel=0.1 + 2.0 * math.pi)  # of the wheel
+    controller([0.0, 0.1]).follow(0.0, [a_turn_away, at(2.0, 0.5, wheel=7.0)], 0.0)
     with pytest.raises(TrajectoryError, match="point 0 is at time 0"):  # stamped now, 10 ms ago
         controller().follow(0.01, [at(0.0, 0.4), at(2.0, 0.5)], 0.0)
     late = controller()
@@ -104,15 +95,11 @@ def test_what_is_accepted_stays_within_the_limits_everywhere(seed: int) -> None:
     n = int(rng.integers(1, 5))
     times = np.cumsum(rng.uniform(0.3, 2.0, n))
     with_acceleration = rng.random() < 0.5
-    points = [
-        Waypoint(
-            t,
-            rng.uniform(-1.0, 1.0, 2),
-            rng.uniform(-1.5, 1.5, 2) if i < n - 1 else ZERO,
-            rng.uniform(-3.0, 3.0, 2) if with_acceleration else None,
-        )
-        for i, t in enumerate(times)
-    ]
+    q, v, a = rng.uniform(-1.0, 1.0, (n, 2)), rng.uniform(-1.5, 1.5, (n, 2)), [None] * n
+    v[-1] = 0.0
+    if with_acceleration:
+        a = rng.uniform(-3.0, 3.0, (n, 2))
+    points = [Waypoint(*each) for each in zip(times, q, v, a, strict=True)]
     held = c.trajectory
     model, grid = c.model, np.linspace(0.0, times[-1], 4001)
     joined = then(held, points, 0.0, 0.0, model.continuous)

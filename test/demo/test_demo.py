@@ -256,10 +256,8 @@ def test_arm_behind_real_time() -> None:
     time = clean().time.copy()
     time[500:] += 0.08
     time[900:] += 0.06
-    assert reasons(time=time) == [
-        "the simulated arm fell behind real time 2 times, by 140 ms in all",
-        "no command came for 80 ms",
-    ]
+    fell = "the simulated arm fell behind real time 2 times, by 140 ms in all"
+    assert reasons(time=time) == [fell, "no command came for 80 ms"]
 
 
 @pytest.mark.parametrize(("missing", "disturbed"), [(40, False), (60, True)])
@@ -338,10 +336,8 @@ def test_what_the_controller_says_of_itself_is_an_incident() -> None:
     assert watch.incidents() == () and watch.reports == 2
     become("braking")
     report(gave_way="3", gaps_in_states="2")
-    assert watch.incidents() == (
-        "the controller's mode became braking: somebody asked",
-        "the controller gave way to the arm",
-        "joint states did not come in time (2 times)",
-    )
+    braking = "the controller's mode became braking: somebody asked"
+    late = "joint states did not come in time (2 times)"
+    assert watch.incidents() == (braking, "the controller gave way to the arm", late)
     watch.begin()
     assert watch.incidents() == ("the controller did not follow the trajectory",)

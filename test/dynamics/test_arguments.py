@@ -101,10 +101,8 @@ def test_joint_that_moves_nothing_is_refused(seed: int) -> None:
         Joint("b", "revolute", "A", "B", axis=axis, translation=(0.3, 0.1, 0.2), **place),
         Joint("fixed", "fixed", "B", "C", translation=0.2 * axis, **place),
     ]
-    inertias = {
-        "A": pseudo_inertia(1.0, np.zeros(3), 0.01 * np.eye(3)),
-        "C": pseudo_inertia(1.0, np.zeros(3), np.zeros((3, 3))),
-    }
+    inertias = {"A": pseudo_inertia(1.0, np.zeros(3), 0.01 * np.eye(3))}
+    inertias["C"] = pseudo_inertia(1.0, np.zeros(3), np.zeros((3, 3)))
     model = RobotModel.from_joints("skew", joints, inertias)
     q, v = rng.standard_normal((2, 2))
     with pytest.raises(ArgumentError, match="the mass matrix is singular"):
@@ -112,10 +110,8 @@ def test_joint_that_moves_nothing_is_refused(seed: int) -> None:
 
 
 def test_aba_refuses_joints_that_mimic() -> None:
-    joints = [
-        Joint("a", "revolute", "ground", "A"),
-        Joint("b", "revolute", "A", "B", mimic=Mimic("a", 2.0)),
-    ]
+    leader = Joint("a", "revolute", "ground", "A")
+    joints = [leader, Joint("b", "revolute", "A", "B", mimic=Mimic("a", 2.0))]
     model = RobotModel.from_joints("pair", joints, dict.fromkeys("AB", np.eye(4)))
     with pytest.raises(ArgumentError, match=r"joints that mimic others \(b\); .* forward_dynamics"):
         aba(model, Workspace(model), *np.zeros((4, 1)))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import rclpy
-from dds import PATIENCE, Process, controller, ros, trajectory, wait_for
+from dds import PATIENCE, Process, controller, ros, settings, trajectory, wait_for
 from diagnostic_msgs.msg import DiagnosticArray
 from fast_motion import Path as Motion
 from fast_motion import panda, there_and_back
@@ -24,7 +24,6 @@ from measures import PERIOD
 from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from recording import PATIENT, Recording
 from trajectory_msgs.msg import JointTrajectory
@@ -56,13 +55,9 @@ class Helper:
         path = str(Path(__file__).with_name(script))
         self.log = log
         with log.open("w") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", path, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=output,
-                text=True,
-            )
+            command = [sys.executable, "-W", "ignore", path, *arguments]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": output}
+            self.process = subprocess.Popen(command, text=True, **pipes)
         assert self.answer() == "ready\n"
 
     def tell(self, line: str) -> None:
@@ -150,9 +145,8 @@ class FaultBench:
         stack.callback(self.executor.shutdown)
         self._diagnostics: set[str] = set()
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._note_diagnostics, 10)
-        self._trajectories = self.node.create_publisher(
-            JointTrajectory, f"{NAME}/joint_trajectory", 1
-        )
+        topic = f"{NAME}/joint_trajectory"
+        self._trajectories = self.node.create_publisher(JointTrajectory, topic, 1)
         self._clients: dict = {}
         self.broken: list[str] = []
         self.parameters = controller_parameters(**parameters)
@@ -261,9 +255,8 @@ class FaultBench:
         """Starts the fast motion; returns when the arm is `into` periods into it."""
         begin = (self.follow if by_action else self.send)(there_and_back())
         self.arm.wait(begin + into)
-        assert np.abs(self.arm.recording.periods["v"][begin + into - 1]).max() > 0.2, (
-            f"no motion: {self.output}"
-        )
+        fastest = np.abs(self.arm.recording.periods["v"][begin + into - 1]).max()
+        assert fastest > 0.2, f"no motion: {self.output}"
         return begin
 
     def call(self, kind: type, name: str, **fields: object) -> object:
@@ -279,11 +272,7 @@ class FaultBench:
     def set(self, **values: object) -> list[bool]:
         """Sets parameters; `gains__panda_joint1__p` is `gains.panda_joint1.p`. Whether each was
         taken."""
-        parameters = [
-            Parameter(name.replace("__", "."), value=value).to_parameter_msg()
-            for name, value in values.items()
-        ]
-        answer = self.call(SetParameters, "set_parameters", parameters=parameters)
+        answer = self.call(SetParameters, "set_parameters", parameters=settings(values))
         return [result.successful for result in answer.results]
 
     def refused(self, **values: object) -> None:
@@ -329,11 +318,8 @@ class FaultBench:
     def crashes(self) -> list[str]:
         """Which process has ended by itself, in words."""
         status = {name: getattr(self, name).process.poll() for name in ("controller", "sentinel")}
-        return [
-            f"the {name} has ended with status {number}"
-            for name, number in status.items()
-            if number not in (None, 0, -signal.SIGKILL)
-        ]
+        usual, ended = (None, 0, -signal.SIGKILL), status.items()
+        return [f"the {name} has ended with status {n}" for name, n in ended if n not in usual]
 
     def delay(self, begin: int, end: int) -> float:
         """How long the machine has let the arm wait at most, [s], where it did not wait itself."""
@@ -354,13 +340,10 @@ def controller_parameters(**changes: object) -> dict:
     """Those of the demo's Panda."""
     robot = panda()
     gains = {"p": BANDWIDTH**2, "d": 2.0 * BANDWIDTH}
-    return {
-        **robot.parameters,
-        "joints": list(robot.model.joint_names),
-        "gains": {joint: dict(gains) for joint in robot.model.joint_names},
-        "lock_memory": False,
-        **changes,
-    }
+    names = list(robot.model.joint_names)
+    gains = {joint: dict(gains) for joint in names}
+    changes = {"lock_memory": False, **changes}
+    return {**robot.parameters, "joints": names, "gains": gains, **changes}
 
 
 @contextmanager

@@ -139,10 +139,9 @@ def garbage(node: Node) -> tuple[float, Callable[[], None]]:
 
 
 def requests(node: Node) -> tuple[float, Callable[[], None]]:
-    unknown = [
-        SetParameters.Request(parameters=[Parameter(name="gravity", value=value)])
-        for value in (ParameterValue(type=255), ParameterValue(type=99))
-    ]
+    values = ParameterValue(type=255), ParameterValue(type=99)
+    wrong = [Parameter(name="gravity", value=value) for value in values]
+    unknown = [SetParameters.Request(parameters=[each]) for each in wrong]
     asked = [
         (node.create_client(SetParameters, f"{name}/set_parameters"), request)
         for name in (NAME, SENTINEL)
@@ -151,10 +150,8 @@ def requests(node: Node) -> tuple[float, Callable[[], None]]:
     if QueryTrajectoryState is not None:
         client = node.create_client(QueryTrajectoryState, f"{NAME}/query_state")
         asked.append((client, QueryTrajectoryState.Request(time=Time(sec=-1))))
-    publishers = [
-        node.create_publisher(Bool, f"{NAME}/emergency_stop", LATCHED),
-        node.create_publisher(JointTrajectory, f"{NAME}/joint_trajectory", 1),
-    ]
+    stop = node.create_publisher(Bool, f"{NAME}/emergency_stop", LATCHED)
+    publishers = [stop, node.create_publisher(JointTrajectory, f"{NAME}/joint_trajectory", 1)]
     for client, _ in asked:
         client.wait_for_service()
 

@@ -41,11 +41,8 @@ def panda() -> DemoRobot:
 def there_and_back() -> Path:
     """At the start posture again after two legs, at rest at both ends of each."""
     robot, zero = panda(), np.zeros(7)
-    waypoints = [
-        Waypoint(LEG, robot.start + WAY, zero, zero),
-        Waypoint(2.0 * LEG, robot.start, zero, zero),
-    ]
-    return path(waypoints)
+    there = Waypoint(LEG, robot.start + WAY, zero, zero)
+    return path([there, Waypoint(2.0 * LEG, robot.start, zero, zero)])
 
 
 def path(waypoints: list[Waypoint]) -> Path:

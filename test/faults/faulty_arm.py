@@ -90,16 +90,11 @@ class FaultyArm(SimulatedArm):
         made, xml, locked = {}, parameters["robot_description"], "locked_positions."
         locked = {k.removeprefix(locked): v for k, v in parameters.items() if k.startswith(locked)}
         for loaded in (False, True):
-            errors = ModelErrors(
-                mass_scale=float(parameters.get("mass_scale", 1.0)),
-                payload_mass=payload[0] if loaded else 0.0,
-                payload_position=tuple(payload[1]),
-            )
+            load = {"payload_mass": payload[0] * loaded, "payload_position": tuple(payload[1])}
+            errors = ModelErrors(mass_scale=float(parameters.get("mass_scale", 1.0)), **load)
             physics = MujocoArm(xml, self.model, self.period, {}, locked, errors)._physics
-            made[loaded] = {
-                name: getattr(physics, name).copy()
-                for name in ("body_mass", "body_inertia", "body_ipos", "body_iquat")
-            }
+            names = "body_mass", "body_inertia", "body_ipos", "body_iquat"
+            made[loaded] = {name: getattr(physics, name).copy() for name in names}
         return made
 
     # Requests.
@@ -205,9 +200,8 @@ class FaultyArm(SimulatedArm):
 
     def publish_state(self) -> int:
         """Publishes what the faults leave of the state; returns its stamp, 0 if nothing is left."""
-        state: State | None = State(
-            self.stamp(), list(self.model.joint_names), self.q, self.v, self.torque
-        )
+        names = list(self.model.joint_names)
+        state: State | None = State(self.stamp(), names, self.q, self.v, self.torque)
         for kind, (until, fault) in list(self._state_faults.items()):
             if self.ticks >= until:
                 del self._state_faults[kind]

@@ -61,9 +61,7 @@ def told(commands: list[Command], done: list[Event]) -> str:
         silence = 1e3 * np.diff(sent).max(initial=0.0)
         lines.append((sent[0], who, f"commands {len(sent)} times, silent for {silence:.1f} ms"))
         lines.append((sent[-1], who, "has commanded"))
-    return "\n".join(
-        f"{1e3 * (at - begin):9.1f} ms {what} {who}" for at, what, who in sorted(lines)
-    )
+    return "\n".join(f"{1e3 * (t - begin):9.1f} ms {what} {who}" for t, what, who in sorted(lines))
 
 
 def faults(commands: list[Command], done: list[Event]) -> list[str]:

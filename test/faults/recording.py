@@ -16,16 +16,13 @@ FAULTY, PATIENT = 1, 2
 
 def _periods(nv: int) -> np.dtype:
     joints = ("q", "v", "command", "torque")
-    return np.dtype(
-        [("wall", "f8"), ("stamp", "i8"), ("commands", "i4"), ("flags", "i4")]
-        + [(name, "f8", nv) for name in joints]
-    )
+    numbers = [("wall", "f8"), ("stamp", "i8"), ("commands", "i4"), ("flags", "i4")]
+    return np.dtype([*numbers, *((name, "f8", nv) for name in joints)])
 
 
 def _commands(nv: int) -> np.dtype:
-    return np.dtype(
-        [("tick", "i8"), ("wall", "f8"), ("sequence", "i8"), ("values", "i4"), ("torque", "f8", nv)]
-    )
+    numbers = [("tick", "i8"), ("wall", "f8"), ("sequence", "i8"), ("values", "i4")]
+    return np.dtype([*numbers, ("torque", "f8", nv)])
 
 
 class Recording:

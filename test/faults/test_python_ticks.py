@@ -9,12 +9,8 @@ from pathlib import Path
 
 import pytest
 
-CORE = (
-    "test/node/test_lockstep.py",
-    "test/node/test_trajectories.py",
-    "test/node/test_operation.py",
-    "test/sentinel/test_sentinel.py",
-)
+NODE = [f"test/node/test_{name}.py" for name in ("lockstep", "trajectories", "operation")]
+CORE = (*NODE, "test/sentinel/test_sentinel.py")
 # What tells publishers from each other goes by their GID, which rclpy does not hand on.
 BY_PUBLISHER = (
     "test/node/test_operation.py::test_each_button_is_released_by_itself",

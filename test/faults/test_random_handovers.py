@@ -52,12 +52,9 @@ PARAMETERS = {
     "measured_effort_is_trusted": True,
     "lock_memory": False,
 }
-ARM = {
-    "robot_description": two_link_arm(),
-    "rate": RATE,
-    "joint_damping": 0.3,
-    "initial_positions": dict(zip(JOINTS, START.tolist(), strict=True)),
-}
+PLACES = dict(zip(JOINTS, START.tolist(), strict=True))
+ARM = {"robot_description": two_link_arm(), "rate": RATE, "initial_positions": PLACES}
+ARM["joint_damping"] = 0.3
 # Below that of the controller's loop, and above all else on the machine; by turns (SCHED_RR), as
 # threads of Fast DDS spin, and the one that they wait for must get a CPU.
 ARM_PRIORITY = 45
@@ -105,9 +102,8 @@ class Bench:
             note = partial(self._note_mode, who)
             create(TransitionEvent, f"rnea_{who}/mode", note, LATCHED)
         self._resume = self.node.create_client(Trigger, "rnea_controller/resume")
-        self._trajectories = self.node.create_publisher(
-            JointTrajectory, "rnea_controller/joint_trajectory", 1
-        )
+        topic = "rnea_controller/joint_trajectory"
+        self._trajectories = self.node.create_publisher(JointTrajectory, topic, 1)
         self._ended = False
         reader = threading.Thread(target=self._read)
         reader.start()
@@ -119,9 +115,8 @@ class Bench:
 
     def _read(self) -> None:
         """Keeps every command: when it was published, when it came, by whom."""
-        subscription = self._listener.create_subscription(
-            Float64MultiArray, TOPIC, print, ALL, raw=True
-        )
+        create = self._listener.create_subscription
+        subscription = create(Float64MultiArray, TOPIC, print, ALL, raw=True)
         commands, before = RclSubscription(subscription), time.time()
         while not self._ended:
             time.sleep(0.001)
@@ -137,15 +132,9 @@ class Bench:
         rows = self._rows[max(begin, 0) :]
         if any(row[2] not in self._names for row in rows):
             self._names |= publishers_of(self.node, TOPIC)
-        return [
-            Command(
-                sent,
-                came,
-                self._names.get(publisher, "").removeprefix("/rnea_"),
-                np.array(deserialize_message(data, Float64MultiArray).data),
-            )
-            for sent, came, publisher, data in rows
-        ]
+        names = (self._names.get(row[2], "").removeprefix("/rnea_") for row in rows)
+        torques = (np.array(deserialize_message(row[3], Float64MultiArray).data) for row in rows)
+        return [Command(*row[:2], *of) for row, *of in zip(rows, names, torques, strict=True)]
 
     def spin(self, duration: float) -> None:
         end = time.monotonic() + duration
@@ -239,8 +228,7 @@ def bench() -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize(
-    "seed",
-    [FIRST, *(pytest.param(FIRST + i, marks=pytest.mark.explores) for i in range(1, COUNT))],
+    "seed", [FIRST, *(pytest.param(FIRST + i, marks=pytest.mark.explores) for i in range(1, COUNT))]
 )
 def test_one_commands_at_a_time_and_the_arm_is_held_in_the_end(bench: Bench, seed: int) -> None:
     for _ in range(ATTEMPTS):

@@ -216,9 +216,8 @@ def test_load_of_an_arm_that_is_not_as_its_urdf() -> None:
     assert found.center_deviation.max() < 0.003
     assert np.linalg.eigvalsh(found.inertia)[0] > 0.0
     assert found.notes == ()
-    nothing = identify_payload(
-        arm("panda"), LINK, measured(robot, 12.0, 900, delay=0.002, rate=500.0), empty
-    )
+    robot = measured(robot, 12.0, 900, delay=0.002, rate=500.0)
+    nothing = identify_payload(arm("panda"), LINK, robot, empty)
     assert nothing.mass < 0.05
     assert any("may be no load" in note for note in nothing.notes)
 

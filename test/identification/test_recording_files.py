@@ -241,10 +241,9 @@ def test_commands_are_held_until_the_next_one(tmp_path: Path) -> None:
 
 
 def test_commands_of_the_same_namespace_are_taken_and_none_guessed(tmp_path: Path) -> None:
-    commands = [
-        (f"/{arm}/effort/commands", START, COMMANDS, command([i, 2.0, 3.0]))
-        for i, arm in enumerate(("right", "left"))
-    ]
+    arms = enumerate(("right", "left"))
+    of = {arm: command([i, 2.0, 3.0]) for i, arm in arms}
+    commands = [(f"/{arm}/effort/commands", START, COMMANDS, of[arm]) for arm in of]
     messages = [*commands[::-1], *states(5, JOINTS, "/left/joint_states")]
     for i, order in enumerate((messages, [*commands, *messages[2:]])):
         found = read_recording(write_bag(tmp_path / str(i), order), JOINTS)
@@ -343,66 +342,39 @@ TABLE = "time,a.position,a.effort\n"
 Made = str | Callable[[Path], object] | None
 BROKEN: dict[str, tuple[Made, str]] = {
     "absent": (None, "is not there; a recording must be a rosbag2 folder"),
-    "pickled.npz": (
-        lambda path: save(path, joints=np.array([Trap()], object)),
-        "is not a readable .npz file.*without pickled objects",
-    ),
+    "pickled.npz": (lambda path: save(path, joints=np.array([Trap()], object)), "without pickled"),
     "pickle.npz": (lambda path: path.write_bytes(pickle.dumps({"a": 1})), "is not a readable"),
-    "shapes.npz": (
-        lambda path: save(path, time=[0.0, 1.0]),
-        r"q is of float64 and shape \(1, 1\); it must be numbers of shape \(2, 1\)",
-    ),
+    "shapes.npz": (lambda path: save(path, time=[0.0, 1.0]), r"q .* \(1, 1\); .* \(2, 1\)"),
     "no_effort.npz": (
         lambda path: np.savez(path, time=[0.0], q=[[0.0]], joints=["a"]),
-        "has time, q, joints, but no effort",
+        "no effort",
     ),
     "cut.npz": (write_cut_npz, "is not a readable .npz file"),
-    "cut.mcap": (
-        lambda path: path.write_bytes(part(path, "bag.mcap").read_bytes()[:-5000]),
-        "rosbag2 cannot be read.*mcap recover",
-    ),
+    "cut.mcap": (lambda p: p.write_bytes(part(p, "bag.mcap").read_bytes()[:-5000]), "mcap recover"),
     "cut.db3": (
         lambda path: path.write_bytes(part(path, "bag.db3", "SQLITE3").read_bytes()[:5000]),
         "rosbag2 cannot be read.*ros2 bag reindex",
     ),
     "wal.db3": (write_unfinished, "last messages are still in wal.db3-wal.*wal_checkpoint"),
-    "one.mcap": (
-        lambda path: part(path, "bag.mcap", "MCAP", "MESSAGE"),
-        "Its messages are compressed, which only metadata.yaml says: give the folder",
-    ),
-    "one.zstd": (
-        lambda path: part(path, "bag.mcap.zstd", "MCAP", "FILE"),
-        "is compressed: give the folder",
-    ),
+    "one.mcap": (lambda path: part(path, "bag.mcap", "MCAP", "MESSAGE"), "only metadata.yaml says"),
+    "one.zstd": (lambda path: part(path, "bag.mcap.zstd", "MCAP", "FILE"), "is compressed: give"),
     "without_metadata": (
         lambda path: without(part(path, "metadata.yaml", "MCAP", "FILE")),
         "bag.mcap.zstd but no metadata.yaml.*unzstd.*ros2 bag reindex",
     ),
     "lost_file": (lambda path: without(part(path, "bag.mcap")), "Some database files are missing"),
-    "no_states": (
-        lambda path: write_bag(path, [DESCRIPTION]),
-        r"no sensor_msgs/msg/JointState message; it has /robot_description \(std_msgs",
-    ),
+    "no_states": (lambda path: write_bag(path, [DESCRIPTION]), "has /robot_description .std_msg"),
     "empty_bag": (lambda path: write_bag(path, []), "JointState message; it has no topics"),
     "cut_message": (lambda path: write_bag(path, [CUT]), "the message ends inside its effort"),
     "other_bytes": (lambda path: write_bag(path, [OTHER]), "the bytes begin with ff ff ff ff"),
     "folder": (Path.mkdir, "is no rosbag2 recording: it has no metadata.yaml"),
-    "ros1.bag": (
-        "#ROSBAG V2.0\n",
-        "a recording of ROS 1. Convert it: rosbags-convert --src .*ros1.bag --dst .*ros1$",
-    ),
+    "ros1.bag": ("#ROSBAG V2.0\n", "rosbags-convert --src .*ros1.bag --dst .*ros1$"),
     "ros1.data": ("#ROSBAG V2.0\n", "a recording of ROS 1"),
     "notes.txt": ("a text", "is no recording that can be read; it must be a rosbag2 folder"),
     "no_header.csv": ("1.0,2.0\n3.0,4.0\n", "none is a joint's position, velocity or effort"),
     "no_time.csv": ("a.position,a.effort\n1.0,2.0\n", "has no column time or __time"),
-    "cut.csv": (
-        TABLE + "0.0,1.0,2.0\n0.1,1.0\n",
-        "line 3: 2 cells for 3 columns. Was the",
-    ),
-    "comma.csv": (
-        TABLE + '0.0,1.0,2.0\n0.1,"1,5",2.0\n',
-        "line 3: a.position is '1,5'; it",
-    ),
+    "cut.csv": (TABLE + "0.0,1.0,2.0\n0.1,1.0\n", "line 3: 2 cells for 3 columns. Was the"),
+    "comma.csv": (TABLE + '0.0,1.0,2.0\n0.1,"1,5",2.0\n', "line 3: a.position is '1,5'; it"),
     "empty.csv": (TABLE, "has 0 samples of 1 joints"),
     "nothing.csv": ("", r"has the columns \(none\)"),
 }

@@ -57,12 +57,8 @@ def test_inertias_of_every_robot_are_read_back(path: Path) -> None:
 @pytest.mark.parametrize(
     ("codec", "before", "declared"),
     [
-        ("utf-8-sig", b"", ""),
-        ("utf-8", b"\n  ", ""),
-        ("utf-16", b"", ""),
-        ("utf-16-le", b"", ""),
-        ("utf-16-be", b"\xfe\xff", ""),
-        ("cp1252", b"", "cp1252"),
+        *((codec, b"", "") for codec in ("utf-8-sig", "utf-16", "utf-16-le")),
+        *(("utf-8", b"\n  ", ""), ("utf-16-be", b"\xfe\xff", ""), ("cp1252", b"", "cp1252")),
         ("utf-8", b"", "utf-16"),  # wrongly
     ],
 )
@@ -129,14 +125,8 @@ NEW = {
     ),
     "on one line": ('<link name="a"/>', '<link name="a">{0}</link>'),
     "behind another": ('\n <!-- --><link name="a" />', '\n <!-- --><link name="a">{0}</link>'),
-    "children on its line": (
-        '\n <link name="a"><visual/></link>',
-        '\n <link name="a">{0}<visual/></link>',
-    ),
-    "awkward attribute": (
-        '\n<link type=\'"/>\' name = "a"/>',
-        '\n<link type=\'"/>\' name = "a">\n{2}\n</link>',
-    ),
+    "with a child": ('\n <link name="a"><visual/></link>', '\n <link name="a">{0}<visual/></link>'),
+    "awkward": ('\n<link x=\'"/>\' name = "a"/>', '\n<link x=\'"/>\' name = "a">\n{2}\n</link>'),
 }
 
 
@@ -168,9 +158,8 @@ def test_what_cannot_be_written_is_refused() -> None:
     body = link("a")
     inside = body.removeprefix('<link name="a">').removesuffix("</link>")
     twice = body.replace("</link>", f"{inside}</link>")
-    entity = f"<!DOCTYPE robot [<!ENTITY steel '{inside}'>]>" + robot(
-        '<link name="a">&steel;</link>'
-    )
+    entity = robot('<link name="a">&steel;</link>')
+    entity = f"<!DOCTYPE robot [<!ENTITY steel '{inside}'>]>{entity}"
     for urdf, name, error, words in (
         (robot(body), "b", IdentificationError, r"arm\.urdf: there is no link 'b'.*robot has a"),
         (robot(twice), "a", RobotModelError, "link 'a': <inertial> is given more than once"),

@@ -104,9 +104,8 @@ def generate(package: str, root: Path, definitions: list[Path]) -> None:
         getattr(import_module(name), function)(str(path), *rest)
 
     run("rosidl_generator_type_description", "generate_type_hash")
-    arguments["type_description_tuples"] = [
-        f"{path}:{described / path.with_suffix('.json')}" for path in idl
-    ]
+    described_at = [f"{path}:{described / path.with_suffix('.json')}" for path in idl]
+    arguments["type_description_tuples"] = described_at
     arguments["ros_interface_files"] = [str(folder / path) for path in definitions]
     run("rosidl_generator_c", "generate_c")
     run("rosidl_typesupport_fastrtps_c", "generate_typesupport_fastrtps_c")

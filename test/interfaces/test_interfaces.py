@@ -17,10 +17,8 @@ if find_spec("control_msgs") is None and missing_tools():
 # Jazzy's; then those of control_msgs 6.8.0, where the feedback of the action has two more fields.
 # The hash of an action or a service covers all its messages.
 ROWS = Path(__file__).with_name("type_hashes.txt").read_text().splitlines()
-HASHES = {
-    name: hashes[0 if distribution() == "jazzy" else -1]
-    for name, *hashes in (row.split() for row in ROWS)
-}
+COLUMN = 1 if distribution() == "jazzy" else -1
+HASHES = {row.split()[0]: row.split()[COLUMN] for row in ROWS}
 
 
 class TypeHash(ctypes.Structure):

@@ -31,11 +31,8 @@ def test_second_start_compiles_nothing(start, folder: Path) -> None:
 
 def test_changes_in_any_file_take_effect(start, folder: Path) -> None:
     before = start()
-    for name, old, new, value in (
-        ("numbers_of_it.py", "3.0", "4.0", 8.0),
-        ("scaling.py", "by * x", "by * x + 1.0", 9.0),
-        ("tiny.py", "x[0]", "x[1]", 21.0),
-    ):
+    more = ("scaling.py", "by * x", "by * x + 1.0", 9.0), ("tiny.py", "x[0]", "x[1]", 21.0)
+    for name, old, new, value in (("numbers_of_it.py", "3.0", "4.0", 8.0), *more):
         times = (folder / name).stat()
         replace(folder, name, old, new)
         os.utime(folder / name, ns=(times.st_atime_ns, times.st_mtime_ns))  # as after a copy

@@ -17,10 +17,8 @@ from rnea_control.kernels.array_record import ArrayRecord, DescrRecord, differen
 
 DISPATCH = "through Numba's own dispatch"
 ARRAYS = (*proof._taken(), *proof._refused())
-FIELDS = [
-    *(("array", name) for name, _ in ArrayRecord._fields_ if name != "head"),
-    *(("dtype", name) for name, _ in DescrRecord._fields_ if name not in ("head", "other")),
-]
+FIELDS = [("array", name) for name, _ in ArrayRecord._fields_ if name != "head"]
+FIELDS += [("dtype", name) for name, _ in DescrRecord._fields_ if name not in ("head", "other")]
 
 
 def test_proven_here(start) -> None:

@@ -23,15 +23,9 @@ JOINTS = ["a", "bb", "ccc"]
 
 
 def test_no_byte_beyond_the_end_is_read() -> None:
-    done = subprocess.run(
-        [sys.executable, __file__],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        timeout=300.0,
-        check=False,
-    )
+    options = {"env": {**os.environ, "NUMBA_DISABLE_JIT": "1"}, "cwd": Path(__file__).parent}
+    options |= {"capture_output": True, "text": True, "timeout": 300.0}
+    done = subprocess.run([sys.executable, __file__], check=False, **options)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == ["both", "outcomes", "seen"]
 

@@ -208,9 +208,8 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 def message(values, labels=()) -> bytes:
     dimensions = [MultiArrayDimension(label=label, size=1, stride=2) for label in labels]
-    return serialize_message(
-        Float64MultiArray(layout=MultiArrayLayout(dim=dimensions), data=values)
-    )
+    layout = MultiArrayLayout(dim=dimensions)
+    return serialize_message(Float64MultiArray(layout=layout, data=values))
 
 
 @settings(deadline=None)
@@ -272,9 +271,8 @@ number = st.floats(-1e6, 1e6)
 
 @st.composite
 def messages(draw):
-    order = draw(
-        st.permutations(JOINTS) | st.lists(st.sampled_from(JOINTS), min_size=1, unique=True)
-    )
+    some = st.lists(st.sampled_from(JOINTS), min_size=1, unique=True)
+    order = draw(st.permutations(JOINTS) | some)
     row = st.lists(number, min_size=len(order), max_size=len(order))
     return order, draw(st.lists(st.tuples(*[st.just([]) | row] * 4), max_size=5))
 
@@ -325,9 +323,8 @@ def test_field_of_the_wrong_size_names_its_point(count: int) -> None:
             JointTrajectoryDecoder(JOINTS).decode(data, partial=True)
 
 
-TRAJECTORY = serialize_message(
-    trajectory(JOINTS, [(0.5 * (i + 1), [0.1 * i] * 3, *[[0.0] * 3] * 3) for i in range(4)])
-)
+POINTS = [(0.5 * (i + 1), [0.1 * i] * 3, *[[0.0] * 3] * 3) for i in range(4)]
+TRAJECTORY = serialize_message(trajectory(JOINTS, POINTS))
 
 
 def test_trajectory_truncated_anywhere() -> None:

@@ -16,12 +16,9 @@ from rnea_control.messages.cdr_writer import CdrWriter, write_time
 from rnea_control.messages.controller_state import ControllerStateEncoder
 from rnea_control.messages.torque_terms import TorqueTermsEncoder
 
-KNOWN = {
-    "reference": ("positions", "velocities", "accelerations", "effort"),
-    "feedback": ("positions", "velocities"),
-    "error": ("positions", "velocities"),
-    "output": ("effort",),
-}
+STATE = ("positions", "velocities")
+KNOWN = {"feedback": STATE, "error": STATE, "output": ("effort",)}
+KNOWN["reference"] = (*STATE, "accelerations", "effort")
 name = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=9)
 stamps = st.integers(0, 2**31 * 10**9 - 1)
 names = st.sampled_from([1, 2, 7]).flatmap(lambda n: st.lists(name, min_size=n, max_size=n))
@@ -65,11 +62,8 @@ def test_torque_terms_agree_with_rclpys_serialisation(joint_names, terms, stamp,
     for _ in range(2):
         values = rng.normal(size=(len(terms), len(joint_names)))
         data = encoder.encode(stamp, values)
-        expected = JointState(
-            header=header(stamp),
-            name=[f"{joint}/{term}" for joint in joint_names for term in terms],
-            effort=[value for of_joint in values.T for value in of_joint],
-        )
+        expected = JointState(header=header(stamp), effort=values.T.ravel().tolist())
+        expected.name = [f"{joint}/{term}" for joint in joint_names for term in terms]
         assert deserialize_message(data, JointState) == expected
 
 

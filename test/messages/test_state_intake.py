@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rnea_control.messages.state_intake import (
-    GID_KNOWN,
-    MISSED,
-    MOST_MISSED,
-    StateIntake,
-    follow,
-)
+from rnea_control.messages.state_intake import GID_KNOWN, MISSED, MOST_MISSED, StateIntake, follow
 
 SILENCE = 0.1
 ONE, TWO = (1, 11, 12), (1, 11, 13)

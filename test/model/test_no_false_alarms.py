@@ -32,15 +32,15 @@ COMMAND_EFFORT = {IGNORED + "attribute 'command_effort' of <limit>; attribute 'c
 COLLAPSE = {IGNORED + "attribute 'dont_collapse' of <joint>": NOT_URDF}
 HUMANOID = {
     "links 'LARM_LINK2', 'LARM_LINK3', .* and 6 more: the inertia is about 650 times": "1 kg m^2 "
-    "for 0.4 kg of forearm and wrist, as of a ring of 3 m",
+    "for 0.4 kg of forearm and wrist, as of a ring of 3 m"
 }
 ANTENNA = {
     "links 'base_antenna_left_link', 'base_antenna_right_link': the inertia is not positive "
-    "definite": "ixy is larger than ixx and iyy",
+    "definite": "ixy is larger than ixx and iyy"
 }
 TOOL = {
     "links 'arm_tool_link', 'wrist_ft_link', 'wrist_ft_tool_link': the inertia is 0": "0.1 kg each "
-    "without an inertia",
+    "without an inertia"
 }
 KINEMATIC = IGNORED + "tag <kinematic> in <link>; tag <gravity> in <link>"
 HEAD = "torso_lift_joint, head_1_joint, head_2_joint, "
@@ -187,9 +187,7 @@ UNUSUAL = {
         *chain("base", "boom", "jib", "hook", xyz=(7.0, 0, 0), limit=limit(-3, 3, 60e3, 1)),
     ),
     "tube of carbon fibre": robot(
-        link("base"),
-        rod("tube", 0.02, 1.5),
-        joint("j", "base", "tube", limit=limit(-3, 3, 5, 50)),
+        link("base"), rod("tube", 0.02, 1.5), joint("j", "base", "tube", limit=limit(-3, 3, 5, 50))
     ),
     "gripper of four grams": robot(
         ball("palm", 0.004, 0.01),

@@ -168,11 +168,7 @@ WARNED = [
     ("ur3_robot", "rpy> of joints .* given in degrees", angles(DEGREES)),
     ("panda", "panda_joint1.* turns, as if given in degrees", positions(DEGREES, *ARM)),
     ("talos_left_arm", "given in degrees", positions(DEGREES)),
-    (
-        "ur5_joint_limited_robot",
-        "upper of elbow_joint .* given in degrees",
-        positions(DEGREES, "elbow_joint"),
-    ),
+    ("ur5_joint_limited_robot", "upper of elbow_j.* degrees", positions(DEGREES, "elbow_joint")),
     ("panda", "<limit velocity> .* degrees/s", speeds(DEGREES, *ARM)),
     ("go1", "rpm", speeds(RPM)),
     ("ur5_robot", "of wrist_3_joint .* degrees/s", speeds(DEGREES, "wrist_3_joint")),

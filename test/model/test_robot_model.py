@@ -83,13 +83,11 @@ def test_locked_joint_is_merged_inertia_and_all(kind: str, position: float) -> N
 
 def test_axis_and_origin_have_the_defaults_of_urdf_and_any_length() -> None:
     bare = '<joint name="j" type="continuous"><parent link="base"/><child link="arm"/></joint>'
-    written = [
-        joint("j", "base", "arm", "continuous", (length, 0, 0), limit="") for length in (1, 7)
-    ]
+    axes = (1, 0, 0), (7, 0, 0)
+    written = [joint("j", "base", "arm", "continuous", axis, limit="") for axis in axes]
     body = link("arm", 2.0, (0.1, 0.2, 0.3))
-    default, *others = (
-        RobotModel.from_urdf_string(robot(link("base"), body, each)) for each in (bare, *written)
-    )
+    load = RobotModel.from_urdf_string
+    default, *others = (load(robot(link("base"), body, each)) for each in (bare, *written))
     for other in others:
         np.testing.assert_allclose(other.bodies, default.bodies, rtol=1e-15)
     assert default.effort_limit[0] == default.velocity_limit[0] == default.upper[0] == math.inf
@@ -152,11 +150,9 @@ def test_suspicious_joint_is_warned_of_once() -> None:
 
 
 def test_mimic_follows_what_its_leader_really_does() -> None:
-    joints = [
-        Joint("a", "revolute", "w", "l1"),
-        Joint("b", "revolute", "l1", "l2", mimic=Mimic("a", 2.0)),
-        Joint("c", "revolute", "l2", "l3", mimic=Mimic("b", 3.0, 0.1)),
-    ]
+    follows = {"b": Mimic("a", 2.0), "c": Mimic("b", 3.0, 0.1)}
+    chain = zip("abc", ("w", "l1", "l2"), ("l1", "l2", "l3"), strict=True)
+    joints = [Joint(n, "revolute", *links, mimic=follows.get(n)) for n, *links in chain]
     inertias = dict.fromkeys(("l1", "l2", "l3"), np.eye(4))
     description = description_from_joints("chain", joints, inertias)
     for chosen, locked, q, c in (
@@ -178,10 +174,8 @@ def test_mimic_follows_what_its_leader_really_does() -> None:
 @pytest.mark.parametrize("ratio", [2.0, -0.5])
 def test_leader_feels_the_friction_of_its_followers(ratio: float) -> None:
     follows = {"damping": 2.0, "friction": 1.0, "mimic": Mimic("a", ratio)}
-    joints = [
-        Joint("a", "revolute", "w", "l1", damping=3.0, friction=0.5),
-        Joint("b", "revolute", "l1", "l2", **follows),
-    ]
+    leader = Joint("a", "revolute", "w", "l1", damping=3.0, friction=0.5)
+    joints = [leader, Joint("b", "revolute", "l1", "l2", **follows)]
     model = RobotModel.from_joints("pair", joints, dict.fromkeys(("l1", "l2"), np.eye(4)))
     # The power that both lose, at a rate of a so high that both slide.
     rate = 4.0
@@ -253,10 +247,8 @@ def test_bad_payload_is_refused(arm: RobotModel) -> None:
 
 def test_payloads_of_links_of_one_body_add_up() -> None:
     """As links with them as their inertials would; the next one on a link replaces the last."""
-    chain = [
-        joint("j", "base", "arm", axis=(0, 1, 0)),
-        joint("f", "arm", "tool", "fixed", xyz=(0.5, 0.2, 0.0), rpy=(0.3, 0.0, 0.7)),
-    ]
+    place = {"xyz": (0.5, 0.2, 0.0), "rpy": (0.3, 0.0, 0.7)}
+    chain = joint("j", "base", "arm", axis=(0, 1, 0)), joint("f", "arm", "tool", "fixed", **place)
     empty = robot(link("base"), link("arm"), '<link name="tool"/>', *chain)
     tool = link("tool", 2.0, (0.1, 0.0, 0.3), (0.02, 0.0, 0.0, 0.03, 0.0, 0.04))
     full = robot(link("base"), link("arm"), tool, *chain)
@@ -271,11 +263,8 @@ def test_payloads_of_links_of_one_body_add_up() -> None:
 
 def test_armature_of_each_freedom_stands_in_its_own_row() -> None:
     """The torque for an acceleration of 1 of one freedom alone, with and without rotors."""
-    joints = [
-        Joint("ball", "spherical", "w", "a"),
-        Joint("cylinder", "cylindrical", "a", "b"),
-        Joint("hinge", "revolute", "b", "c"),
-    ]
+    types = ("spherical", "w", "a"), ("cylindrical", "a", "b"), ("revolute", "b", "c")
+    joints = [Joint(f"{kind} joint", kind, *links) for kind, *links in types]
     body = pseudo_inertia(1.0, np.array([0.1, 0.2, 0.3]), np.eye(3))
     model = RobotModel.from_joints("arm", joints, dict.fromkeys("abc", body))
     q, rest = model.random(np.random.default_rng(0)), np.zeros(model.nv)
@@ -310,6 +299,5 @@ def test_rpy_is_about_fixed_axes_roll_first_and_back(rpy) -> None:
     roll, pitch, yaw = map(rotations.rotation_about_axis, np.eye(3), rpy)
     np.testing.assert_allclose(R, yaw @ pitch @ roll, atol=1e-15)
     assert is_rotation(R)
-    np.testing.assert_allclose(
-        rotations.rotation_from_rpy(rotations.rpy_from_rotation(R)), R, atol=1e-15
-    )
+    again = rotations.rotation_from_rpy(rotations.rpy_from_rotation(R))
+    np.testing.assert_allclose(again, R, atol=1e-15)

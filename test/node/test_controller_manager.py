@@ -40,9 +40,8 @@ class Manager:
         self.refusal = ""
         self.node = rclpy.create_node("controller_manager", namespace=bench.peer.get_namespace())
         bench.executor.add_node(self.node)
-        self._publisher = activity and self.node.create_publisher(
-            msg.ControllerManagerActivity, "~/activity", LATCHED
-        )
+        create, kind = self.node.create_publisher, msg.ControllerManagerActivity
+        self._publisher = activity and create(kind, "~/activity", LATCHED)
         self.node.create_service(srv.SwitchController, "~/switch_controller", self._switch)
         self.node.create_service(srv.ListControllers, "~/list_controllers", self._list)
         self.publish()
@@ -66,9 +65,8 @@ class Manager:
         return response
 
     def _list(self, request: object, response: object) -> object:
-        response.controller = [
-            msg.ControllerState(name=name, state=state) for name, state in self.states.items()
-        ]
+        state = msg.ControllerState
+        response.controller = [state(name=name, state=each) for name, each in self.states.items()]
         return response
 
 
@@ -174,12 +172,10 @@ def test_one_without_the_activity_topic_is_asked() -> None:
         assert bench.node.listening
 
 
-@pytest.mark.parametrize(
-    ("topic", "manager"), [("effort_controller/commands", ""), ("drive/torques", "manager")]
-)
-def test_without_a_name_nobody_is_asked(topic: str, manager: str) -> None:
+@pytest.mark.parametrize("names", [(f"{NAME}/commands", ""), ("drive/torques", "manager")])
+def test_without_a_name_nobody_is_asked(names: tuple[str, str]) -> None:
     with ExitStack() as undo:  # whatever is asked of this node is an error
-        nobody = EffortController(object(), topic, manager, lambda: None, undo)
+        nobody = EffortController(object(), *names, lambda: None, undo)
         nobody.look()
         nobody.activate()
         assert str(nobody).endswith("is not known") and nobody.takes_commands

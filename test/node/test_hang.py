@@ -23,14 +23,8 @@ sleep = ctypes.PyDLL(None).usleep
 signal.signal(signal.SIGUSR1, lambda *_: (print("hangs", flush=True), sleep(round({HANG} * 1e6))))
 """
 # From one place to another at a constant velocity, but for its ends.
-WAY = trajectory(
-    JOINTS,
-    [
-        (1.0, START + 0.15, CRUISE, STILL),
-        (8.0, START + 2.25, CRUISE, STILL),
-        (9.0, START + 2.4, STILL, STILL),
-    ],
-)
+WAY = [(1.0, START + 0.15, CRUISE, STILL), (8.0, START + 2.25, CRUISE, STILL)]
+WAY = trajectory(JOINTS, [*WAY, (9.0, START + 2.4, STILL, STILL)])
 
 
 class Bench:

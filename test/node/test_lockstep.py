@@ -20,12 +20,9 @@ POINTS = [
     Waypoint(1.0, START + AWAY, -0.3 * AWAY, 0.0 * AWAY),
     Waypoint(2.0, START - AWAY, 0.0 * AWAY, 0.0 * AWAY),
 ]
-PARAMETERS = {
-    **PATIENT,
-    "joints": list(PANDA_JOINTS),
-    "gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS},
-    "dead_time": 0.0005,  # a torque acts at once here, and holds for a period
-}
+GAINS = {"gains": {joint: {"p": 400.0, "d": 40.0} for joint in PANDA_JOINTS}}
+# A torque acts at once here, and holds for a period.
+PARAMETERS = {**PATIENT, "joints": list(PANDA_JOINTS), **GAINS, "dead_time": 0.0005}
 
 
 def rms(errors: np.ndarray) -> float:
@@ -33,14 +30,12 @@ def rms(errors: np.ndarray) -> float:
 
 
 def swing(
-    panda_urdf: Path, seconds: float = 2.8, before: str = "", **model_errors: float
+    panda_urdf: Path, seconds: float = 2.8, before: str = "", **errors: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Tracking errors (n, 7) of one trajectory at 1 kHz, and the torques (n, 7)."""
     start = {f"initial_positions.{j}": float(q) for j, q in zip(PANDA_JOINTS, START, strict=True)}
     with ros(81):
-        arm = LockstepArm(
-            joints=list(PANDA_JOINTS), urdf_file=str(panda_urdf), **start, **model_errors
-        )
+        arm = LockstepArm(joints=list(PANDA_JOINTS), urdf_file=str(panda_urdf), **start, **errors)
         try:
             with controller(PARAMETERS, before=before) as process:
                 arm.run(FIRST_TICKS)
@@ -56,8 +51,8 @@ def swing(
             arm.destroy()
     planned = Waypoints.of(POINTS, 7).delayed(begin)
     desired = continued(Trajectory.hold(0.0, START), 0.0, begin, planned, np.zeros(7))
-    errors = np.array([desired.at(t)[0] for t in arm.time]) - np.array(arm.q)
-    return errors, np.array(arm.torque)
+    off = np.array([desired.at(t)[0] for t in arm.time]) - np.array(arm.q)
+    return off, np.array(arm.torque)
 
 
 @pytest.fixture(scope="module")

@@ -35,10 +35,9 @@ def act(twin: Twin, index: int) -> None:
         what = rng.choice(ASKED)
         if what == "move":
             points = [Waypoint(0.05 + 0.2 * rng.uniform(), rng.uniform(-0.1, 0.1, 2), np.zeros(2))]
+            kept = twin.endings.append
             request = MotionRequest(
-                Waypoints.of(points, 2),
-                tolerances=GoalTolerances(),
-                on_end=lambda ending: twin.endings.append((ending.kind, ending.text)),
+                Waypoints.of(points, 2), on_end=lambda e: kept((e.kind, e.text))
             )
             plan = loop.controller.plan(request, loop.situation(), 0.002)
             loop.adopt(plan)

@@ -68,13 +68,11 @@ def test_jumbled_joint_order_and_foreign_joints(bench: Bench) -> None:
     assert bench.node.loop.supervisor.bad_states == 0
 
 
-@pytest.mark.parametrize(
-    ("state", "words"),
-    [
-        (([], [], []), "lacks shoulder, elbow .* it has no names"),
-        (([0.1, math.nan], [0.0, 0.0]), "joint 'elbow' has position nan"),
-    ],
-)
+NAMELESS = ([], [], []), "lacks shoulder, elbow .* it has no names"
+NAN = ([0.1, math.nan], [0.0, 0.0]), "joint 'elbow' has position nan"
+
+
+@pytest.mark.parametrize(("state", "words"), [NAMELESS, NAN])
 def test_bad_state_is_answered_by_the_model(bench: Bench, state: tuple, words: str) -> None:
     bench.answer()
     count = len(bench.commands)
@@ -95,9 +93,8 @@ def test_bad_states_do_not_let_time_run_faster(bench: Bench) -> None:
         time.sleep(0.02)
         bench.refusal(Q, (5.0, 0.0), stamp=bench.time + 0.02)  # it stands still and moves
     assert loop.now - before == pytest.approx(0.2)
-    wait_for(
-        lambda: loop.controller.time - before >= 0.2
-    )  # a torque is predicted every millisecond
+    # A torque is predicted every millisecond.
+    wait_for(lambda: loop.controller.time - before >= 0.2)
     assert loop.controller.time - before < 1.2 * (time.monotonic() - begin)
 
 
@@ -126,10 +123,8 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
 
 def test_two_publishers_are_named(bench: Bench) -> None:
     other = rclpy.create_node("other")
-    for kind, topic, own in (
-        (JointState, "joint_states", "/peer"),
-        (Float64MultiArray, "effort_controller/commands", "/rnea_controller"),
-    ):
+    commands = Float64MultiArray, "effort_controller/commands", "/rnea_controller"
+    for kind, topic, own in ((JointState, "joint_states", "/peer"), commands):
         publisher = other.create_publisher(kind, topic, 1)
         words = f"/{topic} is published by {' and '.join(sorted(('/other', own)))}; only one"
         wait_for(lambda words=words: words in bench.status.message, bench.spin)

@@ -13,14 +13,7 @@ from lifecycle_msgs.msg import TransitionEvent
 from rclpy.publisher import Publisher
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Bool
-from trajectory_bench import (
-    LATCHED,
-    START,
-    STILL,
-    Result,
-    TrajectoryBench,
-    aborted,
-)
+from trajectory_bench import LATCHED, START, STILL, Result, TrajectoryBench, aborted
 
 DOMAIN = 75
 INVALID_GOAL = Result.INVALID_GOAL
@@ -72,10 +65,9 @@ def test_services_change_the_mode(bench: TrajectoryBench, operator: Operator) ->
 
 
 def test_emergency_stop_is_heard_with_any_qos(bench: TrajectoryBench, operator: Operator) -> None:
-    for reliability, durability in itertools.product(
-        (ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT),
-        (DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL),
-    ):
+    reliabilities = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
+    durabilities = DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL
+    for reliability, durability in itertools.product(reliabilities, durabilities):
         qos = QoSProfile(depth=1, reliability=reliability, durability=durability)
         button = bench.node.create_publisher(Bool, "rnea_controller/emergency_stop", qos)
         bench.wait(button.get_subscription_count)
@@ -93,9 +85,8 @@ def test_emergency_stop_is_heard_with_any_qos(bench: TrajectoryBench, operator: 
 
 
 def test_each_button_is_released_by_itself(bench: TrajectoryBench, operator: Operator) -> None:
-    buttons = [
-        bench.node.create_publisher(Bool, "rnea_controller/emergency_stop", 1) for _ in range(2)
-    ]
+    topic = "rnea_controller/emergency_stop"
+    buttons = [bench.node.create_publisher(Bool, topic, 1) for _ in range(2)]
 
     def holders() -> int:
         for button in buttons:

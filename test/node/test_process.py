@@ -26,9 +26,7 @@ def arm() -> Iterator[LockstepArm]:
         arm.destroy()
 
 
-def test_wrong_requests_are_answered_and_a_signal_leaves_a_holding_torque(
-    arm: LockstepArm,
-) -> None:
+def test_wrong_requests_are_answered_and_a_signal_leaves_a_holding_torque(arm: LockstepArm) -> None:
     """By SIGHUP; of the other tests some end their processes by SIGINT, and some by SIGTERM."""
     with controller(PATIENT) as process:
         arm.run(5)

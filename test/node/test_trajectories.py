@@ -54,14 +54,9 @@ SMOOTH = 0.25
 def quintic(t: float) -> np.ndarray:
     """Position, velocity and acceleration of POINTS, shape (3, 2)."""
     x = min(max(t / TIME, 0.0), 1.0)
-    return np.outer([1.0, 0.0, 0.0], START) + np.outer(
-        [
-            x**3 * (10.0 - 15.0 * x + 6.0 * x**2),
-            30.0 * x**2 * (1.0 - x) ** 2 / TIME,
-            60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / TIME**2,
-        ],
-        SWING,
-    )
+    p = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
+    v, a = 30.0 * x**2 * (1.0 - x) ** 2, 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x)
+    return np.outer([1.0, 0.0, 0.0], START) + np.outer([p, v / TIME, a / TIME**2], SWING)
 
 
 def started(bench: TrajectoryBench) -> float:
@@ -169,9 +164,8 @@ def test_each_goal_ends_once(bench: TrajectoryBench) -> None:
                 ends[bytes(status.goal_info.goal_id.uuid)].add(status.status)
 
     topic = "rnea_controller/follow_joint_trajectory/_action/status"
-    subscription = bench.node.create_subscription(
-        GoalStatusArray, topic, take, QoSProfile(depth=50)
-    )
+    create, qos = bench.node.create_subscription, QoSProfile(depth=50)
+    subscription = create(GoalStatusArray, topic, take, qos)
     bench.wait(subscription.get_publisher_count)
     by_goal = bench.follow(POINTS)
     bench.run(0.2)
@@ -395,9 +389,8 @@ def test_half_speed_takes_twice_as_long(bench: TrajectoryBench) -> None:
     assert bench.observed().speed_scaling_factor == 1.0
     bench.scale(0.5)
     bench.run(SETTLED)
-    line = bench.said_after(
-        "speed scaling", lambda: bench.scaling.publish(SpeedScalingFactor(factor=1.5))
-    )
+    wrong = SpeedScalingFactor(factor=1.5)
+    line = bench.said_after("speed scaling", lambda: bench.scaling.publish(wrong))
     assert "speed scaling stays as it is: the speed scaling factor is 1.5" in line
     begin = bench.now + 0.2  # a stamp is kept at any speed
     sent = bench.follow(POINTS, start=begin)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import rclpy
-from dds import ros, wait_for
+from dds import ask, ros, wait_for
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import Parameter, ParameterValue
@@ -37,11 +37,7 @@ class Asked:
         self.others.spin_once(timeout_sec=0.01)
 
     def ask(self, kind: type, name: str, **fields: object) -> object:
-        client = self.client.create_client(kind, name)
-        wait_for(client.service_is_ready, self.spin)
-        answer = client.call_async(kind.Request(**fields))
-        wait_for(answer.done, self.spin)
-        return answer.result()
+        return ask(self.client, self.spin, kind, name, **fields)
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +74,8 @@ def test_value_of_an_unknown_type_is_refused(asked: Asked) -> None:
     answer = asked.ask(SetParameters, "guarded/set_parameters", parameters=[good, wrong, good])
     assert [each.successful for each in answer.results] == [True, False, False]
     assert "'wrong' has a value of type 10; it must be one of" in answer.results[1].reason
-    answer = asked.ask(
-        SetParametersAtomically, "guarded/set_parameters_atomically", parameters=[wrong]
-    )
+    name = "guarded/set_parameters_atomically"
+    answer = asked.ask(SetParametersAtomically, name, parameters=[wrong])
     assert not answer.result.successful
     assert "'wrong'" in answer.result.reason
 

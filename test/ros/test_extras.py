@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib import metadata
 
+import dds
 import pytest
 from dds import Process, controller, ros, without
 from robots import two_link_arm
@@ -43,11 +44,7 @@ def test_extras_are_those_of_the_package_and_robots_need_none() -> None:
 
 
 def test_controller_runs_without_any_extra() -> None:
-    parameters = {
-        "joints": ["shoulder", "elbow"],
-        "gains": {joint: {"p": 100.0, "d": 20.0} for joint in ("shoulder", "elbow")},
-        "robot_description": two_link_arm(),
-    }
+    parameters = {**dds.PARAMETERS, "robot_description": two_link_arm()}
     packages = without(*EXTRAS["sim"], *EXTRAS["demo"], "example_robot_data")
     with controller(parameters, before=USERS_OF_YAML + packages) as process:
         process.said("active: waiting for joint_states")
@@ -64,9 +61,7 @@ def test_missing_extra_is_named_in_one_line_and_other_packages_are_none() -> Non
             return stack.enter_context(Process(module, before=without(package)))
 
         other = started(simulation, "urdf_parser_py")
-        processes = [
-            (started(module, package), package, *names) for module, package, *names in cases
-        ]
+        processes = [(started(module, name), name, *names) for module, name, *names in cases]
         for process, package, executable, extra in processes:
             assert process.process.wait(timeout=60.0) == 1
             words = f"{executable} needs {package}: pip install 'rnea_control[{extra}]'\n"

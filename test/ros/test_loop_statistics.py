@@ -82,13 +82,9 @@ def may_have_real_time() -> bool:
 def test_what_is_granted_is_in_force_and_taken_back() -> None:
     def policies() -> set[tuple[int, int]]:
         threads = [int(name) for name in os.listdir("/proc/self/task")]
-        return {
-            (
-                os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK,
-                os.sched_getparam(thread).sched_priority,
-            )
-            for thread in threads
-        }
+        classes = (os.sched_getscheduler(each) & ~os.SCHED_RESET_ON_FORK for each in threads)
+        priorities = (os.sched_getparam(each).sched_priority for each in threads)
+        return set(zip(classes, priorities, strict=True))
 
     before, cpus = policies(), os.sched_getaffinity(0)
     one = min(cpus)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from dds import LockstepArm, controller, ros, wait_for
+from dds import PATIENT, LockstepArm, controller, ros, wait_for
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from robots import two_link_arm
@@ -21,12 +21,7 @@ from rnea_control.ros import rclpy_internals
 PACKAGE = Path(rnea_control.__file__).parent
 INTERNAL = re.compile(r"^rclpy\.(_|impl(\.|$))")
 JOINTS = ["shoulder", "elbow"]
-PARAMETERS = {
-    "joints": JOINTS,
-    "gains": {joint: {"p": 100.0, "d": 20.0} for joint in JOINTS},
-    "joint_state_timeout": 1000.0,
-    "joint_state_gap": 1000.0,
-}
+PARAMETERS = PATIENT
 SAID = "the executor takes the joint states, which costs more CPU time"
 
 # Only our file sees that the implementation is gone; rclpy itself keeps its own.

@@ -91,9 +91,8 @@ def state(stamp: int, speed: float = 1.0) -> bytes:
 
 
 def guard_that_commands(states: Repeated, commands: Commands, **safety: object) -> Guard:
-    settings = ControllerSettings(
-        Gains.uniform(MODEL.nv, 100.0, 20.0), safety=SafetySettings.none(MODEL.nv).changed(**safety)
-    )
+    limits = SafetySettings.none(MODEL.nv).changed(**safety)
+    settings = ControllerSettings(Gains.uniform(MODEL.nv, 100.0, 20.0), safety=limits)
     controller = Controller(MODEL, settings)
     handover = Handover(HandoverTimes.of_sentinel(0.5, 0.8))
     guard = Guard(
@@ -206,10 +205,7 @@ def test_command_just_beyond_the_limit_is_wrong_when_it_lasts(watch: CommandWatc
     ids=["moving", "at rest", "paused", "saturated"],
 )
 def test_frozen_command(watch: CommandWatch, speed, rate, torques, found: int) -> None:
-    """Of an arm that moves: after how many equal commands at 1 kHz it is found."""
-    faults = (
-        watch.fault(message(*torques), 1e-3 * i, 1e-3 * rate * i, speed, TIMEOUT)
-        for i in range(100)
-    )
+    times = ((1e-3 * i, 1e-3 * rate * i) for i in range(100))
+    faults = (watch.fault(message(*torques), *t, speed, TIMEOUT) for t in times)
     first = next((i for i, fault in enumerate(faults) if fault), -1)
     assert first == pytest.approx(found, abs=1 if found > 0 else 0)

@@ -36,13 +36,8 @@ DOMAIN = 100
 RATE = 250.0
 LEASE, TIMEOUT = 0.3, 0.4
 START = np.array([0.3, -0.4])
-PARAMETERS = {
-    **dds.PARAMETERS,
-    "command_lease": LEASE,
-    "command_timeout": TIMEOUT,
-    "thread_priority": 0,
-    "lock_memory": False,
-}
+TIMES = {"command_lease": LEASE, "command_timeout": TIMEOUT}
+PARAMETERS = {**dds.PARAMETERS, **TIMES, "thread_priority": 0, "lock_memory": False}
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -71,9 +66,8 @@ class Bench:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self.node)
         self._commander_node: Node | None = None
-        self.trajectories = self.node.create_publisher(
-            JointTrajectory, "rnea_controller/joint_trajectory", 1
-        )
+        topic = "rnea_controller/joint_trajectory"
+        self.trajectories = self.node.create_publisher(JointTrajectory, topic, 1)
         subscribe = self.node.create_subscription
         subscribe(JointState, "joint_states", self._state, 10)
         subscribe(Float64MultiArray, "effort_controller/commands", self._command, 10)
@@ -305,8 +299,8 @@ def test_controller_and_sentinel_know_of_each_other(bench: Bench) -> None:
     given = {**PARAMETERS, "payload": {"center_of_mass": [0.0, 0.0, 0.1]}}
     with controller(given):
         bench.guarded()
-        values = [Parameter(name, value=v).to_parameter_msg() for name, v in live.items()]
-        taken = bench.ask(SetParameters, "rnea_controller/set_parameters", parameters=values)
+        name, values = "rnea_controller/set_parameters", dds.settings(live)
+        taken = bench.ask(SetParameters, name, parameters=values)
         assert all(result.successful for result in taken.results), taken
         bench.wait(lambda: bench.parameters(*live) == list(live.values()))
         assert [*bench.parameters("payload.center_of_mass")[0]] == [0.0, 0.0, 0.1]

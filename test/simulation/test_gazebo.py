@@ -83,9 +83,8 @@ def test_controllers_and_world() -> None:
 
 def test_parameters_name_the_joints_and_the_effort_controller(tmp_path: Path) -> None:
     path = tmp_path / "arm.yaml"
-    path.write_text(
-        "rnea_controller:\n  ros__parameters: {joints: [a], command_topic: /arm/torques/commands}\n"
-    )
+    parameters = "{joints: [a], command_topic: /arm/torques/commands}"
+    path.write_text(f"rnea_controller:\n  ros__parameters: {parameters}\n")
     assert gazebo.parameters_of(path) == (["a"], "torques")
     path.write_text("rnea_controller:\n  ros__parameters: {control_law: pd}\n")
     with pytest.raises(ParameterError, match="no joints of rnea_controller"):

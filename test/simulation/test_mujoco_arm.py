@@ -194,11 +194,8 @@ def test_every_robot_of_example_robot_data_loads_and_starts_within_its_limits() 
 
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
-ROBOTS = [
-    path
-    for path in example_robots()
-    if b"<mimic" in path.read_bytes() and load_quietly(path).mimic_joints
-]
+WITH_TAG = [path for path in example_robots() if b"<mimic" in path.read_bytes()]
+ROBOTS = [path for path in WITH_TAG if load_quietly(path).mimic_joints]
 
 
 def coupled(xml: str | bytes, model: RobotModel, q: np.ndarray) -> CoupledJoints:
@@ -244,9 +241,8 @@ def test_random_trees_with_followers_agree(seed: int) -> None:
     moving = [element for element in tree.iter("joint") if element.get("type") != "fixed"]
     for leader, follower in zip(moving[:-1:2], moving[1::2], strict=False):
         ratio, offset = rng.uniform(-2.0, 2.0, 2)
-        ET.SubElement(
-            follower, "mimic", joint=leader.get("name"), multiplier=f"{ratio}", offset=f"{offset}"
-        )
+        how = {"multiplier": f"{ratio}", "offset": f"{offset}"}
+        ET.SubElement(follower, "mimic", joint=leader.get("name"), **how)
     xml = ET.tostring(tree, encoding="unicode")
     model = RobotModel.from_urdf_string(xml)
     assert model.mimic_joints

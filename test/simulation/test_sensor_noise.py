@@ -24,11 +24,8 @@ def measured(noise: SensorNoise, states: int) -> tuple[np.ndarray, ...]:
 
 def test_noise_has_the_deviation_asked_for() -> None:
     q, v, effort = measured(SensorNoise(MODEL, 1e-4, 0.02, 0.01, 1), 20_000)
-    for samples, true, deviation in (
-        (q, Q, [1e-4, 1e-4]),
-        (v, V, [0.02, 0.02]),
-        (effort, EFFORT, [0.5, 1.0]),  # a hundredth of the limits
-    ):
+    of_effort = effort, EFFORT, [0.5, 1.0]  # a hundredth of the limits
+    for samples, true, deviation in ((q, Q, [1e-4, 1e-4]), (v, V, [0.02, 0.02]), of_effort):
         np.testing.assert_allclose(samples.std(axis=0), deviation, rtol=0.03)
         bound = 4.0 * np.array(deviation) / np.sqrt(len(samples))
         assert (np.abs(samples.mean(axis=0) - true) < bound).all()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rclpy
-from dds import Process, ros, wait_for
+from dds import Process, ask, ros, wait_for
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -152,10 +152,8 @@ def test_commands_act_and_wrong_length_deactivates_until_asked(bench: Bench) -> 
     bench.command(5.0, 5.0)
     bench.arm.advance()
     assert list(bench.arm.torque) == [100.0, -4.0]
-    client = bench.peer.create_client(Trigger, "rnea_simulated_arm/activate_effort_controller")
-    assert client.wait_for_service(timeout_sec=30.0)
-    future = client.call_async(Trigger.Request())
-    wait_for(future.done, bench.spin)
+    name = "rnea_simulated_arm/activate_effort_controller"
+    ask(bench.peer, bench.spin, Trigger, name)
     bench.command(5.0, 6.0)
     bench.arm.advance()
     assert list(bench.arm.torque) == [5.0, 6.0]
