@@ -23,12 +23,12 @@ import rnea_control
 from rnea_control.child_process import command
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import PARAMETERS
-from rnea_control.node.trajectory_parameters import (
+from rnea_control.node.parameters import (
     GAINS_OF_JOINT_TRAJECTORY_CONTROLLER,
     OF_JOINT_TRAJECTORY_CONTROLLER,
+    PARAMETERS,
 )
-from rnea_control.ros.parameter_table import expand
+from rnea_control.parameters.parameter import expand
 
 REPOSITORY = Path(__file__).parents[1]
 SHARE = Path(get_package_share_directory("rnea_control"))
@@ -41,7 +41,7 @@ HOUSE = [
     ["node", "sentinel", "simulation"],
     ["ros"],
     ["control", "identification"],
-    ["messages", "analysis"],
+    ["messages", "analysis", "parameters"],
     ["compiled"],
     ["dynamics"],
     ["kernels"],
@@ -168,14 +168,15 @@ def test_tests_named_in_the_list_of_joint_trajectory_controller_exist() -> None:
 
 
 def test_parameter_documentation_is_that_of_the_code() -> None:
-    assert (REPOSITORY / "docs" / "parameters.md").read_text() == printed_by("node")
-    assert (REPOSITORY / "docs" / "sentinel_parameters.md").read_text() == printed_by("sentinel")
-    assert printed_by("simulation") in (REPOSITORY / "docs" / "simulated_arm.md").read_text()
+    assert (REPOSITORY / "docs" / "parameters.md").read_text() == printed_by("node/parameters")
+    of_sentinel = (REPOSITORY / "docs" / "sentinel_parameters.md").read_text()
+    assert of_sentinel == printed_by("parameters/table")
+    assert printed_by("simulation/parameters") in (REPOSITORY / "docs" / "simulated_arm.md").read_text()
 
 
-def printed_by(room: str) -> str:
+def printed_by(file: str) -> str:
     with redirect_stdout(StringIO()) as printed:
-        runpy.run_path(str(PACKAGE / room / "parameters.py"), run_name="__main__")
+        runpy.run_path(str(PACKAGE / f"{file}.py"), run_name="__main__")
     return printed.getvalue()
 
 

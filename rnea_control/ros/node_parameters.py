@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from rnea_control.exceptions import ParameterError, RneaControlError
-from rnea_control.ros.parameter_table import Parameter, Parameters, expand
+from rnea_control.parameters.parameter import Parameter, Parameters, expand
 
 _ROS_TYPES = {
     bool: ParameterType.PARAMETER_BOOL,

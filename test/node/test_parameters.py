@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from robots import two_link_arm
 
-from rnea_control.control import ControlLaw, ExcessiveEffort
+from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings
 from rnea_control.exceptions import RneaControlError
-from rnea_control.node.parameters import PARAMETERS
-from rnea_control.node.settings import in_force, supervision_settings
-from rnea_control.ros.parameter_table import GivenParameters, expand
-from rnea_control.ros.robot_parameters import LOCKED_POSITION
-from rnea_control.ros.robot_settings import handover_times, load_model
+from rnea_control.node.parameters import PARAMETERS, in_force
+from rnea_control.parameters.parameter import GivenParameters, expand
+from rnea_control.parameters.robot import load_model
+from rnea_control.parameters.table import LOCKED_POSITION
+from rnea_control.ros.shared_parameters import handover_times
 
 GOOD = {
     "joints": ["shoulder", "elbow"],
@@ -33,7 +33,7 @@ def decided(changes: dict) -> dict[str, object]:
     given = GivenParameters(values, expand(PARAMETERS, joints) | locked)
     names = [name.partition(".")[2] for name in locked]
     found = in_force(given, load_model(given, joints, names, ""))
-    supervision_settings(given)
+    SupervisionSettings.of(found.values)
     handover_times(given, simulated=False)
     return {
         "": found,

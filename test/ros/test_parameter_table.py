@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rnea_control.exceptions import ParameterError
-from rnea_control.ros.parameter_table import GivenParameters, Parameter, expand, markdown
+from rnea_control.parameters.parameter import GivenParameters, Parameter, expand, markdown
 
 WORDS = {
     "boolean": Parameter("x", bool, True, ""),
