@@ -171,7 +171,10 @@ def test_parameter_documentation_is_that_of_the_code() -> None:
     assert (REPOSITORY / "docs" / "parameters.md").read_text() == printed_by("node/parameters")
     of_sentinel = (REPOSITORY / "docs" / "sentinel_parameters.md").read_text()
     assert of_sentinel == printed_by("parameters/table")
-    assert printed_by("simulation/parameters") in (REPOSITORY / "docs" / "simulated_arm.md").read_text()
+    assert (
+        printed_by("simulation/parameters")
+        in (REPOSITORY / "docs" / "simulated_arm.md").read_text()
+    )
 
 
 def printed_by(file: str) -> str:

@@ -61,7 +61,6 @@ GAINS_OF_JOINT_TRAJECTORY_CONTROLLER = {
     "u_clamp_min": "set effort_limit_scale",
     "antiwindup_strategy": "the integral term is clamped to i_clamp_min and i_clamp_max",
     "tracking_time_constant": "the integral term is clamped to i_clamp_min and i_clamp_max",
-    "error_deadband": "the integral term has none",
     "angle_wraparound": "continuous joints of the URDF take the shortest way",
 }
 

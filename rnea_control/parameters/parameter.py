@@ -142,7 +142,7 @@ class Parameter:
         numbers = value if isinstance(value, list) else [value]
         return all(
             isinstance(number, (str, bool))
-            or (self.at_least <= number <= self.at_most and number > self.above)
+            or (self.at_least <= number <= self.at_most and not -math.inf < self.above >= number)
             for number in numbers
         )
 

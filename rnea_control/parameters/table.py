@@ -111,6 +111,9 @@ FEEDBACK = (
     Parameter("gains.<joint>.i_clamp_min", float, -10.0,
         "lower bound of the integral term", "computed_torque: rad/s^2, else Nm", at_most=0.0,
         infinite=True, live=True, in_tick=True),
+    Parameter("gains.<joint>.error_deadband", float, 0.0,
+        "position error up to which the integral term stays as it is, so that a joint that sticks "
+        "near its goal does not hunt about it", "rad or m", at_least=0.0, live=True, in_tick=True),
     Parameter("feedback_inertia.<joint>", float, 0.0,
         "least inertia by which computed_torque turns the feedback of this joint into a torque, "
         "for joints whose rotor inertia is not known; 0 for the model's. More than the joint has "

@@ -138,9 +138,17 @@ WRONG_SETTINGS = [
     ({"saturation_timeout": math.nan}, "saturation_timeout' is nan"),
     ({"blend_time": -1.0}, "blend_time' is -1.0"),
     ({"guiding_damping": math.inf}, "gravity_compensation.damping' is inf"),
+    ({"more": {"gains.<joint>.error_deadband": NEGATIVE}}, r"elbow\.error_deadband' is -1"),
+    ({"more": {"gains.<joint>.deadband": GAINS.p}}, "no parameter 'gains.<joint>.deadband'"),
     ({"trajectories": rules(3)}, r"has shape \(3,\)"),
-    ({"trajectories": rules(max_deceleration=NEGATIVE)}, "elbow.max_deceleration_on_cancel' is -1.0"),
-    ({"trajectories": rules(tolerances={"goal_velocity": math.nan})}, "stopped_velocity_tolerance' is nan"),
+    (
+        {"trajectories": rules(max_deceleration=NEGATIVE)},
+        "elbow.max_deceleration_on_cancel' is -1.0",
+    ),
+    (
+        {"trajectories": rules(tolerances={"goal_velocity": math.nan})},
+        "stopped_velocity_tolerance' is nan",
+    ),
     ({"trajectories": rules(tolerances={"goal_time": -1.0})}, "goal_time' is -1"),
 ]
 
@@ -167,6 +175,15 @@ def test_gravity_compensation_takes_no_trajectory() -> None:
     c = controller(ControlLaw.gravity_compensation)
     with pytest.raises(TrajectoryError, match="follows the hand"):
         c.follow(0.0, [Waypoint(1.0, ZERO)], 0.0)
+
+
+def test_integral_stands_within_the_error_deadband() -> None:
+    c = controller(ControlLaw.pd, p=0.0, d=0.0, i=2.0)
+    deadband = {"gains.<joint>.error_deadband": np.array([0.1, 0.3])}
+    c.settings = replace(c.settings, more=deadband)
+    torques = np.array([torque_of(c, 0.01 * k, np.full(2, -0.2), ZERO) for k in range(20)])
+    assert (np.diff(torques[:, 0]) > 0.0).all()
+    assert (torques[:, 1] == 0.0).all()
 
 
 def test_integral_fades_when_its_gain_is_set_to_zero() -> None:
