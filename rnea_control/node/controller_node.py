@@ -226,7 +226,6 @@ class ControllerNode(GuardedNode, LifecycleNode):
         if not (self._description or parameters["robot_description"]):
             self._description = self._descriptions.latest()
         self._robot = self._load_model(joints)
-        parameters.check()
         given = in_force(parameters, self._robot)
         with ExitStack() as undo:
             loop = self._build_loop(given, undo)

@@ -101,15 +101,6 @@ class NodeParameters:
         """
         return self._known[name].check(name, self._node.get_parameter(name).value)
 
-    def check(self) -> None:
-        """Checks all values, also those that are read only later.
-
-        Raises:
-            ParameterError: the first value that is not allowed, or missing.
-        """
-        for name in self._known:
-            self[name]
-
     def _declare(self, name: str, parameter: Parameter) -> None:
         value = parameter.default
         if self._node.has_parameter(name):  # from a YAML file, declared without description

@@ -251,7 +251,6 @@ class SentinelNode(GuardedNode):
         values = values_in_force(parameters, SENTINEL, model.joint_names)
         gains = Gains.uniform(model.nv, values["stiffness"], values["damping"])
         settings = ControllerSettings.of(values, gains=gains)
-        settings.check(model.joint_names)
         simulated = self._time.ros_time_is_active
         times = handover_times(parameters, simulated)
         return model, settings, HandoverTimes.of_sentinel(*times, simulated)
