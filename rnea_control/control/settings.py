@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from typing import Any
 
@@ -17,11 +17,11 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.law import ControlLaw
 from rnea_control.control.tolerances import Tolerances
-from rnea_control.exceptions import ControllerError
+from rnea_control.exceptions import ControllerError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameter
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.parameters.table import ROWS, TICK_ROWS
+from rnea_control.parameters.table import TICK_ROWS
 
 # Of a joint's range: a soft limit's margin is no wider.
 WIDEST_MARGIN = 0.1
@@ -165,8 +165,8 @@ class ControllerSettings(Settings):
         feedback_inertia: least inertia by which computed_torque turns the feedback of each joint
             into a torque, shape (nv,), [kg m^2] or [kg]; without it, the model's.
         dead_time: how long after its measurement a torque acts, [s].
-        more: what the control step reads besides, by the names of the table's rows, shape (nv,)
-            where there is a joint in the name; without it, the defaults of the table.
+        more: what the control step reads and no field has, by the names of the table's rows, shape
+            (nv,) where there is a joint in the name; without it, the defaults of the table.
     """
 
     gains: Gains
@@ -184,22 +184,20 @@ class ControllerSettings(Settings):
     def of(cls, values: Mapping[str, Any], **given: Any) -> ControllerSettings:
         """Those of parameters, with the limits that every torque keeps; `given` goes before."""
         safety = SafetySettings.of(values, check_jumps=True)
-        settings = super().of(values, **{"safety": safety, **given})
-        others = values.keys() - {each.name for each, _ in settings.numbers()}
-        more = {each.name: values[each.name] for each in TICK_ROWS if each.name in others}
-        return replace(settings, more=more)
+        more = {name: values[name] for name in MORE if name in values}
+        return super().of(values, **{"safety": safety, "more": more, **given})
 
     def numbers(self) -> Iterator[tuple[Parameter, Any]]:
         """As of all settings, and what is in `more`.
 
         Raises:
-            ControllerError: a name there that the table does not have.
+            ControllerError: a name there that the control step does not read, or that a field has.
         """
         yield from super().numbers()
         for name, value in self.more.items():
-            if name not in ROWS:
-                raise ControllerError(f"there is no parameter {name!r}; see docs/parameters.md")
-            yield ROWS[name], value
+            if name not in MORE:
+                raise ControllerError(f"`more` has {name!r}; it may have {listed(MORE)}")
+            yield MORE[name], value
 
     def check(self, joint_names: Sequence[str]) -> None:
         """Refuses settings that do not fit these joints.
@@ -258,3 +256,12 @@ class ControllerSettings(Settings):
 
     def _safety(self, nv: int) -> SafetySettings:
         return self.safety or SafetySettings.none(nv)
+
+
+_WITH_A_FIELD = [
+    each.metadata.get("row")
+    for kind in (Gains, TrajectorySettings, SafetySettings, ControllerSettings)
+    for each in fields(kind)
+]
+# What `ControllerSettings.more` may have.
+MORE = {each.name: each for each in TICK_ROWS if each not in _WITH_A_FIELD}

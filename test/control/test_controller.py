@@ -139,7 +139,8 @@ WRONG_SETTINGS = [
     ({"blend_time": -1.0}, "blend_time' is -1.0"),
     ({"guiding_damping": math.inf}, "gravity_compensation.damping' is inf"),
     ({"more": {"gains.<joint>.error_deadband": NEGATIVE}}, r"elbow\.error_deadband' is -1"),
-    ({"more": {"gains.<joint>.deadband": GAINS.p}}, "no parameter 'gains.<joint>.deadband'"),
+    ({"more": {"gains.<joint>.deadband": GAINS.p}}, "`more` has 'gains.<joint>.deadband'; it may"),
+    ({"more": {"dead_time": 0.01}}, "has 'dead_time'; it may have gains.<joint>.error_deadband"),
     ({"trajectories": rules(3)}, r"has shape \(3,\)"),
     (
         {"trajectories": rules(max_deceleration=NEGATIVE)},
