@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from typing import Any
-
 from rnea_control.control import SafetySettings, SupervisionSettings
 from rnea_control.model import RobotModel
-from rnea_control.node.safety_parameters import SAFETY_PARAMETERS
-from rnea_control.node.settings import safety_settings, supervision_settings
-from rnea_control.ros.robot_parameters import LIMIT_PARAMETERS
-
-
-class _Defaults:
-    """The parameters of a node that was given none."""
-
-    def __getitem__(self, name: str) -> Any:
-        for parameter in (*SAFETY_PARAMETERS, *LIMIT_PARAMETERS):
-            if fnmatchcase(name, parameter.name.replace("<joint>", "*")):
-                return parameter.default
-        raise KeyError(name)
+from rnea_control.parameters.parameter import GivenParameters, expand, values_in_force
+from rnea_control.parameters.table import LIMITS, SAFETY
 
 
 def default_safety(model: RobotModel) -> SafetySettings:
-    return safety_settings(_Defaults(), model)
+    return SafetySettings.of(_defaults(model.joint_names), check_jumps=True)
 
 
 def default_supervision() -> SupervisionSettings:
-    return supervision_settings(_Defaults())
+    return SupervisionSettings.of(_defaults(()))
+
+
+def _defaults(joints: tuple[str, ...]) -> dict:
+    table = (*SAFETY, *LIMITS)
+    return values_in_force(GivenParameters({}, expand(table, joints)), table, joints)

@@ -21,6 +21,7 @@ from rnea_control.control import (
     SupervisionSettings,
     Supervisor,
     Waypoints,
+    layout,
 )
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace, crba
@@ -144,7 +145,7 @@ class SupervisedArm:
         assert np.isfinite(self.tau).all()
         assert (np.abs(self.tau) <= self.controller.effort_limit).all()
         if self._last is not None:
-            rate = self.controller.settings.safety.torque_rate_limit
+            rate = self.controller.arrays[1][0, layout.TORQUE_RATE_LIMIT]
             least = float((np.abs(self.tau - self._last[1]) / rate).max())  # time that it takes
             assert least <= (self.t - self._last[0]) * (1.0 + 1e-6) + 1e-12
         self._last = self.t, self.tau.copy()

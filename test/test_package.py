@@ -23,12 +23,12 @@ import rnea_control
 from rnea_control.child_process import command
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import PARAMETERS
-from rnea_control.node.trajectory_parameters import (
+from rnea_control.node.parameters import (
     GAINS_OF_JOINT_TRAJECTORY_CONTROLLER,
     OF_JOINT_TRAJECTORY_CONTROLLER,
+    PARAMETERS,
 )
-from rnea_control.ros.parameter_table import expand
+from rnea_control.parameters.parameter import expand
 
 REPOSITORY = Path(__file__).parents[1]
 SHARE = Path(get_package_share_directory("rnea_control"))
@@ -37,7 +37,7 @@ PACKAGE = Path(rnea_control.__file__).parent
 # The packages, from the top down: imports run downward only, and those on one line do not know of
 # each other.
 HOUSE = [["demo", "commands"], ["node", "sentinel", "simulation"], ["ros"]]
-HOUSE += [["control", "identification"], ["messages", "analysis"], ["compiled"]]
+HOUSE += [["control", "identification"], ["messages", "analysis", "parameters"], ["compiled"]]
 HOUSE += [["dynamics"], ["kernels"], ["model"]]
 FLOOR = {name: floor for floor, names in enumerate(HOUSE) for name in names}
 ROS_FREE = {name for names in HOUSE[3:] for name in names}
@@ -160,14 +160,18 @@ def test_tests_named_in_the_list_of_joint_trajectory_controller_exist() -> None:
 
 
 def test_parameter_documentation_is_that_of_the_code() -> None:
-    assert (REPOSITORY / "docs" / "parameters.md").read_text() == printed_by("node")
-    assert (REPOSITORY / "docs" / "sentinel_parameters.md").read_text() == printed_by("sentinel")
-    assert printed_by("simulation") in (REPOSITORY / "docs" / "simulated_arm.md").read_text()
+    assert (REPOSITORY / "docs" / "parameters.md").read_text() == printed_by("node/parameters")
+    of_sentinel = (REPOSITORY / "docs" / "sentinel_parameters.md").read_text()
+    assert of_sentinel == printed_by("parameters/table")
+    assert (
+        printed_by("simulation/parameters")
+        in (REPOSITORY / "docs" / "simulated_arm.md").read_text()
+    )
 
 
-def printed_by(room: str) -> str:
+def printed_by(file: str) -> str:
     with redirect_stdout(StringIO()) as printed:
-        runpy.run_path(str(PACKAGE / room / "parameters.py"), run_name="__main__")
+        runpy.run_path(str(PACKAGE / f"{file}.py"), run_name="__main__")
     return printed.getvalue()
 
 

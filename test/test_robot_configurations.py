@@ -21,12 +21,11 @@ from robots import example_robot
 
 from rnea_control import control
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import PARAMETERS
-from rnea_control.node.settings import in_force, supervision_settings
+from rnea_control.node.parameters import PARAMETERS, in_force
+from rnea_control.parameters.parameter import GivenParameters, expand
+from rnea_control.parameters.robot import load_model, update_model
+from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.parameter_table import GivenParameters, expand
-from rnea_control.ros.robot_parameters import LOCKED_POSITION
-from rnea_control.ros.robot_settings import load_model, update_model
 from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
 
@@ -127,7 +126,8 @@ class Bench:
     def __init__(self, robot: Robot, errors=None, rotors: float = 1.0, friction=False) -> None:
         self.model, parameters = robot.model(), robot.parameters
         model = self.model
-        given, supervision = in_force(parameters, model), supervision_settings(parameters)
+        given = in_force(parameters, model)
+        supervision = control.SupervisionSettings.of(given.values)
         self.controller = control.Controller(given.model, given.controller)
         self.supervisor = control.Supervisor(self.controller, supervision, given.observer)
         rotor = np.where(model.armature > 0.0, model.armature, UNKNOWN_ROTOR)

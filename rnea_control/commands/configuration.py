@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from rnea_control.commands.evidence import Evidence, Values
 from rnea_control.commands.finding import Finding, error, warning
+from rnea_control.control import SupervisionSettings
 from rnea_control.exceptions import ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import PARAMETERS
-from rnea_control.node.settings import supervision_settings
-from rnea_control.node.trajectory_parameters import meaningless
+from rnea_control.node.parameters import PARAMETERS, meaningless
+from rnea_control.parameters.parameter import (
+    GivenParameters,
+    Parameter,
+    expand,
+    values_in_force,
+)
+from rnea_control.parameters.robot import load_model, update_model
+from rnea_control.parameters.table import LOCKED_POSITION, SAFETY
 from rnea_control.ros.node_parameters import BUILT_IN
-from rnea_control.ros.parameter_table import GivenParameters, Parameter, expand
-from rnea_control.ros.robot_parameters import LOCKED_POSITION
-from rnea_control.ros.robot_settings import handover_times, load_model, update_model
+from rnea_control.ros.shared_parameters import handover_times
 
 LOCKED = LOCKED_POSITION.name.partition("<")[0]
 
@@ -156,9 +160,12 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
 def _that_do_not_fit(checked: GivenParameters) -> list[str]:
     """What is wrong with values that are allowed one by one."""
     found = []
-    for settings in (partial(handover_times, simulated=False), supervision_settings):
+    for look in (
+        lambda: handover_times(checked, simulated=False),
+        lambda: SupervisionSettings.of(values_in_force(checked, SAFETY, checked["joints"])),
+    ):
         try:
-            settings(checked)
+            look()
         except ParameterError as problem:
             found.append(str(problem))
     return found

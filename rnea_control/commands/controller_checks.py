@@ -9,12 +9,8 @@ from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, Status
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.exceptions import listed
-from rnea_control.ros.parameter_table import expand
-from rnea_control.ros.robot_parameters import (
-    HANDOVER_PARAMETERS,
-    ROBOT_PARAMETERS,
-)
-from rnea_control.ros.robot_settings import DEFAULT
+from rnea_control.parameters.parameter import expand
+from rnea_control.parameters.table import DEFAULT, HANDOVER, ROBOT
 
 NODE_TWICE = error(
     "node-twice",
@@ -100,8 +96,8 @@ CODES = (
     SENTINEL_FAILS,
 )
 # What both must have in common, but for the description, which has a check of its own.
-OF_HANDOVER = ("command_topic", *(parameter.name for parameter in HANDOVER_PARAMETERS))
-OF_ROBOT = tuple(each for each in ROBOT_PARAMETERS if each.name != "robot_description")
+OF_HANDOVER = ("command_topic", *(row.name for row in HANDOVER))
+OF_ROBOT = tuple(each for each in ROBOT if each.name != "robot_description")
 
 OK, WARN = 0, 1
 # /diagnostics come once a second.

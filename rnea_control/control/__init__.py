@@ -6,11 +6,11 @@ from rnea_control.control.laws import ControlLaw
 from rnea_control.control.mode import Mode
 from rnea_control.control.motion import Ending, EndKind, Motion, MotionRequest
 from rnea_control.control.planner import Plan
-from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.settings import (
     ControllerSettings,
     ExcessiveEffort,
     Gains,
+    SafetySettings,
     TrajectorySettings,
 )
 from rnea_control.control.situation import Situation

@@ -66,9 +66,12 @@ from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.gravity import gravity_outward_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
+from rnea_control.parameters.table import tick_row
 
 # By which torques are computed while no state comes.
 PREDICTING_LAW = int(laws.ControlLaw.computed_torque)
+
+_ERROR_DEADBAND = tick_row("gains.<joint>.error_deadband")
 # Of the velocity error while no state comes, [1/s].
 PREDICTED_DECAY = 10.0
 
@@ -97,7 +100,9 @@ def update_feedback(
         if settings[CONTINUOUS, j] != 0.0:
             e -= 2.0 * math.pi * math.floor(e / (2.0 * math.pi) + 0.5)
         de = state[DESIRED_VELOCITY, j] - state[PREDICTED_VELOCITY, j]
-        integral = state[INTEGRAL, j] + settings[I_GAIN, j] * e * dt
+        integral = state[INTEGRAL, j]
+        if not abs(e) <= settings[_ERROR_DEADBAND, j]:
+            integral += settings[I_GAIN, j] * e * dt
         if settings[I_GAIN, j] == 0.0:
             integral -= dt * integral  # switched off while running: fades within seconds
         integral = min(max(integral, settings[I_CLAMP_MIN, j]), settings[I_CLAMP_MAX, j])

@@ -113,12 +113,6 @@ def is_hand_law(settings: FloatArray) -> bool:
     return FEEDBACK[int(settings[LAW, 0])] == DAMPING
 
 
-def gain_unit(of_acceleration: str, of_torque: str) -> str:
-    """The unit of a gain in words, which depends on the law."""
-    laws = ", ".join(law.name for law in ControlLaw if law.feeds_back_acceleration)
-    return f"{laws}: {of_acceleration}, else {of_torque}"
-
-
 def markdown() -> str:
     """The table of the laws, for the documentation."""
     rows = [["`control_law`", "torque", "what for"], ["---"] * 3]

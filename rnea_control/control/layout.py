@@ -1,18 +1,37 @@
 """The arrays that the control step works on: what is in which row."""
 
-# Rows of the settings array, one column a joint; of the last two, entry 0 is that of the arm.
-P_GAIN, I_GAIN, D_GAIN, I_CLAMP_MAX, I_CLAMP_MIN, EFFORT_LIMIT, CONTINUOUS = range(7)
-FRICTION = 7  # three rows: what `friction_torque` takes
-# Of output_stage.py and state_check.py; a velocity limit of infinity is none.
-TORQUE_RATE_LIMIT, SOFT_LOWER, SOFT_UPPER, MARGIN = range(10, 14)
-VELOCITY_LIMIT, MAX_POSITION_ERROR, STATE_VELOCITY_LIMIT = range(14, 17)
-FEEDBACK_INERTIA = 17
-# From here on entry 0 is that of the arm.
-LAW, HARDWARE_ADDS_GRAVITY, LIMIT_STIFFNESS, SATURATION_TIMEOUT = range(18, 22)
-BLEND_TIME, GUIDING_DAMPING, CHECK_JUMPS, DEAD_TIME = range(22, 26)
-# Of path.py, one column a joint.
-MAX_DECELERATION, LOWER_LIMIT, UPPER_LIMIT = range(26, 29)
-SETTINGS_ROWS = 29
+from rnea_control.parameters.table import TICK_ROWS, tick_row
+
+# Rows of the settings array, one column a joint. First those that are parameters; of these without
+# a joint in their name, entry 0 is that of the arm.
+P_GAIN, I_GAIN, D_GAIN = (tick_row(f"gains.<joint>.{name}") for name in ("p", "i", "d"))
+I_CLAMP_MAX, I_CLAMP_MIN = (
+    tick_row("gains.<joint>.i_clamp_max"),
+    tick_row("gains.<joint>.i_clamp_min"),
+)
+FEEDBACK_INERTIA, DEAD_TIME = tick_row("feedback_inertia.<joint>"), tick_row("dead_time")
+HARDWARE_ADDS_GRAVITY = tick_row("hardware_compensates_gravity")
+# Limits, times what the model and other parameters say; a velocity limit of infinity is none.
+EFFORT_LIMIT, TORQUE_RATE_LIMIT = (
+    tick_row("effort_limits.<joint>"),
+    tick_row("torque_rate_limits.<joint>"),
+)
+VELOCITY_LIMIT = tick_row("velocity_limit_scale")
+MARGIN, LIMIT_STIFFNESS = tick_row("soft_limits.<joint>.margin"), tick_row("soft_limits.stiffness")
+MAX_POSITION_ERROR = tick_row("max_position_errors.<joint>")
+SATURATION_TIMEOUT = tick_row("saturation_timeout")
+MAX_DECELERATION = tick_row("constraints.<joint>.max_deceleration_on_cancel")
+BLEND_TIME, GUIDING_DAMPING = (
+    tick_row("activation.blend_time"),
+    tick_row("gravity_compensation.damping"),
+)
+# Of the model; friction has three rows, what `friction_torque` takes.
+CONTINUOUS, LOWER_LIMIT, UPPER_LIMIT, SOFT_LOWER, SOFT_UPPER, STATE_VELOCITY_LIMIT, FRICTION = (
+    range(len(TICK_ROWS), len(TICK_ROWS) + 7)
+)
+# Of the arm, in entry 0.
+LAW, CHECK_JUMPS = FRICTION + 3, FRICTION + 4
+SETTINGS_ROWS = FRICTION + 5
 
 # Rows of the state array, one column a joint; from LAST_TIME on, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range(4)

@@ -1,38 +1,47 @@
-"""Gains and settings of a controller, checked when the controller takes them."""
+"""What a controller is set to: rows of the table of parameters, by the names that programs use.
+
+The table checks them when the controller takes them; only what is no number is checked here.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.laws import ControlLaw
-from rnea_control.control.safety_settings import SafetySettings
 from rnea_control.control.tolerances import Tolerances
-from rnea_control.exceptions import ControllerError
+from rnea_control.exceptions import ControllerError, listed
 from rnea_control.model import RobotModel
+from rnea_control.parameters.parameter import Parameter
+from rnea_control.parameters.settings import Settings, row
+from rnea_control.parameters.table import TICK_ROWS
 
-# Over a longer one no state can be predicted from its velocity, [s].
-LONGEST_DEAD_TIME = 0.02
+# Of a joint's range: a soft limit's margin is no wider.
+WIDEST_MARGIN = 0.1
+# The default torque rate limit is the effort limit in this time, [s].
+DEFAULT_TORQUE_RISE = 0.02
 
 
 @dataclass(frozen=True)
-class Gains:
+class Gains(Settings):
     """Feedback gains, one of each for every joint, shape (nv,).
 
     Units by control law: see `rnea_control.control.laws`. The clamps are the upper and lower bound
     of the integral term: rad/s^2 for computed_torque, Nm for the others.
     """
 
-    p: FloatArray
-    d: FloatArray
-    i: FloatArray
-    i_clamp_max: FloatArray
-    i_clamp_min: FloatArray
+    p: FloatArray = row("gains.<joint>.p")
+    d: FloatArray = row("gains.<joint>.d")
+    i: FloatArray = row("gains.<joint>.i")
+    i_clamp_max: FloatArray = row("gains.<joint>.i_clamp_max")
+    i_clamp_min: FloatArray = row("gains.<joint>.i_clamp_min")
 
     @classmethod
     def uniform(cls, nv: int, p: float, d: float, i: float = 0.0, i_clamp: float = 10.0) -> Gains:
@@ -50,7 +59,7 @@ class ExcessiveEffort(Enum):
 
 
 @dataclass(frozen=True)
-class TrajectorySettings:
+class TrajectorySettings(Settings):
     """How trajectories are taken, followed and stopped.
 
     Attributes:
@@ -68,11 +77,11 @@ class TrajectorySettings:
     """
 
     tolerances: Tolerances
-    max_deceleration: FloatArray
-    allow_moving_end: bool = False
-    allow_integration: bool = False
-    start_from_desired_state: bool = True
-    upsample_positions: bool = False
+    max_deceleration: FloatArray = row("constraints.<joint>.max_deceleration_on_cancel")
+    allow_moving_end: bool = row("allow_nonzero_velocity_at_trajectory_end", False)
+    allow_integration: bool = row("allow_integration_in_goal_trajectories", False)
+    start_from_desired_state: bool = row("interpolate_from_desired_state", True)
+    upsample_positions: bool = row("positions_upsampling.enable", False)
     excessive_effort: ExcessiveEffort = ExcessiveEffort.warn
 
     @classmethod
@@ -80,30 +89,67 @@ class TrajectorySettings:
         """No tolerances, and stops that only the effort limits bound."""
         return cls(Tolerances.none(nv), np.full(nv, math.inf))
 
-    def check(self, joint_names: tuple[str, ...]) -> None:
-        """Raises ControllerError for a wrong size, and a bound that is not above 0."""
-        bounds = {
-            "max_deceleration": self.max_deceleration,
-            **{f"tolerances.{name}": values for name, values in vars(self.tolerances).items()},
-        }
-        goal_time = bounds.pop("tolerances.goal_time")
-        for what, values in bounds.items():
-            if np.shape(values) != (len(joint_names),):
-                raise ControllerError(
-                    f"{what} has shape {np.shape(values)}; it needs one number for each of the "
-                    f"{len(joint_names)} joints"
-                )
-            for name, value in zip(joint_names, values, strict=True):
-                if not value > 0.0:
-                    raise ControllerError(
-                        f"{what} of {name!r} is {value}; it must be above 0, or infinite for none"
-                    )
-        if not goal_time >= 0.0:
-            raise ControllerError(f"goal_time is {goal_time} s; it must not be negative")
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **given: Any) -> TrajectorySettings:
+        """Those of the controller's parameters."""
+        position = values["constraints.<joint>.trajectory"]
+        goal_time = values["constraints.goal_time"]
+        tolerances = Tolerances.of(
+            values,
+            path_velocity=np.full(len(position), math.inf),
+            goal_velocity=np.full(len(position), values["constraints.stopped_velocity_tolerance"]),
+            goal_time=goal_time if goal_time < math.inf else values["cmd_timeout"],
+        )
+        excess = ExcessiveEffort(values["constraints.excessive_effort"])
+        if not values["constraints.decelerate_on_cancel"]:
+            given["max_deceleration"] = np.full(len(position), math.inf)
+        return super().of(values, tolerances=tolerances, excessive_effort=excess, **given)
 
 
 @dataclass(frozen=True)
-class ControllerSettings:
+class SafetySettings(Settings):
+    """What the output stage and the checks around it hold a controller to; infinity is no bound.
+
+    Attributes:
+        effort_limit: in place of the model's, shape (nv,), [Nm] or [N]; NaN for the model's.
+        torque_rate_limit: shape (nv,), [Nm/s] or [N/s]; NaN for fifty times the effort limit in a
+            second.
+        position_margin: before a position limit, where the soft limit begins to push back, at most
+            a tenth of the joint's range, shape (nv,), [rad] or [m]; 0 for no soft limit.
+        max_position_error: beyond it the desired position is taken from the arm, shape (nv,), [rad]
+            or [m].
+        limit_stiffness: of the soft limits, [1/s^2].
+        velocity_limit_scale: joints brake beyond this factor times the model's velocity limit.
+        saturation_timeout: so it is after a torque was at its limit for this long, [s].
+        blend_time: how long the torque of before a start takes to fade out, [s].
+        guiding_damping: part of the velocity gains that is felt while a hand guides the arm.
+        check_jumps: whether states that jump further than the velocities allow are refused.
+    """
+
+    effort_limit: FloatArray = row("effort_limits.<joint>")
+    torque_rate_limit: FloatArray = row("torque_rate_limits.<joint>")
+    position_margin: FloatArray = row("soft_limits.<joint>.margin")
+    max_position_error: FloatArray = row("max_position_errors.<joint>")
+    limit_stiffness: float = row("soft_limits.stiffness", 900.0)
+    velocity_limit_scale: float = row("velocity_limit_scale", math.inf)
+    saturation_timeout: float = row("saturation_timeout", math.inf)
+    blend_time: float = row("activation.blend_time", 0.0)
+    guiding_damping: float = row("gravity_compensation.damping", 0.05)
+    check_jumps: bool = False
+
+    @classmethod
+    def none(cls, nv: int) -> SafetySettings:
+        """Nothing but the model's effort limits."""
+        bounds = np.full((2, nv), math.inf)
+        return cls(np.full(nv, math.nan), bounds[0], np.zeros(nv), bounds[1])
+
+    def changed(self, **changes: Any) -> SafetySettings:
+        """These with other values for some attributes."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class ControllerSettings(Settings):
     """Settings of a `Controller`.
 
     Attributes:
@@ -118,97 +164,104 @@ class ControllerSettings:
         safety: see `SafetySettings`; without them, only the model's effort limits are in force.
         feedback_inertia: least inertia by which computed_torque turns the feedback of each joint
             into a torque, shape (nv,), [kg m^2] or [kg]; without it, the model's.
-        dead_time: how long after its measurement a torque acts, at most `LONGEST_DEAD_TIME`, [s].
+        dead_time: how long after its measurement a torque acts, [s].
+        more: what the control step reads and no field has, by the names of the table's rows, shape
+            (nv,) where there is a joint in the name; without it, the defaults of the table.
     """
 
     gains: Gains
     control_law: ControlLaw = ControlLaw.computed_torque
-    effort_limit_scale: float = 1.0
-    hardware_compensates_gravity: bool = False
-    friction_compensation: bool = False
+    effort_limit_scale: float = row("effort_limit_scale", 1.0)
+    hardware_compensates_gravity: bool = row("hardware_compensates_gravity", False)
+    friction_compensation: bool = row("friction_compensation", False)
     trajectories: TrajectorySettings | None = None
     safety: SafetySettings | None = None
-    feedback_inertia: FloatArray | None = None
-    dead_time: float = 0.0
+    feedback_inertia: FloatArray | None = row("feedback_inertia.<joint>", None)
+    dead_time: float = row("dead_time", 0.0)
+    more: Mapping[str, Any] = field(default_factory=dict)
 
-    def check(self, joint_names: tuple[str, ...]) -> None:
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **given: Any) -> ControllerSettings:
+        """Those of parameters, with the limits that every torque keeps; `given` goes before."""
+        safety = SafetySettings.of(values, check_jumps=True)
+        more = {name: values[name] for name in MORE if name in values}
+        return super().of(values, **{"safety": safety, "more": more, **given})
+
+    def numbers(self) -> Iterator[tuple[Parameter, Any]]:
+        """As of all settings, and what is in `more`.
+
+        Raises:
+            ControllerError: a name there that the control step does not read, or that a field has.
+        """
+        yield from super().numbers()
+        for name, value in self.more.items():
+            if name not in MORE:
+                raise ControllerError(f"`more` has {name!r}; it may have {listed(MORE)}")
+            yield MORE[name], value
+
+    def check(self, joint_names: Sequence[str]) -> None:
         """Refuses settings that do not fit these joints.
 
         Raises:
-            ControllerError: a wrong size, a gain that is negative or not finite, clamps that
-                exclude 0, a scale outside (0, 1], tolerances or decelerations that are not above
-                0. The message names the joint.
+            ControllerError: as of all settings, or no control law.
         """
-        for field in fields(Gains):
-            values = getattr(self.gains, field.name)
-            if np.shape(values) != (len(joint_names),):
-                raise ControllerError(
-                    f"gains.{field.name} has shape {np.shape(values)}; it needs one number for "
-                    f"each of the {len(joint_names)} joints"
-                )
-            for name, value in zip(joint_names, values, strict=True):
-                sign = -1.0 if field.name == "i_clamp_min" else 1.0
-                clamp = field.name.startswith("i_clamp")
-                if math.isnan(value) or (math.isinf(value) and not clamp) or sign * value < 0.0:
-                    raise ControllerError(
-                        f"gains.{name}.{field.name} is {value}; it must be "
-                        f"{'' if clamp else 'finite and '}"
-                        f"{'not positive' if sign < 0.0 else 'not negative'}"
-                    )
         if self.control_law not in tuple(ControlLaw):
             raise ControllerError(
                 f"control_law is {self.control_law!r}; it must be one of the ControlLaw members"
             )
-        if not 0.0 < self.effort_limit_scale <= 1.0:
-            raise ControllerError(
-                f"effort_limit_scale is {self.effort_limit_scale}; it must be above 0 and at most 1"
-            )
-        if self.feedback_inertia is not None:
-            self._check_feedback_inertia(self.feedback_inertia, joint_names)
-        if not 0.0 <= self.dead_time <= LONGEST_DEAD_TIME:
-            raise ControllerError(
-                f"dead_time is {self.dead_time} s; it must be 0 to {LONGEST_DEAD_TIME} s: over a "
-                "longer one no state can be predicted from its velocity"
-            )
-        if self.trajectories is not None:
-            self.trajectories.check(joint_names)
-        if self.safety is not None:
-            self.safety.check(joint_names)
-
-    @staticmethod
-    def _check_feedback_inertia(values: FloatArray, joint_names: tuple[str, ...]) -> None:
-        if np.shape(values) != (len(joint_names),):
-            raise ControllerError(
-                f"feedback_inertia has shape {np.shape(values)}; it needs one number for each of "
-                f"the {len(joint_names)} joints"
-            )
-        for name, value in zip(joint_names, values, strict=True):
-            if not 0.0 <= value < math.inf:
-                raise ControllerError(
-                    f"feedback_inertia of {name!r} is {value}; it must be finite and not negative"
-                )
+        super().check(joint_names)
 
     def rows(self, model: RobotModel) -> FloatArray:
         """The array that the control step takes; see layout.py."""
         rows = np.zeros((layout.SETTINGS_ROWS, model.nv))
-        gains = self.gains
-        rows[layout.P_GAIN], rows[layout.I_GAIN], rows[layout.D_GAIN] = gains.p, gains.i, gains.d
-        rows[layout.I_CLAMP_MAX], rows[layout.I_CLAMP_MIN] = gains.i_clamp_max, gains.i_clamp_min
-        rows[layout.EFFORT_LIMIT] = self.effort_limit(model)
+        settings = replace(
+            self,
+            trajectories=self.trajectories or TrajectorySettings.default(model.nv),
+            safety=self._safety(model.nv),
+        )
+        values = {each.name: value for each, value in settings.numbers()}
+        for k, each in enumerate(TICK_ROWS):
+            rows[k] = values.get(each.name, each.default)
+        self._complete(rows, model)
+        return rows
+
+    def _complete(self, rows: FloatArray, model: RobotModel) -> None:
+        """Has the model decide what is left to it, and fills the rows that are no parameters."""
+        limits = self._effort_limits(model)
+        rate = rows[layout.TORQUE_RATE_LIMIT]
+        rows[layout.TORQUE_RATE_LIMIT] = np.where(
+            np.isnan(rate), limits / DEFAULT_TORQUE_RISE, rate
+        )
+        rows[layout.EFFORT_LIMIT] = self.effort_limit_scale * limits
+        rows[layout.VELOCITY_LIMIT] *= model.velocity_limit
+        margin = np.minimum(rows[layout.MARGIN], WIDEST_MARGIN * (model.upper - model.lower))
+        rows[layout.MARGIN] = np.where(np.isfinite(margin), margin, 0.0)
+        rows[layout.LOWER_LIMIT], rows[layout.UPPER_LIMIT] = model.lower, model.upper
+        rows[layout.SOFT_LOWER] = model.lower + rows[layout.MARGIN]
+        rows[layout.SOFT_UPPER] = model.upper - rows[layout.MARGIN]
+        rows[layout.STATE_VELOCITY_LIMIT] = model.velocity_limit
         rows[layout.CONTINUOUS] = model.continuous
+        rows[layout.LAW] = self.control_law
+        rows[layout.CHECK_JUMPS] = self._safety(model.nv).check_jumps
         if self.friction_compensation:
             rows[layout.FRICTION : layout.FRICTION + 3] = model.friction_parameters
-        rows[layout.LAW] = self.control_law
-        rows[layout.HARDWARE_ADDS_GRAVITY] = self.hardware_compensates_gravity
-        if self.feedback_inertia is not None:
-            rows[layout.FEEDBACK_INERTIA] = self.feedback_inertia
-        rows[layout.DEAD_TIME] = self.dead_time
-        trajectories = self.trajectories
-        rows[layout.MAX_DECELERATION] = trajectories.max_deceleration if trajectories else math.inf
-        (self.safety or SafetySettings.none(model.nv)).fill(rows, model)
-        return rows
 
     def effort_limit(self, model: RobotModel) -> FloatArray:
         """What torques are clamped to, shape (nv,), [Nm] or [N]."""
-        safety = self.safety or SafetySettings.none(model.nv)
-        return safety.effort_limits(model, self.effort_limit_scale)
+        return self.effort_limit_scale * self._effort_limits(model)
+
+    def _effort_limits(self, model: RobotModel) -> FloatArray:
+        limits = self._safety(model.nv).effort_limit
+        return np.where(np.isnan(limits), model.effort_limit, limits)
+
+    def _safety(self, nv: int) -> SafetySettings:
+        return self.safety or SafetySettings.none(nv)
+
+
+_WITH_A_FIELD = [
+    each.metadata.get("row")
+    for kind in (Gains, TrajectorySettings, SafetySettings, ControllerSettings)
+    for each in fields(kind)
+]
+# What `ControllerSettings.more` may have.
+MORE = {each.name: each for each in TICK_ROWS if each not in _WITH_A_FIELD}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel
 from rnea_control.model.units import units
+from rnea_control.parameters.settings import Settings, row
 
 
 @dataclass(frozen=True)
-class SupervisionSettings:
+class SupervisionSettings(Settings):
     """Settings of a `Supervisor`.
 
     Attributes:
@@ -24,12 +28,27 @@ class SupervisionSettings:
         simulated: whether the world may be reset: jumps that last are true.
     """
 
-    state_gap: float = 0.02
-    state_timeout: float = 0.1
-    max_bad_states: int = 10
-    start_velocity: float = 0.2
-    start_tolerance: float = 0.02
+    state_gap: float = row("joint_state_gap", 0.02)
+    state_timeout: float = row("joint_state_timeout", 0.1)
+    max_bad_states: int = row("max_bad_states", 10)
+    start_velocity: float = row("activation.max_velocity", 0.2)
+    start_tolerance: float = row("activation.position_tolerance", 0.02)
     simulated: bool = False
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **given: Any) -> SupervisionSettings:
+        """Those of the controller's parameters.
+
+        Raises:
+            ParameterError: a gap that is longer than the timeout.
+        """
+        settings = super().of(values, **given)
+        if settings.state_gap > settings.state_timeout:
+            raise ParameterError(
+                f"parameter 'joint_state_gap' is {settings.state_gap} s; it must be at most "
+                f"joint_state_timeout, {settings.state_timeout} s"
+            )
+        return settings
 
 
 def obstacle_to_start(

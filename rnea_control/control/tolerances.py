@@ -17,6 +17,7 @@ from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control import layout
 from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError, listed
 from rnea_control.kernels.inlining import inlined
+from rnea_control.parameters.settings import Settings, row
 
 # What a check finds: the trajectory goes on, has ended well, or has violated a tolerance.
 UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)
@@ -31,7 +32,7 @@ DEFAULT, NO_TOLERANCE = 0.0, -1.0
 
 
 @dataclass(frozen=True)
-class Tolerances:
+class Tolerances(Settings):
     """Tolerances of all joints; infinity is none.
 
     Attributes:
@@ -40,11 +41,11 @@ class Tolerances:
         goal_time: how long after the end the goal may be reached, [s].
     """
 
-    path_position: FloatArray
-    path_velocity: FloatArray
-    goal_position: FloatArray
-    goal_velocity: FloatArray
-    goal_time: float = math.inf
+    path_position: FloatArray = row("constraints.<joint>.trajectory")
+    path_velocity: FloatArray = row()
+    goal_position: FloatArray = row("constraints.<joint>.goal")
+    goal_velocity: FloatArray = row("constraints.stopped_velocity_tolerance")
+    goal_time: float = row("constraints.goal_time", math.inf)
 
     @classmethod
     def none(cls, nv: int) -> Tolerances:

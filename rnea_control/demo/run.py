@@ -18,13 +18,13 @@ from rclpy.parameter import Parameter
 from rnea_control.array_types import FloatArray
 from rnea_control.child_process import command
 from rnea_control.control import ControlLaw
-from rnea_control.control.settings import LONGEST_DEAD_TIME
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.demo.sender import Sender
 from rnea_control.demo.watch import ControllerWatch
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
+from rnea_control.parameters.table import LONGEST_DEAD_TIME
 from rnea_control.simulation.run import run_in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 

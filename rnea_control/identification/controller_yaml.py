@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.payload import Payload
 from rnea_control.identification.result import Identification
 from rnea_control.model.payload import payload_inertia
+from rnea_control.parameters.parameter import JOINT
+from rnea_control.parameters.table import ROWS
 
 # Significant digits: more than any identification determines.
 DIGITS = 5
@@ -22,6 +27,7 @@ SMALLEST = 1e-11
 SMALLEST_OF_JOINT = 1e-7
 
 _INDENT = "      "
+COMMENT_WIDTH = 90
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 # What YAML takes for something else than a string.
 _RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
@@ -58,7 +64,13 @@ def controller_yaml(
         f"({len(model.joint_names)} joints, {seconds}). They go with the URDF of this fit.",
         "The friction counts once friction_compensation is true; try the arm without it first.",
     ]
-    sections = [_friction(identification), _armature(identification)]
+    friction = {
+        "friction.<joint>.damping": identification.damping,
+        "friction.<joint>.coulomb": identification.friction,
+        "friction.<joint>.offset": identification.torque_offset,
+    }
+    armature = {"armature.<joint>": identification.armature}
+    sections = [_of_joints(model.joint_names, given) for given in (friction, armature)]
     return _file(header, [*sections, [] if payload is None else _payload(payload)])
 
 
@@ -84,35 +96,33 @@ def _file(header: list[str], sections: list[list[str]]) -> str:
     return "\n".join([*comments, "/**:", "  rnea_controller:", last, *lines]) + "\n"
 
 
-def _friction(identification: Identification) -> list[str]:
-    values = {
-        "damping": identification.damping,
-        "coulomb": identification.friction,
-        "offset": identification.torque_offset,
-    }
+def _of_joints(joint_names: Sequence[str], given: Mapping[str, FloatArray]) -> list[str]:
+    """The section of rows of the table whose values are those of joints."""
     lines = []
-    for j, name in enumerate(identification.model.joint_names):
+    for j, joint in enumerate(joint_names):
         entries, remarks = [], []
-        for key, vector in values.items():
-            text, remark = _checked(float(vector[j]), not_negative=key != "offset")
-            entries += [f"{key}: {text}"] if text else []
-            remarks += [f"{key} {remark}"] if remark else []
-        lines.append(_line(name, f"{{{', '.join(entries)}}}" if entries else "", remarks))
-    return _section(
-        "friction",
-        lines,
-        "Viscous friction [Nm s/rad or N s/m], Coulomb friction [Nm or N], and the constant torque",
-        "offset of the actuator [Nm or N].",
-    )
+        for name, vector in given.items():
+            key = name.rpartition(".")[2].replace(JOINT, "")
+            text, remark = _checked(float(vector[j]), ROWS[name].at_least == 0.0)
+            entries += [f"{key}: {text}" if key else text] if text else []
+            remarks += [f"{key} {remark}".strip()] if remark else []
+        value = ", ".join(entries)
+        lines.append(_line(joint, f"{{{value}}}" if ":" in value else value, remarks))
+    # ROS refuses a key that has nothing below it.
+    if all(line.startswith("#") for line in lines):
+        return []
+    section = next(iter(given)).partition(".")[0]
+    return [*_comments(given), f"{section}:", *(f"  {line}" for line in lines)]
 
 
-def _armature(identification: Identification) -> list[str]:
+def _comments(names: Iterable[str]) -> list[str]:
+    """What the table says of parameters."""
     lines = []
-    for j, name in enumerate(identification.model.joint_names):
-        text, remark = _checked(float(identification.armature[j]), not_negative=True)
-        lines.append(_line(name, text, [remark] if remark else []))
-    words = "Rotor inertia of the actuator, times the gear ratio squared [kg m^2 or kg]."
-    return _section("armature", lines, words)
+    for row in (ROWS[name] for name in names):
+        key = row.name.rpartition(".")[2].replace(JOINT, "")
+        text = f"{key}: {row.meaning}" if key else row.meaning
+        lines += textwrap.wrap(f"{text} [{row.unit}]" if row.unit else text, COMMENT_WIDTH)
+    return [f"# {line}" for line in lines]
 
 
 def _payload(payload: Payload) -> list[str]:
@@ -122,21 +132,13 @@ def _payload(payload: Payload) -> list[str]:
         number(value, PAYLOAD_INERTIA_DIGITS) for value in payload.inertia[np.triu_indices(3)]
     )
     return [
-        "# In the link's frame: [kg], [m], and xx, xy, xz, yy, yz, zz about the centre of mass",
-        "# [kg m^2].",
+        *_comments(f"payload.{key}" for key in ("mass", "center_of_mass", "inertia")),
         "payload:",
         f"  link: {_string(payload.link)}",
         f"  mass: {number(payload.mass)}",
         f"  center_of_mass: [{center}]",
         f"  inertia: [{about_center}]",
     ]
-
-
-def _section(key: str, lines: list[str], *words: str) -> list[str]:
-    """Lines below a key; ROS refuses a key that has none, so there is no section then."""
-    if all(line.startswith("#") for line in lines):
-        return []
-    return [*(f"# {part}" for part in words), f"{key}:", *(f"  {line}" for line in lines)]
 
 
 def _line(name: str, value: str, remarks: list[str]) -> str:

@@ -11,7 +11,7 @@ from rcl_interfaces.msg import ParameterEvent
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
-from rnea_control.control import Controller, ControllerSettings
+from rnea_control.control import Controller, ControllerSettings, SupervisionSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.rotor_inertia import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
@@ -21,30 +21,24 @@ from rnea_control.node.diagnostics import NO_CLOCK, NodeReport, diagnostics
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
-from rnea_control.node.parameters import PARAMETERS
+from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
-from rnea_control.node.settings import InForce, in_force, supervision_settings
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.trajectory_interface import TrajectoryInterface
-from rnea_control.node.trajectory_parameters import meaningless
 from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
+from rnea_control.parameters.parameter import Parameters
+from rnea_control.parameters.robot import load_model
+from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.description_topic import DescriptionTopic
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
-from rnea_control.ros.parameter_table import Parameters
 from rnea_control.ros.qos import LATCHED
-from rnea_control.ros.real_time import RealTime
-from rnea_control.ros.robot_parameters import LOCKED_POSITION
-from rnea_control.ros.robot_settings import (
-    handover_times,
-    load_model,
-    real_time_settings,
-)
-from rnea_control.ros.shared_parameters import TOPIC, parameters_in_force
+from rnea_control.ros.real_time import RealTime, RealTimeSettings
+from rnea_control.ros.shared_parameters import TOPIC, handover_times, parameters_in_force
 
 # For timers that must run when /clock stands still.
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
@@ -227,7 +221,6 @@ class ControllerNode(GuardedNode, LifecycleNode):
         if not (self._description or parameters["robot_description"]):
             self._description = self._descriptions.latest()
         self._robot = self._load_model(joints)
-        parameters.check()
         given = in_force(parameters, self._robot)
         with ExitStack() as undo:
             loop = self._build_loop(given, undo)
@@ -269,7 +262,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             command,
             Handover(HandoverTimes.of_controller(*times, simulated)),
             LoopSettings(
-                supervision_settings(parameters, simulated),
+                SupervisionSettings.of(given.values, simulated=simulated),
                 parameters["measured_effort_is_trusted"],
                 parameters["last_command"] == "gravity",
                 parameters["interpreter_timeout"],
@@ -278,11 +271,11 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self._time,
             given.observer,
         )
-        self.real_time = RealTime(real_time_settings(parameters))
+        self.real_time = RealTime(RealTimeSettings.of(given.values))
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
         undo.callback(self.trajectories.disconnect)
-        self.trajectories.connect(loop)
+        self.trajectories.connect(loop, given.input)
         self._in_force = self.create_publisher(ParameterEvent, f"~/{TOPIC}", LATCHED)
         undo.callback(self.destroy_publisher, self._in_force)
         self._tell_sentinel()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from rnea_control.control import (
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.parameters.settings import Settings, row
 from rnea_control.ros.deferred_log import Logger
 
 # A trajectory that starts later than this was stamped by another clock, [s].
@@ -31,7 +33,7 @@ LONGEST_PAUSE = 1.0
 
 
 @dataclass(frozen=True)
-class InputSettings:
+class InputSettings(Settings):
     """What is read from messages.
 
     Attributes:
@@ -39,8 +41,15 @@ class InputSettings:
         policy_frequency: of points that all have time 0, [Hz]; 0 refuses these.
     """
 
-    allow_partial: bool = False
-    policy_frequency: float = 0.0
+    allow_partial: bool = row("allow_partial_joints_goal", False)
+    policy_frequency: float = row("positions_upsampling.policy_frequency", 0.0)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **given: Any) -> InputSettings:
+        """Those of the controller's parameters."""
+        if not values["positions_upsampling.enable"]:
+            given["policy_frequency"] = 0.0
+        return super().of(values, **given)
 
 
 class TrajectoryInput:

@@ -8,9 +8,8 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.node.settings import input_settings
 from rnea_control.node.trajectory_action import TrajectoryAction
-from rnea_control.node.trajectory_input import TrajectoryInput
+from rnea_control.node.trajectory_input import InputSettings, TrajectoryInput
 from rnea_control.ros.node_parameters import NodeParameters
 
 try:  # the ROS 2 wheels lack control_msgs
@@ -57,7 +56,7 @@ class TrajectoryInterface:
         if HAS_CONTROL_MSGS:
             self._action = TrajectoryAction(self._node)
 
-    def connect(self, loop: ControlLoop) -> None:
+    def connect(self, loop: ControlLoop, settings: InputSettings) -> None:
         """Has this loop follow what comes.
 
         Raises:
@@ -65,7 +64,7 @@ class TrajectoryInterface:
         """
         node, parameters, undo = self._node, self._parameters, self._undo
         loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
-        self.input = TrajectoryInput(loop, input_settings(parameters), node.get_logger())
+        self.input = TrajectoryInput(loop, settings, node.get_logger())
         topic = node.create_subscription(
             JointTrajectory, "~/joint_trajectory", self.input.receive, 1, raw=True
         )

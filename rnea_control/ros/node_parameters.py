@@ -14,7 +14,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from rnea_control.exceptions import ParameterError, RneaControlError
-from rnea_control.ros.parameter_table import Parameter, Parameters, expand
+from rnea_control.parameters.parameter import Parameter, Parameters, expand
 
 _ROS_TYPES = {
     bool: ParameterType.PARAMETER_BOOL,
@@ -100,15 +100,6 @@ class NodeParameters:
             ParameterError: the value is not allowed, or missing.
         """
         return self._known[name].check(name, self._node.get_parameter(name).value)
-
-    def check(self) -> None:
-        """Checks all values, also those that are read only later.
-
-        Raises:
-            ParameterError: the first value that is not allowed, or missing.
-        """
-        for name in self._known:
-            self[name]
 
     def _declare(self, name: str, parameter: Parameter) -> None:
         value = parameter.default

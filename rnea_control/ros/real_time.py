@@ -10,10 +10,12 @@ import os
 import resource
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from rnea_control.parameters.settings import Settings, row
 
 # Lock present and future pages, each when it is first used: otherwise every thread's whole stack
 # would become resident.
@@ -33,7 +35,7 @@ _REALTIME_KERNEL = Path("/sys/kernel/realtime")
 
 
 @dataclass(frozen=True)
-class RealTimeSettings:
+class RealTimeSettings(Settings):
     """The real-time set-up that the user asks for.
 
     Attributes:
@@ -43,10 +45,10 @@ class RealTimeSettings:
         cpu_dma_latency: how long CPUs may take to wake up, [us]; negative changes nothing.
     """
 
-    thread_priority: int = 0
-    cpu_affinity: tuple[int, ...] = ()
-    lock_memory: bool = False
-    cpu_dma_latency: int = -1
+    thread_priority: int = row("thread_priority", 0)
+    cpu_affinity: Sequence[int] = row("cpu_affinity", ())
+    lock_memory: bool = row("lock_memory", False)
+    cpu_dma_latency: int = row("cpu_dma_latency", -1)
 
 
 class RealTime:

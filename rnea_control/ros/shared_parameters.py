@@ -13,24 +13,46 @@ from typing import Any
 from rcl_interfaces.msg import ParameterEvent
 from rclpy.parameter import Parameter
 
-from rnea_control.ros.parameter_table import Parameters, expand
-from rnea_control.ros.robot_parameters import (
-    HANDOVER_PARAMETERS,
-    LIMIT_PARAMETERS,
-    ROBOT_PARAMETERS,
-)
-from rnea_control.ros.robot_settings import handover_times
+from rnea_control.exceptions import ParameterError
+from rnea_control.parameters import table
+from rnea_control.parameters.parameter import Parameters, expand
 
 # What both sides must have alike, whatever the sentinel's own section says.
-HANDOVER = tuple(parameter.name for parameter in HANDOVER_PARAMETERS)
+HANDOVER = tuple(row.name for row in table.HANDOVER)
 # Of the controller's node.
 TOPIC = "parameters_in_force"
+# How long a controller may be away, on hardware and in simulated time, [s]; and how many times
+# longer commands may be missing.
+LEASE, SIMULATED_LEASE, TIMEOUT_SHARE = 0.01, 0.1, 1.5
+
+
+def handover_times(parameters: Parameters, simulated: bool) -> tuple[float, float]:
+    """`command_lease` and `command_timeout`, [s], whatever stands for them.
+
+    Args:
+        parameters: of the node.
+        simulated: whether time is simulated.
+
+    Raises:
+        ParameterError: a value that is not allowed, or a lease that is not the shorter one.
+    """
+    lease, timeout = parameters["command_lease"], parameters["command_timeout"]
+    if lease == table.DEFAULT:
+        lease = SIMULATED_LEASE if simulated else LEASE
+    if timeout == table.DEFAULT:
+        timeout = TIMEOUT_SHARE * lease
+    if lease >= timeout:
+        raise ParameterError(
+            f"parameter 'command_lease' is {lease} s; it must be shorter than command_timeout, "
+            f"{timeout} s: else two nodes could command the arm at once"
+        )
+    return lease, timeout
 
 
 def shared_names(joints: Sequence[str]) -> list[str]:
     """The full names of the parameters."""
-    table = expand((*ROBOT_PARAMETERS, *LIMIT_PARAMETERS, *HANDOVER_PARAMETERS), joints)
-    return [name for name in table if name != "robot_description"]
+    rows = expand((*table.ROBOT, *table.LIMITS, *table.HANDOVER), joints)
+    return [name for name in rows if name != "robot_description"]
 
 
 def parameters_in_force(

@@ -27,6 +27,7 @@ from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateError, OtherJoints
 from rnea_control.messages.state_intake import AnothersState, StateIntake
 from rnea_control.model import RobotModel
+from rnea_control.parameters.settings import Settings, row
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.applied_torque import AppliedTorque
 from rnea_control.ros.deferred_log import DeferredLog
@@ -52,7 +53,7 @@ SILENT_GAPS = 5.0
 
 
 @dataclass(frozen=True)
-class GuardSettings:
+class GuardSettings(Settings):
     """When the guard steps in.
 
     Attributes:
@@ -61,9 +62,9 @@ class GuardSettings:
         revokes_frozen: whether the same torques again and again are wrong while the arm moves.
     """
 
-    velocity_limit_factor: float
-    prediction_gap: float
-    revokes_frozen: bool = True
+    velocity_limit_factor: float = row("velocity_limit_factor")
+    prediction_gap: float = row("prediction_gap")
+    revokes_frozen: bool = row("revoke_frozen_commands", True)
 
 
 class Guard:

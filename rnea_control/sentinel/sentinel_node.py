@@ -17,6 +17,9 @@ from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
+from rnea_control.parameters.parameter import Parameters, expand, values_in_force
+from rnea_control.parameters.robot import load_model, update_model
+from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.description_topic import DescriptionTopic
@@ -25,23 +28,13 @@ from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.parameter_table import Parameters, expand
 from rnea_control.ros.qos import LATCHED
-from rnea_control.ros.real_time import RealTime
-from rnea_control.ros.robot_parameters import LOCKED_POSITION
-from rnea_control.ros.robot_settings import (
-    handover_times,
-    limit_settings,
-    load_model,
-    real_time_settings,
-    update_model,
-)
-from rnea_control.ros.shared_parameters import HANDOVER, TOPIC, values_of
+from rnea_control.ros.real_time import RealTime, RealTimeSettings
+from rnea_control.ros.shared_parameters import HANDOVER, TOPIC, handover_times, values_of
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.diagnostics import WAITING, diagnostics
 from rnea_control.sentinel.feed import feed
 from rnea_control.sentinel.guard import Guard, GuardSettings
-from rnea_control.sentinel.parameters import PARAMETERS
 from rnea_control.sentinel.warm_up import warm_up
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
@@ -53,7 +46,7 @@ CONTROLLER = "rnea_controller"
 
 
 class SentinelNode(GuardedNode):
-    """The node `rnea_sentinel`; its parameters are in `sentinel/parameters.py`.
+    """The node `rnea_sentinel`; its parameters are in `parameters/table.py`.
 
     Attributes:
         guard: what guards the arm, once there is a robot description.
@@ -78,7 +71,7 @@ class SentinelNode(GuardedNode):
         self._told: ParameterEvent | None = None  # what is in force in the controller
         self.parameters = NodeParameters(
             self,
-            PARAMETERS,
+            SENTINEL,
             in_use=lambda: self.guard is not None,
             remedy="start the sentinel again with it",
             prepare=self._prepared,
@@ -140,7 +133,7 @@ class SentinelNode(GuardedNode):
         name = f"{self.get_namespace().rstrip('/')}/{CONTROLLER}"
         section = section_of(name, sys.argv)
         joints = section.get("joints", [])
-        known = expand(PARAMETERS, joints if isinstance(joints, list) else [])
+        known = expand(SENTINEL, joints if isinstance(joints, list) else [])
         for key, value in section.items():
             wanted = key in known or key.startswith("locked_positions.")
             if wanted and not self.has_parameter(key):
@@ -203,7 +196,7 @@ class SentinelNode(GuardedNode):
         self._follow_controller()
         locked = parameters.add_group("locked_positions", LOCKED_POSITION)
         self._robot = load_model(parameters, joints, locked, description)
-        parameters.check()
+        values = values_in_force(parameters, SENTINEL, joints)
         model, settings, times = self._prepared(parameters)
         controller = Controller(model, settings)
         topic = parameters["command_topic"]
@@ -213,7 +206,7 @@ class SentinelNode(GuardedNode):
         both = (self.get_fully_qualified_name(), f"{namespace}/{CONTROLLER}")
         heard = feed(self, topic, both)
         undo.callback(heard.destroy)
-        self.real_time = RealTime(real_time_settings(parameters))
+        self.real_time = RealTime(RealTimeSettings.of(values))
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
         log = DeferredLog(self.get_logger())
@@ -227,11 +220,7 @@ class SentinelNode(GuardedNode):
             heard,
             Handover(times),
             CommandWatch(model.joint_names, controller.effort_limit.copy()),
-            GuardSettings(
-                parameters["velocity_limit_factor"],
-                parameters["prediction_gap"],
-                parameters["revoke_frozen_commands"],
-            ),
+            GuardSettings.of(values),
             self._time,
             log,
             self._changed,
@@ -259,14 +248,9 @@ class SentinelNode(GuardedNode):
         """What is to be put in force."""
         model = self._robot.copy()
         update_model(parameters, model)
-        settings = ControllerSettings(
-            Gains.uniform(model.nv, parameters["stiffness"], parameters["damping"]),
-            effort_limit_scale=parameters["effort_limit_scale"],
-            hardware_compensates_gravity=parameters["hardware_compensates_gravity"],
-            friction_compensation=parameters["friction_compensation"],
-            safety=limit_settings(parameters, model),
-        )
-        settings.check(model.joint_names)
+        values = values_in_force(parameters, SENTINEL, model.joint_names)
+        gains = Gains.uniform(model.nv, values["stiffness"], values["damping"])
+        settings = ControllerSettings.of(values, gains=gains)
         simulated = self._time.ros_time_is_active
         times = handover_times(parameters, simulated)
         return model, settings, HandoverTimes.of_sentinel(*times, simulated)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from rnea_control.ros.parameter_table import Parameter, markdown
+from rnea_control.parameters.parameter import Parameter, markdown
 
 PARAMETERS = (
     Parameter(

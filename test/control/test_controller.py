@@ -143,28 +143,37 @@ def test_wrong_sizes_and_no_motion_are_refused() -> None:
 
 GAINS, NEGATIVE = Gains.uniform(2, 1, 1), np.array([1.0, -1.0])
 WRONG_SETTINGS = [
-    ({"gains": Gains.uniform(3, 1, 1)}, r"gains\.p has .* 2 joints"),
-    ({"gains": Gains.uniform(2, -1, 1)}, r"gains\.shoulder\.p is -1"),
-    ({"gains": Gains.uniform(2, 1, math.nan)}, r"gains\.shoulder\.d is nan"),
+    ({"gains": Gains.uniform(3, 1, 1)}, r"gains\.<joint>\.p has .* 2 joints"),
+    ({"gains": Gains.uniform(2, -1, 1)}, r"'gains\.shoulder\.p' is -1"),
+    ({"gains": Gains.uniform(2, 1, math.nan)}, r"'gains\.shoulder\.d' is nan"),
     ({"gains": Gains.uniform(2, 1, 1, 1, -1)}, r"gains\.shoulder\.i_clamp_max"),
-    ({"effort_limit_scale": 0.0}, "scale is 0.0"),
-    ({"effort_limit_scale": 2.0}, "scale is 2.0"),
+    ({"effort_limit_scale": 0.0}, "scale' is 0.0"),
+    ({"effort_limit_scale": 2.0}, "scale' is 2.0"),
     ({"control_law": 99}, "control_law is 99"),
-    *(({"dead_time": bad}, r"dead_time is .* 0 to 0\.02 s") for bad in (-1e-9, 0.0201, math.nan)),
-    ({"feedback_inertia": NEGATIVE}, "feedback_inertia of 'elbow'"),
-    ({"feedback_inertia": np.zeros(3)}, "feedback_inertia has shape"),
-    ({"torque_rate_limit": np.array([1.0, 0.0])}, "torque_rate_limit of 'elbow' is 0.0"),
-    ({"position_margin": NEGATIVE}, "position_margin of 'elbow' is -1.0"),
-    ({"max_position_error": np.ones(3)}, r"max_position_error has shape \(3,\)"),
-    ({"effort_limit": NEGATIVE}, "effort_limit of 'elbow' is -1.0"),
-    ({"limit_stiffness": 0.0}, "limit_stiffness is 0.0"),
-    ({"saturation_timeout": math.nan}, "saturation_timeout is nan"),
-    ({"blend_time": -1.0}, "blend_time is -1.0"),
-    ({"guiding_damping": math.inf}, "guiding_damping is inf"),
-    ({"trajectories": rules(3)}, r"max_deceleration has shape \(3,\)"),
-    ({"trajectories": rules(max_deceleration=NEGATIVE)}, "max_deceleration of 'elbow' is -1.0"),
-    ({"trajectories": rules(tolerances={"goal_velocity": math.nan})}, "goal_velocity of 'sh.*nan"),
-    ({"trajectories": rules(tolerances={"goal_time": -1.0})}, "goal_time is -1"),
+    *(({"dead_time": bad}, r"dead_time' is .* at most 0\.02") for bad in (-1e-9, 0.0201, math.nan)),
+    ({"feedback_inertia": NEGATIVE}, r"feedback_inertia\.elbow' is -1"),
+    ({"feedback_inertia": np.zeros(3)}, "feedback_inertia.<joint> has shape"),
+    ({"torque_rate_limit": np.array([1.0, 0.0])}, r"torque_rate_limits\.elbow' is 0\.0"),
+    ({"position_margin": NEGATIVE}, r"soft_limits\.elbow\.margin' is -1\.0"),
+    ({"max_position_error": np.ones(3)}, r"max_position_errors.* has shape \(3,\)"),
+    ({"effort_limit": NEGATIVE}, r"effort_limits\.elbow' is -1\.0"),
+    ({"limit_stiffness": 0.0}, "soft_limits.stiffness' is 0.0"),
+    ({"saturation_timeout": math.nan}, "saturation_timeout' is nan"),
+    ({"blend_time": -1.0}, "blend_time' is -1.0"),
+    ({"guiding_damping": math.inf}, "gravity_compensation.damping' is inf"),
+    ({"more": {"gains.<joint>.error_deadband": NEGATIVE}}, r"elbow\.error_deadband' is -1"),
+    ({"more": {"gains.<joint>.deadband": GAINS.p}}, "`more` has 'gains.<joint>.deadband'; it may"),
+    ({"more": {"dead_time": 0.01}}, "has 'dead_time'; it may have gains.<joint>.error_deadband"),
+    ({"trajectories": rules(3)}, r"has shape \(3,\)"),
+    (
+        {"trajectories": rules(max_deceleration=NEGATIVE)},
+        "elbow.max_deceleration_on_cancel' is -1.0",
+    ),
+    (
+        {"trajectories": rules(tolerances={"goal_velocity": math.nan})},
+        "stopped_velocity_tolerance' is nan",
+    ),
+    ({"trajectories": rules(tolerances={"goal_time": -1.0})}, "goal_time' is -1"),
 ]
 
 
@@ -190,6 +199,15 @@ def test_gravity_compensation_takes_no_trajectory() -> None:
     c = controller(ControlLaw.gravity_compensation)
     with pytest.raises(TrajectoryError, match="follows the hand"):
         c.follow(0.0, [Waypoint(1.0, ZERO)], 0.0)
+
+
+def test_integral_stands_within_the_error_deadband() -> None:
+    c = controller(ControlLaw.pd, p=0.0, d=0.0, i=2.0)
+    deadband = {"gains.<joint>.error_deadband": np.array([0.1, 0.3])}
+    c.settings = replace(c.settings, more=deadband)
+    torques = np.array([torque_of(c, 0.01 * k, np.full(2, -0.2), ZERO) for k in range(20)])
+    assert (np.diff(torques[:, 0]) > 0.0).all()
+    assert (torques[:, 1] == 0.0).all()
 
 
 def test_integral_fades_when_its_gain_is_set_to_zero() -> None:

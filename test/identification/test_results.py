@@ -26,9 +26,9 @@ from rnea_control.identification.verdict import mean_gain, scores, verdict
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
 from rnea_control.node.parameters import PARAMETERS
+from rnea_control.parameters.parameter import GivenParameters, expand
+from rnea_control.parameters.robot import update_model
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.parameter_table import GivenParameters, expand
-from rnea_control.ros.robot_settings import update_model
 
 UNITS = {"m": "kg", "mcx": "kg m", "mcy": "kg m", "mcz": "kg m"}
 CERTAINTIES = (Certainty.identified,) * 5 + (Certainty.uncertain,) * 2 + (Certainty.unidentified,)

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from robots import two_link_arm
 
-from rnea_control.control import ControlLaw, ExcessiveEffort
+from rnea_control.control import ControlLaw, ExcessiveEffort, SupervisionSettings
 from rnea_control.exceptions import RneaControlError
-from rnea_control.node.parameters import PARAMETERS
-from rnea_control.node.settings import in_force, supervision_settings
-from rnea_control.ros.parameter_table import GivenParameters, expand
-from rnea_control.ros.robot_parameters import LOCKED_POSITION
-from rnea_control.ros.robot_settings import handover_times, load_model
+from rnea_control.node.parameters import PARAMETERS, in_force
+from rnea_control.parameters.parameter import GivenParameters, expand
+from rnea_control.parameters.robot import load_model
+from rnea_control.parameters.table import LOCKED_POSITION, tick_row
+from rnea_control.ros.shared_parameters import handover_times
 
 GOOD = {
     "joints": ["shoulder", "elbow"],
@@ -33,7 +33,7 @@ def decided(changes: dict) -> dict[str, object]:
     given = GivenParameters(values, expand(PARAMETERS, joints) | locked)
     names = [name.partition(".")[2] for name in locked]
     found = in_force(given, load_model(given, joints, names, ""))
-    supervision_settings(given)
+    SupervisionSettings.of(found.values)
     handover_times(given, simulated=False)
     return {
         "": found,
@@ -129,3 +129,19 @@ def test_parameter_decides_about_a_setting(
         np.testing.assert_array_equal(found, np.broadcast_to(expected, np.shape(found)))
     else:
         assert found is expected
+
+
+def test_parameters_of_the_tick_are_in_their_rows() -> None:
+    values = {
+        "gains.<joint>.i": 3.0,
+        "gains.<joint>.i_clamp_min": -math.inf,
+        "gains.<joint>.error_deadband": 0.02,
+        "feedback_inertia.<joint>": 0.5,
+        "activation.blend_time": 0.3,
+    }
+    found = decided({name.replace("<joint>", "elbow"): value for name, value in values.items()})[""]
+    rows = found.controller.rows(found.model)
+    assert {name: rows[tick_row(name), -1] for name in values} == values
+    assert rows[tick_row("gains.<joint>.error_deadband"), 0] == 0.0
+    assert rows[tick_row("saturation_timeout"), 0] == 0.5
+    assert list(rows[tick_row("torque_rate_limits.<joint>")]) == [5000.0, 5000.0]

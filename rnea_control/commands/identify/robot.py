@@ -13,10 +13,10 @@ import yaml
 from rnea_control.exceptions import ParameterError, RobotModelError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.model.robot_model import EARTH_GRAVITY
+from rnea_control.parameters.parameter import JOINT, GivenParameters, expand
+from rnea_control.parameters.robot import update_model
+from rnea_control.parameters.table import LOCKED_POSITION, ROBOT
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.parameter_table import JOINT, GivenParameters, expand
-from rnea_control.ros.robot_parameters import LOCKED_POSITION, ROBOT_PARAMETERS
-from rnea_control.ros.robot_settings import update_model
 
 LOCKED = LOCKED_POSITION.name.partition(JOINT)[0]
 
@@ -79,7 +79,7 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
         if gravity is not None:
             values["gravity"] = gravity
         of_file = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
-        known = expand(ROBOT_PARAMETERS, joints if isinstance(joints, list) else [])
+        known = expand(ROBOT, joints if isinstance(joints, list) else [])
         known |= {f"{LOCKED}{name}": LOCKED_POSITION for name in of_file}
         parameters = GivenParameters(values, known)
         joints = options.joints or (parameters["joints"] if "joints" in values else None)

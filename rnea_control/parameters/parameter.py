@@ -1,4 +1,4 @@
-"""One parameter of a node: type, default, bounds and meaning, in one place.
+"""One parameter: type, default, bounds, meaning and what stands for what, in one place.
 
 A name may hold the placeholder `<joint>`; the row then declares one parameter for each joint.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import math
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
+
+import numpy as np
 
 from rnea_control.exceptions import ParameterError
 
@@ -31,9 +33,12 @@ class Parameter:
         choices: the strings allowed.
         length: how many elements an array must have; 0 for any.
         special: a value that is allowed although it is not within the bounds, and what it stands
-            for: `(-1.0, "the value of the URDF")`.
+            for: `(-1.0, "the value of the URDF")`; third, what is in force then: NaN for what the
+            robot decides, infinity for no bound. Without a third it is the value itself.
         live: whether it may change while the node runs.
         infinite: whether a number may be infinite.
+        bound: whether infinity may be in force, for no bound, though users must give a number.
+        in_tick: whether the control step reads it: it has a row of the step's array of settings.
     """
 
     name: str
@@ -46,9 +51,11 @@ class Parameter:
     at_most: float = math.inf
     choices: tuple[str, ...] = ()
     length: int = 0
-    special: tuple[Any, str] | None = None
+    special: tuple[Any, str] | tuple[Any, str, Any] | None = None
     live: bool = False
     infinite: bool = False
+    bound: bool = False
+    in_tick: bool = False
 
     @property
     def allowed(self) -> str:
@@ -71,7 +78,7 @@ class Parameter:
         if self.infinite:
             words += ", may be infinite"
         if self.special is not None:
-            value, meaning = self.special
+            value, meaning = self.special[:2]
             words += f", or {_yaml(value)} for {meaning}"
         return words
 
@@ -96,14 +103,37 @@ class Parameter:
                 f"parameter {name!r} is not set; it must be {self.requirement}: {self.meaning}"
             )
         converted = _CONVERSIONS[self.type](value)
-        if self.infinite and isinstance(value, float) and math.isinf(value):
+        if isinstance(value, float) and (
+            self._is_special(value) or (self.infinite and math.isinf(value))
+        ):
             converted = value
         if converted is None or not self._within(converted):
             raise ParameterError(f"parameter {name!r} is {value!r}; it must be {self.requirement}")
         return converted
 
+    def in_force(self, value: Any) -> Any:
+        """What a checked value stands for."""
+        is_other = len(self.special or ()) == 3 and self._is_special(value)
+        return self.special[2] if is_other else value  # type: ignore[misc, index]
+
+    @property
+    def once_in_force(self) -> Parameter:
+        """The row of values that are in force, in which nothing stands for something else."""
+        special = self.special
+        if special is not None and len(special) == 3:
+            special = (special[2], special[1])
+        return replace(self, special=special, infinite=self.infinite or self.bound)
+
+    def _is_special(self, value: Any) -> bool:
+        if self.special is None:
+            return False
+        special = self.special[0]
+        if isinstance(special, float) and math.isnan(special):
+            return isinstance(value, float) and math.isnan(value)
+        return bool(value == special)
+
     def _within(self, value: Any) -> bool:
-        if self.special is not None and value == self.special[0]:
+        if self._is_special(value):
             return True
         if self.choices and value not in self.choices:
             return False
@@ -112,7 +142,7 @@ class Parameter:
         numbers = value if isinstance(value, list) else [value]
         return all(
             isinstance(number, (str, bool))
-            or (self.at_least <= number <= self.at_most and number > self.above)
+            or (self.at_least <= number <= self.at_most and not -math.inf < self.above >= number)
             for number in numbers
         )
 
@@ -179,6 +209,24 @@ def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Param
             if parameters.setdefault(name, parameter) is not parameter:
                 raise ParameterError(f"the table has the parameter {name!r} twice")
     return parameters
+
+
+def values_in_force(
+    parameters: Parameters, table: Iterable[Parameter], joints: Sequence[str]
+) -> dict[str, Any]:
+    """What parameters put in force, by the names of their rows; of joints, arrays of shape (nv,).
+
+    Raises:
+        ParameterError: a value that is not allowed, or missing.
+    """
+
+    def value(row: Parameter) -> Any:
+        if JOINT not in row.name:
+            return row.in_force(parameters[row.name])
+        names = [row.name.replace(JOINT, joint) for joint in joints]
+        return np.array([row.in_force(parameters[name]) for name in names])
+
+    return {row.name: value(row) for row in table}
 
 
 def markdown(table: Iterable[Parameter], live: bool = True) -> str:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from rnea_control.exceptions import ParameterError
-from rnea_control.ros.parameter_table import GivenParameters, Parameter, expand, markdown
+from rnea_control.parameters.parameter import (
+    GivenParameters,
+    Parameter,
+    expand,
+    markdown,
+    values_in_force,
+)
 
 WORDS = {
     "boolean": Parameter("x", bool, True, ""),
@@ -60,3 +68,23 @@ def test_plain_values_are_checked_and_have_defaults() -> None:
     assert len(faults) == 2
     assert "'p.b' is not set; it must be a double: gain" in faults[0] and "'x' is -1" in faults[1]
     assert GivenParameters({}, expand(table, []))["x"] == 3
+
+
+def test_what_a_value_puts_in_force_and_a_program_may_set() -> None:
+    tolerance = Parameter("t.<joint>", float, 0.0, "", above=0.0, special=(0.0, "none", math.inf))
+    limit = Parameter("limit", float, 1.0, "", above=0.0, special=(-1.0, "the URDF's", math.nan))
+    table = (tolerance, limit, Parameter("rate", float, 2.0, "", above=0.0, bound=True))
+    given = GivenParameters({"t.b": 0.5, "limit": -1}, expand(table, ("a", "b")))
+    found = values_in_force(given, table, ("a", "b"))
+    assert list(found["t.<joint>"]) == [math.inf, 0.5]
+    assert math.isnan(found["limit"]) and found["rate"] == 2.0
+    for row, good, bad in (
+        (tolerance, math.inf, 0.0),
+        (limit, math.nan, -1.0),
+        (table[2], math.inf, math.nan),
+    ):
+        assert row.once_in_force.check("x", good) is good
+        with pytest.raises(ParameterError, match=f"'x' is {bad}; it must be a double, above 0"):
+            row.once_in_force.check("x", bad)
+        with pytest.raises(ParameterError):
+            row.check("x", good)

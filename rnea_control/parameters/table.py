@@ -1,0 +1,340 @@
+"""All parameters of controller and sentinel but `control_law`: each is one row, and only here.
+
+The rows say what users read, what is refused, and what a program's settings and the control step's
+array have (`in_tick`). `python -m rnea_control.parameters.table` prints the sentinel's.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rnea_control.parameters.parameter import Parameter, markdown
+
+INF, NAN = math.inf, math.nan
+# What stands for the default of a number.
+DEFAULT = -1.0
+# Somewhat more than Jupiter's, [m/s^2].
+STRONGEST_GRAVITY = 30.0
+# As its joint feels it, behind the largest gears, [kg m^2] or [kg].
+LARGEST_ROTOR = 1000.0
+# For rotors of arms up to some hundred kilograms, [kg m^2] or [kg].
+LARGEST_FEEDBACK_INERTIA = 10.0
+# Over a longer one no state can be predicted from its velocity, [s].
+LONGEST_DEAD_TIME = 0.02
+
+# fmt: off
+ROBOT = (
+    Parameter("joints", list[str], None,
+        "joints to control, in the order of the effort controller's `joints`; all others are "
+        "locked"),
+    Parameter("gravity", list[float], [0.0, 0.0, -9.81],
+        "acceleration of gravity in the root link's frame; other values for walls and ceilings",
+        "m/s^2", at_least=-STRONGEST_GRAVITY, at_most=STRONGEST_GRAVITY, length=3, live=True),
+    Parameter("hardware_compensates_gravity", bool, False,
+        "true if the hardware adds the gravity torque itself, as UR and Franka firmware does; "
+        "commands then leave it out", in_tick=True),
+    Parameter("friction_compensation", bool, False,
+        "add the friction torque of the joints to commands; overestimated friction makes a joint "
+        "move by itself", live=True),
+    Parameter("friction.<joint>.damping", float, DEFAULT,
+        "viscous friction", "Nm s/rad or N s/m", at_least=0.0,
+        special=(DEFAULT, "the `damping` of the URDF's `dynamics` tag", NAN), live=True),
+    Parameter("friction.<joint>.coulomb", float, DEFAULT,
+        "Coulomb friction", "Nm or N", at_least=0.0,
+        special=(DEFAULT, "the `friction` of the URDF's `dynamics` tag", NAN), live=True),
+    Parameter("friction.<joint>.offset", float, 0.0,
+        "constant torque offset of the actuator", "Nm or N", live=True),
+    Parameter("armature.<joint>", float, 0.0,
+        "rotor inertia of the actuator times the gear ratio squared", "kg m^2 or kg", at_least=0.0,
+        at_most=LARGEST_ROTOR, live=True),
+    Parameter("payload.link", str, "",
+        "link that the payload is fixed to",
+        special=("", "the link that the last of `joints` moves")),
+    Parameter("payload.mass", float, 0.0,
+        "mass of the payload; set it together with its centre of mass, while the arm is at rest; "
+        "0 for no payload", "kg", at_least=0.0, live=True),
+    Parameter("payload.center_of_mass", list[float], [0.0, 0.0, 0.0],
+        "centre of mass of the payload, in the link's frame", "m", length=3, live=True),
+    Parameter("payload.inertia", list[float], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        "inertia of the payload about its centre of mass: xx, xy, xz, yy, yz, zz, in axes "
+        "parallel to the link's", "kg m^2", length=6, live=True),
+    Parameter("robot_description", str, "",
+        "URDF of the robot as text", special=("", "the topic robot_description")),
+)
+
+# What every torque keeps, of controller and sentinel.
+LIMITS = (
+    Parameter("effort_limit_scale", float, 1.0,
+        "torques are clamped to the effort limits times this factor", above=0.0, at_most=1.0,
+        live=True),
+    Parameter("effort_limits.<joint>", float, DEFAULT,
+        "effort limit in place of the URDF's; `effort_limit_scale` applies to it too", "Nm or N",
+        above=0.0, special=(DEFAULT, "the `effort` of the URDF's `limit` tag", NAN), live=True,
+        in_tick=True),
+    Parameter("torque_rate_limits.<joint>", float, DEFAULT,
+        "commands change no faster than this", "Nm/s or N/s", above=0.0,
+        special=(
+            DEFAULT, "fifty times the effort limit in a second: from 0 to the limit in 20 ms", NAN
+        ), live=True, bound=True, in_tick=True),
+    Parameter("soft_limits.<joint>.margin", float, 0.05,
+        "this far before a position limit the joint is pushed back, unless it is desired there; "
+        "at most a tenth of its range; 0 for no soft limit", "rad or m", at_least=0.0, live=True,
+        in_tick=True),
+    Parameter("soft_limits.stiffness", float, 900.0,
+        "stiffness of the soft limits per inertia, critically damped", "1/s^2", above=0.0,
+        live=True, in_tick=True),
+    Parameter("velocity_limit_scale", float, 1.0,
+        "joints are braked beyond the URDF's velocity limit times this factor", above=0.0,
+        live=True, bound=True, in_tick=True),
+    Parameter("max_position_errors.<joint>", float, 0.3,
+        "if the joint is further from its desired position, the motion ends and the arm brakes "
+        "and holds where it is", "rad or m", above=0.0, special=(0.0, "no bound", INF), live=True,
+        in_tick=True),
+    Parameter("saturation_timeout", float, 0.5,
+        "the same after a torque was at its limit for this long", "s", above=0.0,
+        special=(0.0, "no bound", INF), live=True, in_tick=True),
+)
+
+FEEDBACK = (
+    Parameter("gains.<joint>.p", float, None,
+        "position gain", "computed_torque: 1/s^2, else Nm/rad", at_least=0.0, live=True,
+        in_tick=True),
+    Parameter("gains.<joint>.d", float, None,
+        "velocity gain", "computed_torque: 1/s, else Nm s/rad", at_least=0.0, live=True,
+        in_tick=True),
+    Parameter("gains.<joint>.i", float, 0.0,
+        "integral gain", "computed_torque: 1/s^3, else Nm/(rad s)", at_least=0.0, live=True,
+        in_tick=True),
+    Parameter("gains.<joint>.i_clamp_max", float, 10.0,
+        "upper bound of the integral term", "computed_torque: rad/s^2, else Nm", at_least=0.0,
+        infinite=True, live=True, in_tick=True),
+    Parameter("gains.<joint>.i_clamp_min", float, -10.0,
+        "lower bound of the integral term", "computed_torque: rad/s^2, else Nm", at_most=0.0,
+        infinite=True, live=True, in_tick=True),
+    Parameter("gains.<joint>.error_deadband", float, 0.0,
+        "position error up to which the integral term stays as it is, so that a joint that sticks "
+        "near its goal does not hunt about it", "rad or m", at_least=0.0, live=True, in_tick=True),
+    Parameter("feedback_inertia.<joint>", float, 0.0,
+        "least inertia by which computed_torque turns the feedback of this joint into a torque, "
+        "for joints whose rotor inertia is not known; 0 for the model's. More than the joint has "
+        "makes it that much stiffer than its gains say", "kg m^2 or kg", at_least=0.0,
+        at_most=LARGEST_FEEDBACK_INERTIA, live=True, in_tick=True),
+    Parameter("dead_time", float, 0.001,
+        "how long after its measurement a torque acts: the torque is computed for the state and "
+        "the desired motion of then. The default was measured with ros2_control at 1 kHz", "s",
+        at_least=0.0, at_most=LONGEST_DEAD_TIME, live=True, in_tick=True),
+)
+
+COMMANDS = (
+    Parameter("command_topic", str, "effort_controller/commands",
+        "topic of the commands: that of a ForwardCommandController on effort interfaces"),
+    Parameter("command_reliability", str, "reliable",
+        "QoS of the commands", choices=("reliable", "best_effort")),
+)
+
+HARDWARE = (
+    Parameter("controller_manager", str, "controller_manager",
+        'name of the controller_manager that says whether the effort controller is active; "" not '
+        'to ask it'),
+    Parameter("activate_effort_controller", bool, False,
+        "have controller_manager activate the effort controller once the gravity torque is "
+        "commanded"),
+)
+
+# Of the controller: missing states, start and end.
+SAFETY = (
+    Parameter("joint_state_gap", float, 0.02,
+        "after a longer gap in joint_states the motion slows down, and torques are computed from "
+        "a predicted state", "s", above=0.0),
+    Parameter("joint_state_timeout", float, 0.1,
+        "after a longer gap the motion ends, and the arm brakes and holds by the model, until "
+        "they are back", "s", above=0.0),
+    Parameter("max_bad_states", int, 10,
+        "so many unusable states in a row are ignored (not finite, lacking a joint, a jump, a "
+        "stamp that goes back); then it is as if none came", at_least=0),
+    Parameter("interpreter_timeout", float, 1.0,
+        "a motion ends, and the arm brakes along its path and holds, when the process's Python "
+        "interpreter has stood still for longer; infinite for never", "s", above=0.0,
+        infinite=True),
+    Parameter("activation.blend_time", float, 0.5,
+        "what the torque in force at the start exceeds the controller's by fades out over this "
+        "time, where it is known: from the sentinel, or by `measured_effort_is_trusted`; else the "
+        "first torque is the gravity torque", "s", at_least=0.0, live=True, in_tick=True),
+    Parameter("activation.max_velocity", float, 0.2,
+        "the controller does not start while a joint is faster; infinite to catch an arm that "
+        "falls, as in a simulation without brakes", "rad/s or m/s", above=0.0, infinite=True),
+    Parameter("activation.position_tolerance", float, 0.02,
+        "the controller does not start while a joint is further beyond a position limit",
+        "rad or m", at_least=0.0),
+    Parameter("gravity_compensation.damping", float, 0.05,
+        "part of the velocity gains that is felt in hand guiding by ~/gravity_compensation",
+        at_least=0.0, live=True, in_tick=True),
+    Parameter("require_sentinel", bool, False, "activate only while rnea_sentinel guards the arm"),
+    Parameter("collision_detection.enable", bool, False,
+        "brake and hold, in mode fault, when the momentum observer sees an external torque beyond "
+        "a threshold"),
+    Parameter("collision_detection.gain", float, 25.0,
+        "bandwidth of the momentum observer", "1/s", above=0.0),
+    Parameter("collision_detection.threshold.<joint>", float, DEFAULT,
+        "external torque that counts as a collision; more than the joint's friction and what the "
+        "model may be off", "Nm or N", above=0.0,
+        special=(DEFAULT, "a tenth of the effort limit", NAN)),
+    Parameter("model_check.bound", float, 0.1,
+        "while the arm rests, what holds it may differ from the model's gravity torque by this "
+        "part of the effort limits; beyond it diagnostics say how and what may be the cause; 0 "
+        "for no check", at_least=0.0, live=True),
+    Parameter("measured_effort_is_trusted", bool, False,
+        "the effort in joint_states is the torque at the joints in Nm or N; the check of the "
+        "model then goes by it, else by the controller's own feedback"),
+    Parameter("last_command", str, "gravity",
+        "what is commanded last when the controller stops, and what the hardware then applies for "
+        "ever: the gravity torque, or zero for hardware whose brakes engage",
+        choices=("gravity", "zero")),
+    Parameter("hold_on_shutdown", float, 0.0,
+        "how long the controller goes on holding the arm after SIGINT or SIGTERM, unless nobody "
+        "subscribes to the commands any more; a second signal ends it", "s", at_least=0.0,
+        special=(DEFAULT, "until nobody subscribes to the commands")),
+)
+
+# Both sides of the hand-over must have the same.
+HANDOVER = (
+    Parameter("command_lease", float, DEFAULT,
+        "a controller that was stopped, or got no CPU, while the arm went on for longer than this "
+        "yields to the sentinel (docs/safety.md)", "s", above=0.0,
+        special=(DEFAULT, "0.01, and 0.1 in simulated time")),
+    Parameter("command_timeout", float, DEFAULT,
+        "how long commands may be missing before the sentinel takes the arm; longer than "
+        "`command_lease` by what a command takes to arrive, several times", "s", above=0.0,
+        special=(DEFAULT, "1.5 times `command_lease`")),
+)
+
+# Named as those of joint_trajectory_controller.
+TRAJECTORIES = (
+    Parameter("allow_partial_joints_goal", bool, False,
+        "take trajectories of some of the joints; the others go on as before", live=True),
+    Parameter("allow_nonzero_velocity_at_trajectory_end", bool, False,
+        "take trajectories whose last point moves; without a next one in time the arm settles at "
+        "that point", live=True),
+    Parameter("allow_integration_in_goal_trajectories", bool, False,
+        "take points without positions, which are integrated from velocities, or these from "
+        "accelerations", live=True),
+    Parameter("interpolate_from_desired_state", bool, True,
+        "start new trajectories from the desired state, without a jump; false: from the measured "
+        "one, as they also start after an error beyond the path tolerance", live=True),
+    Parameter("interpolation_method", str, "splines",
+        "what joins the points of a trajectory", choices=("splines",)),
+    Parameter("positions_upsampling.enable", bool, False,
+        "join points that have only positions by a smooth spline, not by lines", live=True),
+    Parameter("positions_upsampling.policy_frequency", float, 0.0,
+        "point i of a trajectory whose points all have time 0 is due at (i + 1) / frequency", "Hz",
+        above=0.0, special=(0.0, "refusing these"), live=True),
+    Parameter("constraints.stopped_velocity_tolerance", float, 0.01,
+        "how fast a joint may still be when the goal is reached", "rad/s or m/s", above=0.0,
+        special=(0.0, "any velocity", INF), live=True),
+    Parameter("constraints.goal_time", float, 0.0,
+        "how long after its end a trajectory may take to come within the goal tolerances", "s",
+        above=0.0, special=(0.0, "for ever", INF), live=True),
+    Parameter("cmd_timeout", float, 0.0,
+        "the same, where `constraints.goal_time` is 0", "s", above=0.0,
+        special=(0.0, "for ever", INF), live=True),
+    Parameter("constraints.<joint>.trajectory", float, 0.0,
+        "path tolerance: how far a joint may be off while it moves", "rad or m", above=0.0,
+        special=(0.0, "any distance", INF), live=True),
+    Parameter("constraints.<joint>.goal", float, 0.0,
+        "goal tolerance: how far a joint may be off when the goal is reached", "rad or m",
+        above=0.0, special=(0.0, "any distance", INF), live=True),
+    Parameter("constraints.decelerate_on_cancel", bool, False,
+        "brake within `max_deceleration_on_cancel`; false: as hard as the effort limits allow",
+        live=True),
+    Parameter("constraints.<joint>.max_deceleration_on_cancel", float, 0.0,
+        "the deceleration of a joint that is stopped along its path", "rad/s^2 or m/s^2",
+        above=0.0, special=(0.0, "what the effort limits allow", INF), live=True, in_tick=True),
+    Parameter("constraints.excessive_effort", str, "warn",
+        "what becomes of a trajectory for which the model needs more than the effort limits",
+        choices=("refuse", "warn", "slow_down"), live=True),
+    Parameter("speed_scaling.initial_scaling_factor", float, 1.0,
+        "the speed of trajectories until `~/speed_scaling_input` says another one", at_least=0.0,
+        at_most=1.0),
+    Parameter("action_monitor_rate", float, 20.0,
+        "feedback of the action", "Hz", above=0.0, at_most=1000.0),
+    Parameter("state_publish_rate", float, 50.0,
+        "`~/controller_state` and `~/torque_terms`", "Hz", above=0.0, at_most=1000.0),
+)
+
+REAL_TIME = (
+    Parameter("thread_priority", int, 50,
+        "SCHED_FIFO priority of the thread that commands; the process's other threads get less",
+        at_least=1, at_most=98, special=(0, "no change of the scheduling")),
+    Parameter("cpu_affinity", list[int], [-1],
+        "CPUs that the thread that commands may use", at_least=0, at_most=65535,
+        special=([-1], "all CPUs", [])),
+    Parameter("lock_memory", bool, True, "keep all memory of the process in RAM (mlockall)"),
+    Parameter("cpu_dma_latency", int, -1,
+        "longest time that any CPU may take to wake up (/dev/cpu_dma_latency); with 0 the CPUs "
+        "never sleep, which gives the lowest latency and draws the most power", "us", at_least=0,
+        at_most=2000000000, special=(-1, "no change of the CPUs' sleep")),
+)
+
+# Of the sentinel alone.
+GUARD = (
+    Parameter("stiffness", float, 100.0,
+        "position gain of the sentinel's own control, in which the arm brakes and is held",
+        "1/s^2", at_least=0.0),
+    Parameter("damping", float, 20.0,
+        "velocity gain of the sentinel's own control", "1/s", at_least=0.0),
+    Parameter("velocity_limit_factor", float, 1.5,
+        "an arm that moves faster than the URDF's velocity limits times this factor is taken from "
+        "the controller", at_least=1.0),
+    Parameter("revoke_frozen_commands", bool, True,
+        "take the arm from a controller that repeats a torque for command_timeout while it moves; "
+        "false for laws that do so rightly"),
+    Parameter("prediction_gap", float, 0.02,
+        "after a longer gap in joint_states, a sentinel that commands does so from a state that "
+        "the model predicts", "s", above=0.0),
+)
+
+# What `/diagnostics` warns of, and calls an error.
+DIAGNOSTICS = tuple(
+    Parameter(f"diagnostics.{name}.{level}", float, value,
+        f"/diagnostics says {level.upper()} when {meaning} exceeds this in the last second",
+        unit, above=0.0, live=True)
+    for name, meaning, unit, values in (
+        ("tick_duration", "the 99 % quantile of the tick duration", "s", (0.0005, 0.005)),
+        ("state_age", "the 99 % quantile of the state age", "s", (0.005, 0.05)),
+        ("period_jitter", "the 99 % quantile of the period jitter", "s", (0.005, 0.05)),
+        ("missed_states", "the fraction of states missed", "", (0.01, 0.1)),
+        ("late_states", "the fraction of late states", "", (0.05, 0.5)),
+    )
+    for level, value in zip(("warn", "error"), values, strict=True)
+)
+
+START = (
+    Parameter("autostart", bool, True,
+        "configure and activate at start, without a lifecycle manager"),
+)
+
+LOCKED_POSITION = Parameter("locked_positions.<joint>", float, 0.0,
+    "position of a joint that is not in `joints`, such as a gripper's", "rad or m")
+# fmt: on
+
+SENTINEL = (*ROBOT, *LIMITS, *COMMANDS, *HANDOVER, *GUARD, *REAL_TIME)
+
+ROWS = {
+    row.name: row
+    for row in (*ROBOT, *LIMITS, *FEEDBACK, *SAFETY, *TRAJECTORIES, *REAL_TIME, *GUARD)
+}
+# Those that the control step reads, in the order of its array.
+TICK_ROWS = tuple(row for row in ROWS.values() if row.in_tick)
+
+
+def tick_row(name: str) -> int:
+    """The row of the control step's array of settings that a parameter has."""
+    return TICK_ROWS.index(ROWS[name])
+
+
+if __name__ == "__main__":
+    print("# Parameters of `rnea_sentinel`\n")
+    print("Printed from the table in code by `python -m rnea_control.parameters.table`.\n")
+    print("What the section of `rnea_controller` in the same YAML file says counts too, unless a")
+    print("section of `rnea_sentinel` says otherwise.\n")
+    print(markdown((*SENTINEL, LOCKED_POSITION), live=False), end="")
