@@ -254,11 +254,12 @@ class Handover:
         lease.notice_absence(self.rows, now)
         if label == "commanding" and self.commanding and self.rows[lease.ALONE]:
             self._yield(now, self.times.timeout, "the sentinel, not known of before, commands")
+        guarded = label not in ("", "idle")
         if self._unheard:
-            lease.listen(self.rows, now, self.times.grace)
+            lease.listen(self.rows, now, self.times.grace if guarded else 0.0)
         self._unheard = label == UNHEARD
         if label or not self.rows[lease.WAS_AWAY]:  # else it was not there to hear the sentinel
-            self.rows[lease.GUARDED] = label not in ("", "idle")
+            self.rows[lease.GUARDED] = guarded
             self.rows[lease.ALONE] = not label
         if label == "revoking":
             lease.hear_revocation(self.rows, now)

@@ -171,14 +171,13 @@ class ControllerNode(GuardedNode, LifecycleNode):
     @logged
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._look_for_listeners()
-        sentinel = self._sentinel.await_label()
-        if self.parameters["require_sentinel"] and not self._sentinel.is_there:
+        if self.parameters["require_sentinel"] and not self._sentinel.await_it():
             self.get_logger().error(
                 "not activated: require_sentinel is true, and no rnea_sentinel is heard"
             )
             return FAILURE
         self._effort_controller.begin()
-        self.loop.start(sentinel)
+        self.loop.start(self._sentinel.label)
         self._sentinel.look()
         self._recent = LoopStatistics()
         self._feed.start()

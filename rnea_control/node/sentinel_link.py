@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack
 
 from lifecycle_msgs.msg import TransitionEvent
+from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.subscription import Subscription
@@ -72,6 +73,10 @@ class SentinelLink:
         self._executor.add_node(self._asking)
         undo.callback(self._executor.shutdown)
         undo.callback(self._listen, False)
+        left = max(born + DISCOVERY - time.monotonic(), 0.0)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._discovery = node.create_timer(left, self._discovered, clock=steady)
+        undo.callback(node.destroy_timer, self._discovery)
 
     @property
     def asking(self) -> str:
@@ -80,11 +85,13 @@ class SentinelLink:
 
     @property
     def label(self) -> str:
-        """Its mode; empty without one, `UNHEARD` for one that seems to be there."""
+        """Its mode; empty without one, `UNHEARD` while one may be there that was not heard yet."""
         if time.monotonic() - self._heard_at < LONGEST_SILENCE:
             return self._label
-        seen = self._heard_at < 0.0 and ({SENTINEL, UNKNOWN} & self._seen())
-        return UNHEARD if seen else ""
+        if self._heard_at > 0.0:
+            return ""
+        new = time.monotonic() - self._born < DISCOVERY
+        return UNHEARD if new or {SENTINEL, UNKNOWN} & self._seen() else ""
 
     @property
     def is_there(self) -> bool:
@@ -102,11 +109,17 @@ class SentinelLink:
         space = node.get_namespace()
         return {i.node_name for i in infos if i.node_name == UNKNOWN or i.node_namespace == space}
 
-    def await_label(self) -> str:
-        """Its mode, once one that is there must have been discovered."""
+    def await_it(self) -> bool:
+        """Whether it is there, once one must have been discovered."""
         while not self.is_there and time.monotonic() - self._born < DISCOVERY:
             time.sleep(0.01)
-        return self.label
+        return self.is_there
+
+    def _discovered(self) -> None:
+        """A sentinel that is there must have been discovered."""
+        self._discovery.cancel()
+        if not self.label and self.loop is not None and self.loop.running:
+            self.loop.hear_sentinel("")
 
     def take_back(self) -> str:
         """Asks it for the arm, once its torque is known, and waits for the answer; says what comes.
