@@ -255,8 +255,8 @@ class Handover:
         if label == "commanding" and self.commanding and self.rows[lease.ALONE]:
             self._yield(now, self.times.timeout, "the sentinel, not known of before, commands")
         guarded = label not in ("", "idle")
-        if self._unheard:
-            lease.listen(self.rows, now, self.times.grace if guarded else 0.0)
+        if self._unheard and self.phase is Phase.guarding and label != UNHEARD:
+            self.start(now, alone=not guarded)
         self._unheard = label == UNHEARD
         if label or not self.rows[lease.WAS_AWAY]:  # else it was not there to hear the sentinel
             self.rows[lease.GUARDED] = guarded
@@ -306,15 +306,15 @@ class Handover:
                 self._change(lease.GUARDING, "another node goes on commanding")
         return False
 
-    def start(self, now: float, alone: bool) -> None:
-        """The controller begins: as the owner if nobody else can command, else it listens first."""
+    def start(self, now: float, alone: bool, wait: float = 0.0) -> None:
+        """The controller begins: as the owner if nobody else can command, else it listens first,
+        for so long, [s]; for `grace` if that is 0."""
         self.contested = False
         if alone:
             self._own()
             self._change(lease.COMMANDING, "nobody else commands")
         else:
-            wait = LONGEST_UNHEARD if self._unheard else self.times.grace
-            self._yield(now, wait, "listens whether the sentinel commands")
+            self._yield(now, wait or self.times.grace, "listens whether the sentinel commands")
 
     def guard(self, now: float) -> None:
         """The sentinel begins to guard: it has heard a command, or was stopped for a while."""

@@ -29,7 +29,7 @@ from rnea_control.control import (
     SupervisionSettings,
     Supervisor,
 )
-from rnea_control.control.handover import Handover, Phase
+from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Handover, Phase
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.control.stopping import LONGEST_STOP, RAMP
@@ -246,7 +246,7 @@ class ControlLoop:
         now = self._times[native.ATTENDED_AT] = time.monotonic()
         self._sentinel = sentinel
         self.handover.hear_mode(now, sentinel)
-        self.handover.start(now, alone)
+        self.handover.start(now, alone, LONGEST_UNHEARD if sentinel == UNHEARD else 0.0)
         if sentinel == Phase.commanding.value:
             self.supervisor.guarded(HELD_BY_SENTINEL)
         self.running = True

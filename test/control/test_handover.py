@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rnea_control.control.handover import UNHEARD, Handover, HandoverTimes, Phase
+from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Handover, HandoverTimes, Phase
 from rnea_control.control.lease import FRESH_STATES
 
 PERIOD = 0.001
@@ -305,16 +305,18 @@ def test_controller_that_began_alone_yields_to_a_sentinel_that_commands() -> Non
     assert clocks.run(1.0) == pytest.approx(31, abs=1)
 
 
-@pytest.mark.parametrize(("label", "states"), [("guarding", 91), ("commanding", 91), ("", 5)])
-def test_controller_that_may_have_a_sentinel_waits_to_hear_it(label: str, states: int) -> None:
+@pytest.mark.parametrize("label", ["guarding", "commanding", "idle", ""])
+def test_controller_that_may_have_a_sentinel_waits_to_hear_it(label: str) -> None:
     controller = Handover(HandoverTimes.of_controller())
     clocks = Clocks(controller)
     clocks.run(0.01)
     controller.hear_mode(clocks.now, UNHEARD)
-    controller.start(clocks.now, alone=False)
-    assert clocks.run(4.9) == -1
+    controller.start(clocks.now, alone=False, wait=LONGEST_UNHEARD)
+    assert clocks.run(LONGEST_UNHEARD - 0.1) == -1
     controller.hear_mode(clocks.now, label)
-    assert clocks.run(1.0) == pytest.approx(states, abs=1)
+    assert clocks.may_command() == (label in ("idle", ""))
+    if not clocks.may_command():
+        assert clocks.run(1.0) == pytest.approx(91, abs=1)
 
 
 def test_who_listens_does_so_between_slow_states() -> None:
