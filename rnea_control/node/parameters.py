@@ -103,9 +103,9 @@ def in_force(parameters: Parameters, robot: RobotModel) -> InForce:
         ParameterError: a value that is not allowed, or missing.
         RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
     """
+    values = values_in_force(parameters, PARAMETERS, robot.joint_names)
     model = robot.copy()
     update_model(parameters, model)
-    values = values_in_force(parameters, PARAMETERS, model.joint_names)
     settings = ControllerSettings.of(
         values,
         gains=Gains.of(values),
