@@ -25,11 +25,14 @@ from rnea_control.control import Controller, ControllerSettings, SupervisionSett
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.node import controller_node
+from rnea_control.node import controller_node, sentinel_link
 from rnea_control.node.control_loop import ControlLoop, LoopSettings
 from rnea_control.node.controller_node import ControllerNode
 from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.qos import LATCHED
+
+# No sentinel is there, and nobody waits until one must have been discovered.
+sentinel_link.DISCOVERY = 0.0
 
 JOINTS = ["shoulder", "elbow"]
 COMMANDS = "effort_controller/commands"

@@ -81,7 +81,7 @@ def _from(modes: Iterable[Mode], to: Mode) -> dict[Mode, Mode]:
 class Event(Enum):
     """What happens to a controller."""
 
-    ACTIVATED = Row({Mode.INACTIVE: Mode.WAITING})
+    ACTIVATED = Row(_from((Mode.INACTIVE, Mode.WAITING), Mode.WAITING))
     DEACTIVATED = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE), Act.ENDS)
     LISTENERS_CHANGED = Row(_from((*HAS_ARM, Mode.WAITING), Mode.WAITING), Act.ENDS)
     """Somebody takes the commands now, or nobody does."""

@@ -299,8 +299,10 @@ class ControlLoop:
             return  # an owner in office learns nothing from it
         self._sentinel = label
         with self.work.paused():
-            now = time.monotonic()
+            now, had_arm = time.monotonic(), self.handover.commanding
             self.handover.hear_mode(now, label)
+            if self.handover.commanding and not had_arm:
+                self.supervisor.activate()  # nobody else commands
             commands = label == Phase.commanding.value
             if commands:
                 self.handover.hear_command(now)
