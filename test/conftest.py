@@ -31,6 +31,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 QUIET = ("sentinel/test_sentinel.py", "faults", "commands/test_doctor.py", "demo/test_demo.py")
 # What starts processes: last, so that beside the above others only compute.
 PROCESSES = ("node", "commands", "ros", "simulation", "interfaces", "demo")
+COMPUTES = 1
 FIGURE = "figure"
 
 
@@ -45,7 +46,7 @@ def _needs_quiet(nodeid: str) -> bool:
 def _turn(item: pytest.Item) -> int:
     if _needs_quiet(item.nodeid):
         return 0
-    return 2 if _file(item.nodeid).startswith(PROCESSES) else 1
+    return 2 if _file(item.nodeid).startswith(PROCESSES) else COMPUTES
 
 
 def _forked(test: Callable[..., None]) -> Callable[..., None]:
@@ -77,10 +78,14 @@ def _forked(test: Callable[..., None]) -> Callable[..., None]:
     return forked
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest work comes first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest work comes first. Processes go against the clock: a computer that stood still
+    meanwhile gives them a second attempt, of which the summary tells."""
     items.sort(key=_turn)
+    again = config.pluginmanager.hasplugin("rerunfailures")
     for item in items:
+        if again and _turn(item) != COMPUTES:
+            item.add_marker(pytest.mark.flaky(reruns=1))
         if isinstance(item, pytest.Function) and item.get_closest_marker("one_thread"):
             item.obj = _forked(item.obj)
 
@@ -113,6 +118,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("figures")
         for line in lines:
             terminalreporter.write_line(str(line))
+    if "rerun" in stats:
+        terminalreporter.section("failed at first, and ran again")
+        for report in stats["rerun"]:
+            terminalreporter.write_line(f"{report.nodeid}\n{report.longreprtext}")
 
 
 @pytest.fixture(scope="session")
