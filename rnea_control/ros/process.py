@@ -54,7 +54,8 @@ def ros_process(arguments: list[str] | None = None) -> Iterator[Callable[..., bo
     finally:
         rclpy.try_shutdown()
         for number, handler in previous.items():
-            signal.signal(number, handler)
+            # One more, as of a launch file beside a terminal's, ends no process that is ending.
+            signal.signal(number, signal.SIG_IGN if signals else handler)
         gc.freeze()  # Python would look for garbage before it ends, for a tenth of a second or two
 
 
