@@ -55,7 +55,7 @@ def hanging() -> Iterator[Bench]:
     with ros(DOMAIN):
         arm = LockstepArm(rate=500.0, **ARM)
         try:
-            with controller({**PATIENT, "interpreter_timeout": 0.5}, before=HANGS) as process:
+            with controller({**PATIENT, "interpreter_timeout": 1.0}, before=HANGS) as process:
                 yield Bench(arm, process)
         finally:
             arm.destroy()
