@@ -109,9 +109,9 @@ def blocks(document: str, language: str) -> list[str]:
     return [textwrap.dedent(code) for code in found]
 
 
-def test_readme_python_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_of_the_dynamics_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
-    (code,) = blocks("README.md", "python")
+    (code,) = blocks("docs/dynamics.md", "python")
     with redirect_stdout(StringIO()) as printed:
         exec(code, {"__name__": "__main__"})
     assert printed.getvalue().startswith("[")

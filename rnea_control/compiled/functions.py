@@ -39,9 +39,9 @@ def alone(program: Program, angles: Kind, pointer: str, name: str = ALONE) -> st
 
 def bulk(program: Program, kind: Kind, order: Order, pointer: str) -> str:
     """`void rows or columns(inputs..., bodies, output, i64 stride, i64 count)`: the program for as
-    many samples as registers have lanes, again and again; the last registers end with the last
-    sample, and may have some of those before it once more. `count` is at least the number of lanes.
-    From an entry of a sample to the next entry there are `stride` numbers in columns."""
+    many samples at a time as a register has lanes. The last group ends with the last sample, and
+    may repeat some of the samples before it. `count` is at least the number of lanes. From an entry
+    of a sample to the next entry there are `stride` numbers in columns."""
     lines = Lines(kind)
     lines.label("entry")
     last = lines.let(f"sub i64 %count, {kind.lanes}")

@@ -1,7 +1,7 @@
 """A step, and what follows from it at once: the end of a motion, and the stop that it takes.
 
-What a step has found is kept in a row of `findings`, for those who say it in words (findings.py).
-Performs no allocation.
+The finding of a step is a row of `findings`; findings.py puts it into words. Performs no
+allocation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import array_at, linked
 
-# Why a motion ends that no step has ended: an emergency stop, or an interpreter that stands still.
+# Reasons that come from outside a step: an emergency stop, or an interpreter that stands still.
 STOPPED, HUNG = 7, 8
 
 _step = linked(step, SIGNATURE)
@@ -86,7 +86,7 @@ def _react(
     q: FloatArray,
     v: FloatArray,
 ) -> None:
-    """Ends the motion for what a step found; if a bound was violated, the arm brakes from where it
+    """Ends the motion because of a finding; if a bound was violated, the arm brakes from where it
     is, so that it does not press on."""
     end_motion(n, state, findings, found)
     if found in (PATH_VIOLATED, GOAL_VIOLATED):

@@ -63,7 +63,7 @@ class Controller:
 
     Attributes:
         gave_way_reason: why it gave way the last time.
-        given_way: why each time, and whether a joint shook, for who takes it from there.
+        given_way: why each time, and whether a joint shook; the supervisor takes the entries out.
         box: a request; see requests.py.
         post: has the request in the box carried out, and returns when it is.
 
@@ -146,7 +146,7 @@ class Controller:
 
     @property
     def arrays(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """What `advance` works on, for machine code that steps."""
+        """The arrays of `advance`, for machine code that steps."""
         return self._numbers, self._rows, self._tolerances, self._state, self._findings
 
     def serve(self) -> None:
@@ -205,7 +205,7 @@ class Controller:
 
     @property
     def effort_limit(self) -> FloatArray:
-        """What torques are clamped to, shape (nv,), [Nm] or [N]; a view."""
+        """The bound of the torques, shape (nv,), [Nm] or [N]; a view."""
         return self._in_force[layout.EFFORT_LIMIT]
 
     @property
@@ -264,7 +264,7 @@ class Controller:
         self._state[layout.RESTS_SINCE] = math.nan
 
     def disregard(self) -> None:
-        """What was measured and counted so far says nothing: nobody applied the torques."""
+        """Forgets measurements and counts so far, as nobody applied the torques."""
         self.believe()
         self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1] = 0.0
         self._numbers[layout.GAVE_WAY] = 0
@@ -299,7 +299,7 @@ class Controller:
 
     @property
     def motion(self) -> Motion | None:
-        """What the trajectory is followed for; None if it has ended."""
+        """The motion that the trajectory belongs to; None if it has ended."""
         return self._motions.get(int(self._numbers[layout.MOTION]))
 
     @property
@@ -349,8 +349,8 @@ class Controller:
     def start(self, t: float, q: FloatArray) -> None:
         """Holds position `q` from `t` on, after another has had the arm.
 
-        What the torque in force differs by from the control law's fades out. Where it is not known,
-        the first torque is the gravity torque.
+        The difference between the torque in force and the control law's fades out. Where the torque
+        in force is not known, the first torque is the gravity torque.
 
         Args:
             t: the time now, [s].
@@ -433,7 +433,7 @@ class Controller:
         return plan.motion
 
     def situation(self, t: float) -> Situation:
-        """What a plan made at time `t` starts from."""
+        """The state that a plan made at time `t` starts from."""
         state, trajectory = self._state, self.trajectory
         scaling = layout.SCALING if self.is_moving else layout.TARGET_SCALING  # as `adopt` does
         # The trajectory may have changed since the last step.
@@ -541,8 +541,8 @@ class Controller:
 
     def repeats(self, t: float) -> bool:
         """Whether the predicted arm has been at rest for so long that its torque is not commanded
-        again: the hardware keeps it, and one that starts anew, elsewhere, must not get it. To be
-        asked before `predict`: a torque that does not leave is not in force."""
+        again: the hardware keeps it, and hardware that starts anew elsewhere must not get it. Ask
+        before `predict`: a torque that is not sent is not in force."""
         return bool(t - self._state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT)
 
     def _step(
@@ -569,13 +569,13 @@ class Controller:
         return outcome
 
     def limit_rate_step(self, elapsed: float) -> None:
-        """Has the rate limit of the next step count no more than this time, [s]: for a state whose
-        stamp is further from the last one than it can be."""
+        """Bounds the time that the rate limit counts in the next step, [s]: for a state whose stamp
+        is further from the last one than it can be."""
         self._state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
-        """Fills `tau` with what comes after the last torque on the way to `target`, by the rate
-        limit; returns whether that is `target`.
+        """Fills `tau` with the next torque on the way from the last one to `target`, within the
+        rate limit; returns whether it is `target`.
 
         Args:
             target: shape (nv,), [Nm] or [N].
@@ -615,7 +615,7 @@ class Controller:
         self._end(kind, text)
 
     def _end(self, kind: EndKind, text: str) -> None:
-        """Says how the motion ended that the last request has ended."""
+        """Reports the end of the motion that the last request has ended."""
         self.tell()
         if motion := self._motions.pop(int(self.box.numbers[requests.ENDED]), None):
             motion.finish(kind, text)

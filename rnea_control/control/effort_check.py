@@ -111,8 +111,8 @@ def peak_efforts(
     scratch, peak = np.zeros((_SCRATCH_ROWS, nv)), np.array([0.0, 0.0, begin, 0.0])
     speed = _check(*arrays, *segments, *span, 1.0, scratch, peak)
     joint, time, torque = int(peak[_JOINT]), float(peak[_TIME]), float(peak[_PEAK])
-    # Friction may be what holds a joint back: slower, a sample that was within its limits may leave
-    # them. So all are looked at again, until the speed suits them all.
+    # Friction may be holding a joint back: run slower, a sample that was within its limits may
+    # leave them. So all samples are checked again, until the speed suits all of them.
     for _ in range(_PASSES):
         before = speed
         if before in (0.0, 1.0):
@@ -141,8 +141,8 @@ def _torque(
 def _slowed(
     friction: FloatArray, scratch: FloatArray, static: float, j: int, limit: float, speed: float
 ) -> float:
-    """A speed below `speed`, at which joint j exceeds its limit, at which it just does not; 0 if
-    there is none."""
+    """The speed below `speed` at which joint j just keeps the limit that it exceeds at `speed`; 0
+    if there is none."""
     within = 0.0
     if not abs(_torque(friction, scratch, static, j, within)) <= limit:
         return 0.0
@@ -176,8 +176,8 @@ def _check(
     scratch: FloatArray,
     peak: FloatArray,
 ) -> float:
-    """Finds the peak; returns the speed, at most `speed`, at which those samples are within their
-    limits that were not."""
+    """Finds the peak; returns the speed, at most `speed`, that brings the samples beyond their
+    limits within them."""
     last = starts.shape[0] - 1
     for i in range(last + 1):
         left = begin if i == 0 else starts[i]

@@ -1,4 +1,4 @@
-r"""What no arm can do with its settings, found before it is tried.
+r"""Finds settings that no arm can work with, before they are tried.
 
 **Gains.** A torque acts a delay :math:`T = \max(T_d, h) + h / 2` after the measurement that it goes
 by: T_d is the dead time, and h the period of the states, for which it is held. A joint under
@@ -21,7 +21,7 @@ from rnea_control.model.units import units
 
 # k_d T and sqrt(k_p) T.
 MOST_DAMPING, MOST_BANDWIDTH = 1.0, 0.42
-# A gain in Nm acts at least on this, as a URDF may lack the rotor, [kg m^2] or [kg].
+# A gain in Nm acts on at least this inertia, as a URDF may lack the rotor, [kg m^2] or [kg].
 LEAST_INERTIA = 0.1
 
 

@@ -50,7 +50,7 @@ from rnea_control.control import lease
 
 
 class Phase(Enum):
-    """What one of the two does; the values are the labels that the sentinel publishes."""
+    """The phase of one of the two; the values are the labels that the sentinel publishes."""
 
     idle = "idle"
     guarding = "guarding"
@@ -101,7 +101,7 @@ class HandoverTimes:
     def of_controller(
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
-        """Those of the controller; the arguments are what the two nodes share."""
+        """The times of the controller, from the two that both nodes share."""
         return cls(
             lease,
             2.0 * timeout,
@@ -115,7 +115,7 @@ class HandoverTimes:
     def of_sentinel(
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
-        """Those of the sentinel; its lease is longer, since the controller waits longer."""
+        """The times of the sentinel; its lease is longer, since the controller waits longer."""
         return cls(
             2.0 * lease,
             timeout,
@@ -172,7 +172,7 @@ class Handover:
 
     @property
     def phase(self) -> Phase:
-        """What it does now."""
+        """Its phase."""
         return _PHASES[int(self.rows[lease.PHASE])]
 
     @property

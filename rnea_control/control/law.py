@@ -1,4 +1,4 @@
-r"""The control laws: what torque is asked of the joints, before any limit.
+r"""The control laws: the torques of the joints, before any limit.
 
 With the errors e = q_d - q (the shortest way round for continuous joints) and de = v_d - v, and the
 feedback u = Kp e + Kd de + integral of Ki e,
@@ -10,8 +10,8 @@ acceleration or a torque [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]. 
 friction_compensation the friction (dynamics/friction.py) is added. All laws that hold a position
 add the effort of its waypoints.
 
-All this is for the moment when the torque acts, a dead time after the measurement: the desired
-motion is that of then, and the measured state is carried on with the desired acceleration.
+All this is for the moment when the torque acts, a dead time after the measurement: the law takes
+the desired motion of that moment, and carries the measured state on with the desired acceleration.
 
 A wrist whose model lacks its rotor inertia has hardly any feedback under computed_torque, as the
 feedback is an acceleration. A least inertia f of a joint's feedback gives it that of a joint with
@@ -68,7 +68,7 @@ from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
 from rnea_control.parameters.table import tick_row
 
-# By which torques are computed while no state comes.
+# The law in force while no state comes.
 PREDICTING_LAW = int(laws.ControlLaw.computed_torque)
 
 _ERROR_DEADBAND = tick_row("gains.<joint>.error_deadband")
@@ -119,8 +119,8 @@ def update_feedback(
 def predict_state(
     settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
 ) -> None:
-    """Brings the errors of the last state `dt` further, and fills `q`, `v` and the feedback with
-    what they then make."""
+    """Carries the errors of the last state on by `dt`, and fills `q`, `v` and the feedback from
+    them."""
     guided = state[GUIDED, 0] != 0.0
     decay = math.exp(-PREDICTED_DECAY * dt)
     accelerating = laws.FEEDBACK[int(settings[LAW, 0])] == laws.AS_ACCELERATION
@@ -165,7 +165,8 @@ def _add_feedback_inertia(
     state: FloatArray,
     q: FloatArray,
 ) -> None:
-    """Adds to row TORQUE what the feedback lacks where the model's inertia is below the least."""
+    """Adds to row TORQUE the feedback that is missing where the model's inertia is below the
+    least."""
     wanted = False
     for j in range(q.shape[0]):
         wanted |= settings[FEEDBACK_INERTIA, j] > 0.0

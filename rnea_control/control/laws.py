@@ -14,7 +14,7 @@ from rnea_control.kernels.inlining import inlined
 
 
 class Model(IntEnum):
-    """Where the model's torque is taken."""
+    """The state at which the model's torque is computed."""
 
     none = 0
     gravity = 1  # at the measured position, at rest
@@ -23,7 +23,7 @@ class Model(IntEnum):
 
 
 class Feedback(IntEnum):
-    """What the feedback is."""
+    """The kind of feedback."""
 
     damping = 0  # -Kd v alone, a torque: no position is held, and a hand guides the arm
     torque = 1  # u
@@ -31,7 +31,7 @@ class Feedback(IntEnum):
 
 
 class Friction(IntEnum):
-    """At which velocity the friction is taken, if it is compensated."""
+    """The velocity at which the friction is computed, if it is compensated."""
 
     none = 0
     desired = 1  # as the measured one would feed back its noise
@@ -42,7 +42,7 @@ class ControlLaw(IntEnum):
     """The control laws by their names in the YAML.
 
     Attributes:
-        model, feedback, friction: what the law is made of.
+        model, feedback, friction: the parts of the law.
         equation: the law, but for friction and the effort of the waypoints.
         use: what it is for.
     """

@@ -1,4 +1,4 @@
-"""The arrays that the control step works on: what is in which row."""
+"""The rows of the arrays that the control step works on."""
 
 from rnea_control.parameters.table import TICK_ROWS, tick_row
 
@@ -25,7 +25,7 @@ BLEND_TIME, GUIDING_DAMPING = (
     tick_row("activation.blend_time"),
     tick_row("gravity_compensation.damping"),
 )
-# Of the model; friction has three rows, what `friction_torque` takes.
+# Of the model; friction has the three rows that `friction_torque` takes.
 CONTINUOUS, LOWER_LIMIT, UPPER_LIMIT, SOFT_LOWER, SOFT_UPPER, STATE_VELOCITY_LIMIT, FRICTION = (
     range(len(TICK_ROWS), len(TICK_ROWS) + 7)
 )
@@ -51,10 +51,10 @@ PREDICTED_POSITION, PREDICTED_VELOCITY = range(30, 32)
 # Of state_check.py: the last measured state, one column a joint, its time, which joint jumped, and
 # how far joints should have moved since positions changed last.
 LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT, STANDSTILL = range(32, 37)
-# Of output_stage.py: what is left of the torque of before the start, and when it begins to fade
-# (entry 0; NaN for the next step); the acceleration that limits ask for, the last torque that left
-# (NaN for none), for how long it has been at its limit, for how long in all each stage was at work,
-# and the inertia that a joint feels, with the other joints held and free.
+# Of output_stage.py: the torque before the start that has yet to fade out, and when it begins to
+# fade (entry 0; NaN for the next step); the acceleration that limits ask for, the last torque that
+# left (NaN for none), for how long it has been at its limit, for how long in all each stage was at
+# work, and the inertia that a joint feels, with the other joints held and free.
 BLEND_OFFSET, BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(37, 42)
 POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(42, 46)
 HELD_INERTIA, FREE_INERTIA = range(46, 48)

@@ -1,4 +1,4 @@
-"""The lease of an owner of the arm: what it may do, and what an absence does to it.
+"""The lease of an owner of the arm: which commands it allows, and how an absence ends it.
 
 This is the part of `Handover` (handover.py has the rules) that every tick asks. Its facts are the
 rows of one array, so that the ticks' machine code and Python read and write the same.
@@ -11,7 +11,7 @@ import math
 from rnea_control.array_types import FloatArray
 from rnea_control.kernels.inlining import inlined
 
-# What one of the two does.
+# The phases of one of the two.
 IDLE, GUARDING, REVOKING, COMMANDING = range(4)
 # Rows: the phase, how often it has changed, and why it is as it is: a reason, and its two numbers.
 PHASE, CHANGES, REASON, REASON_NUMBERS = 0, 1, 2, 3
@@ -32,7 +32,7 @@ WAS_AWAY, EVIDENCE_STAMP, EVIDENCE_AT, IN_TIME, WOKE_AT, STALE = 18, 19, 20, 21,
 LOOKED_AT, LOOKED_STAMP = 24, 25
 # Who asks the other to yield: the newest stamp when it did.
 REVOKED_STAMP = 26
-# What stays the same; see `HandoverTimes`.
+# Constants; see `HandoverTimes`.
 LEASE, RECOVERY, GRACE, AWAKE, LEAST_STATES, SIMULATED = 27, 28, 29, 30, 31, 32
 ROWS = 33
 
@@ -68,7 +68,7 @@ def listen(h: FloatArray, now: float, wait: float) -> None:
 
 @inlined
 def notice_absence(h: FloatArray, now: float) -> None:
-    """An owner that finds that it was away does not know what the arm did meanwhile."""
+    """Notes whether an owner was away: it then does not know how the arm has moved meanwhile."""
     away = now - h[AWAKE_AT] > h[LEASE] and h[ALONE] == 0.0
     if away and h[HAS_COMMANDED] != 0.0 and h[PHASE] == COMMANDING and h[WAS_AWAY] == 0.0:
         h[WAS_AWAY], h[EVIDENCE_STAMP], h[EVIDENCE_AT], h[IN_TIME] = 1.0, math.nan, now, 0.0
@@ -91,7 +91,7 @@ def is_fresh(h: FloatArray, stamp: float, now: float, within: bool) -> bool:
 
 @inlined
 def judge_absence(h: FloatArray, stamp: float, now: float) -> None:
-    """What a state tells of the time since the last command."""
+    """Takes from a state how long the arm was without a command."""
     passed = h[NUMBER] - h[COMMANDED_NUMBER]  # states, not counting those of another
     within = 0.0 <= stamp - h[COMMANDED_STAMP] <= h[LEASE]
     if h[NUMBER] >= 0.0 and h[COMMANDED_NUMBER] >= 0.0:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class Mode(Enum):
-    """What a controller does; docs/safety.md draws the transitions."""
+    """The modes of a controller; docs/safety.md draws the transitions."""
 
     INACTIVE = "inactive"
     """Answers no state."""
@@ -47,7 +47,7 @@ _NOT_BLIND = (*FREE, *STOPPED)
 
 
 class Act(Enum):
-    """What becomes of the arm's motion."""
+    """The effect of an event on the arm's motion."""
 
     GOES_ON = "goes on"
     ENDS = "ends"
@@ -65,7 +65,7 @@ class Row(NamedTuple):
 
     Attributes:
         leads: to which mode from which. HOLDING stands for the law's own mode at rest.
-        act: what becomes of the arm's motion.
+        act: its effect on the arm's motion.
         besides: modes that stay, while the arm does the same.
     """
 
@@ -79,7 +79,7 @@ def _from(modes: Iterable[Mode], to: Mode) -> dict[Mode, Mode]:
 
 
 class Event(Enum):
-    """What happens to a controller."""
+    """The events of a controller."""
 
     ACTIVATED = Row(_from((Mode.INACTIVE, Mode.WAITING), Mode.WAITING))
     DEACTIVATED = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE), Act.ENDS)

@@ -1,8 +1,8 @@
 r"""Whether the model's gravity torques are those that hold the robot at rest, and if not, why.
 
-At rest all of the torque that a joint gets holds it against gravity: it should be g(q). What it is
-tell two witnesses: the measured effort, and the controller's own feedback, which makes up for what
-the model lacks. Causes are told apart by the torques that they would make, all joints together:
+At rest, all of a joint's torque holds it against gravity, and should be g(q). Two witnesses tell
+the real holding torque: the measured effort, and the controller's own feedback, which makes up for
+errors of the model. The torques of all joints together tell the causes apart:
 
 ==================  ======================================================================
 torque              cause
@@ -30,8 +30,8 @@ from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 from rnea_control.model.units import units
 
-# A cause explains the torques if what is left of their differences from the model is within the
-# bounds, and at most this part of them, all joints together.
+# A cause explains the torques if the differences from the model that it leaves are within the
+# bounds, and are at most this part of all differences, over all joints.
 UNEXPLAINED = 0.25
 # Gravity of another strength than the model's, as a part, is no mere direction.
 OTHER_STRENGTH = 0.05
@@ -40,14 +40,14 @@ LONGEST_LOAD = 0.5
 
 
 class Witness(Enum):
-    """Where the holding torque is known from."""
+    """The source of the holding torque."""
 
     effort = "measured"
     feedback = "held with"
 
 
 class Cause(Enum):
-    """What most likely makes model and robot differ."""
+    """The likely reason why model and robot differ."""
 
     none = "none"
     no_torque = "no torque"
@@ -96,7 +96,8 @@ def holding_torque_of_feedback(
     feedback: FloatArray,
     hardware_compensates_gravity: bool = False,
 ) -> FloatArray:
-    """What holds an arm at rest that a controller holds, if its model were right but for that.
+    """The torque by which a controller holds an arm at rest: the model's gravity torque plus the
+    feedback.
 
     Args:
         model: the robot.
@@ -140,7 +141,7 @@ def check_model(
         model: the robot.
         ws: a workspace made for it.
         q: where it rests, shape (nq,), [rad] or [m].
-        torque: what holds it there, shape (nv,), [Nm] or [N]; NaN for joints where that is not
+        torque: that holds it there, shape (nv,), [Nm] or [N]; NaN for joints where that is not
             known.
         bound: differences that are allowed, such as static friction, shape (nv,), [Nm] or [N]; a
             joint with a bound of 0 is not judged.

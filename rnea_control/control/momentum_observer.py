@@ -10,8 +10,7 @@ With the momentum p = M v, its rate of change without external torques is
 
 follows the external torque as a first-order filter, joint by joint, without accelerations and
 without an inverse of M [De Luca, Mattone 2005; De Luca et al. 2006]. A residual beyond its joint's
-threshold hints at a collision, or at what the model does not know: other masses, friction, a
-payload.
+threshold hints at a collision, or at an error of the model: other masses, friction, a payload.
 
 Discretised so that a constant external torque gives the exact filter, whatever the step h:
 
@@ -49,8 +48,8 @@ _STATE_ROWS = 7
 _THRESHOLD, _GAIN, _LONGEST_GAP, _GRAVITY_SHARE, _HAS_FRICTION = range(5)
 _SETTINGS_ROWS = 5
 
-# Default thresholds as a part of the effort limits: the torques of an arm whose masses are all 10 %
-# off are, within its effort limits, never further off than that.
+# Default thresholds as a part of the effort limits: if all masses are 10 % off, torques within the
+# effort limits are never off by more.
 THRESHOLD_SHARE = 0.1
 
 # What the kernel reports in place of a joint.

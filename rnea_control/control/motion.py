@@ -34,7 +34,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class MotionRequest:
-    """What a controller is asked to follow.
+    """A request to follow waypoints.
 
     Attributes:
         waypoints: their times are counted from the start.
@@ -57,7 +57,7 @@ class Motion:
     """A trajectory that is being followed.
 
     Attributes:
-        start: what its waypoints' times are counted from, by trajectory time, [s].
+        start: the zero of its waypoints' times, by trajectory time, [s].
         times: when its waypoints are due, by trajectory time, shape (n,), [s].
         joints: which joints it moves, shape (nv,).
         tolerances: that it brought.

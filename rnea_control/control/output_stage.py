@@ -2,12 +2,14 @@ r"""The output stage: every torque passes it on its way to the motors.
 
 In this order, each joint by itself:
 
-1. **Soft position limits** ask for an acceleration back inside, and never outward, of
-   :math:`\omega^2 x + 2 \omega \dot x`, once the joint is x further out than the margin before its
-   limit, and than it is desired to be. A trajectory inside the margin is followed without a push.
+1. **Soft position limits** push a joint back that is in the margin before its position limit and
+   further out than its desired position. With x the distance to the nearer of the two, they ask for
+   the acceleration :math:`\omega^2 x + 2 \omega \dot x` back inside, and never for one outward. A
+   trajectory inside the margin is followed without a push.
 2. The **velocity limit** asks for a deceleration beyond it, and lets no torque but gravity's drive
    the joint on in its direction from 1.1 times the limit on.
-3. The **blend**: what was in force before a start, and differs from the law, fades out.
+3. The **blend**: after a start, the difference between the torque in force before it and the
+   control law's fades out.
 4. A torque that is **not finite** gives way to the gravity torque, or else to the last one.
 5. **Saturation**: the effort limit.
 6. The **rate limit**: the torque that left last, plus or minus the rate times the time since.
@@ -37,8 +39,8 @@ FADE_OUT = 0.1
 DAMPER_FADE_IN = 0.25
 # The torque changes by at most this long times the rate, however long no state came, [s].
 LONGEST_RATE_STEP = 0.005
-# By how much more than the steady clock the stamps may have advanced since the last torque, [s],
-# before the rate limit goes by the steady clock: states come late.
+# The stamps may have advanced by so much more than the steady clock since the last torque, [s], as
+# states come late; beyond it the rate limit goes by the steady clock.
 LATENESS = 0.0005
 
 
@@ -86,7 +88,8 @@ def limit_acceleration(
 
 @inlined
 def blend(settings: FloatArray, state: FloatArray, t: float) -> None:
-    """Adds to row TORQUE what is left at time `t` of the torque before the start, stage 3."""
+    """Adds to row TORQUE the part of the torque before the start that has not faded out at time
+    `t`, stage 3."""
     duration, begin = settings[layout.BLEND_TIME, 0], state[layout.BLEND_START, 0]
     if t - begin >= duration:
         return
@@ -129,7 +132,7 @@ def add_limit_torques(
 
 @inlined
 def torques_are_finite(state: FloatArray) -> bool:
-    """Whether row TORQUE is."""
+    """Whether row TORQUE is finite."""
     finite = True
     for j in range(state.shape[1]):
         finite &= math.isfinite(state[layout.TORQUE, j])
@@ -138,8 +141,8 @@ def torques_are_finite(state: FloatArray) -> bool:
 
 @inlined
 def fall_back(settings: FloatArray, state: FloatArray, v: FloatArray) -> None:
-    """What row GRAVITY_TORQUE is needed for: it takes the place of torques in row TORQUE that are
-    not finite, stage 4, and of those that drive a joint beyond its velocity limit, stage 2."""
+    """Puts row GRAVITY_TORQUE in the place of torques in row TORQUE that are not finite, stage 4,
+    and that drive a joint on beyond its velocity limit, stage 2."""
     for j in range(v.shape[0]):
         torque, holding = state[layout.TORQUE, j], state[layout.GRAVITY_TORQUE, j]
         last = state[layout.COMMAND, j]

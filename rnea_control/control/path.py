@@ -1,6 +1,6 @@
 """`Path`: the trajectory that a controller follows, and the stops that a tick may put in its place.
 
-What is followed stands at an address, so that machine code changes from one to another between two
+A trajectory is followed by its address, so that machine code can change to another one between two
 ticks. Stops are planned in memory that is allocated once. The functions perform no allocation.
 """
 
@@ -55,8 +55,8 @@ def _brake(
     scaling: float,
     scaling_rate: float,
 ) -> int:
-    """Changes to a stop along a path, from trajectory time `s` on, with what stands at SHIFT_AT
-    added to its positions; returns where its coefficients stand. It runs at full speed."""
+    """Changes to a stop along a path, from trajectory time `s` on, with the shift at SHIFT_AT added
+    to its positions; returns the address of its coefficients. The stop runs at full speed."""
     nv = state.shape[1]
     starts_at = n[layout.STOP_STARTS_AT] + n[layout.SPARE] * _FLOAT * STOP_SEGMENTS
     size = STOP_SEGMENTS * nv * COEFFICIENTS
@@ -173,8 +173,8 @@ class Path:
 
     @property
     def trajectory(self) -> Trajectory | None:
-        """What is followed; None before there is anything. The next stops take the memory of a
-        stop: copy it for longer."""
+        """The trajectory that is followed; None before the first one. Later stops take the memory
+        of a stop: copy it to keep it."""
         for stop in self._stops:
             if stop.starts.ctypes.data == self.numbers[layout.STARTS_AT]:
                 stop.end_time = float(self._state[layout.PATH_END, 0])

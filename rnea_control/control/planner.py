@@ -34,7 +34,7 @@ from rnea_control.model.units import units
 
 # Segments shorter than this drown in the rounding of their times, [s].
 SHORTEST_SEGMENT = 1e-6
-# How long an arm at least takes to settle that a trajectory leaves moving, [s].
+# The least time that an arm takes to settle after a trajectory that ends in motion, [s].
 SHORTEST_SETTLING = 0.2
 # How exactly the effort limits are met by slowing down, as a part of them; in how many rounds, and
 # how much slower each of them at least is while none has met them.
@@ -49,7 +49,7 @@ class Plan:
 
     Attributes:
         trajectory: the one followed so far, and from `begin` on the new one.
-        motion: what it is followed for.
+        motion: that it belongs to.
         begin: by trajectory time, [s].
         revision: of the situation that it was planned in.
     """
@@ -71,7 +71,7 @@ class _Attempt:
 
     @property
     def excess(self) -> float:
-        """By what part the peak is beyond the effort limit; negative within it."""
+        """The part of the effort limit by which the peak exceeds it; negative within it."""
         return self.peak.ratio - 1.0
 
 
@@ -93,13 +93,13 @@ class Planner:
         settings: ControllerSettings,
         lead: float,
     ) -> Plan:
-        """What the controller is to change to.
+        """The plan that answers a request.
 
         Args:
-            request: what is asked for.
-            situation: what it starts from.
+            request: to be planned.
+            situation: that it starts from.
             settings: of the controller.
-            lead: how long the trajectory that is followed at least goes on, [s].
+            lead: the least time for which the present trajectory goes on, [s].
 
         Raises:
             TrajectoryError: waypoints that no arm can follow, that this one cannot follow within
@@ -157,15 +157,15 @@ class Planner:
     def _slowed(
         self, attempt: Callable[[float], _Attempt], fast: _Attempt, start: float
     ) -> _Attempt:
-        """The least slow attempt that is within the effort limits, by the secant method.
+        """The fastest attempt within the effort limits, by the secant method.
 
-        From rest the first step meets the limit. In motion only what is ahead is stretched, not the
-        state that it starts from, so that the first step may miss it on either side.
+        From rest the first step meets the limit. A start in motion is not stretched, only the
+        waypoints ahead of it, so that the first step may miss the limit on either side.
 
         Args:
             attempt: makes one.
             fast: one beyond the limits.
-            start: what times in errors are counted from, [s].
+            start: the zero of the times in errors, [s].
         """
         slow, factor = None, fast.peak.stretch
         high, low = fast.excess, 0.0  # of the secant

@@ -1,5 +1,5 @@
-"""What is asked of a controller between two steps: to brake, to follow another trajectory, to take
-other settings.
+"""Requests to a controller between two steps: to brake, to follow another trajectory, to take other
+settings.
 
 A request is a box of numbers that `serve` carries out: at once, or in the loop that steps without
 Python, which looks into the box between two ticks. Performs no allocation.
@@ -22,9 +22,9 @@ from rnea_control.control.tolerances import ROWS
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 
-# What is asked for: to end the motion, and then nothing, to brake along the path (straight on where
-# a hand guides the arm), to brake straight on from a state, to let a hand guide the arm; to follow
-# a trajectory; to take other settings; to go by those that hold any arm, or by the others.
+# The requests: to end the motion, and then nothing, to brake along the path (straight on where a
+# hand guides the arm), to brake straight on from a state, to let a hand guide the arm; to follow a
+# trajectory; to take other settings; to go by those that hold any arm, or by the others.
 FINISH, BRAKE, CATCH, GUIDE, ADOPT, CHANGE, BRACE = range(1, 8)
 # Numbers of the box: the request, whether it was carried out, and the motion that it ended; then
 # those of a trajectory and of the model, whether to brace, whether a hand has guided the arm, and

@@ -1,4 +1,4 @@
-"""What a controller is set to: rows of the table of parameters, by the names that programs use.
+"""The settings of a controller: rows of the table of parameters, by the names that programs use.
 
 The table checks them when the controller takes them; only what is no number is checked here.
 """
@@ -51,7 +51,7 @@ class Gains(Settings):
 
 
 class ExcessiveEffort(Enum):
-    """What becomes of a trajectory that needs more than the effort limits."""
+    """The treatment of a trajectory that needs more than the effort limits."""
 
     refuse = "refuse"
     warn = "warn"
@@ -73,7 +73,7 @@ class TrajectorySettings(Settings):
             where it is measured to be, which is a step of the desired position.
         upsample_positions: whether trajectories of positions only become smooth (upsampling.py),
             not lines.
-        excessive_effort: what becomes of trajectories that need more than the effort limits.
+        excessive_effort: the treatment of trajectories that need more than the effort limits.
     """
 
     tolerances: Tolerances
@@ -108,7 +108,7 @@ class TrajectorySettings(Settings):
 
 @dataclass(frozen=True)
 class SafetySettings(Settings):
-    """What the output stage and the checks around it hold a controller to; infinity is no bound.
+    """The limits that the output stage and the checks around it keep; infinity is no bound.
 
     Attributes:
         effort_limit: in place of the model's, shape (nv,), [Nm] or [N]; NaN for the model's.
@@ -120,7 +120,8 @@ class SafetySettings(Settings):
             or [m].
         limit_stiffness: of the soft limits, [1/s^2].
         velocity_limit_scale: joints brake beyond this factor times the model's velocity limit.
-        saturation_timeout: so it is after a torque was at its limit for this long, [s].
+        saturation_timeout: it is taken from the arm, too, after a torque was at its limit for this
+            long, [s].
         blend_time: how long the torque of before a start takes to fade out, [s].
         guiding_damping: part of the velocity gains that is felt while a hand guides the arm.
         check_jumps: whether states that jump further than the velocities allow are refused.
@@ -165,8 +166,9 @@ class ControllerSettings(Settings):
         feedback_inertia: least inertia by which computed_torque turns the feedback of each joint
             into a torque, shape (nv,), [kg m^2] or [kg]; without it, the model's.
         dead_time: how long after its measurement a torque acts, [s].
-        more: what the control step reads and no field has, by the names of the table's rows, shape
-            (nv,) where there is a joint in the name; without it, the defaults of the table.
+        more: settings that the control step reads and no field has, by the names of the table's
+            rows, shape (nv,) where there is a joint in the name; without it, the defaults of the
+            table.
     """
 
     gains: Gains
@@ -226,7 +228,7 @@ class ControllerSettings(Settings):
         return rows
 
     def _complete(self, rows: FloatArray, model: RobotModel) -> None:
-        """Has the model decide what is left to it, and fills the rows that are no parameters."""
+        """Fills in the values that the model decides, and the rows that are no parameters."""
         limits = self._effort_limits(model)
         rate = rows[layout.TORQUE_RATE_LIMIT]
         rows[layout.TORQUE_RATE_LIMIT] = np.where(
@@ -247,7 +249,7 @@ class ControllerSettings(Settings):
             rows[layout.FRICTION : layout.FRICTION + 3] = model.friction_parameters
 
     def effort_limit(self, model: RobotModel) -> FloatArray:
-        """What torques are clamped to, shape (nv,), [Nm] or [N]."""
+        """The bound of the torques, shape (nv,), [Nm] or [N]."""
         return self.effort_limit_scale * self._effort_limits(model)
 
     def _effort_limits(self, model: RobotModel) -> FloatArray:
@@ -263,5 +265,5 @@ _WITH_A_FIELD = [
     for kind in (Gains, TrajectorySettings, SafetySettings, ControllerSettings)
     for each in fields(kind)
 ]
-# What `ControllerSettings.more` may have.
+# The rows that `ControllerSettings.more` may have.
 MORE = {each.name: each for each in TICK_ROWS if each not in _WITH_A_FIELD}

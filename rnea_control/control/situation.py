@@ -1,4 +1,4 @@
-"""`Situation`: what a new trajectory starts from."""
+"""`Situation`: the state that a new trajectory starts from."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ SLOWEST_SCALING = 0.01
 
 @dataclass(frozen=True)
 class Situation:
-    """What a plan starts from.
+    """The state that a plan starts from.
 
     Attributes:
         trajectory: followed now.
         revision: how many there have been.
         t, s: controller's time and trajectory time now, [s].
-        ahead: by how much the torque that is computed now acts later, in trajectory time, [s].
+        ahead: how long until the torque that is computed now acts, in trajectory time, [s].
         scaling: of trajectory time.
         position, velocity: measured, shape (nv,).
         error: desired minus measured position, shape (nv,).
@@ -46,7 +46,7 @@ class Situation:
     def measured(
         self, joints: BoolArray, astray: BoolArray, velocity_limit: FloatArray
     ) -> Trajectory:
-        """From now on in place of the trajectory that is followed, to start where the arm is.
+        """A trajectory from where the arm is, in place of the one that is followed.
 
         Args:
             joints: which go on from the measured state, shape (nv,). The other ones go on as

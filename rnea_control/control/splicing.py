@@ -99,8 +99,8 @@ def merged(
 
 
 def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
-    """Where segments start that some of these joints need: else they would add up with every
-    replacement of the other joints."""
+    """The starts of the segments that some of these joints need; the others are dropped, as they
+    would add up with every replacement of the other joints."""
     used = np.isfinite(trajectory.starts)
     starts, c = trajectory.starts[used], trajectory.coefficients[used][:, joints]
     passed = np.diff(starts)

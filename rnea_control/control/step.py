@@ -40,8 +40,8 @@ LONGEST_INTEGRATION_STEP = 0.1
 # so often; so many changes a second are forgotten.
 SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
 
-# What a step reports: whether a torque was clamped, plus FOUND times what tolerances.py found, or
-# one of these; or, from BAD_STATE on, what was wrong.
+# The result of a step: whether a torque was clamped, plus FOUND times the finding of tolerances.py
+# or one of these; or, from BAD_STATE on, the fault of the state.
 SATURATED, FOUND = 1, 2
 TORN_AWAY, PRESSED, SHAKEN = 4, 5, 6
 BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(16, 22)

@@ -12,8 +12,8 @@ deceleration :math:`\kappa = -d\sigma/dt`, the joints have
 the hardest braking that the joints can bear. kappa is linear between knots, whose states are exact;
 quintics join them.
 
-It rises from that of the running motion within `RAMP`, follows what the joints can bear, and falls
-to zero in the last `RAMP` or less: there, with T = 2 sigma / kappa to go,
+It rises from that of the running motion within `RAMP`, follows the hardest braking that the joints
+can bear, and falls to zero in the last `RAMP` or less: there, with T = 2 sigma / kappa to go,
 
 .. math:: \sigma(t) = \kappa T / 2 \, (1 - t / T)^2
 """
@@ -40,8 +40,8 @@ from rnea_control.kernels.kernel import kernel
 KNOT = 0.005
 # How long the deceleration takes to rise, and to fall, [s].
 RAMP = 0.03
-# How long braking as hard, or as gently, as is ever done takes from the start to rest, [s]; the
-# ramps come on top.
+# How long the hardest and the gentlest braking take from the start to rest, [s]; the ramps come on
+# top.
 SHORTEST_STOP, LONGEST_STOP = 0.05, 1.0
 # The part of the effort limits that braking may use; the rest is left to the feedback.
 BRAKING_SHARE = 0.9
@@ -211,7 +211,8 @@ def _brake(
     while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):
         out_starts[i + 1] = s0 + (i + 1) * KNOT
         h = out_starts[i + 1] - out_starts[i]
-        # What the joints can bear at the next knot, if kappa changes on as it does.
+        # The braking that the joints can bear at the next knot, if kappa goes on changing as it
+        # does.
         expected = kappa + change
         s_there = s + h * (sigma - h * (2.0 * kappa + expected) / 6.0)
         sigma_there = max(sigma - 0.5 * h * (kappa + expected), 0.0)
@@ -293,8 +294,8 @@ def stop_along_path(
     """Fills `out_starts` and `out_coefficients` with the stop; returns when it is at rest, [s].
 
     The stop continues the running motion in position, velocity, acceleration and effort, and takes
-    at most `LONGEST_STOP` and two ramps. At each knot it brakes as hard as two bounds of each
-    joint allow; where the motion without braking is already beyond a bound, that motion is it:
+    at most `LONGEST_STOP` and two ramps. At each knot it brakes as hard as two bounds of each joint
+    allow; if the motion exceeds a bound even without braking, it sets that bound:
 
     - the acceleration is within `max_deceleration`,
     - the torque with friction and the path's effort is within `BRAKING_SHARE` of `effort_limit`.

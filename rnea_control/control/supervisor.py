@@ -1,4 +1,4 @@
-"""`Supervisor`: what a controller does with good states, with bad ones and without any.
+"""`Supervisor`: runs a controller on good states, on bad ones and without any.
 
 It alone decides the mode (mode.py). It knows no clock, no topic and no lock: who calls it says what
 time it is, and calls it from one thread at a time.
@@ -46,7 +46,7 @@ _REFUSALS = {
     Mode.BLIND: "{reason}; send it again when states are back",
     Mode.GUARDED: "the sentinel commands the arm; call ~/resume first",
 }
-# In which a state is not simply answered.
+# The modes in which a state is not simply answered.
 _IDLE_OR_BLIND = (*SILENT, Mode.WAITING, Mode.BLIND)
 
 # Rows of `Supervisor.facts`: whether the last torques were for a predicted state, how often that
@@ -77,7 +77,7 @@ class Supervisor:
             and the reason, maybe in a tick: it must be quick.
 
     Attributes:
-        mode: what it does now; only events change it (mode.py).
+        mode: the present one; only events change it (mode.py).
         reason: why it is in this mode.
         bad_states: how many were ignored since activation.
         facts: see above; machine code writes them too.
@@ -150,7 +150,7 @@ class Supervisor:
         state: tuple[float, FloatArray, FloatArray] | None = None,
         kind: EndKind = EndKind.DROPPED,
     ) -> bool:
-        """Does what the table says of an event; whether it counts in this mode.
+        """Handles an event by the table; returns whether it counts in this mode.
 
         Args:
             reason: why it happens.
@@ -280,7 +280,7 @@ class Supervisor:
     def refuse_step(
         self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
     ) -> None:
-        """A step that was taken for it has refused a state; raises as `answer`."""
+        """A step of machine code has refused a state; raises as `answer`."""
         self._refuse_step(self.controller.refusal(outcome, t, q, v, tau), t, q, v)
 
     def _refuse_step(self, error: Exception, t: float, q: FloatArray, v: FloatArray) -> None:
@@ -446,7 +446,7 @@ class Supervisor:
     # Trajectories.
 
     def situation(self, t: float) -> Situation:
-        """What a new trajectory starts from.
+        """The state that a new trajectory starts from.
 
         Raises:
             TrajectoryError: none may be followed now.
@@ -499,9 +499,9 @@ class Supervisor:
         to; says what comes.
 
         Args:
-            present: the names of all that could release an emergency stop, by what `emergency_stop`
-                knows them by; None if that is not known. A stop that somebody has pressed and who
-                has gone since is overridden.
+            present: the names of all that could release an emergency stop, by the `who` of
+                `emergency_stop`; None if that is not known. A stop that somebody has pressed and
+                who has gone since is overridden.
 
         Raises:
             ControllerError: not in this mode, or the emergency stop is still on.
@@ -549,7 +549,7 @@ class Supervisor:
 
         Args:
             pressed: whether it is pressed, or released.
-            who: did so; anything that tells one from another.
+            who: has pressed or released it; any value that tells one from another.
         """
         if not pressed:
             self._holders.discard(who)
@@ -576,7 +576,7 @@ class Supervisor:
 
     @property
     def _rest(self) -> Mode:
-        """What an arm at rest is in without any fault."""
+        """The mode of an arm at rest without any fault."""
         holds = self.controller.settings.control_law.holds_position
         return Mode.HOLDING if holds else Mode.GRAVITY_COMPENSATION
 
@@ -588,7 +588,7 @@ class Supervisor:
             )
 
     def follow_up(self) -> None:
-        """Changes the mode for what the last steps did."""
+        """Changes the mode after the last steps."""
         controller = self.controller
         while controller.given_way:
             reason, shaken = controller.given_way.popleft()

@@ -19,7 +19,7 @@ from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError, list
 from rnea_control.kernels.inlining import inlined
 from rnea_control.parameters.settings import Settings, row
 
-# What a check finds: the trajectory goes on, has ended well, or has violated a tolerance.
+# The results of a check: the trajectory goes on, has ended well, or has violated a tolerance.
 UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)
 
 # Rows of a tolerance array; of the last one, entry 0 is that of the arm.
@@ -69,7 +69,7 @@ class Tolerances(Settings):
         return rows
 
     def overridden(self, goal: GoalTolerances, joint_names: Sequence[str]) -> Tolerances:
-        """These with what a goal asks for instead.
+        """These tolerances, with those of a goal in their place.
 
         Raises:
             TrajectoryJointsError: a joint that the controller does not control.
@@ -97,7 +97,8 @@ class Tolerances(Settings):
 
 @dataclass(frozen=True)
 class JointTolerance:
-    """What a goal allows one joint, [rad] or [m], and [rad/s] or [m/s]; 0: the default, -1: all."""
+    """The tolerances of a goal for one joint, [rad] or [m], and [rad/s] or [m/s]; 0: the default,
+    -1: all."""
 
     joint: str
     position: float = DEFAULT

@@ -1,4 +1,4 @@
-"""The controller's torque split by what asks for it."""
+"""The controller's torque, split into its terms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.model import RobotModel
 
-# `external` is the effort of the trajectory's points: for forces that who sent it knows of.
+# `external` is the effort of the trajectory's points: for forces that its sender knows of.
 TERMS = ("gravity", "coriolis", "inertia", "friction", "feedback", "external")
 
 
@@ -23,7 +23,7 @@ def torque_terms(
 
     Gravity, Coriolis and inertia are those of the configuration where the control law takes the
     model: the measured one, or for feedforward_pd the desired one. Inertia is that of the desired
-    acceleration; what the errors add to it is feedback. Gravity that the hardware compensates is
+    acceleration; the part that the errors add is feedback. Gravity that the hardware compensates is
     left out.
     """
     law, rows, nv = settings.control_law, state.rows, model.nv

@@ -29,7 +29,7 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
     Args:
         trajectory: to be checked.
         begin: from when on it is checked, [s].
-        start: what the times in the error are counted from, [s].
+        start: the zero of the times in the error, [s].
         model: the robot.
     """
     starts, coefficients = trajectory.starts, trajectory.coefficients
@@ -81,7 +81,7 @@ def _first_violation(
     found: FloatArray,
     scratch: FloatArray,
 ) -> int:
-    """What is wrong first, with its segment and joint in `place`, time and value in `found`.
+    """The first violation, with its segment and joint in `place`, time and value in `found`.
 
     Rows of `limits`: lower and upper so far, overwritten: those of the robot from where on a joint
     is within them; lower and upper of the robot; speed.

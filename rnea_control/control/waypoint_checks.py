@@ -45,8 +45,8 @@ def check_end(points: Waypoints, rules: TrajectorySettings, joint_names: tuple[s
 
 
 def check_position_limits(waypoints: Waypoints, start: float, model: RobotModel) -> None:
-    """Raises TrajectoryError for a waypoint outside the position limits; `start`: what the time in
-    the error is counted from, [s]."""
+    """Raises TrajectoryError for a waypoint outside the position limits; `start`: the zero of the
+    time in the error, [s]."""
     positions = waypoints.positions
     outside = ((positions < model.lower) | (positions > model.upper)) & waypoints.joints
     if outside.any():

@@ -1,9 +1,9 @@
 r"""Physically consistent parameters of every link that fit the data and are near the URDF's.
 
-The data determine base parameters, and those only to a degree. Among all parameters with about
-these, the ones are taken whose pseudo-inertias J are positive definite [Wensing 2018] and nearest
-to those of the URDF, J_0. Near is meant by mass that moves, whatever the frame or the unit
-[Lee 2019, to second order]:
+The data determine only base parameters, and these not exactly. Of all parameters that fit them,
+this takes those whose pseudo-inertias J are positive definite [Wensing 2018] and nearest to those
+of the URDF, J_0. The distance measures mass that moves, and depends on no frame or unit [Lee 2019,
+to second order]:
 
 .. math:: \min_{J,\,p} \; \tfrac{1}{2} \beta^T A \beta - b^T \beta
           + \frac{1}{2 \sigma^2} \sum_{links} \mathrm{tr} \left((J_0^{-1} J - 1)^2\right)
@@ -55,8 +55,9 @@ class ConsistentParameters:
         inertias: pseudo-inertia of each link that moves, in its own frame, shape (4, 4).
         armature, damping, friction, torque_offset: shape (nv,), SI units.
         phi: all parameters as `inertial_parameters` orders them.
-        beta: what the equations' columns give them: base parameters, then those of the load.
-        load: pseudo-inertia of what was identified beside the robot, in its link's frame, or None.
+        beta: the same in the equations' unknowns: base parameters, then those of the load.
+        load: pseudo-inertia of the load that was identified beside the robot, in its link's frame,
+            or None.
     """
 
     inertias: dict[str, FloatArray]

@@ -29,7 +29,7 @@ SMALLEST_OF_JOINT = 1e-7
 _INDENT = "      "
 COMMENT_WIDTH = 90
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-# What YAML takes for something else than a string.
+# Strings that YAML takes for something else.
 _RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
@@ -39,12 +39,12 @@ def controller_yaml(
     """A file of parameters that adds to the controller's own: friction and armature of each joint,
     and the payload if one is given.
 
-    It does not switch `friction_compensation` on. What is NaN is left out, and what is negative is
-    written as 0, both with a comment.
+    It does not switch `friction_compensation` on. NaN is left out, and a negative value is written
+    as 0, both with a comment.
 
     Args:
-        identification: what was found.
-        source: what from, such as the names of the recordings; it stands in the header.
+        identification: its results.
+        source: such as the names of the recordings; it stands in the header.
         payload: none is written by default.
 
     Raises:
@@ -116,7 +116,7 @@ def _of_joints(joint_names: Sequence[str], given: Mapping[str, FloatArray]) -> l
 
 
 def _comments(names: Iterable[str]) -> list[str]:
-    """What the table says of parameters."""
+    """The meanings of parameters, from the table."""
     lines = []
     for row in (ROWS[name] for name in names):
         key = row.name.rpartition(".")[2].replace(JOINT, "")

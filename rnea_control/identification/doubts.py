@@ -34,7 +34,7 @@ def doubts_of(
 
     Args:
         model: the robot as described.
-        motion: what the parameters were fitted to.
+        motion: that the parameters were fitted to.
         base: the base parameters.
         solution: of these, without regard to physical consistency.
     """

@@ -36,7 +36,7 @@ POOR = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A planned motion, and what it will tell.
+    """A planned motion, and its expected accuracy.
 
     Attributes:
         model: the robot.
@@ -44,7 +44,7 @@ class Excitation:
         periods: how often it is repeated.
         limits: that it keeps.
         base: the robot's base parameters.
-        criterion: what was made small.
+        criterion: that was minimized.
         seed: of the search.
         noise: standard deviation that was expected of the measured torques, shape (joints,), [Nm]
             or [N].
@@ -134,7 +134,7 @@ def plan_excitation(
         periods: how often it is repeated.
         harmonics: of the Fourier series, 2 to `MOST_HARMONICS`.
         ranges, speed, torque, acceleration: as of `excitation_limits`.
-        criterion: what is made small.
+        criterion: to minimize.
         noise: expected standard deviation of the measured torques, as a share of the effort limits;
             of the largest torque in random motions where a joint has none.
         rate: of the samples that the deviations are predicted for, [Hz].

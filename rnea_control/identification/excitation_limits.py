@@ -1,4 +1,4 @@
-"""What an exciting motion keeps to: `ExcitationLimits`, from the URDF and the user's options."""
+"""`ExcitationLimits`: the bounds of an exciting motion, from the URDF and the user's options."""
 
 from __future__ import annotations
 

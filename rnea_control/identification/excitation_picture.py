@@ -1,4 +1,4 @@
-"""A picture of an exciting motion: what it does with the limits, and what it will tell."""
+"""A picture of an exciting motion: its shares of the limits, and its expected accuracy."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def search(
     """The variables of the best motion found; it keeps the limits.
 
     Args:
-        problem: what is searched.
+        problem: to be solved.
         criterion: of the result. The determinant always comes first: it is smooth, and leads near
             a motion of a good condition number.
         rng: draws the random motions.

@@ -1,4 +1,4 @@
-"""What makes the torques of a robot differ from those of its model.
+"""The causes by which the torques of a robot differ from those of its model.
 
 Each cause has a torque of its own kind: a load, friction, a constant offset, masses, rotors, an
 effort of another unit, a delay. Causes are added one by one, the one first that takes away most

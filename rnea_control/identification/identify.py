@@ -178,7 +178,7 @@ def _notes(
             )
     difference = consistent - solution.beta
     samples = float(motion.counts.sum())
-    # What consistency costs, as a part of the residual's sum of squares; all weighted by noise.
+    # The cost of consistency, as a part of the residual's sum of squares; all weighted by noise.
     cost = float(difference @ solution.information @ difference)
     least = float((motion.counts.sum(axis=0) * solution.noise**2 / solution.variance).sum())
     if samples and cost > WORSE * least:

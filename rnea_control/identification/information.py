@@ -25,7 +25,7 @@ REGULARISATION = 1e-12
 
 
 class Criterion(str, Enum):
-    """What an exciting motion makes small."""
+    """The criterion that an exciting motion minimizes."""
 
     determinant = "determinant"
     """The volume of the confidence ellipsoid: the determinant of the covariance."""

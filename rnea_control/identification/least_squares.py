@@ -51,7 +51,7 @@ class Solution:
         beta: shape (columns,).
         covariance: shape (columns, columns), infinite on the diagonal of what is not determined.
         determined: whether the data determine each one, shape (columns,).
-        condition: of the weighted and scaled regressor, over what is determined.
+        condition: of the weighted and scaled regressor, over the determined directions.
         variance: of each joint's noise, correlation included, shape (nv,).
         noise: standard deviation of each joint's residual, shape (nv,).
         information: matrix of the equations weighted by `variance`.
@@ -80,7 +80,8 @@ def solve(
     Args:
         equations: of the robot.
         motion: what was measured.
-        prior: base parameters by the robot's description; what the data say nothing of keeps them.
+        prior: base parameters by the robot's description; parameters that the data do not determine
+            keep them.
         robust: whether outliers count less.
         more: gives columns after those of the base parameters.
 
@@ -164,8 +165,8 @@ def solve_for_any_delay(
     near: FloatArray,
     robust: bool = False,
 ) -> Solution:
-    """As `solve`, of a motion whose delay was made up for; what the delay is unknown by counts in
-    the covariance and the information.
+    """As `solve`, of a motion whose delay was made up for; covariance and information account for
+    the uncertainty of the delay.
 
     Args:
         near: base parameters that were found before.

@@ -27,7 +27,7 @@ STANDING = 3.0 * STICKING_VELOCITY
 # Periods that differ by more than this part from the median are put on a uniform grid.
 JITTER = 0.01
 ORDER = 4
-# The cut-off is this many times the frequency that 99 % of the power of the velocity is below.
+# The cut-off is this many times the frequency below which 99 % of the velocity's power lies.
 CUTOFF_FACTOR = 10.0
 LOWEST_CUTOFF = 5.0
 # At both ends the filter settles within so many periods of its cut-off.
@@ -53,7 +53,7 @@ class Motion:
         ends: where each continuous part ends, ascending; the last one is the number of samples.
         period: of the grid, [s]; of the first recording.
         cutoff: of the filter, [Hz]; of the first recording.
-        notes: what was left out.
+        notes: on everything that was left out.
     """
 
     source: str
@@ -79,7 +79,7 @@ class Motion:
         return [slice(*pair) for pair in pairwise((0, *self.ends))]
 
     def take(self, parts: list[slice]) -> Motion:
-        """Only what is in some ranges of samples, none of which goes beyond a continuous part."""
+        """Some ranges of samples alone, none of which goes beyond a continuous part."""
         rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
         ends = tuple(np.cumsum([part.stop - part.start for part in parts]).tolist())
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ARRAYS}
@@ -95,8 +95,8 @@ class Motion:
         return self.take(first), self.take(last)
 
     def delayed(self, delay: float) -> Motion:
-        """With the motion of `delay` seconds before at each effort: by whole samples, and the rest
-        by Taylor's series.
+        """Each effort with the motion of `delay` seconds before: by whole samples, and the rest by
+        Taylor's series.
 
         Raises:
             RecordingError: no part is longer than the delay.
@@ -235,8 +235,8 @@ def _checked_cutoff(
 
 
 def _highest_frequency(positions: list[FloatArray], period: float) -> float:
-    """What 99 % of the power of the joints' velocities is below, [Hz], noise aside; of all parts
-    together, so that a short one at rest does not decide.
+    """The frequency below which 99 % of the power of the joints' velocities lies, [Hz], noise
+    aside; of all parts together, so that a short one at rest does not decide.
 
     States that repeat, and come late, are steps of the position: as noise of the velocity they are
     white. Noise of the positions is less than that at low frequencies."""

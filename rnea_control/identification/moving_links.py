@@ -19,7 +19,7 @@ LEAST_RADIUS = 0.01
 LEAST_MASS = 1e-3
 # No link is so wide for its mass, [m]; it is as good as unknown.
 LARGEST_RADIUS = 2.0
-# A body none of whose links has an inertia: a ball of this mass and radius of gyration.
+# A body whose links all lack an inertia is taken for a ball of this mass and radius of gyration.
 UNKNOWN_MASS, UNKNOWN_RADIUS = 0.1, 0.05
 
 _ROWS, _COLUMNS = np.tril_indices(4)

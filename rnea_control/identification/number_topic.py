@@ -1,4 +1,4 @@
-"""`NumberTopic`: the messages of one recorded topic as arrays, and what they have."""
+"""`NumberTopic`: the messages of one recorded topic as arrays, and their contents."""
 
 from __future__ import annotations
 

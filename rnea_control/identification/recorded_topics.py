@@ -169,7 +169,7 @@ class RecordedTopics:
         )
 
     def _has(self) -> str:
-        """What the recording has, for an error."""
+        """The contents of the recording, for an error."""
         states = [name for name, each in self.states.items() if each.log_times]
         if states:
             return f"it has joint states on {listed(states)}"

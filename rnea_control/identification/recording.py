@@ -1,4 +1,4 @@
-"""`Recording`: what a robot's joint states said during a motion."""
+"""`Recording`: a robot's joint states during a motion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Recording:
         commanded: the commanded efforts in force at each state, the same shape; NaN where none was
             recorded.
         robot_description: the URDF that was recorded with them; "" if none was.
-        notes: what the reader of the file had to assume, a sentence each.
+        notes: the assumptions of the file's reader, a sentence each.
     """
 
     source: str

@@ -81,7 +81,7 @@ def write_report(
 
     Args:
         path: of the HTML file.
-        identification: what was found.
+        identification: its results.
         residuals: of all recordings; those that were held out come first.
         words: the verdict, as of `verdict`.
         urdf, parameters: the files that were written with it, for how to use them.
@@ -223,7 +223,7 @@ def _notes(identification: Identification) -> str:
 
 
 def _usage(identification: Identification, urdf: str, parameters: str) -> str:
-    """What to do with the files that were written."""
+    """How to use the files that were written."""
     items = []
     if urdf:
         items.append(

@@ -13,7 +13,7 @@ from rnea_control.identification.motion import ORDER, Motion
 from rnea_control.identification.result import Residuals
 from rnea_control.model import RobotModel
 
-# What is beyond so many standard deviations is an outlier, and counts as that many.
+# A value beyond so many standard deviations is an outlier, and counts as that many.
 OUTLYING = 20.0
 # So much of normal noise is within so many standard deviations.
 USUAL, USUAL_DEVIATIONS = 0.95, 1.96
@@ -48,8 +48,8 @@ def residuals_of(
 
 
 def measurement_noise(motion: Motion) -> FloatArray:
-    """Standard deviation of the measured torques about their own smooth course, shape (nv,): what
-    the filter of the positions would take away from them, for noise that is white and without its
+    """Standard deviation of the measured torques about their own smooth course, shape (nv,): the
+    part that the filter of the positions would remove from them, for white noise without
     outliers."""
     sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
     parts = [part for part in motion.parts if part.stop - part.start > SHORTEST_FILTERED]
@@ -61,7 +61,7 @@ def measurement_noise(motion: Motion) -> FloatArray:
         rough = np.diff(motion.effort, axis=0) / math.sqrt(2.0)
         counts = motion.counts[1:]
     counts = counts | ~counts.any(axis=0)  # a joint that never moves has noise too
-    # Noise of feedback comes in bursts: what is usual is not what is in the middle.
+    # Noise of feedback comes in bursts: the median is not the usual size.
     sizes = np.where(counts, np.abs(rough), np.nan)
     usual = np.nanquantile(sizes, USUAL, axis=0) / USUAL_DEVIATIONS
     power = np.nanmean(np.minimum(sizes, OUTLYING * usual) ** 2, axis=0)

@@ -1,4 +1,4 @@
-"""What identification has found: `Identification`, and its test on a recording, `Residuals`."""
+"""The results of identification: `Identification`, and its test on a recording, `Residuals`."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ class Residuals:
         time: shape (samples,), [s].
         measured, before, after: torques as measured, by the robot's description and with the
             identified parameters, shape (samples, joints), [Nm] or [N]; NaN where a joint stands.
-        noise: what no model explains: standard deviation of the measured torque about its own
-            smooth course, shape (joints,).
+        noise: standard deviation of the measured torque about its own smooth course, which no model
+            explains, shape (joints,).
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""What of a recording can be used: stamps that rise, without gaps."""
+"""The usable parts of a recording: stamps that rise, without gaps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RESTART = 0.5
 GAP_PERIODS = 5.0
 # So short a time is bridged, however many periods it has, [s].
 SHORT_GAP = 0.01
-# What is between two gaps counts if it is at least this long, [s].
+# A part between two gaps counts if it is at least this long, [s].
 SHORTEST = 1.0
 # And of so many samples, as the filter needs them.
 LEAST_SAMPLES = 50

@@ -4,8 +4,8 @@ Each joint j has the equations tau_j = Y_j beta + noise, whose normal equations 
 
 .. math:: G_j = \sum_k w_{kj} Y_{kj}^T Y_{kj}, \qquad b_j = \sum_k w_{kj} Y_{kj}^T \tau_{kj}
 
-They are kept apart by joint, so that the joints can be weighted afterwards. Memory is bounded: a
-block of regressors is all that is stored.
+They are kept apart by joint, so that the joints can be weighted afterwards. Memory is bounded: no
+more than one block of regressors is stored.
 """
 
 from __future__ import annotations

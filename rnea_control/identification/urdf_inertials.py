@@ -80,7 +80,7 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
 
 
 def _numbers(link: str, matrix: FloatArray) -> Numbers:
-    """What an inertial holds, in the order of its elements.
+    """The numbers of an inertial, in the order of its elements.
 
     Raises:
         IdentificationError: not a pseudo-inertia that a URDF can say.

@@ -18,7 +18,7 @@ Places = dict[tuple[str, ...], int]
 
 
 def codec_of(urdf: bytes) -> str:
-    """What turns bytes into code units of one or two bytes, in which "<" is "<"."""
+    """The codec that turns bytes into code units of one or two bytes, in which "<" is "<"."""
     beginning = urdf[:4]
     if beginning.startswith(b"\xff\xfe") or beginning[1:2] == b"\x00":
         return "utf-16-le"

@@ -1,4 +1,4 @@
-"""What the residuals say about the identified parameters, in plain words."""
+"""The verdict of the residuals on the identified parameters, in plain words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class JointScore:
         joint: its name.
         before: RMS of the error of the robot's description, [Nm] or [N].
         after: the same with the identified parameters.
-        noise: standard deviation of what no model explains.
+        noise: standard deviation of the part that no model explains.
         torque: RMS of the measured torque.
         limit: effort limit; infinite if there is none.
     """
@@ -109,8 +109,8 @@ _TORQUES = ("measured", "before", "after")
 
 
 def verdict(identification: Identification, residuals: Sequence[Residuals]) -> str:
-    """Whether the identified parameters are better than the description's, by how much, and what is
-    left to do: a few sentences.
+    """Whether the identified parameters are better than the description's, by how much, and the
+    next steps: a few sentences.
 
     Judged by held-out recordings; without any, by those of the fit, and it says so.
 
@@ -189,7 +189,7 @@ def _noise(known: Sequence[JointScore]) -> str:
 def _to_do(
     identification: Identification, known: Sequence[JointScore], gain: float, held_out: bool
 ) -> list[str]:
-    """What is left to do."""
+    """The next steps."""
     if gain < 1.0 - SAME:
         return [
             "Check that all recordings are of the same robot with the same load, that the efforts "

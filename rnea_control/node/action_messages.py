@@ -1,4 +1,4 @@
-"""What the controller's process and that of its action tell each other about goals.
+"""Messages about goals between the controller's process and that of its action.
 
 This file and the action's process import nothing that computes: it starts sooner, and stays small.
 """

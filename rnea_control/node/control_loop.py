@@ -90,7 +90,7 @@ class LoopSettings:
 
 
 class ControlLoop:
-    """What runs between activation and deactivation.
+    """The loop between activation and deactivation.
 
     One thread calls `tick` and `watch`, another one may call everything else.
 
@@ -107,9 +107,9 @@ class ControlLoop:
         states: those that came since activation.
         failure: the bug that ended the loop; empty without one.
         refused: why the last state was refused; empty if it was not.
-        work: what machine code works on that answers states.
+        work: the arrays of the machine code that answers states.
         newest_natively: the bytes of the last state that machine code has answered.
-        log: what the ticks say.
+        log: messages of the ticks.
         changes: of the mode, oldest first: old and new one, and the reason.
         changed_at: the time `now` when the mode changed last, [s].
     """
@@ -194,7 +194,7 @@ class ControlLoop:
 
     @property
     def listens(self) -> bool:
-        """Whether it must hear what the sentinel commands."""
+        """Whether it must hear the sentinel's commands."""
         return self.running and not self.handover.commanding
 
     @property
@@ -221,7 +221,7 @@ class ControlLoop:
 
     @property
     def torque(self) -> FloatArray:
-        """What is commanded, shape (nv,)."""
+        """The torques that are commanded, shape (nv,)."""
         return self.command.torque
 
     def is_usual(self) -> bool:
@@ -334,7 +334,7 @@ class ControlLoop:
             self._take_command = take
 
     def knows_torque(self) -> bool:
-        """Whether it has heard what the sentinel commands, since that has the arm."""
+        """Whether it has heard a command of the sentinel since that took the arm."""
         with self.work.paused():
             self._hear_waiting_commands()
             return self._heard
@@ -357,7 +357,7 @@ class ControlLoop:
             self.supervisor.hear_listeners(listening, words)
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
-        """What an operator asks of the supervisor, between two ticks."""
+        """Passes an operator's request to the supervisor, between two ticks."""
         with self.work.lock:
             return request(self.supervisor)
 
@@ -379,7 +379,7 @@ class ControlLoop:
             self.supervisor.cancel(motion)
 
     def situation(self) -> Situation:
-        """What a new trajectory starts from.
+        """The state that a new trajectory starts from.
 
         Raises:
             TrajectoryError: none may be followed now.
@@ -523,7 +523,7 @@ class ControlLoop:
             self.handover.hear_nothing(time.monotonic())
 
     def hear_nothing(self) -> None:
-        """No state waits; to be told every `longest_wait` while that is so."""
+        """No state waits; call this every `longest_wait` while that lasts."""
         with self.work.lock:
             self.handover.hear_nothing(time.monotonic())
 
@@ -565,7 +565,7 @@ class ControlLoop:
         return True
 
     def torque_age(self) -> float:
-        """How old the torque was that the robot applied when the last state came, [s]; NaN if its
+        """The age of the torque that the robot applied when the last state came, [s]; NaN if the
         measured efforts are none of the last commands."""
         with self.work.lock:
             state, seen_at = self.newest(), self.states.came_at
@@ -626,7 +626,7 @@ class ControlLoop:
         if self._system_time and gap > (
             elapsed := taken_at - self._times[native.PUBLISHED_AT] + LATENESS
         ):
-            self.controller.limit_rate_step(elapsed)  # no torque changes by what has not passed
+            self.controller.limit_rate_step(elapsed)  # it counts no time ahead of the clock
         if not supervisor.answer(now, states.q, states.v, self.command.torque):
             return False
         self.refused = ""
@@ -676,7 +676,7 @@ class ControlLoop:
         return max(self.states.time, self.controller.time)
 
     def _record(self, taken_at: float, age: float) -> None:
-        # Nobody is late by the steady clock where another one makes the stamps.
+        # Where another clock makes the stamps, the steady one tells nobody's lateness.
         interval = self.states.interval if self._system_time else math.nan
         if not 0.0 <= age < LONGEST_AGE:
             age = math.nan  # the stamps are of another clock

@@ -69,7 +69,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
 
     Attributes:
         loop: the control loop, while the node is configured.
-        trajectories: what the node offers for them.
+        trajectories: the topics, services and the action for them.
         fault: why it is not configured, if that failed.
     """
 
@@ -323,7 +323,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             )
 
     def _deactivate(self, reason: str) -> None:
-        """Brings a moving arm to rest, ends with the last command, and says what that does."""
+        """Brings a moving arm to rest, ends with the last command, and logs the effect of that."""
         loop, deadline = self.loop, time.monotonic() + LONGEST_HALT
         if loop is None or not loop.running:
             return
@@ -364,7 +364,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         self.autostart()
 
     def _prepare(self, values: Parameters) -> InForce:
-        """What a change of parameters would put in force.
+        """The settings that a change of parameters would put in force.
 
         Raises:
             RneaControlError: no controller can take it, or hold the arm with it.
@@ -434,7 +434,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         """Who else publishes states or commands, where only one may."""
         own, feed = self._command, self._feed
         if self.count_publishers(own.topic) <= 1 and self.count_publishers(feed.topic) <= 1:
-            return ""  # as ever: their names cost more
+            return ""  # the usual case: asking for names takes longer
         others = (name for name in own.publishers() if not name.endswith(f"/{SENTINEL}"))
         commanders = {self.get_fully_qualified_name(), *others}  # its own may not be discovered
         for topic, names in ((own.topic, commanders), (feed.topic, feed.publisher_names())):
@@ -446,7 +446,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         return ""
 
     def _tell(self) -> None:
-        """Logs and publishes what the loop has to tell."""
+        """Logs and publishes the news of the loop."""
         self.loop.attend()
         self.loop.housekeeping()
         self._operation.publish_changes()
@@ -472,7 +472,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self.loop.attend()
 
     def _since_last(self) -> LoopStatistics:
-        """What the loop measured since the last call."""
+        """The loop's measurements since the last call."""
         if self.loop is None:
             return LoopStatistics()
         statistics = self.loop.statistics.copy()

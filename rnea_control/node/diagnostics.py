@@ -27,7 +27,7 @@ LEVELS = {"error": ERROR, "warn": WARN}
 NO_CLOCK = "use_sim_time is true, and nothing has come on /clock"
 # The rows of `Controller.at_work`.
 STAGES = ("soft position limit", "velocity limit", "effort limit", "torque rate limit")
-# What has thresholds.
+# The measurements that have thresholds.
 MEASURED = ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
 
 
@@ -40,17 +40,17 @@ class NodeReport:
         loop: its control loop, while it is configured.
         fault: why it is not configured, if that failed.
         publishers: how many publishers of joint states there are.
-        rivals: what is wrong with who publishes on our topics; empty if nothing is.
+        rivals: a sentence about other publishers on our topics; empty if there are none.
         sentinel: its mode; empty without one.
         sentinel_gone: whether it was there, and is heard no more.
         effort_controller: its name and state.
-        model: in what the model does not fit the robot, one sentence a joint.
+        model: how the model differs from the robot, one sentence a joint.
         trajectories: how many trajectories have been received.
-        real_time: what of the real-time set-up is in force.
+        real_time: the parts of the real-time set-up that are in force.
         threshold: gives the threshold `<measured>.<level>`; called while the loop runs.
-        recent: what the loop measured since the last report, which the thresholds apply to.
+        recent: the loop's measurements since the last report, to which the thresholds apply.
         failures: how many callbacks have failed.
-        failure: what the last of them said, if that was since the last report.
+        failure: the message of the last one, if it came since the last report.
     """
 
     name: str

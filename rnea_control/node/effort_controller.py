@@ -25,12 +25,12 @@ COMMANDS = "/commands"
 ACTIVE, NOT_LOADED = "active", "not loaded"
 # How long controller_manager may take to switch controllers, [s].
 SWITCH_TIME = 3
-# After this an answer of controller_manager is not waited for any more, [s].
+# How long to wait for an answer of controller_manager, [s].
 LONGEST_ANSWER = 5.0
 
 
 class EffortController:
-    """What controller_manager says of the controller that takes the commands.
+    """The state of the controller that takes the commands, as controller_manager tells it.
 
     An inactive ForwardCommandController subscribes to its commands too, and drops them: only
     controller_manager knows which it is. It publishes that where it can (Jazzy and newer), and
@@ -110,10 +110,10 @@ class EffortController:
         self.was_active = self.state == ACTIVE
 
     def activate(self) -> None:
-        """Asks for its activation, if it is inactive; what comes of it shows in `state`.
+        """Asks for its activation, if it is inactive; `state` shows the result.
 
-        Once it was active, whoever has deactivated it since has a reason: it is asked for no more
-        until controller_manager has loaded it anew.
+        Whoever deactivates it after it was active has a reason: nothing is asked for then, until
+        controller_manager has loaded it anew.
         """
         if self.was_active or self.state != "inactive" or self._waits:
             return

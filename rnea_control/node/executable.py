@@ -17,7 +17,7 @@ from rnea_control.ros.process import build, ros_process
 if TYPE_CHECKING:
     from rnea_control.node.controller_node import ControllerNode
 
-# What has kernels, which may have to be compiled: imported only once that can be told.
+# Modules with kernels, which may have to be compiled: imported only once the log can tell of it.
 NODE = "rnea_control.node.controller_node"
 # The only argument of a process that compiles all that is needed, and ends.
 COMPILE = "--compile"

@@ -14,12 +14,12 @@ from rnea_control.ros.deferred_log import Logger
 
 # An arm slower than this rests, [rad/s] or [m/s].
 STILL = 0.01
-# How long the arm must have been held before, [s]: the first states' efforts are none that hold it.
+# How long the arm must have been held before, [s]: efforts in the first states do not hold it yet.
 HELD = 1.0
 
 
 class ModelWatch:
-    """Compares the model's gravity torque with what holds the arm.
+    """Compares the model's gravity torque with the torque that holds the arm.
 
     Args:
         loop: that holds it.

@@ -1,4 +1,4 @@
-"""What an operator sees of the mode and asks of it: `~/mode` and services."""
+"""The operator's side of the mode: `~/mode` and services."""
 
 from __future__ import annotations
 

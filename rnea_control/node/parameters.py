@@ -1,4 +1,5 @@
-"""The parameters of the controller node, and what they put in force in a running controller.
+"""The parameters of the controller node, and the settings that they put in force in a running
+controller.
 
 `python -m rnea_control.node.parameters` prints `docs/parameters.md`.
 """
@@ -74,15 +75,15 @@ def meaningless(name: str) -> str:
 
 @dataclass(frozen=True)
 class InForce:
-    """All that parameters decide of a running controller: made of one set of them, and put in force
-    as one.
+    """All settings of a running controller that parameters decide: made from one set of values, and
+    put in force as a whole.
 
     Attributes:
         values: of all parameters, by the names of their rows.
         model: with its loads, friction and gravity.
         controller: its settings.
-        observer: what tells collisions; None if that is not asked for.
-        input: what is read from trajectory messages.
+        observer: detects collisions; None if that is not asked for.
+        input: how trajectory messages are read.
     """
 
     values: Mapping[str, Any]
@@ -93,7 +94,7 @@ class InForce:
 
 
 def in_force(parameters: Parameters, robot: RobotModel) -> InForce:
-    """What the parameters decide.
+    """The settings that the parameters decide.
 
     Args:
         parameters: of the node.
@@ -119,7 +120,7 @@ def in_force(parameters: Parameters, robot: RobotModel) -> InForce:
 def _momentum_observer(
     values: Mapping[str, Any], model: RobotModel, settings: ControllerSettings
 ) -> MomentumObserver | None:
-    """What tells collisions, if that is asked for."""
+    """The observer that detects collisions, if one is asked for."""
     if not values["collision_detection.enable"]:
         return None
     thresholds = values["collision_detection.threshold.<joint>"]

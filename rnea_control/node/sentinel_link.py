@@ -1,4 +1,4 @@
-"""What the controller hears of the sentinel, and asks of it."""
+"""The controller's link to the sentinel: news of it, and requests to it."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class SentinelLink:
         return self.label not in ("", UNHEARD) or SENTINEL in self._seen()
 
     def _seen(self) -> set[str]:
-        """`SENTINEL` if anything of it is discovered: its mode, or what it has on the commands;
-        names come after those, and are `UNKNOWN` until then."""
+        """`SENTINEL` if anything of it is discovered: its mode, or its publisher or subscription of
+        the commands. Names are discovered after these, and are `UNKNOWN` until then."""
         node = self._node
         if node.count_publishers(f"{SENTINEL}/mode"):
             return {SENTINEL}

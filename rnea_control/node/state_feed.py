@@ -223,7 +223,7 @@ def state_feed(
     Args:
         node, loop, real_time: whose states are answered, and how.
         command: publishes the torques.
-        attention: is triggered when something is to be said of what machine code has done.
+        attention: is triggered when machine code has news for Python.
     """
     try:
         return ThreadFeed(node, loop, real_time, command, attention)

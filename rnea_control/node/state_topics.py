@@ -1,4 +1,4 @@
-"""What the controller tells of its state, and the speed scaling that it is told."""
+"""The topics of the controller's state, and the speed scaling that it is given."""
 
 from __future__ import annotations
 

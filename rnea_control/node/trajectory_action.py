@@ -126,8 +126,8 @@ class TrajectoryAction:
         self._start()
 
     def _answer(self) -> None:
-        """Rejects goals that could not be followed whatever they are; for what is wrong with a
-        goal its result has words."""
+        """Rejects goals while none could be followed; a goal that is wrong in itself is accepted,
+        as its result can say why."""
         reason = "the controller is not active; activate it first"
         if self._loop is not None and self._loop.running:
             try:

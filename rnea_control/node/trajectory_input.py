@@ -34,7 +34,7 @@ LONGEST_PAUSE = 1.0
 
 @dataclass(frozen=True)
 class InputSettings(Settings):
-    """What is read from messages.
+    """How messages are read.
 
     Attributes:
         allow_partial: whether a trajectory may leave joints out.

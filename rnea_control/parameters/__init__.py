@@ -1,1 +1,2 @@
-"""The settings of the programs: one table of parameters, and what is made of it; no ROS."""
+"""The settings of the programs: one table of parameters, and the settings and robot made from it;
+no ROS."""

@@ -1,4 +1,4 @@
-"""One parameter: type, default, bounds, meaning and what stands for what, in one place.
+"""One parameter: type, default, bounds, meaning and special values, in one place.
 
 A name may hold the placeholder `<joint>`; the row then declares one parameter for each joint.
 """
@@ -32,9 +32,9 @@ class Parameter:
         at_least, above, at_most: bounds of a number, or of each number of an array.
         choices: the strings allowed.
         length: how many elements an array must have; 0 for any.
-        special: a value that is allowed although it is not within the bounds, and what it stands
-            for: `(-1.0, "the value of the URDF")`; third, what is in force then: NaN for what the
-            robot decides, infinity for no bound. Without a third it is the value itself.
+        special: a value that is allowed outside the bounds, and its meaning: `(-1.0, "the value of
+            the URDF")`; third, the value in force then: NaN for one that the robot decides,
+            infinity for no bound. Without a third it is the value itself.
         live: whether it may change while the node runs.
         infinite: whether a number may be infinite.
         bound: whether infinity may be in force, for no bound, though users must give a number.
@@ -59,7 +59,7 @@ class Parameter:
 
     @property
     def allowed(self) -> str:
-        """What values are allowed, in ROS's words for types."""
+        """The values that are allowed, in ROS's words for types."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
         words = _TYPE_WORDS[self.type]
@@ -112,13 +112,13 @@ class Parameter:
         return converted
 
     def in_force(self, value: Any) -> Any:
-        """What a checked value stands for."""
+        """The value in force for a checked one, which may be special."""
         is_other = len(self.special or ()) == 3 and self._is_special(value)
         return self.special[2] if is_other else value  # type: ignore[misc, index]
 
     @property
     def once_in_force(self) -> Parameter:
-        """The row of values that are in force, in which nothing stands for something else."""
+        """The row of values that are in force, none of which is special."""
         special = self.special
         if special is not None and len(special) == 3:
             special = (special[2], special[1])
@@ -214,7 +214,8 @@ def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Param
 def values_in_force(
     parameters: Parameters, table: Iterable[Parameter], joints: Sequence[str]
 ) -> dict[str, Any]:
-    """What parameters put in force, by the names of their rows; of joints, arrays of shape (nv,).
+    """The values that parameters put in force, by the names of their rows; of joints, arrays of
+    shape (nv,).
 
     Raises:
         ParameterError: a value that is not allowed, or missing.

@@ -19,14 +19,14 @@ def row(name: str = "", default: Any = MISSING) -> Any:
     """The field for a row of the table: an array of shape (nv,) where the name has a joint.
 
     Args:
-        name: of the row; empty for what no parameter sets.
+        name: of the row; empty for a field that no parameter sets.
         default: of programs; None is as if nothing were set.
     """
     return field(default=default, metadata={"row": ROWS[name] if name else None})
 
 
 class Settings:
-    """What the dataclasses of settings have in common. Infinity is no bound."""
+    """The base class of settings. Infinity is no bound."""
 
     @classmethod
     def of(cls: type[S], values: Mapping[str, Any], **given: Any) -> S:

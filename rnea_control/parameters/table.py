@@ -1,7 +1,7 @@
 """All parameters of controller and sentinel but `control_law`: each is one row, and only here.
 
-The rows say what users read, what is refused, and what a program's settings and the control step's
-array have (`in_tick`). `python -m rnea_control.parameters.table` prints the sentinel's.
+From the rows come the users' documentation, the checks, a program's settings, and the control
+step's array (`in_tick`). `python -m rnea_control.parameters.table` prints the sentinel's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from rnea_control.parameters.parameter import Parameter, markdown
 
 INF, NAN = math.inf, math.nan
-# What stands for the default of a number.
+# The number that stands for a default.
 DEFAULT = -1.0
 # Somewhat more than Jupiter's, [m/s^2].
 STRONGEST_GRAVITY = 30.0
@@ -51,18 +51,18 @@ ROBOT = (
         "link that the payload is fixed to",
         special=("", "the link that the last of `joints` moves")),
     Parameter("payload.mass", float, 0.0,
-        "mass of the payload; set it together with its centre of mass, while the arm is at rest; "
+        "mass of the payload; set it together with its center of mass, while the arm is at rest; "
         "0 for no payload", "kg", at_least=0.0, live=True),
     Parameter("payload.center_of_mass", list[float], [0.0, 0.0, 0.0],
-        "centre of mass of the payload, in the link's frame", "m", length=3, live=True),
+        "center of mass of the payload, in the link's frame", "m", length=3, live=True),
     Parameter("payload.inertia", list[float], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-        "inertia of the payload about its centre of mass: xx, xy, xz, yy, yz, zz, in axes "
+        "inertia of the payload about its center of mass: xx, xy, xz, yy, yz, zz, in axes "
         "parallel to the link's", "kg m^2", length=6, live=True),
     Parameter("robot_description", str, "",
         "URDF of the robot as text", special=("", "the topic robot_description")),
 )
 
-# What every torque keeps, of controller and sentinel.
+# The limits that every torque keeps, of controller and sentinel.
 LIMITS = (
     Parameter("effort_limit_scale", float, 1.0,
         "torques are clamped to the effort limits times this factor", above=0.0, at_most=1.0,
@@ -77,9 +77,9 @@ LIMITS = (
             DEFAULT, "fifty times the effort limit in a second: from 0 to the limit in 20 ms", NAN
         ), live=True, bound=True, in_tick=True),
     Parameter("soft_limits.<joint>.margin", float, 0.05,
-        "this far before a position limit the joint is pushed back, unless it is desired there; "
-        "at most a tenth of its range; 0 for no soft limit", "rad or m", at_least=0.0, live=True,
-        in_tick=True),
+        "distance before a position limit within which the joint is pushed back, unless it is "
+        "desired there; at most a tenth of its range; 0 for no soft limit", "rad or m",
+        at_least=0.0, live=True, in_tick=True),
     Parameter("soft_limits.stiffness", float, 900.0,
         "stiffness of the soft limits per inertia, critically damped", "1/s^2", above=0.0,
         live=True, in_tick=True),
@@ -87,12 +87,12 @@ LIMITS = (
         "joints are braked beyond the URDF's velocity limit times this factor", above=0.0,
         live=True, bound=True, in_tick=True),
     Parameter("max_position_errors.<joint>", float, 0.3,
-        "if the joint is further from its desired position, the motion ends and the arm brakes "
-        "and holds where it is", "rad or m", above=0.0, special=(0.0, "no bound", INF), live=True,
-        in_tick=True),
-    Parameter("saturation_timeout", float, 0.5,
-        "the same after a torque was at its limit for this long", "s", above=0.0,
+        "largest distance of the joint from its desired position; beyond it the motion ends, and "
+        "the arm brakes and holds where it is", "rad or m", above=0.0,
         special=(0.0, "no bound", INF), live=True, in_tick=True),
+    Parameter("saturation_timeout", float, 0.5,
+        "how long a torque may be at its limit before the motion ends in the same way",
+        "s", above=0.0, special=(0.0, "no bound", INF), live=True, in_tick=True),
 )
 
 FEEDBACK = (
@@ -121,8 +121,8 @@ FEEDBACK = (
         at_most=LARGEST_FEEDBACK_INERTIA, live=True, in_tick=True),
     Parameter("dead_time", float, 0.001,
         "how long after its measurement a torque acts: the torque is computed for the state and "
-        "the desired motion of then. The default was measured with ros2_control at 1 kHz", "s",
-        at_least=0.0, at_most=LONGEST_DEAD_TIME, live=True, in_tick=True),
+        "the desired motion at that moment. The default was measured with ros2_control at 1 kHz",
+        "s", at_least=0.0, at_most=LONGEST_DEAD_TIME, live=True, in_tick=True),
 )
 
 COMMANDS = (
@@ -147,19 +147,20 @@ SAFETY = (
         "after a longer gap in joint_states the motion slows down, and torques are computed from "
         "a predicted state", "s", above=0.0),
     Parameter("joint_state_timeout", float, 0.1,
-        "after a longer gap the motion ends, and the arm brakes and holds by the model, until "
-        "they are back", "s", above=0.0),
+        "after a longer gap in joint_states the motion ends, and the arm brakes and holds by the "
+        "model until they are back", "s", above=0.0),
     Parameter("max_bad_states", int, 10,
-        "so many unusable states in a row are ignored (not finite, lacking a joint, a jump, a "
-        "stamp that goes back); then it is as if none came", at_least=0),
+        "how many unusable states in a row are ignored (not finite, lacking a joint, a jump, a "
+        "stamp that goes back); further ones count as missing", at_least=0),
     Parameter("interpreter_timeout", float, 1.0,
         "a motion ends, and the arm brakes along its path and holds, when the process's Python "
         "interpreter has stood still for longer; infinite for never", "s", above=0.0,
         infinite=True),
     Parameter("activation.blend_time", float, 0.5,
-        "what the torque in force at the start exceeds the controller's by fades out over this "
-        "time, where it is known: from the sentinel, or by `measured_effort_is_trusted`; else the "
-        "first torque is the gravity torque", "s", at_least=0.0, live=True, in_tick=True),
+        "time over which the difference between the torque in force at the start and the "
+        "controller's own fades out, where the former is known: from the sentinel, or by "
+        "`measured_effort_is_trusted`; else the first torque is the gravity torque", "s",
+        at_least=0.0, live=True, in_tick=True),
     Parameter("activation.max_velocity", float, 0.2,
         "the controller does not start while a joint is faster; infinite to catch an arm that "
         "falls, as in a simulation without brakes", "rad/s or m/s", above=0.0, infinite=True),
@@ -176,19 +177,19 @@ SAFETY = (
     Parameter("collision_detection.gain", float, 25.0,
         "bandwidth of the momentum observer", "1/s", above=0.0),
     Parameter("collision_detection.threshold.<joint>", float, DEFAULT,
-        "external torque that counts as a collision; more than the joint's friction and what the "
-        "model may be off", "Nm or N", above=0.0,
+        "external torque that counts as a collision; set it above the joint's friction and the "
+        "model's error", "Nm or N", above=0.0,
         special=(DEFAULT, "a tenth of the effort limit", NAN)),
     Parameter("model_check.bound", float, 0.1,
-        "while the arm rests, what holds it may differ from the model's gravity torque by this "
-        "part of the effort limits; beyond it diagnostics say how and what may be the cause; 0 "
-        "for no check", at_least=0.0, live=True),
+        "part of the effort limits by which the torque that holds the arm at rest may differ from "
+        "the model's gravity torque; beyond it /diagnostics names the difference and the likely "
+        "cause; 0 for no check", at_least=0.0, live=True),
     Parameter("measured_effort_is_trusted", bool, False,
         "the effort in joint_states is the torque at the joints in Nm or N; the check of the "
         "model then goes by it, else by the controller's own feedback"),
     Parameter("last_command", str, "gravity",
-        "what is commanded last when the controller stops, and what the hardware then applies for "
-        "ever: the gravity torque, or zero for hardware whose brakes engage",
+        "last command when the controller stops, which the hardware then applies for ever: the "
+        "gravity torque, or zero for hardware whose brakes engage",
         choices=("gravity", "zero")),
     Parameter("hold_on_shutdown", float, 0.0,
         "how long the controller goes on holding the arm after SIGINT or SIGTERM, unless nobody "
@@ -199,12 +200,12 @@ SAFETY = (
 # Both sides of the hand-over must have the same.
 HANDOVER = (
     Parameter("command_lease", float, DEFAULT,
-        "a controller that was stopped, or got no CPU, while the arm went on for longer than this "
-        "yields to the sentinel (docs/safety.md)", "s", above=0.0,
+        "how long the arm may go on while the controller is stopped or gets no CPU; after a longer "
+        "absence the controller yields to the sentinel (docs/safety.md)", "s", above=0.0,
         special=(DEFAULT, "0.01, and 0.1 in simulated time")),
     Parameter("command_timeout", float, DEFAULT,
-        "how long commands may be missing before the sentinel takes the arm; longer than "
-        "`command_lease` by what a command takes to arrive, several times", "s", above=0.0,
+        "how long commands may be missing before the sentinel takes the arm; set it above "
+        "`command_lease` by several times the time that a command takes to arrive", "s", above=0.0,
         special=(DEFAULT, "1.5 times `command_lease`")),
 )
 
@@ -222,7 +223,7 @@ TRAJECTORIES = (
         "start new trajectories from the desired state, without a jump; false: from the measured "
         "one, as they also start after an error beyond the path tolerance", live=True),
     Parameter("interpolation_method", str, "splines",
-        "what joins the points of a trajectory", choices=("splines",)),
+        "curve that joins the points of a trajectory", choices=("splines",)),
     Parameter("positions_upsampling.enable", bool, False,
         "join points that have only positions by a smooth spline, not by lines", live=True),
     Parameter("positions_upsampling.policy_frequency", float, 0.0,
@@ -235,7 +236,7 @@ TRAJECTORIES = (
         "how long after its end a trajectory may take to come within the goal tolerances", "s",
         above=0.0, special=(0.0, "for ever", INF), live=True),
     Parameter("cmd_timeout", float, 0.0,
-        "the same, where `constraints.goal_time` is 0", "s", above=0.0,
+        "stands for `constraints.goal_time` where that is 0", "s", above=0.0,
         special=(0.0, "for ever", INF), live=True),
     Parameter("constraints.<joint>.trajectory", float, 0.0,
         "path tolerance: how far a joint may be off while it moves", "rad or m", above=0.0,
@@ -247,18 +248,18 @@ TRAJECTORIES = (
         "brake within `max_deceleration_on_cancel`; false: as hard as the effort limits allow",
         live=True),
     Parameter("constraints.<joint>.max_deceleration_on_cancel", float, 0.0,
-        "the deceleration of a joint that is stopped along its path", "rad/s^2 or m/s^2",
+        "deceleration of a joint that is stopped along its path", "rad/s^2 or m/s^2",
         above=0.0, special=(0.0, "what the effort limits allow", INF), live=True, in_tick=True),
     Parameter("constraints.excessive_effort", str, "warn",
-        "what becomes of a trajectory for which the model needs more than the effort limits",
+        "treatment of a trajectory for which the model needs more than the effort limits",
         choices=("refuse", "warn", "slow_down"), live=True),
     Parameter("speed_scaling.initial_scaling_factor", float, 1.0,
-        "the speed of trajectories until `~/speed_scaling_input` says another one", at_least=0.0,
+        "speed of trajectories until `~/speed_scaling_input` sets another one", at_least=0.0,
         at_most=1.0),
     Parameter("action_monitor_rate", float, 20.0,
-        "feedback of the action", "Hz", above=0.0, at_most=1000.0),
+        "rate of the action's feedback", "Hz", above=0.0, at_most=1000.0),
     Parameter("state_publish_rate", float, 50.0,
-        "`~/controller_state` and `~/torque_terms`", "Hz", above=0.0, at_most=1000.0),
+        "rate of `~/controller_state` and `~/torque_terms`", "Hz", above=0.0, at_most=1000.0),
 )
 
 REAL_TIME = (
@@ -278,7 +279,7 @@ REAL_TIME = (
 # Of the sentinel alone.
 GUARD = (
     Parameter("stiffness", float, 100.0,
-        "position gain of the sentinel's own control, in which the arm brakes and is held",
+        "position gain of the sentinel's own control, which brakes and holds the arm",
         "1/s^2", at_least=0.0),
     Parameter("damping", float, 20.0,
         "velocity gain of the sentinel's own control", "1/s", at_least=0.0),
@@ -286,14 +287,14 @@ GUARD = (
         "an arm that moves faster than the URDF's velocity limits times this factor is taken from "
         "the controller", at_least=1.0),
     Parameter("revoke_frozen_commands", bool, True,
-        "take the arm from a controller that repeats a torque for command_timeout while it moves; "
-        "false for laws that do so rightly"),
+        "take the arm from a controller that repeats a torque for command_timeout while the arm "
+        "moves; false for laws that do so on purpose"),
     Parameter("prediction_gap", float, 0.02,
-        "after a longer gap in joint_states, a sentinel that commands does so from a state that "
-        "the model predicts", "s", above=0.0),
+        "after a longer gap in joint_states, a sentinel that has the arm computes its torques from "
+        "a predicted state", "s", above=0.0),
 )
 
-# What `/diagnostics` warns of, and calls an error.
+# The thresholds of warnings and errors in `/diagnostics`.
 DIAGNOSTICS = tuple(
     Parameter(f"diagnostics.{name}.{level}", float, value,
         f"/diagnostics says {level.upper()} when {meaning} exceeds this in the last second",
@@ -335,6 +336,6 @@ def tick_row(name: str) -> int:
 if __name__ == "__main__":
     print("# Parameters of `rnea_sentinel`\n")
     print("Printed from the table in code by `python -m rnea_control.parameters.table`.\n")
-    print("What the section of `rnea_controller` in the same YAML file says counts too, unless a")
-    print("section of `rnea_sentinel` says otherwise.\n")
+    print("The section of `rnea_controller` in the same YAML file counts too; the values in")
+    print("that of `rnea_sentinel` go before it.\n")
     print(markdown((*SENTINEL, LOCKED_POSITION), live=False), end="")

@@ -1,1 +1,1 @@
-"""What several executables share: parameter tables, console, signals, and rclpy's internals."""
+"""Shared by several executables: parameter tables, console, signals, and rclpy's internals."""

@@ -1,4 +1,4 @@
-"""`AppliedTorque`: how old the torque is that the robot applies, where its states tell."""
+"""`AppliedTorque`: the age of the torque that the robot applies, where its states tell it."""
 
 from __future__ import annotations
 

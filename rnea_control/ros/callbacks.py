@@ -55,7 +55,8 @@ class GuardedNode(Node):
         self.get_logger().error(what + details, throttle_duration_sec=THROTTLE)
 
     def new_failure(self) -> str:
-        """What the last callback that failed has said; empty if none has since the last call."""
+        """The message of the callback that failed last; empty if none has failed since the last
+        call."""
         text, self._new_failure = self._new_failure, ""
         return text
 

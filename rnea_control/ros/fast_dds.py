@@ -15,7 +15,7 @@ from rclpy.utilities import get_rmw_implementation_identifier
 
 # Fast DDS 3 reads the first one, and 2 the other.
 PROFILES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
-# What keeps discovery on this computer: the variables, and the values that do.
+# The variables that keep discovery on this computer, and the values by which they do.
 LOCAL_ONLY = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_LOCALHOST_ONLY": "1"}
 # The transports of a process whose profile names none.
 BUILTIN = "FASTDDS_BUILTIN_TRANSPORTS"
@@ -23,7 +23,7 @@ BUILTIN = "FASTDDS_BUILTIN_TRANSPORTS"
 
 @dataclass(frozen=True)
 class FastDds:
-    """What the environment tells Fast DDS.
+    """The settings of Fast DDS in the environment.
 
     Attributes:
         profile: path of the profile; empty without one.
@@ -58,7 +58,7 @@ def use_udp() -> None:
 
 
 def fast_dds() -> FastDds | None:
-    """What the environment of this process tells it; None if the middleware is another."""
+    """The settings in the environment of this process; None if the middleware is another."""
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
         return None
     given = os.environ

@@ -1,4 +1,4 @@
-"""What the first start on a computer tells while its kernels are compiled."""
+"""The progress of the first start on a computer, while its kernels are compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the control loop measures about itself: histograms in memory that is allocated once.
+"""The control loop's measurements of itself: histograms in memory that is allocated once.
 
 Every bin is 2.3 % wide, from 1 us to 10 s; values outside count into the first or the last one.
 """
@@ -69,7 +69,7 @@ class LoopStatistics:
         _record(*arrays, duration, age, interval, period, missed)
 
     def since(self, earlier: LoopStatistics) -> LoopStatistics:
-        """What was recorded after an earlier copy; the largest values are edges of bins."""
+        """The records since an earlier copy; the largest values are edges of bins."""
         difference = LoopStatistics()
         difference.counts[:] = self.counts - earlier.counts
         for row, counts in enumerate(difference.counts):

@@ -1,8 +1,8 @@
 """The control loop without the interpreter: a loop's ticks as machine code.
 
 It waits, takes, decodes, steps, publishes and counts, and holds no lock of Python, as long as
-states are usual ones. Whatever else comes ends it: that state's bytes then go to
-Python, which does all that is left. Performs no allocation.
+states are usual ones. Any other state ends the loop: its bytes go to Python, which does the rest.
+Performs no allocation.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ LONGEST_AGE = 1.0
 
 @inlined
 def _begin(m: IntArray) -> None:
-    """What others read is written from here on, as they see."""
+    """Announces to readers that it writes from here on."""
     m[SEQUENCE] += 1
     fence()
 
 
 @inlined
 def _end(m: IntArray) -> None:
-    """It is written."""
+    """Announces that all is written."""
     fence()
     m[SEQUENCE] += 1
 
@@ -345,7 +345,7 @@ def run(  # noqa: PLR0915
                 return YIELDED
             continue  # it was away, and a state that is fresh must tell for how long
         elapsed = now - r[PUBLISHED_AT] + LATENESS
-        if m[SYSTEM_TIME] != 0 and gap > elapsed:  # no torque changes by what has not passed
+        if m[SYSTEM_TIME] != 0 and gap > elapsed:  # the rate counts no time ahead of it
             state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
         outcome = advance(n, settings, tolerances, state, findings, t, q, v, tau, False)
         _end(m)

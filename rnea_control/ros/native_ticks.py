@@ -35,7 +35,7 @@ def _numbers() -> IntArray:
 
 @dataclass
 class NativeWork:
-    """What machine code works on beside controller and states; see native_loop.py.
+    """The arrays of machine code, beside those of controller and states; see native_loop.py.
 
     Attributes:
         numbers, times: of the loop.
@@ -98,7 +98,7 @@ class NativeWork:
         controller.serve()
 
     def consistent(self, read: Callable[[], T]) -> T:
-        """What a function reads while machine code writes nothing."""
+        """The result of a function that reads, undisturbed by machine code that writes."""
         while True:
             before = int(self.numbers[native.SEQUENCE])
             barrier()
@@ -122,14 +122,14 @@ class Loop(Protocol):
 
     @property
     def torque(self) -> FloatArray:
-        """What is commanded, shape (nv,)."""
+        """The torques that are commanded, shape (nv,)."""
 
     def is_usual(self) -> bool:
         """Whether it would simply answer the next state."""
 
 
 class NativeTicks:
-    """What one thread calls in place of a wait for the next state.
+    """Called by one thread in place of a wait for the next state.
 
     Args:
         loop: whose states are answered.

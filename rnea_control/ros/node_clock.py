@@ -1,4 +1,4 @@
-"""The clock of a node, which in simulated time costs what is asked of it.
+"""The clock of a node, which in simulated time reads /clock only when somebody asks for the time.
 
 rclpy takes each message on /clock through the node's executor. At a thousand a second that takes
 several times as much CPU time as the control loop.

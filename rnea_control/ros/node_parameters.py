@@ -25,24 +25,24 @@ _ROS_TYPES = {
     list[int]: ParameterType.PARAMETER_INTEGER_ARRAY,
     list[float]: ParameterType.PARAMETER_DOUBLE_ARRAY,
 }
-# What rclpy itself declares.
+# The parameters that rclpy itself declares.
 BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 
 
 class NodeParameters:
     """The parameters of one node.
 
-    While they are in use, a change is taken only with all that is to be made of the whole new set:
-    what is answered as successful is in force.
+    While they are in use, a change is taken only once everything has been made from the whole new
+    set: a change that is answered as successful is in force.
 
     Args:
         node: the node.
         table: its parameters.
         in_use: whether they are; then only those marked live may change.
         remedy: what the user must do to change any other one.
-        prepare: makes what is to be put in force of a set of values, and changes nothing; its
-            errors refuse the set.
-        apply: puts that in force, in the same callback of the executor.
+        prepare: makes the settings from a set of values, and puts none in force; its errors refuse
+            the set.
+        apply: puts the settings in force, in the same callback of the executor.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class NodeParameters:
         )
 
     def row(self, name: str) -> Parameter:
-        """What the table says of a parameter."""
+        """The row of a parameter."""
         return self._known[name]
 
     def __getitem__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a YAML file of parameters says in the section of another node.
+"""The parameters that a YAML file has in the section of another node.
 
 The sentinel takes the controller's values where it has none of its own, so that one file, written
 for the controller, serves both.

@@ -52,8 +52,8 @@ _ROOM = 4096
 _LONGEST_PROOF = 1.0
 
 
-# Where what stands in the array of a `RclTable`: functions, then what they take. Each subscription
-# has its own, and a message; that of the first one has two, which are taken in turn.
+# The entries of the array of a `RclTable`: functions, then their arguments. Each subscription has
+# its own, and a message; that of the first one has two, which are taken in turn.
 WAIT, CLEAR, ADD, TAKE, PUBLISH, TRIGGER, CLOCK = range(7)
 WAIT_SET, READY, PUBLISHER, COMMAND, GUARD, INFO, TIME, COUNT = range(7, 15)
 SUBSCRIPTIONS = 15
@@ -222,7 +222,7 @@ class RclTable:
         ]
 
     def taken(self, which: int) -> Taken:
-        """What was taken last into a message."""
+        """The message that was taken last."""
         address, length = (int(each) for each in self._messages[which, :2])
         count = int(self._info[_COUNT])
         data = ctypes.string_at(address, length)

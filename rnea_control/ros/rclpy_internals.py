@@ -1,4 +1,5 @@
-"""What this package uses of rclpy beyond its public interface; no other file imports any of it.
+"""The parts of rclpy beyond its public interface that this package uses; no other file imports
+them.
 
 Another rclpy may lack these names, or give them other signatures. Each has a way back:
 

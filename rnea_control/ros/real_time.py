@@ -227,7 +227,8 @@ def _restore_affinity(thread: int, cpus: set[int]) -> None:
 
 
 def _schedule(thread: int, policy: int, priority: int) -> None:
-    """What the thread starts gets no real-time priority from it."""
+    """Sets the scheduling of a thread; threads and processes that it starts inherit no real-time
+    priority."""
     flag = 0 if policy == os.SCHED_OTHER else os.SCHED_RESET_ON_FORK
     with suppress(ProcessLookupError):  # it has ended meanwhile
         try:

@@ -1,5 +1,5 @@
-"""What is in force in the controller, for the sentinel: parameters of the robot, of its limits and
-of the hand-over.
+"""The values in force in the controller, for the sentinel: parameters of the robot, of its limits
+and of the hand-over.
 
 The controller publishes them all, latched, when it is configured and at every change, so that a
 sentinel that starts later knows them too.
@@ -17,7 +17,7 @@ from rnea_control.exceptions import ParameterError
 from rnea_control.parameters import table
 from rnea_control.parameters.parameter import Parameters, expand
 
-# What both sides must have alike, whatever the sentinel's own section says.
+# Parameters that must be equal on both sides, whatever the sentinel's own section says.
 HANDOVER = tuple(row.name for row in table.HANDOVER)
 # Of the controller's node.
 TOPIC = "parameters_in_force"
@@ -27,7 +27,7 @@ LEASE, SIMULATED_LEASE, TIMEOUT_SHARE = 0.01, 0.1, 1.5
 
 
 def handover_times(parameters: Parameters, simulated: bool) -> tuple[float, float]:
-    """`command_lease` and `command_timeout`, [s], whatever stands for them.
+    """`command_lease` and `command_timeout`, [s], with the defaults in place of -1.
 
     Args:
         parameters: of the node.

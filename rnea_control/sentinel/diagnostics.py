@@ -19,11 +19,11 @@ def diagnostics(
 
     Args:
         name: full name of the node.
-        guard: what guards the arm, if it could be made.
+        guard: the guard of the arm, if it could be made.
         fault: why it could not.
-        differs: why it does not have what is in force in the controller; empty if it has.
+        differs: why it lacks the values in force in the controller; empty if it has them.
         failures: how many callbacks have failed.
-        failure: what the last of them said, if that was since the last report.
+        failure: the message of the last one, if it came since the last report.
     """
     level, message = _finding(guard, fault)
     if differs and level == DiagnosticStatus.OK:

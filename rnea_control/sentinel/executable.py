@@ -10,7 +10,7 @@ from rnea_control.ros.first_start import first_start
 from rnea_control.ros.output import unblocked_output
 from rnea_control.ros.process import build, ros_process
 
-# What has kernels, which may have to be compiled: imported only once that can be told.
+# Modules with kernels, which may have to be compiled: imported only once the log can tell of it.
 NODE = "rnea_control.sentinel.sentinel_node"
 # How long a signal waits until the main loop sees it, [s].
 LONGEST_WAIT = 0.25

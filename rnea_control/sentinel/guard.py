@@ -68,7 +68,7 @@ class GuardSettings(Settings):
 
 
 class Guard:
-    """What runs in the sentinel's thread; other threads may call what has no underscore.
+    """The loop in the sentinel's thread; other threads may call everything without an underscore.
 
     Args:
         controller: computes the sentinel's own torques.
@@ -78,13 +78,13 @@ class Guard:
         watch: judges the commands of others.
         settings: when it steps in.
         clock: of the node.
-        log: what it says.
+        log: its messages.
         on_change: called in the thread with the label of the old mode when the mode has changed.
-        wake: has what waits in the log be said.
+        wake: has the waiting messages logged.
 
     Attributes:
         controller, states: it computes the sentinel's own torques from these.
-        work: what machine code works on, while it commands.
+        work: the arrays of machine code, while it commands.
         takeovers: how often it has taken the arm.
         refused_states: how many states it could not read, or not believe.
         failure: of the program; empty if there was none.
@@ -179,7 +179,7 @@ class Guard:
 
     @property
     def torque(self) -> FloatArray:
-        """What is commanded, shape (nv,)."""
+        """The torques that are commanded, shape (nv,)."""
         return self._command.torque
 
     def is_usual(self) -> bool:
@@ -211,8 +211,8 @@ class Guard:
         return ""
 
     def heed(self, applied: bool) -> None:
-        """What the controller says of its commands: while they are not applied, nobody has the
-        arm, and it is idle, unless it commands itself."""
+        """Hears from the controller whether its commands are applied: while they are not, nobody
+        has the arm, and the sentinel is idle, unless it commands itself."""
         with self.work.paused():
             self._applied = applied
             if not applied and not self.holds:
@@ -258,7 +258,8 @@ class Guard:
             self._log.say("fatal", "failure", self.failure)
 
     def _natively(self, ticks: NativeTicks) -> tuple[Taken | None, Taken | None]:
-        """Has machine code answer states; the state and the command that are to be looked at."""
+        """Has machine code answer states; returns the state and the command that are left to look
+        at."""
         reason, found = ticks.run()
         self._last_round = time.monotonic()  # machine code was awake
         if reason == native.COMMANDED:
@@ -278,7 +279,7 @@ class Guard:
         self._log.say("error", "state", f"{error}; the state is ignored")
 
     def _round(self, taken: Taken | None, command: Taken | None = None) -> None:
-        """Once a state or `LOOK`: all that has come, then what it means."""
+        """Runs for every state, or every `LOOK`: takes in all that has come, then acts on it."""
         with self.work.paused():
             if self._stopping:
                 return
@@ -375,7 +376,7 @@ class Guard:
         t = self.states.time + late
         if not fresh and self.controller.repeats(t):
             return
-        if not self._clock.ros_time_is_active:  # no torque changes by what has not passed
+        if not self._clock.ros_time_is_active:  # the rate limit counts no time ahead of the clock
             self.controller.limit_rate_step(now - self._times[native.PUBLISHED_AT] + LATENESS)
         try:
             if not (fresh and self._answer()):

@@ -49,9 +49,9 @@ class SentinelNode(GuardedNode):
     """The node `rnea_sentinel`; its parameters are in `parameters/table.py`.
 
     Attributes:
-        guard: what guards the arm, once there is a robot description.
+        guard: the guard of the arm, once there is a robot description.
         fault: why there is none.
-        differs: why it does not have what is in force in the controller; empty if it has.
+        differs: why it lacks the values in force in the controller; empty if it has them.
     """
 
     def __init__(self, **node_arguments: object) -> None:
@@ -128,8 +128,8 @@ class SentinelNode(GuardedNode):
         super().destroy_node()
 
     def _take_parameters_of_controller(self) -> None:
-        """Declares what the controller's section of the same YAML file says, unless the sentinel's
-        own does."""
+        """Declares the values of the controller's section of the same YAML file that the sentinel's
+        own section lacks."""
         name = f"{self.get_namespace().rstrip('/')}/{CONTROLLER}"
         section = section_of(name, sys.argv)
         joints = section.get("joints", [])
@@ -148,8 +148,8 @@ class SentinelNode(GuardedNode):
             self._follow_controller()
 
     def _follow_controller(self) -> None:
-        """Takes over what is in force in the controller, but for what the sentinel's own section of
-        the YAML file says of the robot and its limits."""
+        """Takes over the values in force in the controller, except those of the robot and its
+        limits that the sentinel's own section of the YAML file sets."""
         if self._told is None:
             return
         told, joints = values_of(self._told), self.parameters["joints"]
@@ -245,7 +245,7 @@ class SentinelNode(GuardedNode):
     def _prepared(
         self, parameters: Parameters
     ) -> tuple[RobotModel, ControllerSettings, HandoverTimes]:
-        """What is to be put in force."""
+        """The values to put in force."""
         model = self._robot.copy()
         update_model(parameters, model)
         values = values_in_force(parameters, SENTINEL, model.joint_names)
