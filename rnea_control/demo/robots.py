@@ -21,7 +21,7 @@ from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.model.joints import VELOCITIES
-from rnea_control.simulation.urdf_text import urdf_text
+from rnea_control.model.urdf_text import urdf_text
 
 # From these postures the arms have room to move; other robots start in the middle of their limits.
 READY = {
