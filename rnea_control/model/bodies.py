@@ -59,6 +59,9 @@ LINE, CIRCLE, FOLLOWER = range(3)
 # in it, R_BL row by row and p_BL.
 LINK_BODY, LINK_ROTATION, LINK_TRANSLATION, LINK_COLUMNS = 0, 1, 10, 13
 
+# Rows of the array of friction parameters, which has a column for each velocity.
+DAMPING, COULOMB, TORQUE_OFFSET = FRICTION_ROWS = range(3)
+
 # Turns from axes named x, y, z to the same three named y, z, x: what was x is z.
 _NEXT_AXIS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 

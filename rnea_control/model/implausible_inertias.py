@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.exceptions import named, rounded
 from rnea_control.model.links import LinkInertia
-from rnea_control.model.wording import named, rounded
 
 _USUAL, _LARGEST, _SMALLEST = 0.06, 0.5, 0.5 * 0.0146
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 
-from rnea_control.exceptions import listed
+from rnea_control.exceptions import listed, rounded
 from rnea_control.model.joints import Joint
-from rnea_control.model.wording import rounded
 
 _GRAVITY = 9.81
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -9,16 +10,18 @@ import numpy as np
 from urdf_parser_py import urdf
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import RobotModelError
+from rnea_control.exceptions import RobotModelError, named
 from rnea_control.model.joints import Joint, read_joint
 from rnea_control.model.kinematic_tree import ordered_tree
 from rnea_control.model.links import impossible_inertias, link_inertia_of, read_link_inertia
-from rnea_control.model.suspicious_origins import turned_in_degrees
 from rnea_control.model.urdf_document import parse_urdf
 
 # What a floating base is called, and the link that it floats in.
 FLOATING_BASE = "root_joint"
 WORLD = "world"
+
+# One turn, which no rpy needs; those of the robots of example-robot-data go to 4.72.
+_LARGEST_ANGLE = 2.0 * math.pi + 0.01
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
     joints = tuple(read_joint(robot.joints[i], source) for i in order)
     links = [read_link_inertia(link, source) for link in robot.links]
     notes.extend(impossible_inertias(links, source))
-    notes.extend(turned_in_degrees(robot, source))
+    notes.extend(_turned_in_degrees(robot, source))
     inertias = {link.link: link.pseudo_inertia() for link in links}
     urdf_joints = tuple(robot.joints)
     return RobotDescription(robot.name, source, root, joints, inertias, tuple(notes), urdf_joints)
@@ -113,3 +116,27 @@ def _new_name(name: str, taken: Container[str]) -> str:
     while name in taken:
         name += "_"
     return name
+
+
+def _turned_in_degrees(robot: urdf.Robot, source: str) -> list[str]:
+    """A sentence if angles of <origin rpy> are beyond a turn."""
+    of_joints = {joint.name: _largest_angle(joint.origin) for joint in robot.joints}
+    of_links = {
+        link.name: _largest_angle(link.inertial.origin) for link in robot.links if link.inertial
+    }
+    where, largest = [], 0.0
+    for kind, angles in (("joint", of_joints), ("link", of_links)):
+        names = [name for name, angle in angles.items() if angle > _LARGEST_ANGLE]
+        if names:
+            where.append(named(kind, names))
+            largest = max(largest, *angles.values())
+    if not where:
+        return []
+    return [
+        f"{source}: <origin rpy> of {' and '.join(where)} has angles up to {largest:g} rad, more "
+        "than a turn, as if given in degrees. Give rad"
+    ]
+
+
+def _largest_angle(origin: urdf.Pose | None) -> float:
+    return max(map(abs, origin.rpy)) if origin and origin.rpy else 0.0
