@@ -158,7 +158,7 @@ def load_robot(robot: str, joints: Sequence[str] | None = None) -> DemoRobot:
 
 
 def configuration_of(name: str) -> dict[str, Any]:
-    """The controller's parameters in config/ for a robot of the list; empty where there is no file."""
+    """The controller's parameters in config/ for a robot of the list; empty without a file."""
     if name not in CONFIGURATIONS:
         return {}
     path = share_directory() / "config" / CONFIGURATIONS[name]

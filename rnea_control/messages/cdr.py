@@ -29,6 +29,12 @@ MOST_STRINGS = 1000
 # All ones in a float64 that is infinite or NaN.
 EXPONENT = np.uint64(0x7FF0000000000000)
 
+# Bytes before the message: the first field stands at a multiple of eight in memory then, and with
+# it all float64 numbers.
+_LEAD = 8 - HEADER
+_BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN
+_TIME = struct.Struct("=iI")
+
 
 class CdrError(RneaControlError, ValueError):
     """Bytes that are not the message they should be."""
@@ -149,13 +155,6 @@ def is_finite(bits: int) -> bool:
 def aligned(position: int, alignment: int) -> int:
     """The first offset from `position` on where a number of this size may stand."""
     return position + (HEADER - position) % alignment
-
-
-# Bytes before the message: the first field stands at a multiple of eight in memory then, and with
-# it all float64 numbers.
-_LEAD = 8 - HEADER
-_BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN
-_TIME = struct.Struct("=iI")
 
 
 class CdrWriter:
