@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import (
     ARGUMENT_FAULTS,
     WrongSize,
@@ -54,18 +53,18 @@ def forward_kinematics(
 def pose_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
     """R_WB and p_WB of all bodies; and R_PB, p_PB."""
     joint.sines_and_cosines(bodies, memory, q)
-    state.store_pose(memory, 0, IDENTITY, ORIGIN)
+    body.store_pose(memory, 0, IDENTITY, ORIGIN)
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
-        R_WP, p_WP = state.pose(memory, body.parent(bodies, i))
-        state.store_relative_pose(memory, i, R, p)
-        state.store_pose(memory, i, multiply(R_WP, R), add(p_WP, rotate(R_WP, p)))
+        R_WP, p_WP = body.pose(memory, body.parent(bodies, i))
+        body.store_relative_pose(memory, i, R, p)
+        body.store_pose(memory, i, multiply(R_WP, R), add(p_WP, rotate(R_WP, p)))
 
 
 @inlined
 def link_pose(links: FloatArray, memory: FloatArray, k: int) -> tuple[Matrix3, Vector3]:
     """R_WL and p_WL of link k, after `pose_pass`."""
-    R, p = state.pose(memory, body.link_body(links, k))
+    R, p = body.pose(memory, body.link_body(links, k))
     R_BL, p_BL = body.link_placement(links, k)
     return multiply(R, R_BL), add(p, rotate(R, p_BL))
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
 from rnea_control.dynamics.workspace import FORCE, Workspace
@@ -96,18 +95,18 @@ def outward_pass(
     """Equations (1) to (5), from the root to the leaf bodies."""
     joint.sines_and_cosines(bodies, memory, q)
     acc_0 = body.base_acceleration(bodies)
-    state.store_motion(memory, 0, ORIGIN, ORIGIN, acc_0)
-    state.store_force(memory, 0, newton_euler(bodies, 0, ORIGIN, ORIGIN, acc_0))
+    body.store_motion(memory, 0, ORIGIN, ORIGIN, acc_0)
+    body.store_force(memory, 0, newton_euler(bodies, 0, ORIGIN, ORIGIN, acc_0))
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
-        w_P, dw_P, acc_P = state.motion(memory, body.parent(bodies, i))
+        w_P, dw_P, acc_P = body.motion(memory, body.parent(bodies, i))
         w = joint.add_angular_velocity(bodies, v, i, rotate_back(R, w_P))  # (1)
         dw = rotate_back(R, dw_P)
         acc = rotate_back(R, add(acc_P, add(cross(dw_P, p), cross(w_P, cross(w_P, p)))))
         dw, acc = joint.add_acceleration(bodies, v, a, i, w, dw, acc)  # (2), (3)
-        state.store_relative_pose(memory, i, R, p)
-        state.store_motion(memory, i, w, dw, acc)
-        state.store_force(memory, i, newton_euler(bodies, i, w, dw, acc))
+        body.store_relative_pose(memory, i, R, p)
+        body.store_motion(memory, i, w, dw, acc)
+        body.store_force(memory, i, newton_euler(bodies, i, w, dw, acc))
 
 
 @inlined
@@ -126,12 +125,12 @@ def inward_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None
     for j in range(tau.shape[0]):
         tau[j] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
-        R, p = state.relative_pose(memory, i)
-        force, P = state.force(memory, i), body.parent(bodies, i)
+        R, p = body.relative_pose(memory, i)
+        force, P = body.force(memory, i), body.parent(bodies, i)
         torque = joint.along_axis(bodies, i, force)  # (6)
         tau[body.velocity_index(bodies, i)] += body.ratio(bodies, i) * torque
         if P != 0:
-            state.add_force(memory, P, force_to_parent(R, p, force))  # (7), (8)
+            body.add_force(memory, P, force_to_parent(R, p, force))  # (7), (8)
 
 
 @inlined

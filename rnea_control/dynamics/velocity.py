@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.workspace import VELOCITY
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.spatial import (
@@ -40,6 +39,6 @@ def find_velocity(
     R, p = joint.placement(bodies, memory, q, i)
     v_P = spatial_at(memory, body.parent(bodies, i), VELOCITY)
     velocity = spatial_add(motion_to_child(R, p, v_P), joint.joint_velocity(bodies, v, i))
-    state.store_relative_pose(memory, i, R, p)
+    body.store_relative_pose(memory, i, R, p)
     store_spatial(memory, i, VELOCITY, velocity)
     return velocity
