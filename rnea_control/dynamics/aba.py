@@ -35,7 +35,7 @@ from rnea_control.dynamics import articulated_inertia as articulated
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
-from rnea_control.dynamics.velocity import find_velocity, start_velocities
+from rnea_control.dynamics.forward_kinematics import find_velocity, start_velocities
 from rnea_control.dynamics.workspace import (
     ACCELERATION,
     ARTICULATED_INERTIA,

@@ -16,8 +16,8 @@ from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import articulated_inertia as articulated
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
+from rnea_control.dynamics.forward_kinematics import velocity_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass
-from rnea_control.dynamics.velocity import velocity_pass
 from rnea_control.dynamics.workspace import (
     REFERENCE_ACCELERATION,
     REFERENCE_VELOCITY,

@@ -19,8 +19,7 @@ from rnea_control.dynamics.arguments import (
     fit,
     fit_position,
 )
-from rnea_control.dynamics.forward_kinematics import pose_pass
-from rnea_control.dynamics.velocity import velocity_pass
+from rnea_control.dynamics.forward_kinematics import pose_pass, velocity_pass
 from rnea_control.dynamics.workspace import VELOCITY, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand

@@ -21,7 +21,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import articulated_inertia as articulated
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
-from rnea_control.dynamics.velocity import find_velocity, start_velocities
+from rnea_control.dynamics.forward_kinematics import find_velocity, start_velocities
 from rnea_control.dynamics.workspace import ACCELERATION, MOMENTUM, VELOCITY, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand

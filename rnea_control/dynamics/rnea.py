@@ -20,7 +20,8 @@ inward, where each joint carries its body and all bodies beyond it,
     (8)   n_P  +=  R n + p x R f
 
 External forces are subtracted after (5). joint.py has R, p and S v for each type of joint.
-`inverse_dynamics` adds friction.
+`nonlinear_effects` and `static_torque` leave out some of the inputs; `inverse_dynamics` adds
+friction.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
+from rnea_control.dynamics.friction import friction
 from rnea_control.dynamics.workspace import FORCE, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel, kernel_on_demand
@@ -85,6 +87,66 @@ def rnea(
     except ARGUMENT_FAULTS as fault:
         arrays = {"q": q, "v": v, "a": a, "tau": tau, "external_forces": external_forces}
         raise argument_error(model, ws, **arrays) from fault
+    return tau
+
+
+def nonlinear_effects(
+    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, tau: FloatArray
+) -> FloatArray:
+    """C(q, v) v + g(q): Coriolis, centrifugal and gravity torques, without friction.
+
+    Equal to `rnea` with zero acceleration [Featherstone 2008, sec. 6.1]. Performs no allocation.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above; `tau` is
+            then untouched.
+    """
+    return rnea(model, ws, q, v, ws.zeros, tau)
+
+
+def static_torque(
+    model: RobotModel, ws: Workspace, q: FloatArray, external_forces: FloatArray, tau: FloatArray
+) -> FloatArray:
+    """g(q) - J^T F: torques that hold the robot still at `q` while the world exerts F on its links.
+
+    Equal to `rnea` with zero velocity and acceleration. Performs no allocation.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: joint positions, shape (nq,), [rad] or [m].
+        external_forces: as of `rnea`, shape (number of links, 6).
+        tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
+    """
+    return rnea(model, ws, q, ws.zeros, ws.zeros, tau, external_forces)
+
+
+def inverse_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    tau: FloatArray,
+    external_forces: FloatArray | None = None,
+) -> FloatArray:
+    """Actuator torques for the accelerations `a`, **friction included**: `rnea` + `friction`.
+
+    M(q) a + C(q, v) v + g(q) + tau_f(v); the inverse of `forward_dynamics`. Performs no allocation.
+    Arguments and errors as of `rnea`.
+    """
+    rnea(model, ws, q, v, a, tau, external_forces)
+    tau += friction(model, ws, v, ws.torque)
     return tau
 
 
