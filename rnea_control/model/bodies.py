@@ -57,7 +57,7 @@ LINE, CIRCLE, FOLLOWER = range(3)
 
 # Columns of a row of the links array: the row of the link's body, and where the link's frame L is
 # in it, R_BL row by row and p_BL.
-LINK_BODY, LINK_ROTATION, LINK_TRANSLATION, LINK_COLUMNS = 0, 1, 10, 13
+LINK_BODY, LINK_ROTATION, LINK_TRANSLATION = 0, 1, 10
 
 # Rows of the array of friction parameters, which has a column for each velocity.
 DAMPING, COULOMB, TORQUE_OFFSET = FRICTION_ROWS = range(3)
