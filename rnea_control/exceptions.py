@@ -1,10 +1,10 @@
 """The exceptions of the package, one family rooted at `RneaControlError`.
 
 Every message says where the fault is (file, link, joint, parameter), what was found, what is
-allowed, and what to do.
+allowed, and what to do. `listed`, `named` and `rounded` word what was found.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import islice
 
 # How many names a message quotes, and how many characters of each.
@@ -20,6 +20,16 @@ def listed(names: Collection[str]) -> str:
 
 def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+
+
+def named(kind: str, names: Sequence[str]) -> str:
+    """Links or joints by name: "link 'a'", "joints 'a', 'b'"."""
+    return f"{kind}{'s' if len(names) > 1 else ''} {listed([repr(name) for name in names])}"
+
+
+def rounded(number: float, digits: int = 3) -> str:
+    """With so many digits, and no exponent before it gets long: 87000, 0.0123, 3.8e7."""
+    return f"{float(f'{number:.{digits}g}'):g}".replace("e+0", "e").replace("e+", "e")
 
 
 class RneaControlError(Exception):

@@ -30,8 +30,7 @@ from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.arguments import SHAPES
 from rnea_control.kernels.kernel import kernel
 from rnea_control.messages import float64_multi_array as commands
-from rnea_control.messages.controller_state import ControllerStateEncoder
-from rnea_control.messages.torque_terms import TorqueTermsEncoder
+from rnea_control.messages.controller_state import ControllerStateEncoder, TorqueTermsEncoder
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop, LoopSettings
 from rnea_control.node.warm_up import Unsent

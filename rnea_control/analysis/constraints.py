@@ -23,7 +23,7 @@ from rnea_control.dynamics.crba import crba
 from rnea_control.dynamics.forward_kinematics import forward_kinematics
 from rnea_control.dynamics.jacobian import jacobian
 from rnea_control.dynamics.link_acceleration import link_acceleration
-from rnea_control.dynamics.torques import inverse_dynamics
+from rnea_control.dynamics.rnea import inverse_dynamics
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel

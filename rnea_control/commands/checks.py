@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from rnea_control.commands import (
     clock_checks,
     command_checks,
@@ -31,7 +33,14 @@ GROUPS = (
     motion_checks,
     machine_checks,
 )
-CODES: tuple[Code, ...] = tuple(code for group in GROUPS for code in group.CODES)
+
+
+def codes_of(group: ModuleType) -> tuple[Code, ...]:
+    """The kinds of findings that a file of checks declares, in their order there."""
+    return tuple(value for value in vars(group).values() if isinstance(value, Code))
+
+
+CODES = tuple(code for group in GROUPS for code in codes_of(group))
 
 
 def findings(evidence: Evidence) -> list[Finding]:

@@ -49,16 +49,6 @@ STAMPS_OF_ANOTHER_CLOCK = warning(
     "Synchronise the computers' clocks (chrony); in simulation compare use_sim_time of all nodes",
 )
 
-CODES = (
-    CLOCK_MISSING,
-    CLOCK_UNUSED,
-    SIM_TIME_DIFFERS,
-    STAMPS_ZERO,
-    STAMPS_STAND_STILL,
-    STAMPS_GO_BACK,
-    STAMPS_OF_ANOTHER_CLOCK,
-)
-
 SIM_TIME = "use_sim_time"
 
 

@@ -100,26 +100,6 @@ VELOCITY_LIMITS_ENFORCED = warning(
     " itself, or `velocity_limit_scale` below 1, so that it brakes before",
 )
 
-CODES = (
-    MANAGER_ABSENT,
-    MANAGER_SILENT,
-    MANAGER_MESSAGES,
-    EFFORT_CONTROLLER_MISSING,
-    EFFORT_CONTROLLER_UNCONFIGURED,
-    EFFORT_CONTROLLER_INACTIVE,
-    EFFORT_CONTROLLER_TYPE,
-    EFFORT_CONTROLLER_DEPRECATED,
-    INTERFACE_NOT_EFFORT,
-    JOINTS_DIFFER,
-    JOINTS_ORDER,
-    INTERFACES_CLAIMED,
-    COMMANDS_UNHEARD,
-    COMMANDS_TYPE,
-    COMMANDS_QOS,
-    COMMANDS_SECOND_PUBLISHER,
-    VELOCITY_LIMITS_ENFORCED,
-)
-
 FORWARD = "forward_command_controller/ForwardCommandController"
 DEPRECATED = "effort_controllers/JointGroupEffortController"
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"

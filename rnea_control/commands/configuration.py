@@ -51,8 +51,6 @@ MODEL_REFUSED = error(
     "Correct what the message names, in the URDF or in the YAML file",
 )
 
-CODES = (PARAMETERS_MISSING, PARAMETER_WRONG, PARAMETER_UNKNOWN, PARAMETERS_DIFFER, MODEL_REFUSED)
-
 
 @dataclass(frozen=True)
 class Configuration:

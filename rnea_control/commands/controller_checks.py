@@ -80,21 +80,6 @@ SENTINEL_FAILS = error(
     "docs/safety.md says when the sentinel takes the arm, and how it gives it back",
 )
 
-CODES = (
-    NODE_TWICE,
-    NODE_SILENT,
-    CONTROLLER_ABSENT,
-    CONTROLLER_SILENT,
-    CONTROLLER_INACTIVE,
-    CONTROLLER_WAITING,
-    CONTROLLER_WARNS,
-    CONTROLLER_FAILS,
-    SENTINEL_ABSENT,
-    SENTINEL_REQUIRED,
-    HANDOVER_DIFFERS,
-    SENTINEL_DIFFERS,
-    SENTINEL_FAILS,
-)
 # What both must have in common, but for the description, which has a check of its own.
 OF_HANDOVER = ("command_topic", *(row.name for row in HANDOVER))
 OF_ROBOT = tuple(each for each in ROBOT if each.name != "robot_description")

@@ -39,14 +39,6 @@ EFFORT_LIMIT_ZERO = error(
     "Write the effort limit of the actuator into the URDF",
 )
 
-CODES = (
-    DESCRIPTION_MISSING,
-    DESCRIPTION_NOT_LATCHED,
-    DESCRIPTIONS_DIFFER,
-    MODEL_SUSPICIOUS,
-    EFFORT_LIMIT_ZERO,
-)
-
 PARAMETER = "robot_description"
 
 

@@ -53,17 +53,6 @@ DDS_LOCAL_ONLY = warning(
     "Unset it, and set the profile config/fastdds_localhost.xml, which keeps DDS on this computer",
 )
 
-CODES = (
-    PRIORITY,
-    MEMORY,
-    KERNEL,
-    CPU_QUOTA,
-    MANAGER_PRIORITY,
-    DDS_PROFILE,
-    DDS_PROFILE_UNREADABLE,
-    DDS_LOCAL_ONLY,
-)
-
 # What the controller's report says of what is in force.
 IN_FORCE = "real time"
 

@@ -57,18 +57,6 @@ REPORT_UNKNOWN = error(
     "Use rnea_doctor and rnea_controller of the same version",
 )
 
-CODES = (
-    GAVE_WAY,
-    LIMITS_AT_WORK,
-    STATES_REFUSED,
-    STATE_GAPS,
-    STATES_MISSED,
-    STATES_LATE,
-    TRAJECTORIES_DROPPED,
-    MODEL_DIFFERS,
-    REPORT_UNKNOWN,
-)
-
 # Counters of the report, and what a count above 0 is.
 COUNTED = {
     "gave way": GAVE_WAY,

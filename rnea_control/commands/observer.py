@@ -23,9 +23,7 @@ from std_msgs.msg import String
 
 from rnea_control.commands.configuration import checked_parameters, value_or_default
 from rnea_control.commands.evidence import Endpoint, Evidence, LoadedController, Status, Topic
-from rnea_control.commands.machine import machine
-from rnea_control.commands.questions import ParameterQuestion, Question
-from rnea_control.commands.state_recorder import StateRecorder
+from rnea_control.commands.sources import ParameterQuestion, Question, StateRecorder, machine
 from rnea_control.node.effort_controller import COMMANDS, ListControllers
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.effort_command import UNKNOWN

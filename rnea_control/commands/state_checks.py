@@ -72,20 +72,6 @@ STATES_OLD = warning(
     "take load from the computer",
 )
 
-CODES = (
-    STATES_MISSING,
-    STATES_LACK_JOINTS,
-    STATES_NAME_TWICE,
-    STATES_INCOMPLETE,
-    STATES_SECOND_PUBLISHER,
-    RATE_TOO_LOW,
-    RATE_LOW,
-    RATE_DIFFERS,
-    STATES_PAUSE,
-    STATES_JITTER,
-    STATES_OLD,
-)
-
 # By so much, as a part, the rate may differ from update_rate.
 RATE_TOLERANCE = 0.1
 # States that seem to be older than this were stamped by another clock, [ns].

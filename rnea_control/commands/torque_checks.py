@@ -89,21 +89,6 @@ ROTOR_INERTIA = warning(
     "feedback_inertia.<joint> if that is not known",
 )
 
-CODES = (
-    ARM_MOVES,
-    EFFORT_UNKNOWN,
-    GRAVITY_UNSEEN,
-    GRAVITY_NOT_HELD,
-    GRAVITY_MEASURED,
-    GRAVITY_OPPOSITE,
-    GRAVITY_DIRECTION,
-    GRAVITY_STRENGTH,
-    PAYLOAD,
-    PAYLOAD_AT_ORIGIN,
-    GRAVITY_DIFFERS,
-    ROTOR_INERTIA,
-)
-
 # An arm slower than this rests, [rad/s] or [m/s].
 STILL = 0.01
 # In a shorter time the noise of the positions looks like motion, [s].

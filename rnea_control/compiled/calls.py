@@ -1,6 +1,6 @@
 """How a call from Python gets to the machine code of a program: arrays checked, no allocation.
 
-One kernel for each number of arrays serves all programs and robots; it is told where the code and
+One kernel for each kind of arguments serves all programs and robots; it is told where the code and
 the robot are by one array, which takes less time to pass than a number. Python functions that Numba
 compiles can call the kernels too.
 """
@@ -30,8 +30,9 @@ CHANGES = (layout.GRAVITY_CHANGES, layout.INERTIA_CHANGES, layout.ARMATURE_CHANG
 # In place of an expected count: the code reads these numbers when it runs.
 VARIABLE = -1.0
 # What stands in the target of a call.
-ADDRESS, _BODIES, _EXPECTED, _NQ, _NV, _LINKS, _ROWS, _COLUMNS = range(8)
-NOWHERE: IntArray = np.zeros(8, dtype=np.int64)
+ADDRESS, _BODIES, _EXPECTED, _NQ, _NV, _LINKS, _SHAPE = range(7)
+_LARGEST = _SHAPE + 3  # outputs have up to three dimensions
+NOWHERE: IntArray = np.zeros(_LARGEST, dtype=np.int64)
 
 
 def target(
@@ -46,8 +47,7 @@ def target(
         shape: of its output.
     """
     places = (each.ctypes.data for each in (model.bodies, expected))
-    rows, columns = (*shape, 1)[:2]
-    counts = model.nq, model.nv, len(model.link_names), rows, columns
+    counts = model.nq, model.nv, len(model.link_names), *(*shape, 1, 1)[:3]
     return np.array([address, *places, *counts], dtype=np.int64)
 
 
@@ -108,79 +108,42 @@ def _changed(target: IntArray) -> bool:
 
 
 @inlined
-def _fault(target: IntArray, q: FloatArray, others_fit: bool) -> int:
+def _fault(target: IntArray, q: FloatArray, others_fit: bool, out: Any) -> int:
     """What is wrong with a call, if anything."""
     if target[ADDRESS] == 0:
         return NOT_COMPILED
-    if q.shape[0] != target[_NQ] or not others_fit:
+    fit = others_fit and q.shape[0] == target[_NQ]
+    for k in range(out.ndim):
+        fit = fit and out.shape[k] == target[_SHAPE + k]
+    if not fit:
         return WRONG_ARGUMENT
     return CHANGED if _changed(target) else RIGHT
 
 
-@kernel("i8(i8[::1], f8[::1], f8[::1])")
-def call_1(target: IntArray, q: FloatArray, out: FloatArray) -> int:
-    """q -> a vector"""
-    fault = _fault(target, q, out.shape[0] == target[_ROWS])
+def _of_q(target: IntArray, q: FloatArray, out: FloatArray) -> int:
+    fault = _fault(target, q, True, out)
     if fault == RIGHT:
         _run_1(target[ADDRESS], q, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8[::1], f8[::1], f8[:,::1])")
-def call_matrix(target: IntArray, q: FloatArray, out: FloatArray) -> int:
-    """q -> a matrix"""
-    fits = out.shape[0] == target[_ROWS] and out.shape[1] == target[_COLUMNS]
-    fault = _fault(target, q, fits)
-    if fault == RIGHT:
-        _run_1(target[ADDRESS], q, target[_BODIES], out)
-    return fault
-
-
-@kernel("i8(i8[::1], f8[::1], f8[:,:,::1])")
-def call_poses(target: IntArray, q: FloatArray, out: FloatArray) -> int:
-    """q -> a pose for each link"""
-    fits = out.shape[0] == target[_ROWS] and out.shape[1] == 4 and out.shape[2] == 4
-    fault = _fault(target, q, fits)
-    if fault == RIGHT:
-        _run_1(target[ADDRESS], q, target[_BODIES], out)
-    return fault
-
-
-@kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1])")
-def call_2(target: IntArray, q: FloatArray, v: FloatArray, out: FloatArray) -> int:
-    """q, v -> a vector"""
-    fits = v.shape[0] == target[_NV] and out.shape[0] == target[_ROWS]
-    fault = _fault(target, q, fits)
+def _of_q_v(target: IntArray, q: FloatArray, v: FloatArray, out: FloatArray) -> int:
+    fault = _fault(target, q, v.shape[0] == target[_NV], out)
     if fault == RIGHT:
         _run_2(target[ADDRESS], q, v, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def call_3(target: IntArray, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray) -> int:
-    """q, v, a or tau -> a vector"""
-    fits = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
-    fault = _fault(target, q, fits and out.shape[0] == target[_ROWS])
-    if fault == RIGHT:
-        _run_3(target[ADDRESS], q, v, a, target[_BODIES], out)
-    return fault
-
-
-@kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1])")
-def call_wide(
+def _of_q_v_a(
     target: IntArray, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray
 ) -> int:
-    """q, v, a -> a matrix"""
-    fits = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
-    fits = fits and out.shape[0] == target[_ROWS] and out.shape[1] == target[_COLUMNS]
-    fault = _fault(target, q, fits)
+    fault = _fault(target, q, v.shape[0] == target[_NV] and a.shape[0] == target[_NV], out)
     if fault == RIGHT:
         _run_3(target[ADDRESS], q, v, a, target[_BODIES], out)
     return fault
 
 
-@kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")
-def call_with_forces(
+def _of_forces(
     target: IntArray,
     q: FloatArray,
     v: FloatArray,
@@ -188,18 +151,26 @@ def call_with_forces(
     forces: FloatArray,
     out: FloatArray,
 ) -> int:
-    """q, v, a, a force and a moment for each link -> a vector"""
-    fits = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
-    fits = fits and forces.shape[0] == target[_LINKS] and forces.shape[1] == 6
-    fault = _fault(target, q, fits and out.shape[0] == target[_ROWS])
+    fit = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
+    fit = fit and forces.shape[0] == target[_LINKS] and forces.shape[1] == 6
+    fault = _fault(target, q, fit, out)
     if fault == RIGHT:
         _run_4(target[ADDRESS], q, v, a, forces, target[_BODIES], out)
     return fault
 
 
+# By what they take and fill; `a` may be tau.
+vector_of_q = kernel("i8(i8[::1], f8[::1], f8[::1])")(_of_q)
+matrix_of_q = kernel("i8(i8[::1], f8[::1], f8[:,::1])")(_of_q)
+poses_of_q = kernel("i8(i8[::1], f8[::1], f8[:,:,::1])")(_of_q)
+vector_of_q_v = kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1])")(_of_q_v)
+vector_of_q_v_a = kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")(_of_q_v_a)
+matrix_of_q_v_a = kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1])")(_of_q_v_a)
+vector_of_forces = kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")(_of_forces)
+
 # What follows the target in the argument of a bound call: how many inputs there are, where these
 # are, and the output.
-_INPUTS, _X, _Y, _Z, _W = range(8, 13)
+_INPUTS, _X, _Y, _Z, _W = range(_LARGEST, _LARGEST + 5)
 
 
 def bound(target: IntArray, *arrays: FloatArray) -> IntArray:

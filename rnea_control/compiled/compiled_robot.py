@@ -14,11 +14,10 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.compiled import calls
 from rnea_control.compiled.batches import Array, Batches
-from rnea_control.compiled.c_header import c_header
 from rnea_control.compiled.constants import Constants
 from rnea_control.compiled.functions import ALONE, Order
 from rnea_control.compiled.llvm_text import Precision
-from rnea_control.compiled.machine_code import MachineCode, object_code
+from rnea_control.compiled.machine_code import MachineCode, c_header, object_code
 from rnea_control.compiled.programs import ALGORITHMS, WITH_FORCES, Algorithm, Program, trace
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, argument_error, link_index
@@ -92,7 +91,7 @@ class CompiledRobot:
         if external_forces is not None:
             return self.rnea_with_external_forces(q, v, a, external_forces, tau)
         try:
-            found = calls.call_3(self._rnea, q, v, a, tau)
+            found = calls.vector_of_q_v_a(self._rnea, q, v, a, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "rnea", q, v, a, tau)
@@ -108,7 +107,7 @@ class CompiledRobot:
         """As `rnea` with external forces."""
         arrays = q, v, a, external_forces, tau
         try:
-            found = calls.call_with_forces(self._rnea_with_external_forces, *arrays)
+            found = calls.vector_of_forces(self._rnea_with_external_forces, *arrays)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, WITH_FORCES, *arrays)
@@ -116,7 +115,7 @@ class CompiledRobot:
     def gravity(self, q: FloatArray, tau: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.gravity`."""
         try:
-            found = calls.call_1(self._gravity, q, tau)
+            found = calls.vector_of_q(self._gravity, q, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "gravity", q, tau)
@@ -124,7 +123,7 @@ class CompiledRobot:
     def nonlinear_effects(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.nonlinear_effects`."""
         try:
-            found = calls.call_2(self._nonlinear_effects, q, v, tau)
+            found = calls.vector_of_q_v(self._nonlinear_effects, q, v, tau)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return tau if found == calls.RIGHT else self._again(found, "nonlinear_effects", q, v, tau)
@@ -132,7 +131,7 @@ class CompiledRobot:
     def crba(self, q: FloatArray, M: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.crba`."""
         try:
-            found = calls.call_matrix(self._crba, q, M)
+            found = calls.matrix_of_q(self._crba, q, M)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return M if found == calls.RIGHT else self._again(found, "crba", q, M)
@@ -140,7 +139,7 @@ class CompiledRobot:
     def aba(self, q: FloatArray, v: FloatArray, tau: FloatArray, a: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.aba`."""
         try:
-            found = calls.call_3(self._aba, q, v, tau, a)
+            found = calls.vector_of_q_v_a(self._aba, q, v, tau, a)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return a if found == calls.RIGHT else self._again(found, "aba", q, v, tau, a)
@@ -148,7 +147,7 @@ class CompiledRobot:
     def jacobian(self, q: FloatArray, link: str, J: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.jacobian`; each link is compiled by itself."""
         try:
-            found = calls.call_matrix(self._jacobians.get(link, calls.NOWHERE), q, J)
+            found = calls.matrix_of_q(self._jacobians.get(link, calls.NOWHERE), q, J)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return J if found == calls.RIGHT else self._again(found, "jacobian", q, J, link=link)
@@ -156,7 +155,7 @@ class CompiledRobot:
     def forward_kinematics(self, q: FloatArray, poses: FloatArray) -> FloatArray:
         """As `rnea_control.dynamics.forward_kinematics`."""
         try:
-            found = calls.call_poses(self._forward_kinematics, q, poses)
+            found = calls.poses_of_q(self._forward_kinematics, q, poses)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return poses if found == calls.RIGHT else self._again(found, "forward_kinematics", q, poses)
@@ -164,7 +163,7 @@ class CompiledRobot:
     def regressor(self, q: FloatArray, v: FloatArray, a: FloatArray, Y: FloatArray) -> FloatArray:
         """As `rnea_control.analysis.regressor`."""
         try:
-            found = calls.call_wide(self._regressor, q, v, a, Y)
+            found = calls.matrix_of_q_v_a(self._regressor, q, v, a, Y)
         except ARGUMENT_FAULTS:
             found = calls.WRONG_ARGUMENT
         return Y if found == calls.RIGHT else self._again(found, "regressor", q, v, a, Y)

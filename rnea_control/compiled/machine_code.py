@@ -1,20 +1,28 @@
-"""From text of LLVM's language to machine code of this computer, by the LLVM that Numba brings."""
+"""From text of LLVM's language to machine code of this computer, by the LLVM that Numba brings; as
+object files, kept on disk, for which there is a header in C."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Collection
 from functools import cache
+from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from rnea_control.compiled.code_cache import cached
 from rnea_control.compiled.functions import ALONE, Order, alone, bulk, gather_declarations
 from rnea_control.compiled.llvm_text import Kind, Precision, declarations, sincos_function
-from rnea_control.compiled.programs import Program
+from rnea_control.compiled.programs import ALGORITHMS, BODIES, Program, sizes
+from rnea_control.kernels.disk_cache import directories, read_sealed, write_sealed
 from rnea_control.kernels.fingerprint import environment
+from rnea_control.model import RobotModel
 
 # Numbers of eight bytes in a vector register, by a feature of the processor.
 _REGISTERS = (("avx512f", 8), ("avx", 4))
 _SMALLEST_REGISTER = 2  # SSE2 and NEON
+
+# So many are kept; then those that were made first go.
+MOST_FILES = 500
 
 
 class MachineCode:
@@ -51,7 +59,7 @@ def object_code(
 ) -> bytes:
     """An object file with the function of `assembly`, from disk if it was made before."""
     text = assembly(program, order, name, precision)
-    return cached(f"{environment()}\n{text}", lambda: assembled(text))
+    return _cached(f"{environment()}\n{text}", lambda: assembled(text))
 
 
 def assembly(
@@ -80,6 +88,62 @@ def assembled(text: str) -> bytes:
     module = llvm.parse_assembly(text)
     module.verify()
     return bytes(_target(2).emit_object(module))
+
+
+def c_header(robot: str, model: RobotModel, algorithms: Collection[str]) -> str:
+    """The header of a robot's functions.
+
+    Args:
+        robot: what their names begin with.
+        model: the robot.
+        algorithms: which functions there are.
+    """
+    guard = f"{robot.upper()}_H"
+    joints = ", ".join(model.joint_names)
+    lines = [
+        f"/* {model.name}: {model.nv} velocities: {joints}. SI units. */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        "",
+        f"/* `{BODIES}`: what may change, as in the RobotModel's `bodies`; NULL if nothing may. */",
+    ]
+    shapes = {key: "".join(f"[{size}]" for size in shape) for key, shape in sizes(model).items()}
+    for algorithm in algorithms:
+        rule = ALGORITHMS[algorithm]
+        inputs = [f"const double {name}{shapes[size]}" for name, size in rule.inputs.items()]
+        shape = "".join(f"[{size}]" for size in rule.shape(model))
+        arguments = ", ".join([*inputs, f"const double *{BODIES}", f"double {rule.output}{shape}"])
+        lines.append(f"void {robot}_{algorithm}({arguments});")
+    return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
+
+
+def _cached(source: str, make: Callable[[], bytes]) -> bytes:
+    """What `make` returns, from disk if it was made before.
+
+    Args:
+        source: all that it depends on: code, processor and versions.
+        make: called if it is not on disk, or damaged there.
+    """
+    file = f"robot.{hashlib.sha256(source.encode()).hexdigest()}.o"
+    folders = directories(__file__)
+    for _, code in read_sealed(folders, file):
+        return code
+    code = make()
+    folder = write_sealed(folders, file, code)
+    if folder is not None:
+        for path in sorted(folder.glob("robot.*.o"), key=_made_at)[:-MOST_FILES]:
+            path.unlink(missing_ok=True)
+    return code
+
+
+def _made_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:  # another process has removed it
+        return 0.0
 
 
 def _target(level: int) -> llvm.TargetMachine:

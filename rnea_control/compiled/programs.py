@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.compiled.expressions import Graph, Number, Reference
-from rnea_control.compiled.plain_functions import PlainFunctions
 from rnea_control.compiled.regrouping import regrouped
+from rnea_control.compiled.tracing import Graph, Number, PlainFunctions, Reference
 from rnea_control.dynamics.aba import acceleration_pass, articulated_pass, velocity_pass
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.external_forces import subtract_external_forces

@@ -26,7 +26,7 @@ from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
-from rnea_control.model.friction_parameters import ROWS
+from rnea_control.model.bodies import FRICTION_ROWS
 
 # Between samples, [s]; wider if there would be more of them than this.
 SAMPLE_TIME = 0.004
@@ -98,7 +98,7 @@ def peak_efforts(
         raise ArgumentError(f"begin and end are {begin} and {end}; they must be finite, and rise")
     nv = model.nv
     sizes = (trajectory.nv, np.shape(effort_limit), np.shape(friction), ws.model.bodies.shape)
-    if sizes != (nv, (nv,), (len(ROWS), nv), model.bodies.shape):
+    if sizes != (nv, (nv,), (len(FRICTION_ROWS), nv), model.bodies.shape):
         raise ArgumentError(
             f"trajectory, effort_limit, friction and workspace must be of {nv} joints, the model's"
         )

@@ -11,9 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from rnea_control.demo.kinds import Kind, kinds
 from rnea_control.demo.recording import Recording
-from rnea_control.demo.report import comparison
+from rnea_control.demo.report import Kind, comparison, kinds
 from rnea_control.model import RobotModel
 
 LEGEND_COLUMNS = 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -12,16 +13,16 @@ from typing import Any
 
 import numpy as np
 import yaml
+from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import Trajectory, Waypoint, Waypoints
 from rnea_control.control.splicing import continued
-from rnea_control.demo.share import share_directory
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.model.joints import VELOCITIES
-from rnea_control.simulation.urdf_text import urdf_text
+from rnea_control.model.urdf_text import urdf_text
 
 # From these postures the arms have room to move; other robots start in the middle of their limits.
 READY = {
@@ -125,7 +126,7 @@ def load_robot(robot: str, joints: Sequence[str] | None = None) -> DemoRobot:
             its gravity torque.
     """
     name, path = find_urdf(robot)
-    parameters = {} if Path(robot).suffix == ".urdf" else _configuration(name)
+    parameters = {} if Path(robot).suffix == ".urdf" else configuration_of(name)
     locked = parameters.get("locked_positions")
     model = RobotModel.from_urdf_file(path, parameters.get("joints"), locked)
     if joints is not None and len(_of_several(model)):
@@ -157,8 +158,11 @@ def load_robot(robot: str, joints: Sequence[str] | None = None) -> DemoRobot:
 
 
 def configuration_of(name: str) -> dict[str, Any]:
-    """The controller's parameters for a robot of the list; empty where there are none."""
-    return _configuration(name)
+    """The controller's parameters in config/ for a robot of the list; empty without a file."""
+    if name not in CONFIGURATIONS:
+        return {}
+    path = share_directory() / "config" / CONFIGURATIONS[name]
+    return yaml.safe_load(path.read_text())["/**"]["rnea_controller"]["ros__parameters"]
 
 
 def _of_several(model: RobotModel) -> list[str]:
@@ -190,14 +194,6 @@ def _restricted(
         for key, value in parameters.items()
     }
     return {**result, "joints": list(joints), "locked_positions": locked}
-
-
-def _configuration(name: str) -> dict[str, Any]:
-    """The controller's parameters in config/ for this robot, if there is such a file."""
-    if name not in CONFIGURATIONS:
-        return {}
-    path = share_directory() / "config" / CONFIGURATIONS[name]
-    return yaml.safe_load(path.read_text())["/**"]["rnea_controller"]["ros__parameters"]
 
 
 def _easy_posture(model: RobotModel) -> FloatArray:
@@ -252,3 +248,12 @@ def _limit_share(
             share = np.fmax(share, np.abs(v) / model.velocity_limit)
     joint = int(np.argmax(share))
     return float(share[joint]) if math.isfinite(share[joint]) else math.inf, joint
+
+
+def share_directory() -> Path:
+    """The package's share directory, in a ROS workspace and in a plain Python environment alike."""
+    try:
+        return Path(get_package_share_directory("rnea_control"))
+    except (PackageNotFoundError, OSError):
+        # No AMENT_PREFIX_PATH, or not in it: installed by pip, the environment is the prefix.
+        return Path(sys.prefix) / "share" / "rnea_control"

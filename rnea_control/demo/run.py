@@ -18,10 +18,9 @@ from rclpy.parameter import Parameter
 from rnea_control.array_types import FloatArray
 from rnea_control.child_process import command
 from rnea_control.control import ControlLaw
+from rnea_control.demo.controller_link import ControllerWatch, Sender
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot, motion
-from rnea_control.demo.sender import Sender
-from rnea_control.demo.watch import ControllerWatch
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.parameters.table import LONGEST_DEAD_TIME

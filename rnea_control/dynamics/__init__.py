@@ -22,8 +22,7 @@ from rnea_control.dynamics.jacobian import jacobian
 from rnea_control.dynamics.joint_wrenches import joint_wrenches
 from rnea_control.dynamics.link_acceleration import link_acceleration
 from rnea_control.dynamics.momentum import generalized_momentum
-from rnea_control.dynamics.rnea import rnea
-from rnea_control.dynamics.torques import inverse_dynamics, nonlinear_effects, static_torque
+from rnea_control.dynamics.rnea import inverse_dynamics, nonlinear_effects, rnea, static_torque
 from rnea_control.dynamics.workspace import Workspace
 
 __all__ = [

@@ -33,10 +33,9 @@ from __future__ import annotations
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import articulated_inertia as articulated
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
-from rnea_control.dynamics.velocity import find_velocity, start_velocities
+from rnea_control.dynamics.forward_kinematics import find_velocity, start_velocities
 from rnea_control.dynamics.workspace import (
     ACCELERATION,
     ARTICULATED_INERTIA,
@@ -141,7 +140,7 @@ def articulated_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) ->
         Ia = articulated.less_outer_product(IA, U, U_D, rotor_share, S_linear == 0.0)  # (8)
         Ia_c = articulated.times_motion(Ia, spatial_at(memory, i, VELOCITY_PRODUCT))
         pa = spatial_add(pA, spatial_add(Ia_c, spatial_scale(u, U_D)))  # (9)
-        R, p = state.relative_pose(memory, i)
+        R, p = body.relative_pose(memory, i)
         IA_P = articulated.to_parent(Ia, R, p)
         articulated.add_articulated(memory, P, ARTICULATED_INERTIA, IA_P)  # (10)
         add_to_spatial(memory, P, BIAS_FORCE, force_to_parent(R, p, pa))  # (11)
@@ -152,7 +151,7 @@ def acceleration_pass(bodies: FloatArray, memory: FloatArray, a: FloatArray) -> 
     """Equations (12) to (14), from the root to the leaf bodies."""
     store_spatial(memory, 0, ACCELERATION, (body.base_acceleration(bodies), ORIGIN))
     for i in range(1, bodies.shape[0]):
-        R, p = state.relative_pose(memory, i)
+        R, p = body.relative_pose(memory, i)
         a_P = spatial_at(memory, body.parent(bodies, i), ACCELERATION)
         c = spatial_at(memory, i, VELOCITY_PRODUCT)
         acc = spatial_add(motion_to_child(R, p, a_P), c)  # (12)

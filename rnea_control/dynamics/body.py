@@ -1,14 +1,19 @@
-"""A body's constants by name, read from its row of `model.bodies` (model/bodies.py)."""
+"""A body by name: its constants, read from its row of `model.bodies` (model/bodies.py), and what a
+recursion computes of it, in its row of `Workspace.memory` (dynamics/workspace.py)."""
 
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
+from rnea_control.dynamics import workspace as state
 from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.spatial import Spatial, add_to_spatial, spatial_at, store_spatial
 from rnea_control.kernels.vector3 import (
     Matrix3,
     Symmetric3,
     Vector3,
     matrix_at,
+    store_matrix,
+    store_vector,
     symmetric_at,
     vector_at,
 )
@@ -86,3 +91,57 @@ def link_placement(links: FloatArray, k: int) -> tuple[Matrix3, Vector3]:
     """R_BL and p_BL: where the frame of link k is in that of its body."""
     R = matrix_at(links, k, layout.LINK_ROTATION)
     return R, vector_at(links, k, layout.LINK_TRANSLATION)
+
+
+@inlined
+def relative_pose(memory: FloatArray, i: int) -> tuple[Matrix3, Vector3]:
+    """R_PB and p_PB"""
+    return matrix_at(memory, i, state.ROTATION), vector_at(memory, i, state.TRANSLATION)
+
+
+@inlined
+def store_relative_pose(memory: FloatArray, i: int, R: Matrix3, p: Vector3) -> None:
+    store_matrix(memory, i, state.ROTATION, R)
+    store_vector(memory, i, state.TRANSLATION, p)
+
+
+@inlined
+def pose(memory: FloatArray, i: int) -> tuple[Matrix3, Vector3]:
+    """R_WB and p_WB"""
+    return matrix_at(memory, i, state.POSE_ROTATION), vector_at(memory, i, state.POSE_TRANSLATION)
+
+
+@inlined
+def store_pose(memory: FloatArray, i: int, R: Matrix3, p: Vector3) -> None:
+    store_matrix(memory, i, state.POSE_ROTATION, R)
+    store_vector(memory, i, state.POSE_TRANSLATION, p)
+
+
+@inlined
+def motion(memory: FloatArray, i: int) -> tuple[Vector3, Vector3, Vector3]:
+    """Angular velocity, angular acceleration, and acceleration of the origin less gravity."""
+    w = vector_at(memory, i, state.VELOCITY + 3)
+    acc, dw = spatial_at(memory, i, state.ACCELERATION)
+    return w, dw, acc
+
+
+@inlined
+def store_motion(memory: FloatArray, i: int, w: Vector3, dw: Vector3, acc: Vector3) -> None:
+    store_vector(memory, i, state.VELOCITY + 3, w)
+    store_spatial(memory, i, state.ACCELERATION, (acc, dw))
+
+
+@inlined
+def force(memory: FloatArray, i: int) -> Spatial:
+    """What the joint of body i exerts on it, once all bodies beyond are added."""
+    return spatial_at(memory, i, state.FORCE)
+
+
+@inlined
+def store_force(memory: FloatArray, i: int, f: Spatial) -> None:
+    store_spatial(memory, i, state.FORCE, f)
+
+
+@inlined
+def add_force(memory: FloatArray, i: int, f: Spatial) -> None:
+    add_to_spatial(memory, i, state.FORCE, f)

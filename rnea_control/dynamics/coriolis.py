@@ -15,10 +15,9 @@ from __future__ import annotations
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import articulated_inertia as articulated
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
+from rnea_control.dynamics.forward_kinematics import velocity_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass
-from rnea_control.dynamics.velocity import velocity_pass
 from rnea_control.dynamics.workspace import (
     REFERENCE_ACCELERATION,
     REFERENCE_VELOCITY,
@@ -114,7 +113,7 @@ def reference_pass(
     store_spatial(memory, 0, REFERENCE_ACCELERATION, (start, ORIGIN))
     for i in range(1, bodies.shape[0]):
         P = body.parent(bodies, i)
-        R, p = state.relative_pose(memory, i)
+        R, p = body.relative_pose(memory, i)
         velocity = spatial_at(memory, i, VELOCITY)
         # v_r = X v_rP + S dq_r,  a_r = X a_rP + v x S dq_r + S ddq_r
         reference = motion_to_child(R, p, spatial_at(memory, P, REFERENCE_VELOCITY))
@@ -130,7 +129,7 @@ def reference_pass(
         third = cross_force(reference, articulated.times_motion(rigid, velocity))
         half = spatial_add(spatial_add(first, third), spatial_scale(-1.0, second))
         force = spatial_add(articulated.times_motion(rigid, change), spatial_scale(0.5, half))
-        state.store_force(memory, i, force)
+        body.store_force(memory, i, force)
 
 
 @kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")

@@ -12,7 +12,6 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import (
     ARGUMENT_FAULTS,
     WrongSize,
@@ -20,8 +19,7 @@ from rnea_control.dynamics.arguments import (
     fit,
     fit_position,
 )
-from rnea_control.dynamics.forward_kinematics import pose_pass
-from rnea_control.dynamics.velocity import velocity_pass
+from rnea_control.dynamics.forward_kinematics import pose_pass, velocity_pass
 from rnea_control.dynamics.workspace import VELOCITY, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -99,7 +97,7 @@ def total_first_moment(bodies: FloatArray, memory: FloatArray) -> tuple[float, V
     """Mass, and mass times centre of mass in W; after `pose_pass`."""
     mass, moment = 0.0, ORIGIN
     for i in range(bodies.shape[0]):
-        R, p = state.pose(memory, i)
+        R, p = body.pose(memory, i)
         mass += body.mass(bodies, i)
         mc = rotate(R, body.first_moment(bodies, i))
         moment = add(moment, add(scale(body.mass(bodies, i), p), mc))

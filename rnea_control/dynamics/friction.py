@@ -16,7 +16,7 @@ from rnea_control.dynamics.workspace import Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
-from rnea_control.model.friction_parameters import COULOMB, DAMPING, OFFSET
+from rnea_control.model.bodies import COULOMB, DAMPING, TORQUE_OFFSET
 
 # v_s: at three times this velocity Coulomb friction is at 99.5 %, [rad/s] or [m/s].
 STICKING_VELOCITY = 0.01
@@ -47,7 +47,7 @@ def friction(model: RobotModel, ws: Workspace, v: FloatArray, tau: FloatArray) -
 @inlined
 def friction_torque(parameters: FloatArray, v: FloatArray, j: int) -> float:
     """tau_f of velocity j; `parameters` as of the model."""
-    torque = parameters[DAMPING, j] * v[j] + parameters[OFFSET, j]
+    torque = parameters[DAMPING, j] * v[j] + parameters[TORQUE_OFFSET, j]
     if parameters[COULOMB, j] != 0.0:
         torque += parameters[COULOMB, j] * math.tanh(v[j] / STICKING_VELOCITY)
     return torque

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.rnea import inward_pass
 from rnea_control.dynamics.workspace import ACCELERATION, Workspace
@@ -57,9 +56,9 @@ def gravity_outward_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) 
         acc = rotate_back(R, vector_at(memory, body.parent(bodies, i), ACCELERATION))  # (3)
         f = scale(body.mass(bodies, i), acc)  # (4)
         n = cross(body.first_moment(bodies, i), acc)  # (5)
-        state.store_relative_pose(memory, i, R, p)
+        body.store_relative_pose(memory, i, R, p)
         store_vector(memory, i, ACCELERATION, acc)
-        state.store_force(memory, i, (f, n))
+        body.store_force(memory, i, (f, n))
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")

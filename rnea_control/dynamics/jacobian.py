@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import (
     ARGUMENT_FAULTS,
     WrongSize,
@@ -85,7 +84,7 @@ def fill_jacobian(
             J[row, column] = 0.0
     i = body.link_body(links, link)
     while i != 0:
-        R, p = state.pose(memory, i)
+        R, p = body.pose(memory, i)
         z, S_angular, S_linear = z_axis(R), joint.s_angular(bodies, i), joint.s_linear(bodies, i)
         linear = add(scale(S_angular, cross(z, subtract(p_L, p))), scale(S_linear, z))
         ratio, column = body.ratio(bodies, i), body.velocity_index(bodies, i)

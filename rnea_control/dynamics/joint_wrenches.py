@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.dynamics import body
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
 from rnea_control.dynamics.rnea import outward_pass
@@ -62,9 +61,9 @@ def joint_wrenches(
 def collect_pass(bodies: FloatArray, memory: FloatArray) -> None:
     """Equations (7) and (8) of `rnea`, the root included."""
     for i in range(bodies.shape[0] - 1, 0, -1):
-        R, p = state.relative_pose(memory, i)
-        force = force_to_parent(R, p, state.force(memory, i))
-        state.add_force(memory, body.parent(bodies, i), force)
+        R, p = body.relative_pose(memory, i)
+        force = force_to_parent(R, p, body.force(memory, i))
+        body.add_force(memory, body.parent(bodies, i), force)
 
 
 @kernel_on_demand(
@@ -91,6 +90,6 @@ def _joint_wrenches(
     for k in range(joint_links.shape[0]):
         link = joint_links[k]
         R, _ = body.link_placement(links, link)
-        f, n = state.force(memory, body.link_body(links, link))
+        f, n = body.force(memory, body.link_body(links, link))
         store_spatial(wrenches, k, 0, (rotate_back(R, f), rotate_back(R, n)))
     return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import (
     ARGUMENT_FAULTS,
     WrongSize,
@@ -66,9 +65,9 @@ def _link_acceleration(
     outward_pass(bodies, memory, q, v, a)
     pose_pass(bodies, memory, q)
     i = body.link_body(links, link)
-    R, _ = state.pose(memory, i)
+    R, _ = body.pose(memory, i)
     _, p = body.link_placement(links, link)
-    w, dw, acc = state.motion(memory, i)
+    w, dw, acc = body.motion(memory, i)
     acc = add(acc, add(cross(dw, p), cross(w, cross(w, p))))
     # The recursion starts from a root that accelerates with -g.
     acc = subtract(rotate(R, acc), body.base_acceleration(bodies))

@@ -20,9 +20,8 @@ from __future__ import annotations
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import articulated_inertia as articulated
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
-from rnea_control.dynamics.velocity import find_velocity, start_velocities
+from rnea_control.dynamics.forward_kinematics import find_velocity, start_velocities
 from rnea_control.dynamics.workspace import ACCELERATION, MOMENTUM, VELOCITY, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -84,16 +83,16 @@ def momentum_passes(
         velocity = find_velocity(bodies, memory, q, v, i)
         momentum = articulated.times_motion(articulated.rigid_body(bodies, i), velocity)
         store_spatial(memory, i, MOMENTUM, momentum)
-        R, _ = state.relative_pose(memory, i)
+        R, _ = body.relative_pose(memory, i)
         acc = rotate_back(R, vector_at(memory, body.parent(bodies, i), ACCELERATION))
         store_vector(memory, i, ACCELERATION, acc)
         weight = scale(body.mass(bodies, i), acc), cross(body.first_moment(bodies, i), acc)
-        state.store_force(memory, i, weight)
+        body.store_force(memory, i, weight)
     for j in range(p.shape[0]):
         p[j] = rate[j] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
-        R, translation = state.relative_pose(memory, i)
-        momentum, weight = spatial_at(memory, i, MOMENTUM), state.force(memory, i)
+        R, translation = body.relative_pose(memory, i)
+        momentum, weight = spatial_at(memory, i, MOMENTUM), body.force(memory, i)
         change = joint.axis_change(bodies, i, spatial_at(memory, i, VELOCITY))
         along = joint.along_axis(bodies, i, momentum)
         along += body.armature(bodies, i) * joint.joint_rate(bodies, v, i)
@@ -104,7 +103,7 @@ def momentum_passes(
         P = body.parent(bodies, i)
         if P != 0:
             add_to_spatial(memory, P, MOMENTUM, force_to_parent(R, translation, momentum))
-            state.add_force(memory, P, force_to_parent(R, translation, weight))
+            body.add_force(memory, P, force_to_parent(R, translation, weight))
 
 
 @kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")

@@ -29,7 +29,6 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
@@ -139,7 +138,7 @@ def body_columns(
     # L has the origin of its row's frame B.
     R, _ = body.link_placement(links, k)
     p = ORIGIN
-    w, dw, acc = state.motion(memory, i)
+    w, dw, acc = body.motion(memory, i)
     w, dw, acc = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, acc)
     while i != 0:
         # R and p place L in row i; its axis is z.
@@ -148,7 +147,7 @@ def body_columns(
         s = scale(ratio, rotate_back(R, linear))
         u = scale(ratio * S_angular, (R[6], R[7], R[8]))
         add_joint_share(Y, body.velocity_index(bodies, i), column, s, u, w, dw, acc)
-        R_P, p_P = state.relative_pose(memory, i)
+        R_P, p_P = body.relative_pose(memory, i)
         p = add(rotate(R_P, p), p_P)
         R = multiply(R_P, R)
         i = body.parent(bodies, i)

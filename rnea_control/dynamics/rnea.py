@@ -20,16 +20,17 @@ inward, where each joint carries its body and all bodies beyond it,
     (8)   n_P  +=  R n + p x R f
 
 External forces are subtracted after (5). joint.py has R, p and S v for each type of joint.
-`inverse_dynamics` adds friction.
+`nonlinear_effects` and `static_torque` leave out some of the inputs; `inverse_dynamics` adds
+friction.
 """
 
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics import body_state as state
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
+from rnea_control.dynamics.friction import friction
 from rnea_control.dynamics.workspace import FORCE, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel, kernel_on_demand
@@ -89,6 +90,66 @@ def rnea(
     return tau
 
 
+def nonlinear_effects(
+    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, tau: FloatArray
+) -> FloatArray:
+    """C(q, v) v + g(q): Coriolis, centrifugal and gravity torques, without friction.
+
+    Equal to `rnea` with zero acceleration [Featherstone 2008, sec. 6.1]. Performs no allocation.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: joint positions, shape (nq,), [rad] or [m].
+        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above; `tau` is
+            then untouched.
+    """
+    return rnea(model, ws, q, v, ws.zeros, tau)
+
+
+def static_torque(
+    model: RobotModel, ws: Workspace, q: FloatArray, external_forces: FloatArray, tau: FloatArray
+) -> FloatArray:
+    """g(q) - J^T F: torques that hold the robot still at `q` while the world exerts F on its links.
+
+    Equal to `rnea` with zero velocity and acceleration. Performs no allocation.
+
+    Args:
+        model: the robot.
+        ws: a workspace made for it.
+        q: joint positions, shape (nq,), [rad] or [m].
+        external_forces: as of `rnea`, shape (number of links, 6).
+        tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above.
+    """
+    return rnea(model, ws, q, ws.zeros, ws.zeros, tau, external_forces)
+
+
+def inverse_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    tau: FloatArray,
+    external_forces: FloatArray | None = None,
+) -> FloatArray:
+    """Actuator torques for the accelerations `a`, **friction included**: `rnea` + `friction`.
+
+    M(q) a + C(q, v) v + g(q) + tau_f(v); the inverse of `forward_dynamics`. Performs no allocation.
+    Arguments and errors as of `rnea`.
+    """
+    rnea(model, ws, q, v, a, tau, external_forces)
+    tau += friction(model, ws, v, ws.torque)
+    return tau
+
+
 @inlined
 def outward_pass(
     bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray
@@ -96,18 +157,18 @@ def outward_pass(
     """Equations (1) to (5), from the root to the leaf bodies."""
     joint.sines_and_cosines(bodies, memory, q)
     acc_0 = body.base_acceleration(bodies)
-    state.store_motion(memory, 0, ORIGIN, ORIGIN, acc_0)
-    state.store_force(memory, 0, newton_euler(bodies, 0, ORIGIN, ORIGIN, acc_0))
+    body.store_motion(memory, 0, ORIGIN, ORIGIN, acc_0)
+    body.store_force(memory, 0, newton_euler(bodies, 0, ORIGIN, ORIGIN, acc_0))
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
-        w_P, dw_P, acc_P = state.motion(memory, body.parent(bodies, i))
+        w_P, dw_P, acc_P = body.motion(memory, body.parent(bodies, i))
         w = joint.add_angular_velocity(bodies, v, i, rotate_back(R, w_P))  # (1)
         dw = rotate_back(R, dw_P)
         acc = rotate_back(R, add(acc_P, add(cross(dw_P, p), cross(w_P, cross(w_P, p)))))
         dw, acc = joint.add_acceleration(bodies, v, a, i, w, dw, acc)  # (2), (3)
-        state.store_relative_pose(memory, i, R, p)
-        state.store_motion(memory, i, w, dw, acc)
-        state.store_force(memory, i, newton_euler(bodies, i, w, dw, acc))
+        body.store_relative_pose(memory, i, R, p)
+        body.store_motion(memory, i, w, dw, acc)
+        body.store_force(memory, i, newton_euler(bodies, i, w, dw, acc))
 
 
 @inlined
@@ -126,12 +187,12 @@ def inward_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None
     for j in range(tau.shape[0]):
         tau[j] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
-        R, p = state.relative_pose(memory, i)
-        force, P = state.force(memory, i), body.parent(bodies, i)
+        R, p = body.relative_pose(memory, i)
+        force, P = body.force(memory, i), body.parent(bodies, i)
         torque = joint.along_axis(bodies, i, force)  # (6)
         tau[body.velocity_index(bodies, i)] += body.ratio(bodies, i) * torque
         if P != 0:
-            state.add_force(memory, P, force_to_parent(R, p, force))  # (7), (8)
+            body.add_force(memory, P, force_to_parent(R, p, force))  # (7), (8)
 
 
 @inlined

@@ -33,7 +33,7 @@ from rnea_control.identification.recorded_topics import (
     STRING,
 )
 from rnea_control.identification.recording import Recording
-from rnea_control.messages.cdr_writer import CdrWriter, write_time
+from rnea_control.messages.cdr import CdrWriter, write_time
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 
 # ROS 2 Iron and newer read it.

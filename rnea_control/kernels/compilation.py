@@ -1,4 +1,10 @@
-"""Compiles one function for one signature, or loads its machine code from disk."""
+"""Compiles one function for one signature, or loads its machine code from disk.
+
+A kernel reads its arrays itself (array_argument.py) where that is proven to work (proof.py), else
+it is called through Numba's dispatch. That remembers types by a fingerprint of the argument that
+leaves out alignment and byte order: after one unaligned array it reads byte-swapped numbers as
+plain ones. So the arrays are checked in Python first; refusals and their messages are the same.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +16,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
+from numba import types
 
 from rnea_control.kernels.disk_cache import keep_on_disk
 from rnea_control.kernels.fingerprint import fingerprint, module_digest, processor
-from rnea_control.kernels.numba_dispatch import dispatched
 
 # The code by which a kernel reads its arrays itself.
 _ENTRY_MODULES = ("rnea_control.kernels.array_argument", "rnea_control.kernels.array_record")
@@ -93,3 +100,37 @@ def address(kernel: Any) -> int | None:
 def source(kernel: Any) -> Any:
     """The function that a kernel is made of."""
     return _kernels[kernel][0] if kernel in _kernels else inspect.unwrap(kernel)
+
+
+def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
+    """Compiles a Numba dispatcher for `signature` and for nothing else; returns the function to
+    call, which raises TypeError for all other arguments."""
+    dispatcher.compile(signature)
+    dispatcher.disable_compile()
+    (kinds,) = dispatcher.signatures
+    wanted = [
+        (i, np.dtype(str(kind.dtype)), kind.ndim)
+        for i, kind in enumerate(kinds)
+        if isinstance(kind, types.Array)
+    ]
+    count = len(kinds)
+
+    def call(*arguments: Any) -> Any:
+        if len(arguments) != count:
+            raise TypeError(f"takes {count} arguments, not {len(arguments)}")
+        for i, dtype, ndim in wanted:
+            if not _is_of(arguments[i], dtype, ndim):
+                raise TypeError(f"not a C-contiguous, writeable {dtype} array of {ndim} dimensions")
+        return dispatcher(*arguments)
+
+    return call
+
+
+def _is_of(array: Any, dtype: np.dtype, ndim: int) -> bool:
+    """Whether it is an array, by its true type, of this dtype and dimensions, that is C-contiguous,
+    aligned and writeable."""
+    if not issubclass(type(array), np.ndarray) or array.ndim != ndim:
+        return False
+    if array.dtype is not dtype and (array.dtype.num != dtype.num or not array.dtype.isnative):
+        return False
+    return array.flags.carray

@@ -5,7 +5,7 @@ NUMBA_DISABLE_JIT=1 in the environment they stay Python functions, slow and open
 
 Compiled kernels are kept on disk: see disk_cache.py and fingerprint.py. They read their arrays
 themselves where that is proven to work, else through Numba's dispatch: see proof.py,
-array_argument.py and numba_dispatch.py.
+array_argument.py and compilation.py.
 """
 
 from __future__ import annotations

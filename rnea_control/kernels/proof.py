@@ -3,7 +3,7 @@
 `array_argument.py` relies on what NumPy, Numba and llvmlite keep private. Here its records are
 compared with NumPy's public attributes, and a small kernel must read every array right that it
 should accept, and refuse all others. On any difference, kernels are called through Numba's dispatch
-(numba_dispatch.py). A call then takes one or two microseconds more; nothing else changes.
+(compilation.py). A call then takes one or two microseconds more; nothing else changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""JointTrajectoryControllerState messages of control_msgs to bytes."""
+"""What a controller tells of its state, to bytes: JointTrajectoryControllerState messages of
+control_msgs, and JointState messages with the terms of each torque.
+
+Every term of every joint is a name, `joint1/gravity`, with an effort: so tools that label efforts
+by their names, such as PlotJuggler, label the terms.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rnea_control.array_types import FloatArray
-from rnea_control.messages.cdr_writer import CdrWriter, write_time
+from rnea_control.messages.cdr import CdrWriter, write_time
 
 
 class PointFields(NamedTuple):
@@ -87,3 +92,34 @@ def _write_point(writer: CdrWriter, *counts: int) -> int:
     for count in counts:
         writer.numbers(count)
     return writer.time()
+
+
+class TorqueTermsEncoder:
+    """A serialised message, of which only the stamp and the efforts are left to fill in.
+
+    Args:
+        joint_names: of the controlled joints.
+        terms: their names.
+    """
+
+    def __init__(self, joint_names: Sequence[str], terms: Sequence[str]) -> None:
+        writer = CdrWriter()
+        self._stamp = writer.time()
+        writer.string("")  # frame_id
+        writer.strings([f"{joint}/{term}" for joint in joint_names for term in terms])
+        writer.numbers(0)  # position
+        writer.numbers(0)  # velocity
+        writer.numbers(len(joint_names) * len(terms))
+        self._message = writer.message()
+        self._efforts = writer.views()[-1].reshape(len(joint_names), len(terms))
+
+    def encode(self, stamp: int, values: FloatArray) -> bytes:
+        """The message.
+
+        Args:
+            stamp: of the header, [ns].
+            values: the terms of each joint, shape (len(terms), nv), [Nm] or [N].
+        """
+        write_time(self._message, self._stamp, stamp)
+        self._efforts[:] = values.T
+        return bytes(self._message)

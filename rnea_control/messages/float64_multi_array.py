@@ -15,12 +15,12 @@ from rnea_control.messages.cdr import (
     HEADER,
     LITTLE_ENDIAN,
     CdrReader,
+    CdrWriter,
     aligned,
     double_word,
     is_finite,
     word,
 )
-from rnea_control.messages.cdr_writer import CdrWriter
 
 # Encapsulation, no dimensions, data_offset 0, the count, and four bytes that bring the numbers to a
 # multiple of eight from the first field on.

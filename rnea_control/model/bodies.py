@@ -57,7 +57,10 @@ LINE, CIRCLE, FOLLOWER = range(3)
 
 # Columns of a row of the links array: the row of the link's body, and where the link's frame L is
 # in it, R_BL row by row and p_BL.
-LINK_BODY, LINK_ROTATION, LINK_TRANSLATION, LINK_COLUMNS = 0, 1, 10, 13
+LINK_BODY, LINK_ROTATION, LINK_TRANSLATION = 0, 1, 10
+
+# Rows of the array of friction parameters, which has a column for each velocity.
+DAMPING, COULOMB, TORQUE_OFFSET = FRICTION_ROWS = range(3)
 
 # Turns from axes named x, y, z to the same three named y, z, x: what was x is z.
 _NEXT_AXIS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.exceptions import named, rounded
 from rnea_control.model.links import LinkInertia
-from rnea_control.model.wording import named, rounded
 
 _USUAL, _LARGEST, _SMALLEST = 0.06, 0.5, 0.5 * 0.0146
 
@@ -71,10 +71,8 @@ class WeighedLink:
     def is_placeholder(self) -> bool:
         """Whether the moments about all axes are the same power of ten."""
         moments = np.diag(self.inertia.inertia)
-        if not moments[0] > 0.0 or not np.allclose(moments, moments[0], rtol=1e-9, atol=0.0):
-            return False
-        power = math.log10(moments[0])
-        return abs(power - round(power)) < 1e-9
+        same = np.allclose(moments, moments[0], rtol=1e-9, atol=0.0)
+        return same and is_power_of_ten(float(moments[0]))
 
 
 def implausible_inertias(links: Sequence[WeighedLink]) -> list[str]:
@@ -136,6 +134,11 @@ def likely_unit(links: Sequence[WeighedLink], usual: float) -> str:
     distances = sorted((abs(math.log(excess / size)), unit) for size, unit in _UNITS)
     (nearest, unit), (second, other) = distances[:2]
     return f"{unit} or {other}" if second - nearest < math.log(_DOUBT) else unit
+
+
+def is_power_of_ten(value: float) -> bool:
+    """Whether a number is such, as made-up ones often are."""
+    return value > 0.0 and abs(math.log10(value) - round(math.log10(value))) < 1e-9
 
 
 def _cause(links: Sequence[WeighedLink], usual: float) -> str:

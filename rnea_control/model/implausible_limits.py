@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 
-from rnea_control.exceptions import listed
+from rnea_control.exceptions import listed, rounded
+from rnea_control.model.implausible_inertias import is_power_of_ten
 from rnea_control.model.joints import Joint
-from rnea_control.model.wording import rounded
 
 _GRAVITY = 9.81
 
@@ -129,8 +129,4 @@ def _in_turns(angle: float) -> bool:
 
 def _is_made_up(value: float) -> bool:
     """Whether it is a power of ten or only nines, which says that there is no limit."""
-    return not math.isfinite(value) or f"{value:.10g}".strip("9") == "" or _is_power_of_ten(value)
-
-
-def _is_power_of_ten(value: float) -> bool:
-    return value > 0.0 and abs(math.log10(value) - round(math.log10(value))) < 1e-9
+    return not math.isfinite(value) or f"{value:.10g}".strip("9") == "" or is_power_of_ten(value)

@@ -3,15 +3,20 @@
 A URDF is in SI units by convention only: numbers in mm, g or degrees load like any others. The
 thresholds here, in implausible_inertias.py and in implausible_limits.py come from the 68 URDFs of
 example-robot-data 6.0 (arms, hands, legged and flying robots of 0.6 to 260 kg): they lie between
-what is real among these and what the same numbers would be in another unit.
+what is real among these and what the same numbers would be in another unit. How large and heavy the
+parts of a robot are is the measure for its other numbers.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import named, rounded
 from rnea_control.model.implausible_inertias import (
     WeighedLink,
     implausible_inertias,
@@ -24,8 +29,6 @@ from rnea_control.model.implausible_limits import implausible_limits
 from rnea_control.model.joints import Joint
 from rnea_control.model.links import is_of_real_body, link_inertia_of
 from rnea_control.model.robot_description import RobotDescription
-from rnea_control.model.robot_size import centers_of_mass, joint_offsets, joints_under_load, size_of
-from rnea_control.model.wording import named, rounded
 
 # Joints are up to 0.9 m from the origin of their parent link, and centres of mass up to 0.45 m from
 # theirs, which is about the robot's reach at most; a length of 3 cm is 30 in mm.
@@ -49,6 +52,9 @@ _ENOUGH_LINKS = 3
 # count: the lighter ones are frames and sensors with made-up numbers.
 _PART_OF_ROBOT, _PART_OF_BODY = 2e-3, 0.1
 
+# Sine of the angle to gravity from which a joint bears weight.
+_ACROSS = 0.1
+
 
 def implausible(
     description: RobotDescription,
@@ -65,10 +71,10 @@ def implausible(
         gravity: in the root link's frame, shape (3,).
     """
     source, root = description.source, description.root
-    offsets, centers = joint_offsets(description), centers_of_mass(description)
+    offsets, centers = _joint_offsets(description), _centers_of_mass(description)
     masses = {link: float(J[3, 3]) for link, J in description.inertias.items()}
     notes = _correct_lengths(description, masses, offsets, centers)
-    reach = size_of(description, masses, offsets, centers).reach[root]
+    reach = _size_of(description, masses, offsets, centers).reach[root]
     carried = _carried(description, masses, body_of)
     heavy, words = _heavy({link: masses[link] for link in carried}, reach)
     masses |= {link: 1e-3 * masses[link] for link in heavy}
@@ -88,8 +94,8 @@ def implausible(
         notes.append(f"{light}, as if masses were {'given in t' if tonnes else 'made up'}. Give kg")
     notes += implausible_inertias(weighed)
     masses |= {link.inertia.link: 1e-3 * link.inertia.mass for link in too_dense(weighed)}
-    size = size_of(description, masses, offsets, centers)
-    loaded = joints_under_load(description, gravity)
+    size = _size_of(description, masses, offsets, centers)
+    loaded = _joints_under_load(description, gravity)
     enough = sum(joint.nv == 1 for joint in description.joints) >= _ENOUGH_LINKS
     whole = size.moment[root] if enough and not light else 0.0
     notes += implausible_limits(controlled, size.moment, whole, loaded)
@@ -106,7 +112,7 @@ def _correct_lengths(
     joints = [name for name, offset in offsets.items() if offset > _LARGEST_LENGTH]
     longest = max(offsets.values(), default=0.0)
     offsets |= {name: 1e-3 * offsets[name] for name in joints}
-    reach = size_of(description, masses, offsets, dict.fromkeys(masses, 0.0)).reach
+    reach = _size_of(description, masses, offsets, dict.fromkeys(masses, 0.0)).reach
     far = max(_SMALLEST_FAR, _LARGEST_OF_REACH * reach[description.root])
     far = min(far, _LARGEST_LENGTH) if reach[description.root] else _LARGEST_LENGTH
     links = [link for link, center in centers.items() if center > far]
@@ -192,3 +198,65 @@ def _weighed(
         if body and mass > 0.0 and counts and is_of_real_body(inertia):
             weighed.append(WeighedLink(replace(inertia, mass=mass), length[link]))
     return weighed
+
+
+@dataclass(frozen=True)
+class _RobotSize:
+    """Of each link with all that it carries.
+
+    Attributes:
+        mass: [kg].
+        reach: from the link's origin over those of the links beyond it to the last centre of mass,
+            [m].
+        moment: of mass about the link's origin, at most, whatever the positions, [kg m].
+    """
+
+    mass: dict[str, float]
+    reach: dict[str, float]
+    moment: dict[str, float]
+
+
+def _joint_offsets(description: RobotDescription) -> dict[str, float]:
+    """How far each joint is from the origin of its parent link, [m]."""
+    return {joint.name: float(np.linalg.norm(joint.translation)) for joint in description.joints}
+
+
+def _centers_of_mass(description: RobotDescription) -> dict[str, float]:
+    """How far the centre of mass of each link is from the link's origin, [m]; 0 without mass."""
+    return {
+        link: float(np.linalg.norm(J[:3, 3]) / J[3, 3]) if J[3, 3] > 0.0 else 0.0
+        for link, J in description.inertias.items()
+    }
+
+
+def _joints_under_load(description: RobotDescription, gravity: FloatArray) -> set[str]:
+    """The joints that turn about an axis across gravity at zero position, such as a shoulder's lift
+    but not its pan."""
+    strength = float(np.linalg.norm(gravity))
+    down = gravity / strength if strength else np.zeros(3)
+    rotations, names = {description.root: np.eye(3)}, set()
+    for joint in description.joints:
+        rotation = rotations[joint.parent] @ joint.rotation
+        rotations[joint.child] = rotation
+        across = math.sqrt(max(0.0, 1.0 - float(down @ rotation @ joint.axis) ** 2))
+        if strength and across > _ACROSS and joint.type in ("revolute", "continuous"):
+            names.add(joint.name)
+    return names
+
+
+def _size_of(
+    description: RobotDescription,
+    masses: Mapping[str, float],
+    offsets: Mapping[str, float],
+    centers: Mapping[str, float],
+) -> _RobotSize:
+    """The size of a robot with these masses of links [kg], offsets of joints and distances of
+    centres of mass [m], which may be other than those of the description."""
+    mass, reach = dict(masses), dict(centers)
+    moment = {link: mass[link] * centers[link] for link in mass}
+    for joint in reversed(description.joints):
+        parent, child, offset = joint.parent, joint.child, offsets[joint.name]
+        reach[parent] = max(reach[parent], offset + reach[child])
+        moment[parent] += moment[child] + mass[child] * offset
+        mass[parent] += mass[child]
+    return _RobotSize(mass, reach, moment)

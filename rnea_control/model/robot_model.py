@@ -13,20 +13,17 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
-from rnea_control.model.friction_parameters import COULOMB, DAMPING, OFFSET, ROWS
-from rnea_control.model.idle_joints import joints_of_nothing, joints_without_effort
 from rnea_control.model.inertia import homogeneous, ten_parameters
-from rnea_control.model.joint_selection import JointSelection, list_of_names, select_joints
+from rnea_control.model.joint_selection import list_of_names, select_joints
 from rnea_control.model.joints import Joint
-from rnea_control.model.payload import payload_inertia
-from rnea_control.model.plausibility import implausible
+from rnea_control.model.links import payload_inertia
 from rnea_control.model.positions import neutral_position, random_position
 from rnea_control.model.robot_description import (
     RobotDescription,
     description_from_joints,
     description_from_urdf,
 )
-from rnea_control.model.suspicious_joints import suspicious_joints
+from rnea_control.model.suspicions import suspicions
 from rnea_control.model.urdf_text import read_urdf_file
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
@@ -63,7 +60,7 @@ class RobotModel:
         urdf_damping, urdf_friction: of the URDF's <dynamics>, shape (nv,).
         warnings: what is legal in the URDF but suspicious, one sentence each.
         bodies, links, joint_links, joint_rows, friction_parameters: the same for the kernels, see
-            model/bodies.py and model/friction_parameters.py; do not write to them.
+            model/bodies.py; do not write to them.
     """
 
     def __init__(
@@ -123,7 +120,7 @@ class RobotModel:
         )
         self.bodies = merged.array
         self.links = merged.links
-        self.friction_parameters = np.zeros((len(ROWS), self.nv))
+        self.friction_parameters = np.zeros((len(layout.FRICTION_ROWS), self.nv))
         self.urdf_damping, self.urdf_friction = map(_frozen, selection.dissipation())
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
         moved = (*self.child_links, *(joint.child for joint in selection.followers))
@@ -136,7 +133,7 @@ class RobotModel:
         self._payloads: dict[str, FloatArray] = {}
         self._gravity = np.zeros(3)
         self.gravity = gravity
-        self.warnings = _suspicions(description, selection, merged, self._gravity)
+        self.warnings = suspicions(description, selection, merged, self._gravity)
         for note in self.warnings:
             warnings.warn(note, RobotModelWarning, stacklevel=3)
 
@@ -256,29 +253,31 @@ class RobotModel:
     def damping(self) -> FloatArray:
         """Viscous friction, shape (nv,), [Nm s/rad] or [N s/m]; of the URDF's <dynamics> at first.
         Like `friction` and `torque_offset` part of `inverse_dynamics`, not of `rnea`."""
-        return _frozen(self.friction_parameters[DAMPING])
+        return _frozen(self.friction_parameters[layout.DAMPING])
 
     @damping.setter
     def damping(self, value: Iterable[float]) -> None:
-        self.friction_parameters[DAMPING] = self._checked_vector("damping", value)
+        self.friction_parameters[layout.DAMPING] = self._checked_vector("damping", value)
 
     @property
     def friction(self) -> FloatArray:
         """Coulomb friction, shape (nv,), [Nm] or [N]; of the URDF's <dynamics> at first."""
-        return _frozen(self.friction_parameters[COULOMB])
+        return _frozen(self.friction_parameters[layout.COULOMB])
 
     @friction.setter
     def friction(self, value: Iterable[float]) -> None:
-        self.friction_parameters[COULOMB] = self._checked_vector("friction", value)
+        self.friction_parameters[layout.COULOMB] = self._checked_vector("friction", value)
 
     @property
     def torque_offset(self) -> FloatArray:
         """Constant torque offset of each actuator, shape (nv,), [Nm] or [N]; zero at first."""
-        return _frozen(self.friction_parameters[OFFSET])
+        return _frozen(self.friction_parameters[layout.TORQUE_OFFSET])
 
     @torque_offset.setter
     def torque_offset(self, value: Iterable[float]) -> None:
-        self.friction_parameters[OFFSET] = self._checked_vector("torque_offset", value, -math.inf)
+        self.friction_parameters[layout.TORQUE_OFFSET] = self._checked_vector(
+            "torque_offset", value, -math.inf
+        )
 
     def set_payload(
         self,
@@ -359,28 +358,6 @@ class RobotModel:
                 f"velocity of {', '.join(self.joint_names)}"
             )
         return _frozen(vector)
-
-
-def _suspicions(
-    description: RobotDescription,
-    selection: JointSelection,
-    merged: layout.Bodies,
-    gravity: FloatArray,
-) -> tuple[str, ...]:
-    """What is legal but suspicious: in the URDF, and in what is done with it."""
-    source, names = description.source, {joint.name for joint in selection.chosen}
-    everything = {joint.name for joint in description.joints}
-    controlled = [joint for joint in description.urdf_joints if joint.name in names]
-    moving = (*selection.chosen, *selection.followers)
-    notes = [*description.notes, *selection.notes]
-    notes += suspicious_joints(controlled, everything, source)
-    notes += joints_of_nothing(moving, merged.rows, merged.array, source)
-    notes += joints_without_effort(selection.chosen, source)
-    if description.urdf_joints:  # what is written in Python does not come from another program
-        rows = merged.links[:, layout.LINK_BODY].astype(int)
-        body_of = dict(zip(merged.link_names, rows, strict=True))
-        notes += implausible(description, selection.chosen, body_of, gravity)
-    return tuple(notes)
 
 
 def _frozen(values: Iterable[float]) -> FloatArray:

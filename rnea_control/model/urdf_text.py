@@ -1,4 +1,4 @@
-"""Whether a file or string holds URDF text at all, and if not, what it is.
+"""The text of a URDF: whether a file or string holds any, and if not, what it is.
 
 People give a path for a text, a mesh, an SRDF or a file that Git LFS has not fetched. An XML parser
 says "invalid token" to all of them.
@@ -145,6 +145,14 @@ def parse_xml(xml: str | bytes, source: str) -> ET.Element:
     _strip_namespace(root)
     _refuse_other_kinds(root, source)
     return root
+
+
+def urdf_text(xml: str | bytes) -> str:
+    """The text of a URDF; bytes must be well-formed XML, in the encoding that they declare."""
+    if isinstance(xml, str):
+        return xml
+    # Without the declaration of an encoding that the text no longer has.
+    return ET.tostring(ET.fromstring(xml), encoding="unicode")
 
 
 def refuse_expression(text: str, where: str) -> None:

@@ -1,12 +1,16 @@
-"""Runs a `SimulatedArm`: in real time, or in lockstep with whoever commands it."""
+"""Runs a `SimulatedArm`: in real time, or in lockstep with whoever commands it. `main` is what
+`rnea_simulated_arm` does, once MuJoCo is known to be there."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from rclpy.executors import Executor
+from rclpy.executors import Executor, SingleThreadedExecutor
 
+from rnea_control.exceptions import SimulationError
+from rnea_control.ros.output import unblocked_output
+from rnea_control.ros.process import build, ros_process
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # How far the arm may fall behind real time before it stops catching up, [s].
@@ -84,3 +88,24 @@ def _await_quiet(arm: SimulatedArm, executor: Executor) -> None:
         executor.spin_once(timeout_sec=QUIET)
         if arm.commands_received != received:
             received, since = arm.commands_received, time.monotonic()
+
+
+def main() -> int:
+    """Runs the simulated arm until SIGINT or SIGTERM; status 0 then, 1 for a wrong parameter."""
+    with unblocked_output(), ros_process() as running:
+        arm = build(SimulatedArm)
+        executor = SingleThreadedExecutor()
+        executor.add_node(arm)
+        run = run_in_lockstep if arm.lockstep else run_in_real_time
+        arm.get_logger().info(
+            f"simulating {arm.model.name!r} with {arm.model.nv} joints at {1.0 / arm.period:g} Hz, "
+            f"{'in lockstep' if arm.lockstep else 'in real time'}"
+        )
+        try:
+            run(arm, executor, running)
+        except SimulationError as error:
+            arm.get_logger().fatal(str(error))
+            return 1
+        finally:
+            arm.destroy_node()
+    return 0

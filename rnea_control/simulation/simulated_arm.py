@@ -22,6 +22,7 @@ from std_srvs.srv import Trigger
 
 from rnea_control.exceptions import ParameterError, SimulationError
 from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model.urdf_text import urdf_text
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.qos import LATCHED
 from rnea_control.simulation.effort_controller import EffortController
@@ -29,7 +30,6 @@ from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
 from rnea_control.simulation.sensor_noise import SensorNoise
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
-from rnea_control.simulation.urdf_text import urdf_text
 
 COMMANDS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE

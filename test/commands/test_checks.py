@@ -25,8 +25,8 @@ from rnea_control.commands.evidence import (
     Topic,
 )
 from rnea_control.commands.finding import Finding, Level, markdown
-from rnea_control.commands.machine import cpu_quota, priorities_of
 from rnea_control.commands.motion_checks import COUNTED
+from rnea_control.commands.sources import cpu_quota, priorities_of
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.ros.fast_dds import FastDds

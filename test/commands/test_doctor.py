@@ -25,7 +25,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.commands import machine_checks
-from rnea_control.commands.checks import findings
+from rnea_control.commands.checks import codes_of, findings
 from rnea_control.commands.command_checks import FORWARD
 from rnea_control.commands.doctor import main
 from rnea_control.commands.evidence import Evidence
@@ -57,7 +57,7 @@ RATE = 250
 # What the wrong load may look like, with two joints to tell it by.
 OF_THE_MODEL = {"payload", "gravity-differs", "gravity-direction", "model-differs"}
 # What the computer that tests run on may lack, or be too busy for.
-OF_THE_COMPUTER = {code.name for code in machine_checks.CODES} | {"rate-differs"}
+OF_THE_COMPUTER = {code.name for code in codes_of(machine_checks)} | {"rate-differs"}
 OF_THE_COMPUTER -= {"manager-priority", "dds-profile-unreadable"}
 
 

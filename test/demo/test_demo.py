@@ -21,13 +21,12 @@ from robots import joint, link, robot, two_link_arm
 from rnea_control.demo import program
 from rnea_control.demo.catalogue import entries, special
 from rnea_control.demo.catalogue import table as listing
-from rnea_control.demo.options import options
+from rnea_control.demo.controller_link import ControllerWatch
 from rnea_control.demo.picture import draw
-from rnea_control.demo.recording import Recording
+from rnea_control.demo.program import options
+from rnea_control.demo.recording import Recording, disturbances, void
 from rnea_control.demo.report import stalls, summary, table
 from rnea_control.demo.robots import LIMIT_SHARE, find_urdf, known_robots, load_robot, motion
-from rnea_control.demo.verdict import disturbances, void
-from rnea_control.demo.watch import ControllerWatch
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel

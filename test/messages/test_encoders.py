@@ -11,10 +11,8 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
-from rnea_control.messages.cdr import CdrReader
-from rnea_control.messages.cdr_writer import CdrWriter, write_time
-from rnea_control.messages.controller_state import ControllerStateEncoder
-from rnea_control.messages.torque_terms import TorqueTermsEncoder
+from rnea_control.messages.cdr import CdrReader, CdrWriter, write_time
+from rnea_control.messages.controller_state import ControllerStateEncoder, TorqueTermsEncoder
 
 STATE = ("positions", "velocities")
 KNOWN = {"feedback": STATE, "error": STATE, "output": ("effort",)}
