@@ -13,7 +13,7 @@ from rnea_control.control.settings import (
     SafetySettings,
     TrajectorySettings,
 )
-from rnea_control.control.situation import Situation
+from rnea_control.control.splicing import Situation
 from rnea_control.control.supervision import SupervisionSettings
 from rnea_control.control.supervisor import Supervisor
 from rnea_control.control.tolerances import GoalTolerances, JointTolerance, Tolerances

@@ -20,7 +20,7 @@ from rnea_control.control.path import Path
 from rnea_control.control.planner import Plan, Planner
 from rnea_control.control.requests import Box, serve_now
 from rnea_control.control.settings import ControllerSettings, Gains, TrajectorySettings
-from rnea_control.control.situation import Situation
+from rnea_control.control.splicing import Situation
 from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING, doubt
 from rnea_control.control.step import (
     BAD_JUMP,

@@ -1,4 +1,4 @@
-r"""Finds settings that no arm can work with, before they are tried.
+r"""Finds settings that no arm can work with, before they are tried, and models that no arm can have.
 
 **Gains.** A torque acts a delay :math:`T = \max(T_d, h) + h / 2` after the measurement that it goes
 by: T_d is the dead time, and h the period of the states, for which it is held. A joint under
@@ -6,6 +6,10 @@ by: T_d is the dead time, and h the period of the states, for which it is held. 
 damped, :math:`k_p = k_d^2 / 4`, below :math:`\sqrt{k_p} T = 0.64`. Two thirds of each are allowed.
 
 **Loads.** The torque that holds the arm where it is must be within the effort limits.
+
+**Rotors.** Behind a gear of ratio n a rotor of inertia J weighs n^2 J at its joint: a wrist of
+0.002 kg m^2 may have 0.1. Where the model lacks it, computed_torque turns accelerations into too
+little torque.
 """
 
 from __future__ import annotations
@@ -23,6 +27,8 @@ from rnea_control.model.units import units
 MOST_DAMPING, MOST_BANDWIDTH = 1.0, 0.42
 # A gain in Nm acts on at least this inertia, as a URDF may lack the rotor, [kg m^2] or [kg].
 LEAST_INERTIA = 0.1
+# Links this light are driven by rotors that count, [kg m^2].
+SMALL_INERTIA = 0.02
 
 
 def excessive_gain(
@@ -72,3 +78,24 @@ def excessive_load(
         f"{model.joint_names[j]} needs {torque[j]:.4g} {units(model, j).effort} to be held, and "
         f"its effort limit is {limit[j]:.4g}: see payload, gravity and the effort limits"
     )
+
+
+def light_joints(
+    model: RobotModel, q: FloatArray, feedback_inertia: FloatArray | None = None
+) -> list[str]:
+    """Each joint that turns less than `SMALL_INERTIA` and has no armature, with its inertia.
+
+    Args:
+        model: the robot.
+        q: where it is, shape (nq,).
+        feedback_inertia: of `ControllerSettings`; joints that have one are not named.
+    """
+    inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv))))
+    given = model.armature + (0.0 if feedback_inertia is None else feedback_inertia)
+    return [
+        f"{name} ({inertia[part].min():.2g} kg m^2)"
+        for name, kind, part in zip(
+            model.joint_names, model.joint_types, model.v_slices.values(), strict=True
+        )
+        if kind != "prismatic" and inertia[part].min() < SMALL_INERTIA and not given[part].any()
+    ]

@@ -11,22 +11,24 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.effort_check import EffortPeak, peak_efforts
+from rnea_control.control.interpolation import upsampled
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
-from rnea_control.control.situation import Situation
-from rnea_control.control.splicing import continued
+from rnea_control.control.splicing import Situation, continued
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.trajectory_limits import check_limits
-from rnea_control.control.upsampling import upsampled
-from rnea_control.control.waypoint_checks import (
+from rnea_control.control.waypoints import (
+    ACCELERATION,
     AT_REST,
     JUST_PASSED,
+    POSITION,
+    VELOCITY,
+    Waypoints,
     check_end,
     check_fields,
     check_first_point,
     check_position_limits,
 )
-from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
 from rnea_control.model import RobotModel

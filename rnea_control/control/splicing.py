@@ -1,4 +1,5 @@
-"""Joins a new trajectory to the one that is being followed, without a jump.
+"""Joins a new trajectory to the one that is being followed, without a jump, from the `Situation`
+that it starts in.
 
 The old trajectory goes on until the new one takes over; joints that the new one does not move
 follow the old one to its end.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +20,9 @@ from rnea_control.control.waypoints import POSITION, Waypoints
 
 # Polynomials that differ by less than this part are the same.
 ROUNDING = 1e-12
+# Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
+# time would be very large.
+SLOWEST_SCALING = 0.01
 
 
 def continued(
@@ -106,3 +111,56 @@ def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
     passed = np.diff(starts)
     change = np.abs(c[1:] - shifted(c[:-1], passed))
     return starts[1:][(change > ROUNDING * shifted(np.abs(c[:-1]), passed)).any(axis=(1, 2))]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The state that a plan starts from.
+
+    Attributes:
+        trajectory: followed now.
+        revision: how many there have been.
+        t, s: controller's time and trajectory time now, [s].
+        ahead: how long until the torque that is computed now acts, in trajectory time, [s].
+        scaling: of trajectory time.
+        position, velocity: measured, shape (nv,).
+        error: desired minus measured position, shape (nv,).
+    """
+
+    trajectory: Trajectory
+    revision: int
+    t: float
+    s: float
+    ahead: float
+    scaling: float
+    position: FloatArray
+    velocity: FloatArray
+    error: FloatArray
+
+    def trajectory_time(self, t: float) -> float:
+        """Trajectory time at time `t`, if the scaling stays as it is."""
+        return self.s + (t - self.t) * (self.scaling if t > self.t else 1.0)
+
+    def measured(
+        self, joints: BoolArray, astray: BoolArray, velocity_limit: FloatArray
+    ) -> Trajectory:
+        """A trajectory from where the arm is, in place of the one that is followed.
+
+        Args:
+            joints: which go on from the measured state, shape (nv,). The other ones go on as
+                before.
+            astray: which of the others do so from the measured position, shape (nv,).
+            velocity_limit: no start is faster, shape (nv,), [rad/s] or [m/s].
+        """
+        coefficients = rest(self.position)
+        if self.scaling > SLOWEST_SCALING:
+            velocity = self.velocity / self.scaling
+            coefficients[:, 1] = np.clip(velocity, -velocity_limit, velocity_limit)
+        starts = np.array([self.s + self.ahead])
+        if joints.all():
+            return Trajectory(starts, coefficients[None])
+        old = self.trajectory
+        shifted = old.coefficients.copy()
+        shifted[:, :, 0] -= self.error * astray
+        others = Trajectory(old.starts, shifted)
+        return Trajectory(*merged(others, starts, coefficients[None], joints), old.end_time)

@@ -29,7 +29,7 @@ from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.planner import Plan
 from rnea_control.control.settings import ControllerSettings
-from rnea_control.control.situation import Situation
+from rnea_control.control.splicing import Situation
 from rnea_control.control.supervision import SupervisionSettings, obstacle_to_start
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError, listed

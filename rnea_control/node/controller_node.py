@@ -12,8 +12,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from rnea_control.control import Controller, ControllerSettings, SupervisionSettings
+from rnea_control.control.feasibility import light_joints
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.control.rotor_inertia import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import STILL, ControlLoop, LoopSettings

@@ -14,7 +14,7 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from rnea_control.control import ControllerState
-from rnea_control.control.torque_terms import TERMS, torque_terms
+from rnea_control.control.controller_state import TERMS, torque_terms
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.messages.controller_state import ControllerStateEncoder, TorqueTermsEncoder

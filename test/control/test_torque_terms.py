@@ -7,8 +7,8 @@ import pytest
 from planar_arm import coriolis_torque, gravity_torque, mass_matrix, planar_arm
 
 from rnea_control.control import ControlLaw, Controller, ControllerSettings, Gains, Waypoint
+from rnea_control.control.controller_state import TERMS, torque_terms
 from rnea_control.control.layout import INTEGRAL
-from rnea_control.control.torque_terms import TERMS, torque_terms
 from rnea_control.dynamics import Workspace, friction
 
 Q, V = np.array([0.35, -0.4]), np.array([0.6, 0.3])
