@@ -1,4 +1,5 @@
-r"""Finds settings that no arm can work with, before they are tried, and models that no arm can have.
+r"""Finds settings that no arm can work with, before they are tried, and models that no arm
+has.
 
 **Gains.** A torque acts a delay :math:`T = \max(T_d, h) + h / 2` after the measurement that it goes
 by: T_d is the dead time, and h the period of the states, for which it is held. A joint under

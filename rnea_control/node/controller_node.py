@@ -25,12 +25,11 @@ from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningl
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
 from rnea_control.node.state_feed import state_feed
 from rnea_control.node.trajectory_interface import TrajectoryInterface
-from rnea_control.node.transitions import logged
 from rnea_control.node.warm_up import warm_up
 from rnea_control.parameters.parameter import Parameters
 from rnea_control.parameters.robot import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
-from rnea_control.ros.callbacks import GuardedNode
+from rnea_control.ros.callbacks import GuardedNode, logged
 from rnea_control.ros.description_topic import DescriptionTopic
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.loop_statistics import LoopStatistics

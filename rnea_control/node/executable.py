@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from rnea_control.kernels import side_by_side
 from rnea_control.ros.callbacks import GuardedExecutor
-from rnea_control.ros.first_start import first_start
-from rnea_control.ros.output import unblocked_output
-from rnea_control.ros.process import build, ros_process
+from rnea_control.ros.process import build, first_start, ros_process, unblocked_output
 
 if TYPE_CHECKING:
     from rnea_control.node.controller_node import ControllerNode

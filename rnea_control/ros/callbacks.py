@@ -10,12 +10,14 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.service import Service
@@ -26,6 +28,7 @@ Callback = Callable[[Any, Any], Any]
 THROTTLE = 1.0
 # After a failure, so that one that comes at once again leaves time to others, [s].
 PAUSE = 0.01
+Transition = Callable[[LifecycleNode, LifecycleState], TransitionCallbackReturn]
 
 
 class GuardedNode(Node):
@@ -132,3 +135,17 @@ class GuardedExecutor(SingleThreadedExecutor):
                 f"\n{traceback.format_exc()}",
             )
             time.sleep(PAUSE)
+
+
+def logged(transition: Transition) -> Transition:
+    """Decorator: logs what a transition raises; rclpy enters its error state without a log line."""
+
+    @wraps(transition)
+    def logging_transition(node: LifecycleNode, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            return transition(node, state)
+        except Exception:
+            node.get_logger().fatal(f"{transition.__name__} failed:\n{traceback.format_exc()}")
+            raise
+
+    return logging_transition

@@ -1,29 +1,45 @@
-"""A process that runs ROS nodes, and ends them in order on SIGINT, SIGTERM and SIGHUP.
+"""A process that runs ROS nodes: it says how far its first start has come, writes output that never
+blocks it, and ends in order on SIGINT, SIGTERM and SIGHUP.
 
-rclpy's own signal handlers shut its context down at once, and with it every publisher: a controller
-could no longer leave a safe torque behind. Here a signal only asks the main loop to end.
+The signal handlers of rclpy shut its context down at once, and with it every publisher: a
+controller could no longer leave a safe torque behind. Here a signal only asks the main loop to end.
+
+The log calls of rclpy keep the lock of the interpreter while they write. A terminal that is paused,
+or a pipe that nobody reads, would then stop every thread, and an arm would be left with its last
+torque.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeVar
 
 import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 
 from rnea_control.exceptions import RneaControlError
+from rnea_control.kernels.side_by_side import compiled_side_by_side
 from rnea_control.ros.fast_dds import use_udp
 from rnea_control.ros.rclpy_internals import RCLError
 
 N = TypeVar("N", bound=Node)
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Between the lines of the log, [s].
+LOG_PERIOD = 5.0
+STDOUT, STDERR = 1, 2
+# How long the end of the process waits for a reader to take the last lines, [s].
+LONGEST_END = 1.0
 
 
 @contextmanager
@@ -76,3 +92,86 @@ def build(node_class: Callable[[], N]) -> N:
             f"{node_class.__name__} does not start: {error}. Does the YAML file set a parameter "
             "to [] or leave it empty? Leave the parameter out instead"
         )
+
+
+@contextmanager
+def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Iterator[None]:
+    """Modules that are imported in this context have their kernels compiled side by side, if these
+    are not on disk. The log tells how far that has come, and so does /diagnostics once a second.
+
+    Args:
+        name: of the node that is to start, unless it is remapped.
+        going_on: whether the process is to go on.
+        modules: all that are imported.
+
+    Raises:
+        SystemExit: the process is to end.
+    """
+    node: Node | None = None
+    publisher: Publisher | None = None
+    logged_at = 0.0
+
+    def tell(progress: str) -> None:
+        nonlocal node, publisher, logged_at
+        if not going_on():
+            sys.exit("told to end before it had started")
+        if node is None or publisher is None:
+            use_udp()
+            node = rclpy.create_node(name, start_parameter_services=False, enable_rosout=False)
+            publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 1)
+        text = f"first start on this computer, compiles for this processor: {progress}"
+        if time.monotonic() - logged_at >= LOG_PERIOD:
+            logged_at = time.monotonic()
+            node.get_logger().info(text)
+        status = DiagnosticStatus(
+            name=f"{node.get_fully_qualified_name().lstrip('/')}: start",
+            hardware_id=node.get_name(),
+            level=DiagnosticStatus.WARN,
+            message=text,
+            values=[KeyValue(key="mode", value="starting")],
+        )
+        report = DiagnosticArray(status=[status])
+        report.header.stamp = node.get_clock().now().to_msg()
+        publisher.publish(report)
+
+    try:
+        with compiled_side_by_side(*modules, tell=tell):
+            yield
+    finally:
+        if node is not None:
+            node.destroy_node()
+
+
+@contextmanager
+def unblocked_output() -> Iterator[None]:
+    """Puts a pipe, which drops what it has no room for, and a `cat` before stdout and stderr.
+
+    What is dropped on the console is still in the log file and on /rosout. The child processes end
+    with this one.
+    """
+    if os.isatty(STDERR):  # which rcutils cannot see any more
+        os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")
+    with ExitStack() as stack:
+        for stream in (STDOUT, STDERR):
+            stack.enter_context(_unblocked(stream))
+        yield
+
+
+@contextmanager
+def _unblocked(stream: int) -> Iterator[None]:
+    destination = os.dup(stream)
+    source, pipe = os.pipe()
+    # In a session of its own no Ctrl-C ends it before this process.
+    cat = subprocess.Popen(["cat"], stdin=source, stdout=destination, start_new_session=True)
+    os.close(source)
+    os.set_blocking(pipe, False)
+    os.dup2(pipe, stream)
+    os.close(pipe)
+    try:
+        yield
+    finally:
+        os.dup2(destination, stream)  # closes the pipe, which ends the cat
+        os.close(destination)
+        # It goes on by itself once it can; a further Ctrl-C ends only this wait.
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            cat.wait(LONGEST_END)

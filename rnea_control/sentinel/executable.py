@@ -6,9 +6,7 @@ import sys
 import time
 
 from rnea_control.ros.callbacks import GuardedExecutor
-from rnea_control.ros.first_start import first_start
-from rnea_control.ros.output import unblocked_output
-from rnea_control.ros.process import build, ros_process
+from rnea_control.ros.process import build, first_start, ros_process, unblocked_output
 
 # Modules with kernels, which may have to be compiled: imported only once the log can tell of it.
 NODE = "rnea_control.sentinel.sentinel_node"

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from rclpy.executors import Executor, SingleThreadedExecutor
 
 from rnea_control.exceptions import SimulationError
-from rnea_control.ros.output import unblocked_output
-from rnea_control.ros.process import build, ros_process
+from rnea_control.ros.process import build, ros_process, unblocked_output
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # How far the arm may fall behind real time before it stops catching up, [s].

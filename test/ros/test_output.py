@@ -10,7 +10,7 @@ import pytest
 PROGRAM = """
 import sys
 from rclpy.logging import get_logger
-from rnea_control.ros.output import unblocked_output
+from rnea_control.ros.process import unblocked_output
 with unblocked_output():
     for _ in range(int(sys.argv[1])):
         get_logger("talker").warning(100 * "x")
