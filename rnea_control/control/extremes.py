@@ -1,6 +1,6 @@
 """The extremes of a polynomial on an interval, exact to rounding.
 
-Between two neighbouring roots of its derivative a polynomial is monotonic, so that it has at most
+Between two neighboring roots of its derivative a polynomial is monotonic, so that it has at most
 one root there, which bisection finds. So the roots of each derivative, from the highest down, part
 the interval for the next one. The roots of the first derivative, and the ends, are where the
 polynomial can be extreme.

@@ -26,7 +26,7 @@ class PointFields(NamedTuple):
 
 
 class ControllerStateEncoder:
-    """A serialised state of a controller, encoded while it is written.
+    """A serialized state of a controller, encoded while it is written.
 
     Empty are the fields that the controller does not know: accelerations and effort of `feedback`
     and `error`, all but the effort of `output`, and the joints of several degrees of freedom.

@@ -13,7 +13,7 @@ from rnea_control.messages.cdr_writer import CdrWriter, write_time
 
 
 class TorqueTermsEncoder:
-    """A serialised message, of which only the stamp and the efforts are left to fill in.
+    """A serialized message, of which only the stamp and the efforts are left to fill in.
 
     Args:
         joint_names: of the controlled joints.

@@ -27,7 +27,7 @@ from rnea_control.model.robot_description import RobotDescription
 from rnea_control.model.robot_size import centers_of_mass, joint_offsets, joints_under_load, size_of
 from rnea_control.model.wording import named, rounded
 
-# Joints are up to 0.9 m from the origin of their parent link, and centres of mass up to 0.45 m from
+# Joints are up to 0.9 m from the origin of their parent link, and centers of mass up to 0.45 m from
 # theirs, which is about the robot's reach at most; a length of 3 cm is 30 in mm.
 _LARGEST_LENGTH = 10.0
 _LARGEST_OF_REACH, _SMALLEST_FAR = 3.0, 2.0

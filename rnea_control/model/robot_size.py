@@ -21,7 +21,7 @@ class RobotSize:
 
     Attributes:
         mass: [kg].
-        reach: from the link's origin over those of the links beyond it to the last centre of mass,
+        reach: from the link's origin over those of the links beyond it to the last center of mass,
             [m].
         moment: of mass about the link's origin, at most, whatever the positions, [kg m].
     """
@@ -37,7 +37,7 @@ def joint_offsets(description: RobotDescription) -> dict[str, float]:
 
 
 def centers_of_mass(description: RobotDescription) -> dict[str, float]:
-    """How far the centre of mass of each link is from the link's origin, [m]; 0 without mass."""
+    """How far the center of mass of each link is from the link's origin, [m]; 0 without mass."""
     return {
         link: float(np.linalg.norm(J[:3, 3]) / J[3, 3]) if J[3, 3] > 0.0 else 0.0
         for link, J in description.inertias.items()
@@ -66,7 +66,7 @@ def size_of(
     centers: Mapping[str, float],
 ) -> RobotSize:
     """The size of a robot with these masses of links [kg], offsets of joints and distances of
-    centres of mass [m], which may be other than those of the description."""
+    centers of mass [m], which may be other than those of the description."""
     mass, reach = dict(masses), dict(centers)
     moment = {link: mass[link] * centers[link] for link in mass}
     for joint in reversed(description.joints):
