@@ -1,4 +1,4 @@
-"""What the demo prints of two runs that can be compared."""
+"""The demo's printed report on two runs that can be compared."""
 
 from __future__ import annotations
 

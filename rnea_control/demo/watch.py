@@ -1,4 +1,4 @@
-"""Watches what the controller reports of itself while a run is recorded."""
+"""Watches the controller's own reports while a run is recorded."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ except (ImportError, AttributeError) as error:
 
 
 class _Unfinished(_Library):
-    """Code that is neither optimized nor translated: what it is linked into is."""
+    """Code that is optimized and translated only with the code that it is linked into."""
 
     def _optimize_final_module(self) -> None:
         pass
