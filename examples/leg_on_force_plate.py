@@ -28,7 +28,7 @@ v[4], a[4] = 1.5, 4.0  # the shank pitches forward, about its y axis
 v[7] = -1.5  # and the foot stays flat
 a[7] = -4.0
 
-# The force plate: a force at the centre of pressure, in the laboratory.
+# The force plate: a force at the center of pressure, in the laboratory.
 force, pressure = np.array([60.0, -15.0, 780.0]), np.array([0.12, 0.01, 0.0])
 plate = np.concatenate([force, np.cross(pressure, force)])
 external = np.zeros((len(model.link_names), 6))

@@ -7,7 +7,7 @@ from rnea_control.analysis.symbolic import symbolic_dynamics
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 
-# Two rods along x that swing in the vertical x-z plane: positive angles turn x towards -z.
+# Two rods along x that swing in the vertical x-z plane: positive angles turn x toward -z.
 rod = pseudo_inertia(1.5, np.array([0.2, 0.0, 0.0]), np.diag([0.0, 0.02, 0.02]))
 model = RobotModel.from_joints(
     "two_link_arm",
@@ -18,7 +18,7 @@ model = RobotModel.from_joints(
     {"upper": rod, "lower": rod},
 )
 
-# Masses, lengths and inertias about the mass centres as symbols; Ixx and Izz do not matter here.
+# Masses, lengths and inertias about the mass centers as symbols; Ixx and Izz do not matter here.
 m1, m2, r1, r2, l1, I1, I2, g = sympy.symbols("m1 m2 r1 r2 l1 I1 I2 g", positive=True)
 s = symbolic_dynamics(
     model,

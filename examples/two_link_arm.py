@@ -5,7 +5,7 @@ import numpy as np
 from rnea_control.dynamics import Workspace, coriolis_matrix, crba, gravity, rnea
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 
-# Two rods along x that swing in the vertical x-z plane: positive angles turn x towards -z.
+# Two rods along x that swing in the vertical x-z plane: positive angles turn x toward -z.
 rod = pseudo_inertia(1.5, np.array([0.2, 0.0, 0.0]), np.diag([0.0, 0.02, 0.02]))
 model = RobotModel.from_joints(
     "two_link_arm",

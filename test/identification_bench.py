@@ -17,7 +17,7 @@ ENCODER = 1e-5
 
 
 def hidden_robot(model: RobotModel, seed: int) -> RobotModel:
-    """The same robot with masses and centres of mass up to a fifth off, friction, rotors and
+    """The same robot with masses and centers of mass up to a fifth off, friction, rotors and
     offsets."""
     rng = np.random.default_rng(seed)
     hidden = copy.deepcopy(model)

@@ -120,7 +120,7 @@ class Peer:
         return self.G.T @ matrix @ self.G
 
     def root_link(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Mass, centre of mass, and the force that holds it up: their algorithms leave it out."""
+        """Mass, center of mass, and the force that holds it up: their algorithms leave it out."""
         root = self.model.inertias[0]
         return root.mass, root.lever, -root.mass * self.ours.gravity
 

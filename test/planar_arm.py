@@ -1,7 +1,7 @@
 """The equations of motion of the planar 2R arm `robots.two_link_arm`, written out by hand, mass
-centres on the links [Siciliano et al. 2009, sec. 7.3.2].
+centers on the links [Siciliano et al. 2009, sec. 7.3.2].
 
-Its axes are +y, so that positive angles turn +x towards -z.
+Its axes are +y, so that positive angles turn +x toward -z.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def read_description(path: Path) -> RobotDescription:
 def link(
     name: str, mass: float = 1.0, com=(0, 0, 0), inertia=(0.1, 0, 0, 0.1, 0, 0.1), rpy=(0, 0, 0)
 ) -> str:
-    """A link with an inertial; the inertia is xx, xy, xz, yy, yz, zz about the centre of mass."""
+    """A link with an inertial; the inertia is xx, xy, xz, yy, yz, zz about the center of mass."""
     xx, xy, xz, yy, yz, zz = inertia
     return (
         f'<link name="{name}"><inertial><origin xyz="{_text(com)}" rpy="{_text(rpy)}"/>'

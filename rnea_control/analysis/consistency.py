@@ -6,7 +6,7 @@ Ten inertial parameters belong to a body of mass spread in space exactly if its 
 .. math:: J = \begin{bmatrix} \Sigma & m c \\ (m c)^T & m \end{bmatrix} \succ 0
           \iff m > 0, \quad \Sigma_C = \Sigma - m c c^T \succ 0
 
-with the second moments of mass about the centre of mass, Sigma_C. It follows that its inertia is
+with the second moments of mass about the center of mass, Sigma_C. It follows that its inertia is
 positive definite and keeps the triangle inequality. Points, rods and plates, where an eigenvalue of
 Sigma_C is zero, count as consistent.
 """
@@ -38,7 +38,7 @@ class BodyConsistency:
         link: the one that the body's joint carries.
         mass: [kg].
         smallest_eigenvalue: of the pseudo-inertia about the link's origin, entries in SI units.
-        relative: smallest second moment of mass about the centre of mass, divided by the largest:
+        relative: smallest second moment of mass about the center of mass, divided by the largest:
             1 for a sphere, 0 for a plate; below 0, no real body has it.
         consistent: whether a real body can have this inertia; no inertia at all is consistent.
         words: the same as a phrase, and what is wrong.
@@ -110,7 +110,7 @@ def _judged(link: str, matrix: FloatArray) -> BodyConsistency:
 
 
 def _unreal(inertia: FloatArray) -> str:
-    """Why no real body has this inertia about its centre of mass."""
+    """Why no real body has this inertia about its center of mass."""
     a, b, c = np.linalg.eigvalsh(inertia)
     if a < 0.0:
         return f"its smallest principal moment of inertia is {a:.4g} kg m^2"

@@ -1,4 +1,4 @@
-"""What the controller is set to: its parameters and its model, and what is wrong with them."""
+"""The controller's configuration: its parameters and its model, and the faults in them."""
 
 from __future__ import annotations
 

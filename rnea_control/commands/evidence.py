@@ -1,4 +1,4 @@
-"""What was observed of a running system, as plain values: no ROS, no judgement."""
+"""What was observed of a running system, as plain values: no ROS, no judgment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""External joint torques without a force sensor, by the generalised momentum of the arm.
+r"""External joint torques without a force sensor, by the generalized momentum of the arm.
 
 With the momentum p = M v, its rate of change without external torques is
 :math:`\beta = \tau + C^T v - g` [dynamics/momentum.py]. The residual
@@ -12,7 +12,7 @@ follows the external torque as a first-order filter, joint by joint, without acc
 without an inverse of M [De Luca, Mattone 2005; De Luca et al. 2006]. A residual beyond its joint's
 threshold hints at a collision, or at an error of the model: other masses, friction, a payload.
 
-Discretised so that a constant external torque gives the exact filter, whatever the step h:
+Discretized so that a constant external torque gives the exact filter, whatever the step h:
 
 .. math::
 

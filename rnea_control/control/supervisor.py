@@ -466,7 +466,7 @@ class Supervisor:
     def cancel(self, motion: Motion) -> None:
         """Brings the arm to rest if it still follows this motion."""
         if motion is self.controller.motion:
-            self._happen(Event.HELD, "cancelled by the client", kind=EndKind.CANCELLED)
+            self._happen(Event.HELD, "canceled by the client", kind=EndKind.CANCELLED)
 
     # What an operator asks for.
 

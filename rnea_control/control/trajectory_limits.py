@@ -167,7 +167,7 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
     raise TrajectoryError(
         f"{where} joint {joint!r} would be at {value:.4g} {unit.position}, outside its limits "
         f"{model.lower[j]:g} to {model.upper[j]:g}. Add a point there, or lower the "
-        "velocities at its neighbours"
+        "velocities at its neighbors"
     )
 
 

@@ -1,5 +1,5 @@
-"""What the demo prints of two runs that can be compared. Joints that turn are told in mrad and Nm,
-those that slide in mm and N, and no figure mixes them."""
+"""The demo's printed report on two runs that can be compared. Joints that turn are told in mrad and
+Nm, those that slide in mm and N, and no figure mixes them."""
 
 from __future__ import annotations
 

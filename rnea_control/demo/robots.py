@@ -210,7 +210,7 @@ def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypo
     """Through the pattern's points and back; at rest at both ends only."""
     room = np.minimum(np.minimum(model.upper - start, start - model.lower), 1.0 / LIMIT_SHARE)
     reach = swing * LIMIT_SHARE * np.maximum(room, 0.0)
-    # Neighbouring joints move differently: by one column or the other, every second pair reversed.
+    # Neighboring joints move differently: by one column or the other, every second pair reversed.
     joint = np.arange(model.nv)
     shares = np.array(PATTERN)[:, joint % 2] * np.where(joint // 2 % 2 == 0, 1.0, -1.0)
     points = [start, *(start + reach * share for share in shares), start]

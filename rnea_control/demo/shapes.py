@@ -22,7 +22,7 @@ from rnea_control.model.rotations import rotation_from_rpy
 
 MESHES = (".stl", ".obj")
 
-# Of links without a colour of their own, alternately; and of bars.
+# Of links without a color of their own, alternately; and of bars.
 LIGHT, DARK = (0.9, 0.9, 0.92, 1.0), (0.35, 0.38, 0.42, 1.0)
 BAR = (0.95, 0.55, 0.15, 1.0)
 BAR_RADIUS = 0.012

@@ -118,7 +118,7 @@ def less_outer_product(
 ) -> Articulated:
     """I^a = I^A - U U^T / D: what is left once the joint is free.
 
-    Stabilised against rounding: along its own axis a free joint feels nothing but its rotor, so
+    Stabilized against rounding: along its own axis a free joint feels nothing but its rotor, so
     I^a S = U armature / D. For a revolute joint these entries are computed so (`rotor_share` is
     armature / D): as differences they would be rounding errors relative to I^A.
     """

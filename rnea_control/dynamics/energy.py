@@ -74,7 +74,7 @@ def potential_energy(model: RobotModel, ws: Workspace, q: FloatArray) -> float:
 
 
 def center_of_mass(model: RobotModel, ws: Workspace, q: FloatArray, com: FloatArray) -> FloatArray:
-    """Centre of mass of the whole robot, the root link included. Performs no allocation.
+    """Center of mass of the whole robot, the root link included. Performs no allocation.
 
     Args:
         model, ws, q: as of `kinetic_energy`.
@@ -94,7 +94,7 @@ def center_of_mass(model: RobotModel, ws: Workspace, q: FloatArray, com: FloatAr
 
 @inlined
 def total_first_moment(bodies: FloatArray, memory: FloatArray) -> tuple[float, Vector3]:
-    """Mass, and mass times centre of mass in W; after `pose_pass`."""
+    """Mass, and mass times center of mass in W; after `pose_pass`."""
     mass, moment = 0.0, ORIGIN
     for i in range(bodies.shape[0]):
         R, p = body.pose(memory, i)

@@ -1,4 +1,4 @@
-r"""Generalised momentum, and how it changes without actuator torque.
+r"""Generalized momentum, and how it changes without actuator torque.
 
 .. math::
 

@@ -194,7 +194,7 @@ def _minimum(
     nonnegative: slice,
     least: list[float],
 ) -> FloatArray:
-    """The theta that minimises 1/2 theta^T matrix theta - vector^T theta + 1/2 |theta - start|^2 by
+    """The theta that minimizes 1/2 theta^T matrix theta - vector^T theta + 1/2 |theta - start|^2 by
     `prior`, with S - `least` positive semidefinite for each S of `definite`."""
     # Each unknown is scaled by what it weighs, so that the solver's tolerances mean something.
     scale = 1.0 / np.sqrt(np.diag(matrix) + prior)

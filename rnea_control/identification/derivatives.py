@@ -13,7 +13,7 @@ REACH = len(FIRST)
 
 
 def derivative(values: FloatArray, period: float) -> FloatArray:
-    """The first derivative; the first and last samples repeat their neighbours'."""
+    """The first derivative; the first and last samples repeat their neighbors'."""
     result = np.zeros_like(values)
     n = len(values)
     inner = slice(REACH, n - REACH)

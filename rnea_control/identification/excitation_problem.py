@@ -1,4 +1,4 @@
-r"""The search for an exciting motion as a function to be minimised, with its gradient.
+r"""The search for an exciting motion as a function to be minimized, with its gradient.
 
 The variables x of a joint are its centre and the coefficients in the basis of `rest_basis`, both in
 halves of its range: every x is a motion that begins and ends at rest. The cost is

@@ -1,6 +1,6 @@
 """The search for an exciting motion: random ones first, then the best of them improved.
 
-Each step minimises a cost in which leaving the limits has a price, by L-BFGS [Nocedal, Wright 2006,
+Each step minimizes a cost in which leaving the limits has a price, by L-BFGS [Nocedal, Wright 2006,
 sec. 7.2]; the price rises from step to step. What is left beyond the limits at the end, about a
 thousandth, is taken off the amplitudes.
 """

@@ -42,7 +42,7 @@ class Cause(Enum):
     friction = "friction"
     rotor = "rotor inertia"
     payload = "load of the last link"
-    masses = "masses and centres of mass"
+    masses = "masses and centers of mass"
     inertias = "moments of inertia"
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 
 # Added to the diagonal, relative to it: a motion that does not excite a parameter has a cost, too.
-REGULARISATION = 1e-12
+REGULARIZATION = 1e-12
 
 
 class Criterion(str, Enum):
@@ -55,11 +55,11 @@ def covariance(G: FloatArray, samples: float) -> FloatArray:
 def log_determinant(G: FloatArray) -> tuple[float, FloatArray]:
     """- log det G over its size: the mean logarithm of the variances along the principal axes."""
     H, d = _scaled(G)
-    H[np.diag_indices_from(H)] += REGULARISATION
+    H[np.diag_indices_from(H)] += REGULARIZATION
     L = np.linalg.cholesky(H)
     inverse = np.linalg.inv(L)
     S = -(inverse.T @ inverse) * np.outer(d, d) / len(G)
-    S[np.diag_indices_from(S)] *= 1.0 + REGULARISATION
+    S[np.diag_indices_from(S)] *= 1.0 + REGULARIZATION
     return 2.0 * float(np.log(d).sum() - np.log(np.diag(L)).sum()) / len(G), S
 
 
@@ -67,9 +67,9 @@ def log_condition(G: FloatArray) -> tuple[float, FloatArray]:
     """log of `condition_number`. The derivative is that of the outermost eigenvalues of the scaled
     matrix D G D, where D depends on G too."""
     H, d = _scaled(G)
-    H[np.diag_indices_from(H)] += REGULARISATION
+    H[np.diag_indices_from(H)] += REGULARIZATION
     values, vectors = np.linalg.eigh(H)
-    smallest = max(float(values[0]), REGULARISATION)
+    smallest = max(float(values[0]), REGULARIZATION)
     high, low = d * vectors[:, -1], d * vectors[:, 0]
     S = np.outer(high, high) / values[-1] - np.outer(low, low) / smallest
     S[np.diag_indices_from(S)] -= high**2 - low**2

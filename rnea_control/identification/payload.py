@@ -26,7 +26,7 @@ from rnea_control.model.links import link_inertia_of
 TRUST_ALONE, TRUST_WITH_EMPTY = 0.1, 0.5
 # A mass of less than this many standard deviations is none.
 SIGNIFICANT = 3.0
-# A deviation of more than this part of what was thought possible says that nothing was learnt.
+# A deviation of more than this part of what was thought possible says that nothing was learned.
 UNKNOWN = 0.1
 
 
@@ -38,7 +38,7 @@ class Payload:
         link: that carries it.
         mass: [kg].
         center_of_mass: in the link's frame, shape (3,), [m].
-        inertia: about the centre of mass, in axes parallel to the link's, shape (3, 3), [kg m^2].
+        inertia: about the center of mass, in axes parallel to the link's, shape (3, 3), [kg m^2].
         mass_deviation, center_deviation: standard deviations of the first two.
         noise: standard deviation of each joint's residual, shape (nv,), [Nm] or [N].
         delay: by which the efforts are later than the motion, [s].

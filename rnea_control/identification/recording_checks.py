@@ -25,10 +25,10 @@ TOO_FAST = 3.0
 GLITCH_SPEED, GLITCH, LEAST_GLITCH = 20.0, 1.0, 0.01
 # Nor does it jump so much further and stay there, [rad] or [m].
 LEAST_JUMP = 0.05
-# An effort is a glitch if it differs from its neighbours' median by so many of the usual
+# An effort is a glitch if it differs from its neighbors' median by so many of the usual
 # differences, and by so many ranges of 98 % of all efforts.
 GLITCH_DIFFERENCES, GLITCH_RANGES = 50.0, 2.0
-# Neighbours, itself included.
+# Neighbors, itself included.
 WINDOW = 5
 # A joint moves if its positions differ by more than this, [rad] or [m].
 MOVED = 1e-3
@@ -171,7 +171,7 @@ def _check_jumps(source: str, model: RobotModel, j: int, q: FloatArray, time: Fl
 
 
 def _position_glitches(q: FloatArray, time: FloatArray, limit: float) -> BoolArray:
-    """Which positions jump away from their neighbours faster than any joint."""
+    """Which positions jump away from their neighbors faster than any joint."""
     off = np.abs(q - median_filter(q, WINDOW, mode="nearest"))
     steps = np.diff(time)
     period = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else math.inf

@@ -205,7 +205,7 @@ def _parameters(identification: Identification) -> str:
             "<h2>Friction and rotors</h2>",
             actuator_table(identification),
             "<h2>Links</h2>",
-            "<p>The masses and centres of real bodies that agree with the base parameters below "
+            "<p>The masses and centers of real bodies that agree with the base parameters below "
             "and are nearest to the URDF's. A single one of them is not a measurement: torques "
             "determine only combinations.</p>",
             link_table(identification),

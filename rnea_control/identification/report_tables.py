@@ -96,7 +96,7 @@ def actuator_table(identification: Identification) -> str:
 
 
 def link_table(identification: Identification) -> str:
-    """Mass and centre of mass of each link, before and after."""
+    """Mass and center of mass of each link, before and after."""
     rows = []
     for name, matrix in identification.inertias.items():
         after = link_inertia_of(name, matrix)
@@ -110,7 +110,7 @@ def link_table(identification: Identification) -> str:
             f"<strong>{_vector(after.center_of_mass)}</strong>",
         ]
         rows.append([text(name), *masses, *centers])
-    groups = [("mass, kg", 2), ("centre of mass, m", 2)]
+    groups = [("mass, kg", 2), ("center of mass, m", 2)]
     return table(("link", *2 * _BEFORE_AFTER), rows, "Links, each in its own frame", groups)
 
 

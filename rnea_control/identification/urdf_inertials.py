@@ -97,7 +97,7 @@ def _numbers(link: str, matrix: FloatArray) -> Numbers:
     inertia = link_inertia_of(link, matrix)
     if inertia.mass < 0.0 or (inertia.mass == 0.0 and matrix[:3, 3].any()):
         raise IdentificationError(
-            f"the inertia of link {link!r} has a mass of {inertia.mass:g} kg and mass times centre "
+            f"the inertia of link {link!r} has a mass of {inertia.mass:g} kg and mass times center "
             f"of mass of {matrix[:3, 3].tolist()} kg m; a URDF can say that only of a mass above 0"
         )
     xx, xy, xz, _, yy, yz, _, _, zz = (0.0 + inertia.inertia).ravel().tolist()

@@ -1,7 +1,7 @@
 """Functions that are compiled into kernels, and only there.
 
-Numba optimises such a function for itself, translates it into machine code with an entry for
-Python, and optimises it again in all that it is compiled into. Only the last is of use: without the
+Numba optimizes such a function for itself, translates it into machine code with an entry for
+Python, and optimizes it again in all that it is compiled into. Only the last is of use: without the
 rest kernels compile in six tenths of the time, to code as fast. It takes private parts of Numba
 that prove themselves on a small function before the first compilation; else all of it is done.
 """
@@ -32,7 +32,7 @@ except (ImportError, AttributeError) as error:
 
 
 class _Unfinished(_Library):
-    """Code that is neither optimised nor translated: what it is linked into is."""
+    """Code that is optimized and translated only with the code that it is linked into."""
 
     def _optimize_final_module(self) -> None:
         pass

@@ -1,6 +1,6 @@
 """Kernels that call kernels by the address of their machine code, and arrays by theirs.
 
-What is called so is compiled once, and not optimised again in each caller. An address is a number
+What is called so is compiled once, and not optimized again in each caller. An address is a number
 that a caller gets in an array: no file on disk has one. It takes Numba's own calling convention,
 which `objection` tests on two small kernels; where it is another, callers have a copy of what they
 call, and take longer to compile.

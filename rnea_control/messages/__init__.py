@@ -1,1 +1,1 @@
-"""Serialised ROS messages to numbers and back. No rclpy, no message classes."""
+"""Serialized ROS messages to numbers and back. No rclpy, no message classes."""

@@ -1,4 +1,4 @@
-"""Reads many serialised messages at once: those of one layout become the rows of arrays.
+"""Reads many serialized messages at once: those of one layout become the rows of arrays.
 
 A publisher repeats the same names in every message, so that its numbers stand at the same bytes.
 What is not the same in all messages of a layout are the stamp, the numbers, and the arbitrary bytes
@@ -79,7 +79,7 @@ class BatchDecoder:
         """The messages as arrays; the values are not checked.
 
         Args:
-            messages: serialised.
+            messages: serialized.
             first: the row of the first one.
 
         Raises:

@@ -31,7 +31,7 @@ class PointFields(NamedTuple):
 
 
 class ControllerStateEncoder:
-    """A serialised state of a controller, encoded while it is written.
+    """A serialized state of a controller, encoded while it is written.
 
     Empty are the fields that the controller does not know: accelerations and effort of `feedback`
     and `error`, all but the effort of `output`, and the joints of several degrees of freedom.
@@ -95,7 +95,7 @@ def _write_point(writer: CdrWriter, *counts: int) -> int:
 
 
 class TorqueTermsEncoder:
-    """A serialised message, of which only the stamp and the efforts are left to fill in.
+    """A serialized message, of which only the stamp and the efforts are left to fill in.
 
     Args:
         joint_names: of the controlled joints.

@@ -37,7 +37,7 @@ class Float64MultiArrayError(RneaControlError, ValueError):
 
 
 class Float64MultiArrayEncoder:
-    """A serialised message of `size` numbers, encoded while they are written.
+    """A serialized message of `size` numbers, encoded while they are written.
 
     Attributes:
         values: the numbers, shape (size,); what is written here is in the message at once.

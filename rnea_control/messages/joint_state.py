@@ -1,4 +1,4 @@
-"""Reads the controlled joints out of serialised JointState messages, and refuses bad ones.
+"""Reads the controlled joints out of serialized JointState messages, and refuses bad ones.
 
 A publisher repeats the same names in every message. Where they stand, and which number belongs to
 which joint, is found once; a message whose bytes up to the numbers are the same is then decoded by
@@ -132,7 +132,7 @@ class JointStateDecoder:
 
 
 def measured_efforts(data: bytes, joints: Sequence[str]) -> FloatArray:
-    """The efforts of `joints` in a serialised message, shape (nv,), [Nm] or [N] if the hardware
+    """The efforts of `joints` in a serialized message, shape (nv,), [Nm] or [N] if the hardware
     keeps to ROS's units.
 
     NaN for joints that the message does not name, where its efforts are empty or not one for each

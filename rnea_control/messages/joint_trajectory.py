@@ -1,4 +1,4 @@
-"""Turns serialised JointTrajectory messages into arrays in the controller's joint order.
+"""Turns serialized JointTrajectory messages into arrays in the controller's joint order.
 
 rclpy takes ten milliseconds to make Python objects of a thousand points, and holds the
 interpreter's lock meanwhile; decoding the bytes takes less than one.

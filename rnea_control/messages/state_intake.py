@@ -103,7 +103,7 @@ class AnothersState(JointStateError):
 
 
 class StateIntake:
-    """Takes serialised states.
+    """Takes serialized states.
 
     Args:
         joints: the controlled ones, in order.
@@ -185,7 +185,7 @@ class StateIntake:
         """Fills `q` and `v`; returns the stamp, [ns], which is 0 where the publisher left it empty.
 
         Args:
-            message: a serialised JointState.
+            message: a serialized JointState.
             number: its publisher's count of it; None where that is not known.
             publisher: the GID of that, 16 bytes; None where it is not known.
             now: when it came, by the steady clock, [s].

@@ -50,7 +50,7 @@ class WeighedLink:
 
     Attributes:
         inertia: of the link.
-        length: how far its joints and its centre of mass are from its origin, at most, [m].
+        length: how far its joints and its center of mass are from its origin, at most, [m].
     """
 
     inertia: LinkInertia
@@ -58,7 +58,7 @@ class WeighedLink:
 
     @property
     def radius(self) -> float:
-        """The largest radius of gyration about the centre of mass, [m]."""
+        """The largest radius of gyration about the center of mass, [m]."""
         moment = max(0.0, float(np.linalg.eigvalsh(self.inertia.inertia)[-1]))
         return math.sqrt(moment / self.inertia.mass)
 

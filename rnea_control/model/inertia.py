@@ -1,6 +1,6 @@
 r"""Inertial parameters of a body: as ten numbers, and as a pseudo-inertia matrix.
 
-The ten numbers are [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]: mass, mass times centre of
+The ten numbers are [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]: mass, mass times center of
 mass, and the inertia about the frame's origin. They enter the equations of motion linearly. For
 changes of frame and sums the same ten numbers form the symmetric 4x4 pseudo-inertia matrix
 [Wensing, Kim, Slotine 2018]
@@ -28,7 +28,7 @@ def pseudo_inertia(mass: float, center_of_mass: FloatArray, inertia: FloatArray)
     Args:
         mass: [kg].
         center_of_mass: shape (3,), [m].
-        inertia: about the centre of mass, in axes parallel to the frame's, shape (3, 3), [kg m^2].
+        inertia: about the center of mass, in axes parallel to the frame's, shape (3, 3), [kg m^2].
     """
     center_of_mass, inertia = np.asarray(center_of_mass), np.asarray(inertia)
     matrix = np.zeros((4, 4))

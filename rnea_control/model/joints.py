@@ -54,7 +54,7 @@ class Joint:
     revolute      angle about `axis`; continuous: no limits  its rate
     prismatic     distance along `axis`                      its rate
     helical       angle about `axis`, which also moves       its rate
-                  `pitch` metres along it a radian
+                  `pitch` meters along it a radian
     cylindrical   distance along `axis`, angle about it      their rates
     universal     angle about `axis`, angle about            their rates
                   `second_axis` (as turned by the first)

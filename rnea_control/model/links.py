@@ -21,7 +21,7 @@ _ABSOLUTE_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class LinkInertia:
-    """Mass and inertia of a link: `inertia` about the centre of mass, shape (3, 3), in the axes in
+    """Mass and inertia of a link: `inertia` about the center of mass, shape (3, 3), in the axes in
     which it was given, R_LI of the link's frame L."""
 
     link: str
@@ -49,7 +49,7 @@ def read_link_inertia(link: urdf.Link, source: str) -> LinkInertia:
         raise RobotModelError(
             f"{source}: link {link.name!r}: <mass value> is {mass:g} kg; it must not be negative"
         )
-    # URDF gives the inertia about the centre of mass, in the axes of the inertial frame.
+    # URDF gives the inertia about the center of mass, in the axes of the inertial frame.
     rotation, center_of_mass = read_origin(link.inertial.origin)
     inertia = np.array(link.inertial.inertia.to_matrix(), dtype=np.float64)
     return LinkInertia(link.name, mass, center_of_mass, inertia, rotation)

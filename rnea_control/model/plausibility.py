@@ -30,7 +30,7 @@ from rnea_control.model.joints import Joint
 from rnea_control.model.links import is_of_real_body, link_inertia_of
 from rnea_control.model.robot_description import RobotDescription
 
-# Joints are up to 0.9 m from the origin of their parent link, and centres of mass up to 0.45 m from
+# Joints are up to 0.9 m from the origin of their parent link, and centers of mass up to 0.45 m from
 # theirs, which is about the robot's reach at most; a length of 3 cm is 30 in mm.
 _LARGEST_LENGTH = 10.0
 _LARGEST_OF_REACH, _SMALLEST_FAR = 3.0, 2.0
@@ -206,7 +206,7 @@ class _RobotSize:
 
     Attributes:
         mass: [kg].
-        reach: from the link's origin over those of the links beyond it to the last centre of mass,
+        reach: from the link's origin over those of the links beyond it to the last center of mass,
             [m].
         moment: of mass about the link's origin, at most, whatever the positions, [kg m].
     """
@@ -222,7 +222,7 @@ def _joint_offsets(description: RobotDescription) -> dict[str, float]:
 
 
 def _centers_of_mass(description: RobotDescription) -> dict[str, float]:
-    """How far the centre of mass of each link is from the link's origin, [m]; 0 without mass."""
+    """How far the center of mass of each link is from the link's origin, [m]; 0 without mass."""
     return {
         link: float(np.linalg.norm(J[:3, 3]) / J[3, 3]) if J[3, 3] > 0.0 else 0.0
         for link, J in description.inertias.items()
@@ -251,7 +251,7 @@ def _size_of(
     centers: Mapping[str, float],
 ) -> _RobotSize:
     """The size of a robot with these masses of links [kg], offsets of joints and distances of
-    centres of mass [m], which may be other than those of the description."""
+    centers of mass [m], which may be other than those of the description."""
     mass, reach = dict(masses), dict(centers)
     moment = {link: mass[link] * centers[link] for link in mass}
     for joint in reversed(description.joints):

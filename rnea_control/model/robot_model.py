@@ -293,7 +293,7 @@ class RobotModel:
             link: any link of the robot.
             mass: [kg].
             center_of_mass: in the link's frame, shape (3,), [m].
-            inertia: about the centre of mass, in axes parallel to the link's, shape (3, 3),
+            inertia: about the center of mass, in axes parallel to the link's, shape (3, 3),
                 [kg m^2]; that of a point by default.
 
         Raises:

@@ -24,7 +24,7 @@ class GoalMessage:
     """A goal as it came.
 
     Attributes:
-        trajectory: a serialised JointTrajectory.
+        trajectory: a serialized JointTrajectory.
         path_tolerance, goal_tolerance: name, position and velocity of each.
         goal_time_tolerance: [s].
         multi_dof_points: how many points multi_dof_trajectory has.

@@ -451,7 +451,7 @@ class ControlLoop:
         """An emergency stop is pressed or released.
 
         Args:
-            message: a serialised Bool.
+            message: a serialized Bool.
             publisher: the GID of who publishes it; None where that is not known.
         """
         with self.work.lock:
@@ -467,7 +467,7 @@ class ControlLoop:
         """Answers one state; whether that is done, so that `watch` has nothing to do.
 
         Args:
-            state: a serialised JointState.
+            state: a serialized JointState.
             count: its publisher's count of it.
             publisher: the GID of that; None where that is not known.
         """

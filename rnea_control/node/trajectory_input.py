@@ -1,4 +1,4 @@
-"""`TrajectoryInput`: the one way of trajectories, from serialised messages to the control loop."""
+"""`TrajectoryInput`: the one way of trajectories, from serialized messages to the control loop."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class TrajectoryInput:
         self._decoder = JointTrajectoryDecoder(loop.controller.model.joint_names)
 
     def receive(self, trajectory: bytes) -> None:
-        """Has a serialised JointTrajectory of the topic followed, or logs why not."""
+        """Has a serialized JointTrajectory of the topic followed, or logs why not."""
         try:
             self.follow(trajectory, is_stream=True, on_end=self._note_ending)
         except TrajectoryError as error:
@@ -86,7 +86,7 @@ class TrajectoryInput:
         is_stream: bool = False,
         on_end: Callable[[Ending], None] = lambda ending: None,
     ) -> Motion:
-        """Has a serialised JointTrajectory followed.
+        """Has a serialized JointTrajectory followed.
 
         Args:
             trajectory: the message.

@@ -114,7 +114,7 @@ class EffortCommand:
         return publisher_names(self._node, self.topic)
 
     def publish(self) -> bytes:
-        """Publishes `torque` as it is now; returns the serialised message."""
+        """Publishes `torque` as it is now; returns the serialized message."""
         message = self.message.encode()
         self._publish_raw(message)
         return message

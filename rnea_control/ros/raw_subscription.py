@@ -1,4 +1,4 @@
-"""A subscription that one thread waits on by itself, for serialised messages.
+"""A subscription that one thread waits on by itself, for serialized messages.
 
 rclpy's executors rebuild their wait set from all entities of a node for every message, which costs
 several times what the message does.

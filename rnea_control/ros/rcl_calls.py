@@ -97,7 +97,7 @@ class _Allocator(ctypes.Structure):
 
 @cache
 def _functions() -> tuple[Any, Any, Any]:
-    """Take, and the end and the beginning of a serialised message.
+    """Take, and the end and the beginning of a serialized message.
 
     Raises:
         RclUnavailable: they are not among what this rclpy is linked to.
@@ -169,7 +169,7 @@ class RclTable:
         context: of the subscriptions.
         subscriptions: that a wait is for; no one else may take their messages meanwhile.
         publisher: of the commands.
-        command: the serialised message that is published, as it is then.
+        command: the serialized message that is published, as it is then.
         guard: a guard condition that machine code may trigger.
 
     Attributes:

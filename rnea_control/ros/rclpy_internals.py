@@ -30,7 +30,7 @@ LIBRARY: str | None = getattr(_rclpy, "__file__", None)
 
 
 def raw_publish(publisher: Publisher) -> Callable[[bytes], None]:
-    """A function that publishes serialised messages, at half the cost of `Publisher.publish`, which
+    """A function that publishes serialized messages, at half the cost of `Publisher.publish`, which
     looks at each message; nobody may destroy the publisher meanwhile."""
     publish: Callable[[bytes], None] = getattr(publisher.handle, "publish_raw", publisher.publish)
     return publish

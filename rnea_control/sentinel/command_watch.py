@@ -74,7 +74,7 @@ class CommandWatch:
         """What is wrong with another's command; empty if nothing is.
 
         Args:
-            message: the command, serialised.
+            message: the command, serialized.
             now: the steady clock, [s].
             stamp: of the newest state, [s].
             speed: of the fastest joint, [rad/s] or [m/s].

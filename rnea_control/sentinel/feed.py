@@ -23,7 +23,7 @@ TOPIC = "joint_states"
 
 
 class Feed(Protocol):
-    """Serialised states and commands."""
+    """Serialized states and commands."""
 
     def take(self, timeout: float) -> Taken | None:
         """The next state; None after `timeout`, [s], or when a command has come."""

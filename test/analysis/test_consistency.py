@@ -54,7 +54,7 @@ def test_sphere() -> None:
     sphere = judged(body(2.0, 0.1, 0.1, 0.1))
     assert sphere.consistent and sphere.mass == 2.0
     assert sphere.relative == pytest.approx(1.0)
-    # second moments 0.05 about the centre, which is away from the origin
+    # second moments 0.05 about the center, which is away from the origin
     about_origin = np.zeros((4, 4))
     about_origin[:3, :3] = 0.05 * np.eye(3) + 2.0 * np.outer(AWAY, AWAY)
     about_origin[:3, 3] = about_origin[3, :3] = 2.0 * AWAY

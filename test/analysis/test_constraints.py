@@ -24,7 +24,7 @@ from rnea_control.exceptions import ArgumentError
 from rnea_control.model import Joint, RobotModel, pseudo_inertia
 
 G = 9.81
-UP = (0.0, -1.0, 0.0)  # turns x towards z
+UP = (0.0, -1.0, 0.0)  # turns x toward z
 CRANK, COUPLER = 0.3, 0.8
 MASS_CRANK, MASS_ROCKER, MASS_COUPLER = 1.1, 1.7, 2.3
 INERTIA = np.diag([0.001, 0.02, 0.02])

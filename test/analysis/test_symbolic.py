@@ -37,8 +37,8 @@ def in_symbols(planar: RobotModel) -> SymbolicDynamics:
 
 
 def by_hand(q, v, m1, m2, l1, r1, r2, I1, I2, g0) -> tuple[Any, Any, Any]:
-    """M, C and g of the planar 2R arm [Siciliano et al. 2009, sec. 7.3.2], mass centres on the
-    links; its axes are +y, so that positive angles turn +x towards -z."""
+    """M, C and g of the planar 2R arm [Siciliano et al. 2009, sec. 7.3.2], mass centers on the
+    links; its axes are +y, so that positive angles turn +x toward -z."""
     m22 = I2 + m2 * r2**2
     m12 = m22 + m2 * l1 * r2 * cos(q[1])
     m11 = I1 + m1 * r1**2 + I2 + m2 * (l1**2 + r2**2 + 2 * l1 * r2 * cos(q[1]))

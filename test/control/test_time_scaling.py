@@ -117,7 +117,7 @@ def test_goal_after_a_stop_while_paused_stays_paused(wait: float) -> None:
     """The stop runs at full speed, but nothing may move before the pause is over."""
     c = paused()
     held, motion, t = c.desired[0].copy(), c.motion, 6.0 + wait
-    c.stop(EndKind.CANCELLED, "cancelled by the client")
+    c.stop(EndKind.CANCELLED, "canceled by the client")
     assert motion.ending.kind == EndKind.CANCELLED and not c.is_moving
     if wait:
         rows = run(c, 6.0, t, 0.01)
@@ -136,7 +136,7 @@ def test_goal_after_a_stop_while_paused_stays_paused(wait: float) -> None:
 
 def test_start_after_a_stop_is_by_the_scaling_that_is_set() -> None:
     c = moving(0.25, 2.0)
-    c.stop(EndKind.CANCELLED, "cancelled by the client")
+    c.stop(EndKind.CANCELLED, "canceled by the client")
     run(c, 2.0, 3.0, 0.01)
     c.stop(EndKind.CANCELLED, "stands already")
     assert not c.is_moving

@@ -153,10 +153,10 @@ def test_settings_that_change_keep_what_the_goal_has_brought() -> None:
 
 def test_holding_and_stopping_are_not_checked() -> None:
     c, motion = asked({"path_position": 0.01, "goal_position": 0.01, "goal_time": 0.1})
-    c.stop(EndKind.CANCELLED, "cancelled by the client")
+    c.stop(EndKind.CANCELLED, "canceled by the client")
     trajectory = c.trajectory
     run(c, 0.0, 3.0, 0.01, away=0.5)
-    assert motion.ending.text == "cancelled by the client" and c.trajectory is trajectory
+    assert motion.ending.text == "canceled by the client" and c.trajectory is trajectory
 
 
 def test_note_comes_with_the_ending() -> None:

@@ -77,7 +77,7 @@ def test_mujoco_draws_a_moving_robot() -> None:
     if frames is None:
         pytest.skip(f"MuJoCo cannot draw without a window here: {'; '.join(objections)}")
     assert frames.shape == (3, SIZE[1], SIZE[0], 3)
-    assert frames[0].std() > 10.0  # not one colour
+    assert frames[0].std() > 10.0  # not one color
     assert (frames[0] != frames[2]).any()
 
 

@@ -176,7 +176,7 @@ def test_what_cannot_be_written_is_refused() -> None:
         (np.full((4, 4), np.nan), "finite"),
         (np.triu(np.ones((4, 4))), "must be symmetric"),
         (pseudo_inertia(-1.0, np.zeros(3), np.eye(3)), "a mass of -1 kg"),
-        (np.eye(4)[::-1], "a mass of 0 kg and mass times centre of mass of"),
+        (np.eye(4)[::-1], "a mass of 0 kg and mass times center of mass of"),
     ):
         with pytest.raises(IdentificationError, match=words):
             with_inertials(robot(body).encode(), {"a": matrix}, "arm.urdf")

@@ -1,4 +1,4 @@
-"""The decoders of messages: against rclpy's own serialisation, broken, and fuzzed."""
+"""The decoders of messages: against rclpy's own serialization, broken, and fuzzed."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ TRAJECTORY = serialize_message(trajectory(JOINTS, POINTS))
 
 
 def test_trajectory_truncated_anywhere() -> None:
-    # rclpy's serialisation has some bytes more than the message: the last point ends with the
+    # rclpy's serialization has some bytes more than the message: the last point ends with the
     # seconds and nanoseconds of its time, 2 s.
     end = TRAJECTORY.rindex(b"\x02\0\0\0\0\0\0\0") + 8
     JointTrajectoryDecoder(JOINTS).decode(TRAJECTORY[:end])

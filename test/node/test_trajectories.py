@@ -46,7 +46,7 @@ BACK = [(0.2, START, STILL)]
 PUSH = [-12.0, 0.0]  # leads the shoulder by about 0.2 rad off its path
 REACHED = (*SUCCEEDED, "the goal is reached")
 REPLACED = (*aborted(Result.INVALID_GOAL), "a new trajectory has replaced it")
-CANCELLED = (*CANCELED, "cancelled by the client")
+CANCELLED = (*CANCELED, "canceled by the client")
 # No velocity here changes by more between two steps but by a jump: that of 1 rad/s would be.
 SMOOTH = 0.25
 

@@ -23,7 +23,7 @@ MARGIN = 1.0
 LOOK = 0.1
 # Without joint states for so long it is said; a motion waits so long for its controller, [s].
 SILENCE, PATIENCE = 5.0, 20.0
-# How long a cancelled motion may take to end, [s].
+# How long a canceled motion may take to end, [s].
 LONGEST_END = 3.0
 INTERRUPTED = "interrupted"
 
