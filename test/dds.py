@@ -91,7 +91,8 @@ def without(*packages: str) -> str:
 
 
 class Process:
-    """An executable of the package as a process of its own, its output in a file.
+    """An executable of the installed package, whose kernels are compiled, as a process of its own;
+    its output is in a file.
 
     Args:
         module: of the executable.
@@ -104,15 +105,17 @@ class Process:
         self, module: str, parameters: dict | None = None, *arguments: str, before: str = ""
     ) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        self.log = Path(self._folder.name) / "log"
+        folder = self._folder.name  # it works there: in the repository it would run the sources
+        self.log = Path(folder) / "log"
         python = [sys.executable, "-X", "faulthandler", "-c", ALWAYS + before + RUN_MODULE]
         command = [*python, module, "--ros-args", *arguments]
         if parameters is not None:
-            path = Path(self._folder.name) / "parameters.yaml"
+            path = Path(folder) / "parameters.yaml"
             path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
             command += ["--params-file", str(path)]
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+            output = {"stdout": log, "stderr": subprocess.STDOUT}
+            self.process = subprocess.Popen(command, cwd=folder, **output)
 
     @property
     def output(self) -> str:

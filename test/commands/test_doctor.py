@@ -174,14 +174,14 @@ def test_nothing_runs_and_wrong_options_are_said(monkeypatch, capsys) -> None:
 def test_system_that_is_healthy_and_then_is_not(context: None, tmp_path: Path) -> None:
     with ExitStack() as stack:
         control, sentinel = system(stack)
-        healthy_system(control)
+        healthy_system(control, tmp_path)
         planted_faults(control, sentinel, tmp_path)
 
 
-def healthy_system(control: Ros2Control) -> None:
+def healthy_system(control: Ros2Control, folder: Path) -> None:
     """By the executable, and at the same time by what it observes with."""
     command = [sys.executable, "-m", "rnea_control.commands.doctor", "--seconds", "3", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
         observer = Observer(Request(seconds=3.0))
         evidence = observer.observe()
         # The controller would take a subscription to its commands for somebody who listens.

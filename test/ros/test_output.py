@@ -19,9 +19,10 @@ with unblocked_output():
 
 # The many are more than the two pipes on the way hold.
 @pytest.mark.parametrize(("lines", "read"), [(2000, False), (100, True)])
-def test_all_lines_come_to_a_reader_and_no_reader_stops_it(lines: int, read: bool) -> None:
+def test_all_lines_come_to_a_reader_and_no_reader_stops_it(tmp_path, lines: int, read) -> None:
     command = [sys.executable, "-c", PROGRAM, str(lines)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
         try:
             if read:
                 assert process.stderr.read().count(b"[WARN]") == lines
