@@ -65,15 +65,17 @@ def excessive_load(
     model: RobotModel, ws: Workspace, settings: ControllerSettings, q: FloatArray
 ) -> str:
     """The joint that cannot be held at `q`; empty if all can. Arguments as of `excessive_gain`."""
-    if settings.hardware_compensates_gravity or settings.control_law.model is Model.none:
+    if settings.control_law.model is Model.none:
         return ""
     torque = gravity(model, ws, q, ws.torque)
     if settings.friction_compensation:
         torque = torque + model.torque_offset
     torque = np.abs(torque)
     limit = settings.effort_limit(model)
+    if settings.hardware_compensates_gravity:  # by all that its actuators have
+        limit = np.maximum(limit, model.effort_limit)
     j = int(np.argmax(torque - limit))
-    if torque[j] <= limit[j]:
+    if torque[j] <= limit[j]:  # never if one is NaN
         return ""
     return (
         f"{model.joint_names[j]} needs {torque[j]:.4g} {units(model, j).effort} to be held, and "

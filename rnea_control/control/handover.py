@@ -216,6 +216,7 @@ class Handover:
     def hear_command(self, now: float) -> None:
         """A command of the other came."""
         lease.notice_absence(self.rows, now)
+        self._unheard = False  # whoever it is: silence tells when it has ended
         phase = self.rows[lease.PHASE]
         if phase == lease.COMMANDING and self.rows[lease.WAS_AWAY]:
             self._listen_to_commands(now)

@@ -404,10 +404,14 @@ class Supervisor:
 
     def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
         """Why an arm that it holds cannot go on with another model and other settings; empty if it
-        can."""
+        can. Gains that a fault keeps out of force may be mended one by one: `reset_fault` judges
+        them."""
         if self.mode not in HAS_ARM:
             return ""  # nothing is held; the start asks
-        return self._objection(self.controller.measured[0], model, settings)
+        q = self.controller.measured[0]
+        if self._law_failed:
+            return excessive_load(model, self._workspace, settings, q)
+        return self._objection(q, model, settings)
 
     def _objection(
         self,
@@ -535,7 +539,8 @@ class Supervisor:
         """
         if not self._fault:
             raise ControllerError("there is no fault to reset")
-        if self.mode is Mode.FAULT and (objection := self._objection(self.controller.measured[0])):
+        held = self.mode in HAS_ARM
+        if held and (objection := self._objection(self.controller.measured[0])):
             raise ControllerError(objection)
         self._fault = ""
         self._law_failed = False

@@ -78,12 +78,14 @@ def gap(n: IntArray, t: FloatArray, stamp: int) -> float:
 def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step: int) -> None:
     """Gives a state its time: as the stamps go if `time` is NaN; else time goes on from there.
 
-    By how much it goes on with a stamp that is repeated is `step`, [ns]: where stamps come late,
-    from a simulation's clock, they stand still while the arm does not.
+    It goes on by `step` at least, [ns], with a stamp that is repeated, and with each state that was
+    lost: where stamps come late, from a simulation's clock, they stand still while the arm does
+    not.
     """
     period = gap(n, t, stamp)
     repeated = n[BEGUN] != 0 and stamp == n[STAMP]
-    n[AHEAD] = n[AHEAD] + step if repeated else 0
+    late = step * (1 + n[MISSED]) - (stamp - n[STAMP])
+    n[AHEAD] = n[AHEAD] + late if late > 0 and (repeated or n[MISSED] > 0) else 0
     n[MOST_AHEAD] = max(n[MOST_AHEAD], n[AHEAD])
     if n[BEGUN] == 0:
         n[BEGUN], n[ORIGIN], t[CAME_AT] = 1, stamp, now
@@ -232,7 +234,7 @@ class StateIntake:
             stamp: its stamp, [ns].
             now: when it came, by the steady clock, [s].
             time: from which on time goes on with it, [s]; NaN: as the stamps do.
-            step: by which it goes on if the stamp is repeated, [ns].
+            step: from state to state, if stamps may be late, [ns]; else 0.
         """
         place(self.numbers, self.times, stamp, now, time, step)
 

@@ -62,6 +62,7 @@ LOOKS = 0.3
 LONGEST_AHEAD = 0.05
 LISTENING = "to hear whether the sentinel commands"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
+HELD_BY_ANOTHER = "another node commands the arm, which is taken once that is silent"
 # The last torques come at this period, until the very last one and for this long at most, [s].
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
 # Changes of the mode that wait to be told; older ones are forgotten.
@@ -608,7 +609,8 @@ class ControlLoop:
             now = bridged
         if gap == 0.0 and supervisor.predicting:
             return False  # the same state again tells nothing new
-        if gap == 0.0 and not self._system_time and (states.q != self.controller.measured[0]).any():
+        moved = gap > 0.0 or (states.q != self.controller.measured[0]).any()
+        if moved and not self._system_time:
             step = int(self._numbers[native.PERIOD])
         states.place(stamp, taken_at, now, step)
         now = states.time
@@ -650,7 +652,9 @@ class ControlLoop:
     def _yield_if_asked(self) -> None:
         if not self.handover.commanding:
             self._heard &= self.supervisor.mode is Mode.GUARDED
-            self.supervisor.guarded(f"{HELD_BY_SENTINEL}: {self.handover.reason}")
+            known = self._sentinel not in ("", UNHEARD)
+            held = HELD_BY_SENTINEL if known else HELD_BY_ANOTHER
+            self.supervisor.guarded(f"{held}: {self.handover.reason}")
 
     def _take_over(self, reason: str) -> None:
         self.supervisor.take_over(self.states.time, self.states.q, self.states.v, reason)

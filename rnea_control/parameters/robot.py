@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rnea_control.exceptions import ParameterError
+from rnea_control.exceptions import ParameterError, RobotModelError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.parameters.parameter import Parameters, values_in_force
 from rnea_control.parameters.table import ROBOT
@@ -49,17 +49,20 @@ def update_model(parameters: Parameters, model: RobotModel) -> None:
     payload without mass is none, whatever its inertia.
 
     Raises:
-        ParameterError: a value that is not allowed.
-        RobotModelError: a payload with an impossible inertia, or on a link that does not exist.
+        ParameterError: a value that is not allowed, a payload with an impossible inertia, or one on
+            a link that does not exist.
     """
     mass = parameters["payload.mass"]
     xx, xy, xz, yy, yz, zz = parameters["payload.inertia"]
-    model.set_payload(
-        parameters["payload.link"] or model.child_links[-1],
-        mass,
-        parameters["payload.center_of_mass"],
-        np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) if mass > 0.0 else None,
-    )
+    try:
+        model.set_payload(
+            parameters["payload.link"] or model.child_links[-1],
+            mass,
+            parameters["payload.center_of_mass"],
+            np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) if mass > 0.0 else None,
+        )
+    except RobotModelError as error:
+        raise ParameterError(f"the parameters 'payload.*' do not fit: {error}") from error
     model.gravity = parameters["gravity"]
     given = values_in_force(parameters, _OF_JOINTS, model.joint_names)
     model.armature = given["armature.<joint>"]

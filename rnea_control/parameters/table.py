@@ -19,6 +19,8 @@ STRONGEST_GRAVITY = 30.0
 LARGEST_ROTOR = 1000.0
 # For rotors of arms up to some hundred kilograms, [kg m^2] or [kg].
 LARGEST_FEEDBACK_INERTIA = 10.0
+# More than the largest industrial arms lift, [kg], and reach, [m].
+LARGEST_PAYLOAD, LONGEST_PAYLOAD = 5000.0, 10.0
 # Over a longer one no state can be predicted from its velocity, [s].
 LONGEST_DEAD_TIME = 0.02
 
@@ -52,9 +54,10 @@ ROBOT = (
         special=("", "the link that the last of `joints` moves")),
     Parameter("payload.mass", float, 0.0,
         "mass of the payload; set it together with its center of mass, while the arm is at rest; "
-        "0 for no payload", "kg", at_least=0.0, live=True),
+        "0 for no payload", "kg", at_least=0.0, at_most=LARGEST_PAYLOAD, live=True),
     Parameter("payload.center_of_mass", list[float], [0.0, 0.0, 0.0],
-        "center of mass of the payload, in the link's frame", "m", length=3, live=True),
+        "center of mass of the payload, in the link's frame", "m", at_least=-LONGEST_PAYLOAD,
+        at_most=LONGEST_PAYLOAD, length=3, live=True),
     Parameter("payload.inertia", list[float], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         "inertia of the payload about its center of mass: xx, xy, xz, yy, yz, zz, in axes "
         "parallel to the link's", "kg m^2", length=6, live=True),

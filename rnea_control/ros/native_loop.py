@@ -333,7 +333,7 @@ def run(  # noqa: PLR0915
         count = rcl.count_of(calls)
         intake.follow(of_states, state_times, count, 1, low, high, now)
         step = 0
-        if gap == 0.0 and m[SYSTEM_TIME] == 0 and _moved(state, q):
+        if m[SYSTEM_TIME] == 0 and (gap > 0.0 or _moved(state, q)):
             step = m[PERIOD]
         intake.place(of_states, state_times, stamp, now, math.nan, step)
         t = state_times[intake.TIME]

@@ -319,6 +319,19 @@ def test_controller_that_may_have_a_sentinel_waits_to_hear_it(label: str) -> Non
         assert clocks.run(1.0) == pytest.approx(91, abs=1)
 
 
+@pytest.mark.parametrize("label", ["", "idle"])
+def test_controller_that_starts_beside_a_strange_commander_waits_for_its_silence(label) -> None:
+    controller = Handover(HandoverTimes.of_controller())
+    clocks = Clocks(controller)
+    clocks.run(0.01)
+    controller.hear_mode(clocks.now, UNHEARD)
+    controller.start(clocks.now, alone=False, wait=LONGEST_UNHEARD)
+    controller.hear_command(clocks.now)
+    controller.hear_mode(clocks.now, label)
+    assert not clocks.may_command()
+    assert clocks.run(1.0) == pytest.approx(31, abs=1)
+
+
 def test_who_listens_does_so_between_slow_states() -> None:
     """At 50 Hz, less than one state a lease: a look with each, and in between word of nothing."""
     owner, now = Handover(HandoverTimes.of_controller()), 0.0

@@ -470,8 +470,15 @@ def test_gain_beyond_what_the_states_allow(p, d, dead_time, words) -> None:
     assert arm.mode is (Mode.FAULT if words else Mode.HOLDING)
     assert np.abs(arm.plant.q - START).max() < 1e-3
     if words:
-        with pytest.raises(ControllerError, match="gains"):
-            arm.supervisor.reset_fault()
+        for stopped in (False, True):
+            if stopped:
+                arm.supervisor.emergency_stop(True)
+            with pytest.raises(ControllerError, match="gains"):
+                arm.supervisor.reset_fault()
+        arm.supervisor.emergency_stop(False)
+        arm.supervisor.resume()
+        # The braced law holds the arm: gains may be mended one by one.
+        assert arm.supervisor.objection(ARM, with_gains(arm, 400.0, 1e4)) == ""
         arm.controller.settings = with_gains(arm, 400.0, 40.0)
         arm.supervisor.reset_fault()
         assert arm.run(1.2).mode is Mode.HOLDING
@@ -487,7 +494,9 @@ def test_load_that_cannot_be_held() -> None:
     heavy = RobotModel.from_urdf_string(two_link_arm())
     heavy.set_payload("lower", 50.0, [0.0, 0.0, 0.5])
     arm = SupervisedArm().activate()
-    assert "to be held" in arm.supervisor.objection(heavy, arm.controller.settings)
+    compensated = replace(arm.controller.settings, hardware_compensates_gravity=True)
+    for settings in (arm.controller.settings, compensated):
+        assert "to be held" in arm.supervisor.objection(heavy, settings)
     arm = SupervisedArm(model=heavy)
     arm.supervisor.activate()
     assert not arm.tick()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from rnea_control.messages.state_intake import GID_KNOWN, MISSED, MOST_MISSED, StateIntake, follow
 
@@ -65,3 +66,14 @@ def test_publishers_are_told_by_their_gids_whatever_their_numbers() -> None:
         assert hear(k, 0.002 + 1e-4 * k * 0.9, TWO) == -1
     assert [hear(7, 0.2, TWO), hear(106, 0.201, ONE), hear(-1, 0.202, TWO)] == [0, -1, 0]
     assert np.array_equal(hear.intake.numbers[GID_KNOWN : MISSED - 1], TWO)
+
+
+def test_time_goes_on_with_a_repeated_stamp_by_the_lost_states_too() -> None:
+    """A simulation's clock is late on a busy computer, which loses states then."""
+    hear, step = Follower(), 1_000_000
+    states = ((7, 10, 0), (8, 10, 1), (12, 10, 5), (20, 11, 13), (21, 12, 13), (22, 25, 15))
+    for number, stamp, time in states:
+        at = 0.001 * time
+        hear(number, at)
+        hear.intake.place(stamp * step, at, step=step)
+        assert hear.intake.time == pytest.approx(at)
