@@ -39,8 +39,9 @@ PERIOD = 0.001
 NAMES = ["other", *reversed(JOINTS), "third"]
 OWN, ANOTHER = bytes(range(16)), bytes(range(16, 32))
 # What may befall a state, and how often.
-BEFALLS = {"nothing": 0.9, "repeated": 0.02, "missed": 0.02, "late": 0.02, "not finite": 0.01}
-BEFALLS |= {"another's": 0.01, "jump": 0.005, "none": 0.01, "many missing": 0.004, "gone": 0.001}
+BEFALLS = {"nothing": 0.897, "frozen": 0.003, "repeated": 0.02, "missed": 0.02, "late": 0.02}
+BEFALLS |= {"not finite": 0.01, "another's": 0.01, "jump": 0.005, "none": 0.01}
+BEFALLS |= {"many missing": 0.004, "gone": 0.001}
 
 
 class Command:
@@ -61,7 +62,7 @@ class Script:
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.now, self.stamp, self.number = 50.0, 1000.0, 0
-        self.silent = 0
+        self.silent = self.frozen = 0
         self.last = b""
 
     def _pass(self, seconds: float) -> None:
@@ -81,6 +82,9 @@ class Script:
             self.stamp += PERIOD
             return None
         befalls = rng.choice(list(BEFALLS), p=list(BEFALLS.values()))
+        self.frozen = 40 if befalls == "frozen" else max(self.frozen - 1, 0)
+        if self.frozen:
+            befalls = "repeated"
         self.silent = {"many missing": 40, "gone": 130}.get(befalls, 0)
         self.stamp += PERIOD
         self.number += 1

@@ -326,7 +326,9 @@ def run(  # noqa: PLR0915
         gap = intake.gap(of_states, state_times, stamp)
         if stamp <= 0 or not 0.0 <= gap <= r[STATE_TIMEOUT]:
             return UNUSUAL
-        if gap == 0.0 and (of_supervisor[PREDICTING] != 0 or m[IGNORES_REPEATED] != 0):
+        missing = m[SYSTEM_TIME] != 0 and now - state_times[intake.CAME_AT] > r[STATE_GAP]
+        tells_nothing = of_supervisor[PREDICTING] != 0 or m[IGNORES_REPEATED] != 0 or missing
+        if gap == 0.0 and tells_nothing:
             return UNUSUAL
         _begin(m)
         m[WHICH] = 1 - m[WHICH]
