@@ -46,7 +46,7 @@ RATE_TOO_LOW = error(
 )
 RATE_LOW = warning(
     "rate-low",
-    "five states take longer than `command_timeout`, and with that the sentinel's answer",
+    "seven states take longer than `command_timeout`, and with that the sentinel's answer",
     "Raise update_rate of controller_manager, or command_timeout",
 )
 RATE_DIFFERS = warning(
