@@ -85,8 +85,8 @@ class Event(Enum):
     DEACTIVATED = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE), Act.ENDS)
     LISTENERS_CHANGED = Row(_from((*HAS_ARM, Mode.WAITING), Mode.WAITING), Act.ENDS)
     """Somebody takes the commands now, or nobody does."""
-    TAKEN_OVER = Row(_from((*HAS_ARM, Mode.WAITING), Mode.GUARDED), Act.ENDS)
-    """The sentinel has the arm."""
+    TAKEN_OVER = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.GUARDED), Act.ENDS)
+    """The sentinel has the arm, or another node, which may turn out to be the sentinel."""
     STARTED = Row({Mode.WAITING: Mode.HOLDING})
     CAUGHT = Row(_from((Mode.WAITING, Mode.BLIND, Mode.GUARDED), Mode.BRAKING), Act.IS_CAUGHT)
     """The controller has an arm again that may move."""

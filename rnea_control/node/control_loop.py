@@ -650,9 +650,11 @@ class ControlLoop:
         return False
 
     def _yield_if_asked(self) -> None:
-        if not self.handover.commanding:
-            self._heard &= self.supervisor.mode is Mode.GUARDED
-            known = self._sentinel not in ("", UNHEARD)
+        if self.handover.commanding:
+            return
+        guarded, known = self.supervisor.mode is Mode.GUARDED, self._sentinel not in ("", UNHEARD)
+        self._heard &= guarded
+        if not guarded or (known and self.supervisor.reason.startswith(HELD_BY_ANOTHER)):
             held = HELD_BY_SENTINEL if known else HELD_BY_ANOTHER
             self.supervisor.guarded(f"{held}: {self.handover.reason}")
 

@@ -13,6 +13,7 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import ControllerSettings, Gains, Mode, SafetySettings
+from rnea_control.control.handover import UNHEARD
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.messages.state_intake import CAME_AT
 
@@ -104,6 +105,20 @@ def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
     commands.extend(others)  # on their way when the arm was given
     assert loop.receive(time.monotonic())
     np.testing.assert_array_equal(loop.controller.in_force, torques[-1])
+    loop.stop()
+
+
+def test_who_commands_at_the_start_is_named_once_that_is_known() -> None:
+    bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
+    loop = bench.loop
+    loop.start(UNHEARD)
+    bench.tick(0)
+    loop.hear_command(serialize_message(Float64MultiArray(data=[1.0, 2.0])))
+    assert loop.supervisor.mode is Mode.GUARDED
+    assert loop.supervisor.reason.startswith("another node commands the arm, which is taken once")
+    loop.hear_sentinel("commanding")
+    assert loop.supervisor.reason.startswith("the sentinel commands the arm; ~/resume")
+    assert len(loop.changes) == 3  # its first mode, and these two
     loop.stop()
 
 
