@@ -90,7 +90,7 @@ def assert_there_and_back(path: Path, seconds: float) -> None:
     # From when it has discovered who takes the commands. They arrive after the state that they
     # answer, and act on the next ones.
     known = np.isfinite(found.commanded).all(axis=1)
-    begin = int(np.argmax(known)) + len(found.time) // 10
+    begin = max(int(np.argmax(known)), len(found.time) // 2)
     late = found.commanded[begin:]
     assert len(late) > len(found.time) // 4 and np.isfinite(late).all()
     error = np.abs(late - found.effort[begin:]).max()
