@@ -81,7 +81,7 @@ def _from(modes: Iterable[Mode], to: Mode) -> dict[Mode, Mode]:
 class Event(Enum):
     """The events of a controller."""
 
-    ACTIVATED = Row(_from((Mode.INACTIVE, Mode.WAITING), Mode.WAITING))
+    ACTIVATED = Row({Mode.INACTIVE: Mode.WAITING})
     DEACTIVATED = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE), Act.ENDS)
     LISTENERS_CHANGED = Row(_from((*HAS_ARM, Mode.WAITING), Mode.WAITING), Act.ENDS)
     """Somebody takes the commands now, or nobody does."""

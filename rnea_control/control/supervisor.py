@@ -210,6 +210,11 @@ class Supervisor:
         self.controller.in_force = math.nan
         self._happen(Event.ACTIVATED, reason)
 
+    def await_states(self) -> None:
+        """Nobody else has the arm: if it waited for that, it waits for a state now."""
+        if self.mode is Mode.WAITING:
+            self._change(Mode.WAITING, "for joint_states")
+
     def deactivate(self, reason: str) -> None:
         """Commands nothing from now on."""
         self._happen(Event.DEACTIVATED, reason)

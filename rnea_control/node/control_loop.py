@@ -298,17 +298,18 @@ class ControlLoop:
         """The sentinel has published its mode; "" when it has gone."""
         if label == self._sentinel and self._numbers[native.RUNS]:
             return  # an owner in office learns nothing from it
+        named = self._sentinel in ("", UNHEARD)  # only now
         self._sentinel = label
         with self.work.paused():
             now, had_arm = time.monotonic(), self.handover.commanding
             self.handover.hear_mode(now, label)
             if self.handover.commanding and not had_arm:
-                self.supervisor.activate()  # nobody else commands
+                self.supervisor.await_states()
             commands = label == Phase.commanding.value
             if commands:
                 self.handover.hear_command(now)
             if commands or self.supervisor.mode is not Mode.WAITING:
-                self._yield_if_asked()
+                self._yield_if_asked(commands and named)
 
     def hear_command(self, message: bytes) -> None:
         """Another node has commanded the arm."""
@@ -649,13 +650,14 @@ class ControlLoop:
         self._yield_if_asked()
         return False
 
-    def _yield_if_asked(self) -> None:
+    def _yield_if_asked(self, named: bool = False) -> None:
+        """Leaves the arm to who commands; `named`: who that is has just become known."""
         if self.handover.commanding:
             return
-        guarded, known = self.supervisor.mode is Mode.GUARDED, self._sentinel not in ("", UNHEARD)
+        guarded = self.supervisor.mode is Mode.GUARDED
         self._heard &= guarded
-        if not guarded or (known and self.supervisor.reason.startswith(HELD_BY_ANOTHER)):
-            held = HELD_BY_SENTINEL if known else HELD_BY_ANOTHER
+        if named or not guarded:
+            held = HELD_BY_ANOTHER if self._sentinel in ("", UNHEARD) else HELD_BY_SENTINEL
             self.supervisor.guarded(f"{held}: {self.handover.reason}")
 
     def _take_over(self, reason: str) -> None:

@@ -122,6 +122,20 @@ def test_who_commands_at_the_start_is_named_once_that_is_known() -> None:
     loop.stop()
 
 
+def test_emergency_stop_while_it_listens_counts_once_there_is_no_sentinel() -> None:
+    bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
+    loop = bench.loop
+    loop.start(UNHEARD)
+    bench.tick(0)
+    for pressed in (True, False):  # it is to be resumed
+        loop.call(lambda it, pressed=pressed: it.emergency_stop(pressed, "button"))
+    loop.hear_sentinel("")
+    assert loop.supervisor.reason == "for joint_states"
+    bench.tick(1_000_000)
+    assert loop.supervisor.mode is Mode.EMERGENCY_STOP
+    loop.stop()
+
+
 def test_torque_that_does_not_leave_is_not_in_force() -> None:
     bench = LoopBench(settings())
     loop = bench.loop
