@@ -73,14 +73,15 @@ def test_holds_on_until_a_second_signal() -> None:
 
 
 def test_lost_states_end_a_goal() -> None:
-    with trajectory_bench(DOMAIN, joint_state_gap=1.0, joint_state_timeout=1.0) as bench:
+    # Nor must states be lost while a goal is sent on a busy machine.
+    with trajectory_bench(DOMAIN, joint_state_gap=2.5, joint_state_timeout=2.5) as bench:
         sent = bench.follow(POINTS)
         bench.run(0.2)
         bench.wait(lambda: sent.ended)  # no step: no states
         status, code, text = sent.ending
         assert (status, code) == aborted(Result.INVALID_GOAL)
         silence = re.fullmatch(r"no joint_states with a new stamp for ([\d.]+) s", text)
-        assert silence and 1.0 <= float(silence[1]) < 10.0, text
+        assert silence and 2.5 <= float(silence[1]) < 12.0, text
         assert "send it again when states are back" in bench.rejected(bench.goal(POINTS))
         bench.run(0.1)
         assert bench.end(bench.follow([(0.3, START, STILL)]))[:2] == SUCCEEDED
