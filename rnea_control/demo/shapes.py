@@ -17,8 +17,8 @@ import numpy as np
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
 from rnea_control.array_types import FloatArray
+from rnea_control.model.rigid_body import rotation_from_rpy
 from rnea_control.model.robot_description import description_from_urdf
-from rnea_control.model.rotations import rotation_from_rpy
 
 MESHES = (".stl", ".obj")
 

@@ -17,25 +17,24 @@ from rnea_control.exceptions import RobotModelError
 _EXPAND = "expand it first: xacro arm.urdf.xacro > arm.urdf"
 
 # How a file begins that is something else, and what to do.
-_BEGINNINGS = (
-    (
-        b"version https://git-lfs",
-        "this is a Git LFS pointer, not the file itself; fetch it with git lfs pull",
-    ),
-    (b"solid ", "this is an STL mesh; give the URDF that names it"),
-    (b"\x1f\x8b", "this file is compressed with gzip; unpack it first"),
-    (b"PK\x03\x04", "this is a ZIP archive; unpack it and give the URDF in it"),
-    (b"<!doctype html", "this is a web page, not a URDF; download the raw file"),
-    (b"<html", "this is a web page, not a URDF; download the raw file"),
-)
+_LFS = "this is a Git LFS pointer, not the file itself; fetch it with git lfs pull"
+_PAGE = "this is a web page, not a URDF; download the raw file"
+_BEGINNINGS = {
+    b"version https://git-lfs": _LFS,
+    b"solid ": "this is an STL mesh; give the URDF that names it",
+    b"\x1f\x8b": "this file is compressed with gzip; unpack it first",
+    b"pk\x03\x04": "this is a ZIP archive; unpack it and give the URDF in it",
+    b"<!doctype html": _PAGE,
+    b"<html": _PAGE,
+}
 
 # What a file is by its root element, in lower case.
 _OTHER_ROOTS = {
     "robot": "tags are case-sensitive, write <robot>",
-    "sdf": "this is an SDF file; convert it to a URDF first",
-    "gazebo": "this is an SDF file; convert it to a URDF first",
-    "mujoco": "this is an MJCF file (MuJoCo); convert it to a URDF first",
-    "mujocoinclude": "this is an MJCF file (MuJoCo); convert it to a URDF first",
+    **dict.fromkeys(("sdf", "gazebo"), "this is an SDF file; convert it to a URDF first"),
+    **dict.fromkeys(
+        ("mujoco", "mujocoinclude"), "this is an MJCF file (MuJoCo); convert it to a URDF first"
+    ),
     "collada": "this is a COLLADA mesh; give the URDF that names it",
     "html": "this is a web page; download the raw file",
     "launch": "this is a launch file; give the robot's URDF",
@@ -43,17 +42,9 @@ _OTHER_ROOTS = {
 }
 
 # What the root of an SRDF may hold.
-_SRDF_TAGS = frozenset(
-    {
-        "group",
-        "group_state",
-        "end_effector",
-        "virtual_joint",
-        "passive_joint",
-        "disable_collisions",
-        "disable_default_collisions",
-        "link_sphere_approximation",
-    }
+_SRDF_TAGS = (
+    "group group_state end_effector virtual_joint passive_joint disable_collisions "
+    "disable_default_collisions link_sphere_approximation"
 )
 
 # Longest first: the mark of UTF-32 begins with that of UTF-16.
@@ -203,8 +194,8 @@ def _encoding_of(data: bytes) -> str:
 
 
 def _refuse_beginning(data: bytes, source: str) -> None:
-    for beginning, what in _BEGINNINGS:
-        if data[:40].lower().startswith(beginning.lower()):
+    for beginning, what in _BEGINNINGS.items():
+        if data[:40].lower().startswith(beginning):
             raise RobotModelError(f"{source}: {what}")
 
 
@@ -227,8 +218,9 @@ def _refuse_other_kinds(root: ET.Element, source: str) -> None:
     if any("xacro" in tag for tag in tags):
         raise RobotModelError(f"{source}: this file holds unexpanded xacro elements; {_EXPAND}")
     top = {str(child.tag) for child in root}
-    if "link" not in top and top & _SRDF_TAGS:
+    srdf = top.intersection(_SRDF_TAGS.split())
+    if srdf and "link" not in top:
         raise RobotModelError(
-            f"{source}: this is an SRDF (MoveIt's groups and collisions): it has "
-            f"<{min(top & _SRDF_TAGS)}> and no links; give the robot's URDF"
+            f"{source}: this is an SRDF (MoveIt's groups and collisions): it has <{min(srdf)}> and "
+            "no links; give the robot's URDF"
         )

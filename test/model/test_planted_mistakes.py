@@ -15,8 +15,7 @@ import pytest
 from robots import example_robot, example_robots, load_quietly, read_description
 
 from rnea_control.model import RobotModel, RobotModelError, RobotModelWarning, pseudo_inertia
-from rnea_control.model.links import link_inertia_of
-from rnea_control.model.rotations import rotation_from_rpy
+from rnea_control.model.rigid_body import link_inertia_of, rotation_from_rpy
 
 Edit = Callable[[ET.Element], object]
 
