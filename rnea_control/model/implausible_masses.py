@@ -21,7 +21,7 @@ in g make it 316 times smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,6 +45,11 @@ _LONG_REACH = 3.0
 
 # A link in g is heavier than all others together by more than this.
 _FAR_HEAVIER = 10.0
+
+# Its mass at its center makes up 0.75 of a rod's second moment about its end, and would be 3 times
+# that about its center. So many long links tell the one from the other: of known robots with such
+# links only one has none with more than all of it, and no link above 0.71.
+_ROD, _ENOUGH_LONG = 0.74, 2
 
 # So many links tell how heavy a robot is, and so many of them what is usual for it; the reach of
 # robots with fewer joints tells less of their size.
@@ -78,12 +83,14 @@ class _Link:
     """A link that moves and weighs something.
 
     Attributes:
-        name, mass, inertia: the inertia about the center of mass, shape (3, 3).
+        name, mass, center, inertia: center of mass, shape (3,), and the inertia about it, shape
+            (3, 3), in the link's frame.
         length: how far its joints and its center of mass are from its origin, at most, [m].
     """
 
     name: str
     mass: float
+    center: FloatArray
     inertia: FloatArray
     length: float
 
@@ -96,6 +103,13 @@ class _Link:
     def stretch(self) -> float:
         """s in the equation above, [m/kg^(1/3)]."""
         return self.radius / self.mass ** (1 / 3)
+
+    def has_less_than_about_origin(self, factor: float) -> bool:
+        """Whether the inertia is less than its point mass, times a factor, has about the origin."""
+        point = factor * self.mass * np.outer(self.center, self.center)
+        second_moment = 0.5 * np.trace(self.inertia) * np.eye(3) - self.inertia
+        least = float(np.linalg.eigvalsh(second_moment - point)[0])
+        return least < -1e-6 * float(np.trace(self.inertia))
 
     @property
     def is_placeholder(self) -> bool:
@@ -172,7 +186,8 @@ class _Robot:
             body, mass, inertia = self.body_of[name], masses[name], link_inertia_of(name, matrix)
             counts = mass >= max(_PART_OF_ROBOT * total, _PART_OF_BODY * of_body[body])
             if body and mass > 0.0 and counts and not impossible_inertias([inertia]):
-                found.append(_Link(name, mass, inertia.inertia, length[name]))
+                center = inertia.center_of_mass
+                found.append(_Link(name, mass, center, inertia.inertia, length[name]))
         return found
 
 
@@ -204,12 +219,14 @@ def implausible_masses(
     if light:
         in_kg = {link: 1e3 * mass for link, mass in masses.items()}
         better = robot.links(in_kg)
-        tonnes = 2 * _count_odd(better) < _count_odd(links)
+        invented = all(is_power_of_ten(masses[link]) for link in carried)
+        tonnes = 2 * _count_odd(better) < _count_odd(links) and not invented
         if tonnes:
             robot.masses, links = in_kg, better
         how = "given in t" if tonnes else "made up"
         notes.append(f"{_compared(total, reach)}, as if masses were {how}. Give kg")
     notes += _implausible_inertias(links)
+    notes += _centers_at_zero(robot, carried) or ([] if notes else _about_origins(links))
     robot.masses |= {link.name: 1e-3 * link.mass for link in _too_dense(links)}
     moments = robot.moments()
     enough = sum(joint.nv == 1 for joint in description.joints) >= _ENOUGH_LINKS
@@ -262,6 +279,30 @@ def _compared(mass: float, reach: float) -> str:
         f"the links that move weigh {rounded(mass)} kg, where robots with a reach of {reach:.2g} m "
         f"weigh some {rounded(_USUAL_DENSITY * reach**3, 2)} kg"
     )
+
+
+def _centers_at_zero(robot: _Robot, carried: Collection[str]) -> list[str]:
+    """A sentence if no center of mass is given, though several links lead to joints elsewhere."""
+    long = {joint.parent for joint in robot.description.joints if robot.offsets[joint.name] > 0.0}
+    if len(long.intersection(carried)) < _ENOUGH_LINKS or any(map(robot.centers.get, carried)):
+        return []
+    return [
+        "the centres of mass of all links that move are at 0 0 0, as if not measured. Give the "
+        "<origin> of each <inertial>"
+    ]
+
+
+def _about_origins(links: Sequence[_Link]) -> list[str]:
+    """A sentence if the inertias are probably about the links' origins."""
+    near = [link for link in links if link.has_less_than_about_origin(1.0 / _ROD)]
+    impossible = any(link.has_less_than_about_origin(1.0) for link in links)
+    if impossible or len(near) < _ENOUGH_LONG or len(links) < _ENOUGH_LINKS:
+        return []
+    return [
+        f"{_named(near)}: the inertia is little more than the mass at the centre of mass has about "
+        "the link's origin, and no link has less, as if inertias were given about the links' "
+        "origins. Give them about the centres of mass"
+    ]
 
 
 def _count_odd(links: Sequence[_Link]) -> int:

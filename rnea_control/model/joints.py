@@ -37,9 +37,12 @@ _REACHES: dict[str, float | FloatArray] = {
 _WITH_QUATERNION = ("spherical", "floating")
 
 _FINITE = ("pitch", "damping", "friction", "armature")
-_WHY_NOT_NEGATIVE = dict.fromkeys(
-    ("damping", "friction"), ", or friction would accelerate the joint"
-)
+_WHY_NOT_NEGATIVE = {
+    "damping": ", or friction would accelerate the joint",
+    "friction": ", or friction would accelerate the joint",
+    "effort_limit": ". Give the actuator's effort limit",
+    "velocity_limit": ". Give the actuator's largest velocity",
+}
 
 
 @dataclass(frozen=True)

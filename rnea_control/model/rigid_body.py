@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -29,6 +30,7 @@ _UPPER = np.triu_indices(3)
 # [kg m^2].
 _RELATIVE_TOLERANCE = 1e-6
 _ABSOLUTE_TOLERANCE = 1e-12
+_NEARLY = 0.01
 
 
 def rotation_from_rpy(rpy: FloatArray) -> FloatArray:
@@ -188,6 +190,10 @@ def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
     shifted = link.mass * float(link.center_of_mass @ link.center_of_mass)
     tolerance = _RELATIVE_TOLERANCE * float(np.abs(moments).max())
     tolerance += _ABSOLUTE_TOLERANCE * max(1.0, shifted)
+    # And what the last digit of printed moments leaves open, of those that are nearly right.
+    printed = [Decimal(repr(float(moment))) for moment in np.diag(link.inertia)]
+    last_digit = 10.0 ** max(int(number.as_tuple().exponent) for number in printed)
+    tolerance = max(tolerance, min(0.75 * last_digit, _NEARLY * largest))
     if smallest < -tolerance:
         words = (
             "the inertia is not positive definite: its smallest principal moment is "
@@ -247,11 +253,10 @@ def payload_inertia(
     except (TypeError, ValueError):
         right = False
     if not right:
-        mass, center, about_center = (x.tolist() if isinstance(x, np.ndarray) else x for x in given)
+        shown = [repr(x.tolist() if isinstance(x, np.ndarray) else x) for x in given]
         raise RobotModelError(
-            f"the payload has mass {mass!r}, centre of mass {center!r} and inertia "
-            f"{about_center!r}; they must be finite numbers of shapes (), (3,) and (3, 3), and the "
-            "mass not negative"
+            f"the payload has mass {shown[0]}, centre of mass {shown[1]} and inertia {shown[2]}; "
+            "they must be finite numbers of shapes (), (3,) and (3, 3), and the mass not negative"
         )
     if mass == 0.0 and about_center.any():
         raise RobotModelError("the payload has no mass but an inertia; give its mass")

@@ -1,9 +1,10 @@
 """What is legal in a robot and what is done with it, but probably not meant: a sentence each.
 
 The thresholds for limits come from the URDFs of example-robot-data: revolute joints of these turn
-by up to 10 rad and 60 rad/s, prismatic ones slide by up to 0.35 m and 5 m/s; their effort limits
-are 0.13 to 22 times what holds what they carry (the whole robot, in the second case) stretched out.
-Beyond that there are only round placeholders such as 1000, which say "no limit".
+by up to 10 rad and 60 rad/s (ankles of other humanoids at 101), prismatic ones slide by up to
+0.35 m and 5 m/s; their effort limits are 0.13 to 22 times what holds what they carry (the whole
+robot, in the second case) stretched out. Beyond that there are only round placeholders such as
+1000, which say "no limit".
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from rnea_control.model.urdf_document import SINGLE_TYPES
 
 _GRAVITY = 9.81
 
+# Of a link without inertia among so many with one, to the next joint, [m].
+_DISTANCE, _ENOUGH_LINKS = 0.01, 3
+
 # Sine of the angle to gravity from which a joint bears weight.
 _ACROSS = 0.1
 
 # [rad], [rad/s]; then [m], [m/s]. Two turns to either side and no more: 30 degrees are 30.
 _LARGEST_ANGLE, _NO_LIMIT = 4.0 * math.pi, 2000.0
-_LARGEST_RATE = 60.0
+_LARGEST_RATE, _FASTEST = 120.0, 101.0
 _LARGEST_TRAVEL = _LARGEST_SPEED = 20.0
 
 # Of the moment of weight of the whole robot, and of what the joint carries.
@@ -61,6 +65,7 @@ def suspicions(
     if description.urdf_joints:  # what is written in Python does not come from another program
         rows = merged.links[:, layout.LINK_BODY].astype(int)
         body_of = dict(zip(merged.link_names, rows, strict=True))
+        notes += _forgotten_inertial(moving, merged)
         found, moments, whole = implausible_masses(description, body_of)
         loaded = _joints_under_load(description, gravity)
         notes += found + _implausible_limits(chosen)
@@ -126,6 +131,25 @@ def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> list[s
     return [f"{moves}; no torque is computed for moving what is there. Give it an <inertial>"]
 
 
+def _forgotten_inertial(joints: Sequence[Joint], merged: layout.Bodies) -> list[str]:
+    """A sentence for the only link without inertia among several that have one, if the next joint
+    is at a distance: axes that meet in a point may have nothing between them."""
+    bodies, rows = merged.array, merged.rows
+    bare = [
+        j for j in joints if not bodies[rows[j.name], layout.INERTIA : layout.INERTIA + 10].any()
+    ]
+    if len(bare) != 1 or len(joints) <= _ENOUGH_LINKS:
+        return []
+    after = bodies[1:][bodies[1:, layout.PARENT] == rows[bare[0].name]]
+    offsets = after[:, layout.TRANSLATION : layout.TRANSLATION + 3]
+    if not (np.abs(offsets) > _DISTANCE).any():
+        return []
+    return [
+        f"link {bare[0].child!r} moves with joint {bare[0].name!r} but has no inertia, which all "
+        "other links that move have. Give it an <inertial>"
+    ]
+
+
 def _joints_under_load(description: RobotDescription, gravity: FloatArray) -> set[str]:
     """The joints that turn about an axis across gravity at zero position, such as a shoulder's lift
     but not its pan."""
@@ -154,7 +178,7 @@ def _implausible_limits(joints: Sequence[Joint]) -> list[str]:
     travels = _over(_LARGEST_TRAVEL, sliding, _range)
     speeds = _over(_LARGEST_SPEED, sliding, velocity)
     turns = f"{max(angles.values(), default=0.0) / math.tau:.2g} turns"
-    known = f"known ones turn at up to {_LARGEST_RATE:g}"
+    known = f"known ones turn at up to {_FASTEST:g}"
     range_, speed = "<limit> lower and upper", "<limit velocity>"
     return [
         *_as_if_in("degrees", "rad", range_, angles, f"go to {_most(angles)} rad, {turns}"),

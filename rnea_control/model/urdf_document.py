@@ -23,7 +23,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError, named
 from rnea_control.model.joints import VELOCITIES, Joint, Mimic, unit_vector
 from rnea_control.model.rigid_body import LinkInertia, rotation_from_rpy
-from rnea_control.model.urdf_text import parse_xml, refuse_expression
+from rnea_control.model.urdf_text import XACRO, parse_xml, refuse_expression
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Element:
 
 SINGLE_TYPES = ("revolute", "continuous", "prismatic")  # with one degree of freedom
 OTHER_TYPES = ("fixed", "floating", "planar")
+WITHOUT_AXIS = ("fixed", "floating")
 _MOMENTS = "ixx ixy ixz iyy iyz izz"
 
 ELEMENTS = {
@@ -131,7 +132,7 @@ def read_urdf(xml: str | bytes, source: str) -> UrdfDocument:
     notes = [f"unknown and ignored: {'; '.join(unknown)}"] if unknown else []
     joints = [_joint(joint, source) for joint in robot.joints]
     links = [_link_inertia(link, source) for link in robot.links]
-    notes += _turned_in_degrees(robot)
+    notes += _turned_in_degrees(robot) + _lost_inertials(clean)
     return UrdfDocument(robot.name, joints, links, notes, tuple(robot.joints))
 
 
@@ -158,6 +159,8 @@ def _checked_copy(
     rule = ELEMENTS[tag]
     copy = ET.Element(tag)
     for attribute, text in element.attrib.items():
+        if attribute.startswith("xmlns"):
+            continue
         refuse_expression(text, f"{here}: {attribute}")
         known = (*rule.numbers, *rule.choices, *rule.text.split())
         if attribute in rule.numbers:
@@ -180,7 +183,14 @@ def _checked_copy(
                 f"{here}: <{tag}> has no attribute {attribute!r}; a URDF must give it"
             )
     for child in element:
-        if not isinstance(child.tag, str) or child.tag in UNUSED_TAGS.split():
+        if child.tag in UNUSED_TAGS.split() or (
+            child.tag == "axis" and element.get("type") in WITHOUT_AXIS
+        ):
+            continue
+        if child.tag.startswith("xacro:"):
+            if child.tag not in ("xacro:property", "xacro:arg"):
+                raise RobotModelError(f"{source}: {XACRO}")
+            unknown.setdefault(f"tag <{child.tag}> in <{tag}>, left over from xacro")
             continue
         if child.tag not in (children := rule.children.split()):
             what = f"tag <{child.tag}> in <{tag}>"
@@ -226,7 +236,7 @@ def _joint(joint: urdf.Joint, source: str) -> Joint:
     values: dict[str, Any] = {name: getattr(joint, name) for name in ("name", "type", "parent")}
     values["child"] = joint.child
     values["rotation"], values["translation"] = _placement(joint.origin)
-    if VELOCITIES[joint.type] in (1, 3):  # not fixed, not floating
+    if joint.type not in WITHOUT_AXIS:
         axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0))
         values["axis"] = unit_vector(axis, f"{source}: joint {joint.name!r}: <axis xyz>")
     if VELOCITIES[joint.type] == 1:
@@ -291,4 +301,21 @@ def _turned_in_degrees(robot: urdf.Robot) -> list[str]:
     return [
         f"<origin rpy> of {where} has angles up to {largest:g} rad, more than a turn, as if given "
         "in degrees. Give rad"
+    ]
+
+
+def _lost_inertials(robot: ET.Element) -> list[str]:
+    """A sentence if urdfdom would lose inertials, as in several dexterous hands."""
+    links = [
+        link.get("name", "")
+        for link in robot.iter("link")
+        for element in (*link.iter("mass"), *link.iter("inertia"))
+        if any(text != text.rstrip() for text in element.attrib.values())
+    ]
+    if not links:
+        return []
+    return [
+        f"{named('link', list(dict.fromkeys(links)))}: white space follows a number in <inertial>, "
+        "which urdfdom then reads in part: robot_state_publisher, MoveIt and others see another "
+        "robot. Remove it"
     ]

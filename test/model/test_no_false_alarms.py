@@ -43,6 +43,7 @@ TOOL = {
     "without an inertia"
 }
 KINEMATIC = IGNORED + "tag <kinematic> in <link>; tag <gravity> in <link>"
+AT_ZERO = {"the centres of mass of all links that move are at 0 0 0": "those of all finger links"}
 HEAD = "torso_lift_joint, head_1_joint, head_2_joint, "
 
 # What is said, robot by robot: the start of the sentence, and why it is true.
@@ -55,10 +56,12 @@ SAID = {
     },
     "allegro_left_hand": {
         f"links 'link_11.0', 'link_7.0', 'link_3.0', 'link_15.0'{PRINCIPAL}": "8.2e-6 + "
-        "2.8e-5 < 4.4e-5"
+        "2.8e-5 < 4.4e-5",
+        **AT_ZERO,
     },
     "allegro_right_hand": {
-        f"links 'link_3.0', 'link_7.0', 'link_11.0', 'link_15.0'{PRINCIPAL}": "the same"
+        f"links 'link_3.0', 'link_7.0', 'link_11.0', 'link_15.0'{PRINCIPAL}": "the same",
+        **AT_ZERO,
     },
     "anymal-kinova": {**COMMAND_EFFORT, ALL_THE_SAME: ""},
     "robots/anymal": {**COMMAND_EFFORT, ALL_THE_SAME: ""},
@@ -220,6 +223,22 @@ UNUSUAL = {
     "no limit in a round number": robot(
         link("base"), link("wrist"), *chain("base", "wrist", limit=limit(-1e4, 1e4, 1000, 1000))
     ),
+    "fast ankle": robot(
+        link("base"), ball("foot", 1.0, 0.1), *chain("base", "foot", limit=limit(-1, 1, 20, 101))
+    ),
+    "plate whose moments are printed with three digits": robot(
+        link("base"),
+        link("a", 0.1, inertia=(1.21e-05, 0, 3.5e-07, 2.35e-05, 3.5e-07, 3.56e-05)),
+        *chain("base", "a"),
+    ),
+    "shoulder of two axes that meet": robot(
+        link("base"),
+        '<link name="cross"/>',
+        *(rod(name, 2.0, 0.3) for name in "abc"),
+        *chain("base", "cross", xyz=(0, 0, 0.3)),
+        joint("meets", "cross", "a"),
+        *(each.replace('"j', '"k') for each in chain(*"abc", xyz=(0.3, 0, 0))),
+    ),
     "rail of twelve metres": robot(
         link("base"),
         link("cart"),
@@ -236,10 +255,26 @@ def test_unusual_robot_is_not_warned_of(name: str) -> None:
             RobotModel.from_urdf_string(UNUSUAL[name], floating_base=floating_base)
 
 
+def test_masses_in_powers_of_ten_are_made_up_not_in_tonnes() -> None:
+    links = (link(name, 1e-5, (0, 0, 0.05), (1e-5, 0, 0, 1e-5, 0, 1e-5)) for name in "abc")
+    urdf = robot(link("base"), *links, *chain("base", *"abc", limit=limit(-3, 3, 0.5, 5)))
+    said = [
+        sentence for sentence in load_text(urdf).warnings if "links that move weigh" in sentence
+    ]
+    assert len(said) == 1 and "as if masses were made up. Give kg" in said[0]
+
+
+def load_text(urdf: str) -> RobotModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return RobotModel.from_urdf_string(urdf)
+
+
 def test_one_warning_names_all_links_with_the_same_fault() -> None:
     names = [f"link{i}" for i in range(14)]
     bad = (0.1, 0, 0, 0.1, 0, 0.3)
-    urdf = robot(link("base"), *(link(name, inertia=bad) for name in names), *chain("base", *names))
+    links = (link(name, com=(0.1, 0, 0), inertia=bad) for name in names)
+    urdf = robot(link("base"), *links, *chain("base", *names))
     with pytest.warns(RobotModelWarning, match="links 'link0', 'link1', .* and 4 more: ") as caught:
         RobotModel.from_urdf_string(urdf)
     assert len(caught) == 1

@@ -120,7 +120,8 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(arm, capfd) -> None:
     )
     foreign = (
         '<transmission name="t"/><transmission><joint/></transmission><material/>'
-        '<gazebo reference="nobody"><x/></gazebo><sensor name="s"/><custom_tag/><custom_tag/>'
+        '<gazebo reference="nobody"><x/><sensor:camera name="${c}"/><xacro:if/></gazebo>'
+        '<sensor name="s"/><custom_tag/><custom_tag/>'
         '<ros2_control name="a" type="system"><y/></ros2_control>'
     )
     urdf = two_link_arm().replace("</inertial></link>", f"</inertial>{rubbish}</link>")
@@ -130,6 +131,25 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(arm, capfd) -> None:
     assert [str(w.message) for w in caught] == said == list(model.warnings)
     assert capfd.readouterr() == ("", "")
     np.testing.assert_array_equal(model.bodies, arm.bodies)
+
+
+def test_what_is_left_over_does_not_matter() -> None:
+    """The misspelt axis of a fixed joint, and definitions of xacro."""
+    fixed = joint("f", "a", "b", "fixed").replace("<axis xyz=", "<axis xzy=")
+    left = '<xacro:property name="x" value="1"/><xacro:arg name="y" default="2"/>'
+    urdf = robot(link("base"), link("a"), link("b"), joint("j", "base", "a"), fixed, left)
+    with pytest.warns(RobotModelWarning, match="<xacro:property> in <robot>, left over") as caught:
+        model = RobotModel.from_urdf_string(urdf)
+    assert len(caught) == 1 and model.merged_joints == ("f",)
+
+
+def test_inertial_that_other_tools_lose_is_warned_of() -> None:
+    urdf = robot(link("base"), link("arm"), joint("j", "base", "arm"))
+    broken = urdf.replace('iyz="0"', 'iyz="0\n"')
+    with pytest.warns(RobotModelWarning, match="links 'base', 'arm': white space") as caught:
+        RobotModel.from_urdf_string(broken)
+    assert len(caught) == 1
+    assert RobotModel.from_urdf_string(urdf.replace('iyz="0"', 'iyz=" 0"')).warnings == ()
 
 
 def test_suspicious_joint_is_warned_of_once() -> None:
