@@ -155,10 +155,9 @@ class _Robot:
         mass = dict(self.masses)
         moment = {link: mass[link] * self.centers[link] for link in mass}
         for joint in reversed(self.description.joints):
-            moment[joint.parent] += (
-                moment[joint.child] + mass[joint.child] * self.offsets[joint.name]
-            )
-            mass[joint.parent] += mass[joint.child]
+            parent, child = joint.parent, joint.child
+            moment[parent] += moment[child] + mass[child] * self.offsets[joint.name]
+            mass[parent] += mass[child]
         return moment
 
     def carried(self) -> dict[str, float]:
@@ -240,10 +239,8 @@ def _correct_lengths(robot: _Robot) -> list[str]:
     joints = [name for name, offset in offsets.items() if offset > _LARGEST_LENGTH]
     offsets |= {name: 1e-3 * offsets[name] for name in joints}
     reach = robot.reach(dict.fromkeys(centers, 0.0))
-    far = min(max(_SMALLEST_FAR, _LARGEST_OF_REACH * reach), _LARGEST_LENGTH)
-    links = [
-        link for link, center in centers.items() if center > (far if reach else _LARGEST_LENGTH)
-    ]
+    far = max(_SMALLEST_FAR, _LARGEST_OF_REACH * reach) if reach else _LARGEST_LENGTH
+    links = [link for link, center in centers.items() if center > min(far, _LARGEST_LENGTH)]
     longest = max(longest, *centers.values())
     centers |= {link: 1e-3 * centers[link] for link in links}
     where = [named("joint", joints)] if joints else []
@@ -266,10 +263,10 @@ def _heavy(carried: Mapping[str, float], reach: float) -> tuple[set[str], str]:
     heaviest = max(carried, key=carried.__getitem__)
     rest = total - carried[heaviest]
     if 0.0 < rest < largest and carried[heaviest] > _FAR_HEAVIER * rest:
+        times = rounded(carried[heaviest] / rest)
         return {heaviest}, (
-            f"link {heaviest!r} weighs {rounded(carried[heaviest])} kg, "
-            f"{rounded(carried[heaviest] / rest)} "
-            "times as much as all others that move, as if the mass were given in g"
+            f"link {heaviest!r} weighs {rounded(carried[heaviest])} kg, {times} times as much as "
+            "all others that move, as if the mass were given in g"
         )
     return set(carried), f"{_compared(total, reach)}, as if masses were given in g"
 
@@ -312,10 +309,9 @@ def _count_odd(links: Sequence[_Link]) -> int:
 def _implausible_inertias(links: Sequence[_Link]) -> list[str]:
     """A sentence for each kind of inertia that no known robot has."""
     without = [link for link in links if link.radius < _NO_RADIUS]
-    small = _too_dense(links)
-    large, usual = _oversized(links), _usual_stretch(links)
-    placeholders = [link for link in large if link.is_placeholder]
-    large = [link for link in large if link not in placeholders]
+    small, oversized = _too_dense(links), _oversized(links)
+    placeholders = [link for link in oversized if link.is_placeholder]
+    large = [link for link in oversized if not link.is_placeholder]
     notes = []
     if without:
         notes.append(
@@ -336,7 +332,11 @@ def _implausible_inertias(links: Sequence[_Link]) -> list[str]:
             "all axes: a placeholder. Give the <inertia> of the link's shape, in kg m^2"
         )
     if large:
-        notes.append(f"{_named(large)}: {_excess(large)}, {_cause(large, usual)}")
+        cause = "more than a body of that size can have. Check it"
+        if _times(large, _USUAL) >= _SMALLEST_UNIT:
+            unit = _likely_unit(large, _usual_stretch(links))
+            cause = f"as if given in {unit}. Give it in kg m^2"
+        notes.append(f"{_named(large)}: {_excess(large)}, {cause}")
     return notes
 
 
@@ -370,17 +370,6 @@ def _likely_unit(links: Sequence[_Link], usual: float) -> str:
     return f"{unit} or {other}" if second - nearest < math.log(_DOUBT) else unit
 
 
-def is_power_of_ten(value: float) -> bool:
-    """Whether a number is such, as made-up ones often are."""
-    return value > 0.0 and abs(math.log10(value) - round(math.log10(value))) < 1e-9
-
-
-def _cause(links: Sequence[_Link], usual: float) -> str:
-    if _times(links, _USUAL) < _SMALLEST_UNIT:
-        return "more than a body of that size can have. Check it"
-    return f"as if given in {_likely_unit(links, usual)}. Give it in kg m^2"
-
-
 def _times(links: Sequence[_Link], usual: float) -> float:
     """How many times larger than usual the inertias are, in the middle."""
     return float(np.median([(link.stretch / usual) ** 2 for link in links]))
@@ -401,3 +390,8 @@ def _named(links: Sequence[_Link]) -> str:
 
 def _of(link: _Link, links: Sequence[_Link]) -> str:
     return f"of {link.name!r} " if len(links) > 1 else ""
+
+
+def is_power_of_ten(value: float) -> bool:
+    """Whether a number is such, as made-up ones often are."""
+    return value > 0.0 and abs(math.log10(value) - round(math.log10(value))) < 1e-9

@@ -14,7 +14,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
 from rnea_control.model.joints import Joint
 from rnea_control.model.rigid_body import impossible_inertias, link_inertia_of
-from rnea_control.model.urdf_document import read_urdf
+from rnea_control.model.urdf_document import parse_urdf, read_joint, read_link_inertia
 
 # What a floating base is called, and the link that it floats in.
 FLOATING_BASE = "root_joint"
@@ -59,11 +59,14 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
         RobotModelError: not a URDF, or not of a tree with valid numbers; the message says where,
             what, and the remedy.
     """
-    found = read_urdf(xml, source)
-    root, joints = _ordered_tree([link.link for link in found.links], found.joints, source)
-    notes = (*found.notes, *impossible_inertias(found.links))
-    inertias = {link.link: link.pseudo_inertia() for link in found.links}
-    return RobotDescription(found.name, source, root, joints, inertias, notes, found.urdf_joints)
+    robot, notes = parse_urdf(xml, source)
+    joints = [read_joint(joint, source) for joint in robot.joints]
+    links = [read_link_inertia(link, source) for link in robot.links]
+    root, order = _ordered_tree([link.link for link in links], joints, source)
+    inertias = {link.link: link.pseudo_inertia() for link in links}
+    notes += impossible_inertias(links)
+    urdf_joints = tuple(robot.joints)
+    return RobotDescription(robot.name, source, root, order, inertias, tuple(notes), urdf_joints)
 
 
 def description_from_joints(

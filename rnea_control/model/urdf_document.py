@@ -95,34 +95,16 @@ _TAGS = {
 }
 
 
-@dataclass(frozen=True)
-class UrdfDocument:
-    """What a URDF says.
-
-    Attributes:
-        name: of the robot.
-        joints, links: in the order of the file; links without <inertial> have an inertia of zero.
-        notes: what is legal but probably not meant, a sentence each.
-        urdf_joints: the joints as urdf_parser_py has them.
-    """
-
-    name: str
-    joints: list[Joint]
-    links: list[LinkInertia]
-    notes: list[str]
-    urdf_joints: tuple[urdf.Joint, ...]
-
-
-def read_urdf(xml: str | bytes, source: str) -> UrdfDocument:
-    """Reads URDF text.
+def parse_urdf(xml: str | bytes, source: str) -> tuple[urdf.Robot, list[str]]:
+    """The robot as urdf_parser_py has it, and a sentence for all that is legal but probably not
+    meant.
 
     Args:
         xml: the URDF as text or as encoded bytes.
         source: where the text comes from, for error messages.
 
     Raises:
-        RobotModelError: as `clean_urdf`; a zero axis, limits that are missing, reversed or
-            negative, a negative mass, friction or damping.
+        RobotModelError: as `clean_urdf`; a URDF that urdf_parser_py cannot read.
     """
     clean, unknown = clean_urdf(xml, source)
     try:
@@ -130,18 +112,12 @@ def read_urdf(xml: str | bytes, source: str) -> UrdfDocument:
     except ParseError as error:
         raise RobotModelError(f"{source}: urdf_parser_py does not read it: {error}") from error
     notes = [f"unknown and ignored: {'; '.join(unknown)}"] if unknown else []
-    joints = [_joint(joint, source) for joint in robot.joints]
-    links = [_link_inertia(link, source) for link in robot.links]
-    notes += _turned_in_degrees(robot) + _lost_inertials(clean)
-    return UrdfDocument(robot.name, joints, links, notes, tuple(robot.joints))
+    return robot, notes + _lost_inertials(clean) + _turned_in_degrees(robot)
 
 
 def clean_urdf(xml: str | bytes, source: str) -> tuple[ET.Element, tuple[str, ...]]:
-    """The URDF reduced to what the dynamics need, and the unknown tags and attributes left out.
-
-    Args:
-        xml: the URDF as text or as encoded bytes.
-        source: where the text comes from, for error messages.
+    """The URDF reduced to what the dynamics need, and the unknown tags and attributes left out;
+    arguments as of `parse_urdf`.
 
     Raises:
         RobotModelError: not the XML of a URDF (urdf_text.py), or a missing, repeated or malformed
@@ -232,7 +208,13 @@ def _check_numbers(text: str, count: int, where: str) -> None:
         raise RobotModelError(f"{where} is {text!r}; it must be {wanted}")
 
 
-def _joint(joint: urdf.Joint, source: str) -> Joint:
+def read_joint(joint: urdf.Joint, source: str) -> Joint:
+    """One joint of a parsed URDF, with the defaults that urdf_parser_py omits.
+
+    Raises:
+        RobotModelError: a zero axis, limits that are missing, reversed or negative, negative
+            friction or damping.
+    """
     values: dict[str, Any] = {name: getattr(joint, name) for name in ("name", "type", "parent")}
     values["child"] = joint.child
     values["rotation"], values["translation"] = _placement(joint.origin)
@@ -264,7 +246,8 @@ def _joint(joint: urdf.Joint, source: str) -> Joint:
         raise RobotModelError(f"{source}: {words}") from error
 
 
-def _link_inertia(link: urdf.Link, source: str) -> LinkInertia:
+def read_link_inertia(link: urdf.Link, source: str) -> LinkInertia:
+    """The inertia of a link, zero without <inertial>; RobotModelError for a negative mass."""
     if link.inertial is None:
         return LinkInertia(link.name, 0.0, np.zeros(3), np.zeros((3, 3)), np.eye(3))
     mass = link.inertial.mass
