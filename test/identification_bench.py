@@ -10,7 +10,7 @@ from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
-from rnea_control.model.inertia import pseudo_inertia_of, ten_parameters
+from rnea_control.model.rigid_body import pseudo_inertia_of, ten_parameters
 
 NOISE = 0.02  # of each effort limit
 ENCODER = 1e-5

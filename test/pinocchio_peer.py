@@ -10,8 +10,8 @@ import numpy as np
 import pinocchio as pin
 
 from rnea_control.model import Joint, Mimic, RobotModel
+from rnea_control.model.rigid_body import rotation_to_z
 from rnea_control.model.robot_description import description_from_joints
-from rnea_control.model.rotations import rotation_to_z
 
 WORLD_ALIGNED = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from rnea_control.model import Joint, Mimic, RobotModel, RobotModelWarning
 from rnea_control.model.joints import POSITIONS
+from rnea_control.model.rigid_body import rotation_from_rpy
 from rnea_control.model.robot_description import RobotDescription, description_from_urdf
-from rnea_control.model.rotations import rotation_from_rpy
 
 PANDA_JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
 

@@ -23,7 +23,7 @@ from rnea_control import control
 from rnea_control.model import RobotModel
 from rnea_control.node.parameters import PARAMETERS, in_force
 from rnea_control.parameters.parameter import GivenParameters, expand
-from rnea_control.parameters.robot import load_model, update_model
+from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.parameter_files import section_of
 from rnea_control.simulation.mujoco_arm import MujocoArm

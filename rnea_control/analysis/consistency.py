@@ -1,7 +1,7 @@
 r"""Whether the inertias of a robot could be those of real bodies.
 
 Ten inertial parameters belong to a body of mass spread in space exactly if its pseudo-inertia
-(`model/inertia.py`) is positive definite [Wensing, Kim, Slotine 2018]
+(`model/rigid_body.py`) is positive definite [Wensing, Kim, Slotine 2018]
 
 .. math:: J = \begin{bmatrix} \Sigma & m c \\ (m c)^T & m \end{bmatrix} \succ 0
           \iff m > 0, \quad \Sigma_C = \Sigma - m c c^T \succ 0
@@ -19,7 +19,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.model import bodies as layout
-from rnea_control.model.inertia import pseudo_inertia_of
+from rnea_control.model.rigid_body import pseudo_inertia_of
 from rnea_control.model.robot_model import RobotModel
 
 # What rounding in printed numbers may leave of a second moment that is zero, relative to the

@@ -27,7 +27,7 @@ from rnea_control.dynamics.rnea import inverse_dynamics
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
-from rnea_control.model.rotations import skew
+from rnea_control.model.rigid_body import skew
 
 # What rounding may leave of an equation that has a solution, relative to its largest term.
 _TOLERANCE = 1e-8

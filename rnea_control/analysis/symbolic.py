@@ -1,8 +1,8 @@
 r"""The equations of motion of small robots as formulas: to read, to print, to differentiate.
 
 They are derived from the energies, not by recursions. With X_i the placement of
-body i in the root link's frame, J_i its pseudo-inertia (model/inertia.py), and T_ij the twist that
-a rate of 1 of q_j gives it, all 4x4 matrices [Murray, Li, Sastry 1994, sec. 4.2 and 4.3]:
+body i in the root link's frame, J_i its pseudo-inertia (model/rigid_body.py), and T_ij the twist
+that a rate of 1 of q_j gives it, all 4x4 matrices [Murray, Li, Sastry 1994, sec. 4.2 and 4.3]:
 
 .. math::
 

@@ -18,7 +18,7 @@ from rnea_control.control.model_check import Cause, ModelCheck, Witness, check_m
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 ARM_MOVES = note(
     "arm-moves",

@@ -18,7 +18,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.model import bodies as layout
-from rnea_control.model.inertia import homogeneous, pseudo_inertia_of, ten_parameters
+from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
 
 _M, _MCZ, _IXX, _IYY = 0, 3, 4, 7
 

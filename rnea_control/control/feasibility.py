@@ -22,7 +22,7 @@ from rnea_control.control.laws import Model
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # k_d T and sqrt(k_p) T.
 MOST_DAMPING, MOST_BANDWIDTH = 1.0, 0.42

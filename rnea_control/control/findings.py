@@ -22,7 +22,7 @@ from rnea_control.control.step import (
 from rnea_control.control.tolerances import GOAL_VIOLATED, REACHED
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 
 def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> Ending:

@@ -28,7 +28,7 @@ from rnea_control.control.laws import ControlLaw, Model
 from rnea_control.dynamics import Workspace, crba, forward_kinematics, gravity, jacobian
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # A cause explains the torques if the differences from the model that it leaves are within the
 # bounds, and are at most this part of all differences, over all joints.

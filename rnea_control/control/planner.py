@@ -32,7 +32,7 @@ from rnea_control.control.waypoints import (
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # Segments shorter than this drown in the rounding of their times, [s].
 SHORTEST_SEGMENT = 1e-6

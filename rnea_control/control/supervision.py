@@ -11,7 +11,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 from rnea_control.parameters.settings import Settings, row
 
 

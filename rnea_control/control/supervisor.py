@@ -34,7 +34,7 @@ from rnea_control.control.supervision import SupervisionSettings, obstacle_to_st
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError, listed
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # Why no trajectory is taken in the other modes.
 _REFUSALS = {

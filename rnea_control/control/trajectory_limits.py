@@ -22,7 +22,7 @@ from rnea_control.exceptions import TrajectoryError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # The highest degree.
 DEGREE = 5

@@ -13,7 +13,7 @@ from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.control.settings import TrajectorySettings
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 FIELDS = ("position", "velocity", "acceleration", "effort")
 POSITION, VELOCITY, ACCELERATION, EFFORT = range(len(FIELDS))

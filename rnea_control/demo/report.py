@@ -12,7 +12,7 @@ from rich.table import Table
 from rnea_control.demo.recording import STALL, Recording
 from rnea_control.demo.robots import DemoRobot
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 
 @dataclass(frozen=True)

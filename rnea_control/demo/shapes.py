@@ -17,8 +17,9 @@ import numpy as np
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
 from rnea_control.array_types import FloatArray
+from rnea_control.model.rigid_body import rotation_from_rpy
 from rnea_control.model.robot_description import description_from_urdf
-from rnea_control.model.rotations import rotation_from_rpy
+from rnea_control.model.urdf_text import parse_xml
 
 MESHES = (".stl", ".obj")
 
@@ -55,7 +56,7 @@ class Shape:
 def shapes(urdf: Path) -> list[Shape]:
     """The shapes of all links of a URDF file that `RobotModel` loads."""
     xml = urdf.read_bytes()
-    root = ET.fromstring(xml)
+    root = parse_xml(xml, str(urdf))
     colors = _colors(root)
     bars = _bars(xml, str(urdf))
     result = []

@@ -48,7 +48,7 @@ from rnea_control.kernels.vector3 import (
 )
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
-from rnea_control.model.inertia import homogeneous, pseudo_inertia_of, ten_parameters
+from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
 
 BODY_PARAMETERS = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 ACTUATOR_PARAMETERS = ("armature", "damping", "friction", "torque_offset")

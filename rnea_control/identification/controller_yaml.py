@@ -14,7 +14,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.payload import Payload
 from rnea_control.identification.result import Identification
-from rnea_control.model.links import payload_inertia
+from rnea_control.model.rigid_body import payload_inertia
 from rnea_control.parameters.parameter import JOINT
 from rnea_control.parameters.table import ROWS
 

@@ -17,7 +17,7 @@ from rnea_control.exceptions import listed
 from rnea_control.identification.least_squares import Solution
 from rnea_control.identification.motion import Motion
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # No description is wrong by this factor.
 FACTOR = 3.0

@@ -11,7 +11,7 @@ from rnea_control.dynamics.regressor import BODY_PARAMETERS
 from rnea_control.exceptions import IdentificationError
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
-from rnea_control.model.inertia import homogeneous, pseudo_inertia_of, ten_parameters
+from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
 
 # A link that is a point, rod or plate in the URDF is taken for a body of this radius of gyration,
 # [m], and one without mass for this mass, [kg].

@@ -19,7 +19,7 @@ from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.moving_links import parameters_in_body
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
-from rnea_control.model.links import link_inertia_of
+from rnea_control.model.rigid_body import link_inertia_of
 
 # How far the robot's own inertias are trusted when there is no motion without the load, and when
 # there is one.

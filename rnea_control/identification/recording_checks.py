@@ -13,7 +13,7 @@ from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.least_squares import MEDIAN_DEVIATION
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # A position this far beyond a limit, as a part of the range, is of another zero; beyond all of the
 # range, of another unit.

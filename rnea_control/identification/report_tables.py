@@ -10,7 +10,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.identification.result import Certainty, Identification
 from rnea_control.identification.verdict import SAME, JointScore, factor
 from rnea_control.model import RobotModel
-from rnea_control.model.links import link_inertia_of
+from rnea_control.model.rigid_body import link_inertia_of
 
 NONE = "\N{EN DASH}"
 # Smaller numbers are 0, in SI units.

@@ -20,7 +20,7 @@ from rnea_control.identification.urdf_places import (
     places_of,
     read_tag,
 )
-from rnea_control.model.links import link_inertia_of
+from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_description import description_from_urdf
 
 _DEFAULT_INDENT = "  "

@@ -32,15 +32,15 @@ z axes of the child link.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.model.inertia import homogeneous, ten_parameters
+from rnea_control.model.joint_selection import JointSelection
 from rnea_control.model.joints import Joint
-from rnea_control.model.rotations import rotation_to_z
+from rnea_control.model.rigid_body import homogeneous, rotation_to_z, ten_parameters
+from rnea_control.model.robot_description import RobotDescription
 
 ROTATION = 0
 TRANSLATION = 9
@@ -67,20 +67,6 @@ _NEXT_AXIS = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
 
 @dataclass(frozen=True)
-class Coordinates:
-    """Where a joint's positions and velocities stand in q and v.
-
-    A joint that mimics another has those of the other: its position is ratio * q + offset.
-    """
-
-    q: int
-    v: int
-    ratio: float = 1.0
-    offset: float = 0.0
-    leads: bool = True
-
-
-@dataclass(frozen=True)
 class Bodies:
     """The packed arrays, and what their rows are.
 
@@ -97,116 +83,81 @@ class Bodies:
     rows: dict[str, int]
 
 
-@dataclass(frozen=True)
-class _DegreeOfFreedom:
-    """One row of a joint: its axis in the joint's frame, and its share of the columns."""
-
-    axis: FloatArray
-    motion: int
-    angular: float
-    linear: float
-
-
-def merge_bodies(
-    root: str,
-    joints: tuple[Joint, ...],
-    inertias: Mapping[str, FloatArray],
-    coordinates: Mapping[str, Coordinates],
-    locked_positions: Mapping[str, float],
-    nq: int,
-    nv: int,
-) -> Bodies:
-    """Builds the bodies from joints in tree order.
-
-    Args:
-        root: name of the root link.
-        joints: all joints, parents before children.
-        inertias: pseudo-inertia of each link in its own frame.
-        coordinates: of each joint that moves; all others are locked.
-        locked_positions: where a joint that could move is locked, [rad] or [m]; 0 where not given.
-        nq, nv: lengths of q and v.
-    """
+def merge_bodies(description: RobotDescription, selection: JointSelection) -> Bodies:
+    """Builds the bodies: joints without coordinates are fixed, or locked where the selection says,
+    at 0 where it does not."""
+    inertias = description.inertias
     rows = [np.zeros(COLUMNS)]
     rows[0][ROTATION : ROTATION + 9] = np.eye(3).ravel()
-    rows[0][Q], rows[0][V] = nq, nv
-    pseudo_inertias = [inertias[root].copy()]
+    rows[0][Q], rows[0][V] = selection.nq, selection.nv
+    pseudo_inertias = [inertias[description.root].copy()]
     # Where each link sits: the row of its body, and its frame's placement X_BL there.
-    placements = {root: (0, np.eye(4))}
+    placements = {description.root: (0, np.eye(4))}
     last_rows = {}
-    for joint in joints:
-        parent_row, parent_transform = placements[joint.parent]
-        if joint.name not in coordinates:
-            placement = homogeneous(*joint.placement_at(locked_positions.get(joint.name, 0.0)))
-            transform = parent_transform @ placement
-            placements[joint.child] = (parent_row, transform)
-            pseudo_inertias[parent_row] += transform @ inertias[joint.child] @ transform.T
-            continue
-        transform = parent_transform @ homogeneous(joint.rotation, joint.translation)
-        for i, dof in enumerate(_degrees_of_freedom(joint)):
-            row, transform = _row(dof, transform)
-            row[PARENT] = parent_row
-            at = coordinates[joint.name]
-            row[Q], row[V] = at.q + i, at.v + i
-            if dof.motion in (SPHERICAL, FLOATING):
-                row[Q] = at.q
-            row[RATIO], row[OFFSET] = at.ratio, at.offset
-            row[ARMATURE] = joint.armature
-            if not at.leads:
-                row[POSITION] = FOLLOWER
-            elif joint.type == "continuous":
-                row[POSITION] = CIRCLE
-            parent_row = len(rows)
-            rows.append(row)
-            pseudo_inertias.append(np.zeros((4, 4)))
-        placements[joint.child] = (parent_row, transform)
-        pseudo_inertias[parent_row] += transform @ inertias[joint.child] @ transform.T
-        last_rows[joint.name] = parent_row
-    for row, inertia in zip(rows, pseudo_inertias, strict=True):
-        row[INERTIA : INERTIA + 10] = ten_parameters(inertia)
+    for joint in description.joints:
+        row, transform = placements[joint.parent]
+        at = selection.coordinates.get(joint.name)
+        if at is None:
+            position = selection.locked.get(joint.name, 0.0)
+            transform = transform @ homogeneous(*joint.placement_at(position))
+        else:
+            transform = transform @ homogeneous(joint.rotation, joint.translation)
+            for i, freedom in enumerate(_degrees_of_freedom(joint)):
+                new, transform = _row(*freedom, transform)
+                new[PARENT] = row
+                new[Q] = at.q if new[MOTION] in (SPHERICAL, FLOATING) else at.q + i
+                new[V] = at.v + i
+                new[RATIO], new[OFFSET], new[ARMATURE] = at.ratio, at.offset, joint.armature
+                if not at.leads:
+                    new[POSITION] = FOLLOWER
+                elif joint.type == "continuous":
+                    new[POSITION] = CIRCLE
+                row = len(rows)
+                rows.append(new)
+                pseudo_inertias.append(np.zeros((4, 4)))
+            last_rows[joint.name] = row
+        placements[joint.child] = (row, transform)
+        pseudo_inertias[row] += transform @ inertias[joint.child] @ transform.T
+    for each, inertia in zip(rows, pseudo_inertias, strict=True):
+        each[INERTIA : INERTIA + 10] = ten_parameters(inertia)
     links = np.array(
         [[row, *X[:3, :3].ravel(), *X[:3, 3]] for row, X in placements.values()], dtype=np.float64
     )
     return Bodies(np.ascontiguousarray(rows), links, tuple(placements), last_rows)
 
 
-def _row(dof: _DegreeOfFreedom, transform: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _row(
+    axis: FloatArray, motion: int, angular: float, linear: float, transform: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """The row of a degree of freedom whose joint frame is at `transform` in its parent's, and where
     that joint frame then is in the row's own frame."""
     row = np.zeros(COLUMNS)
-    row[MOTION], row[S_ANGULAR], row[S_LINEAR] = dof.motion, dof.angular, dof.linear
+    row[MOTION], row[S_ANGULAR], row[S_LINEAR] = motion, angular, linear
     row[TRANSLATION : TRANSLATION + 3] = transform[:3, 3]
-    if dof.motion == AXIS:
-        joint_from_row = rotation_to_z(dof.axis)
-        row[ROTATION : ROTATION + 9] = (transform[:3, :3] @ joint_from_row).ravel()
-        return row, homogeneous(joint_from_row.T, np.zeros(3))
-    # Three rows make the axes go round once, back to the child link's.
-    rotation = transform[:3, :3] if dof.motion in (SPHERICAL, FLOATING) else _NEXT_AXIS
+    rotation, rest = transform[:3, :3], np.eye(4)
+    if motion == AXIS:
+        joint_from_row = rotation_to_z(axis)
+        rotation, rest = rotation @ joint_from_row, homogeneous(joint_from_row.T, np.zeros(3))
+    elif motion == HELD:  # three rows make the axes go round once, back to the child link's
+        rotation = _NEXT_AXIS
     row[ROTATION : ROTATION + 9] = rotation.ravel()
-    return row, np.eye(4)
+    return row, rest
 
 
-def _degrees_of_freedom(joint: Joint) -> list[_DegreeOfFreedom]:
-    """The degrees of freedom of a joint, in the order of its velocities."""
-    axis = joint.axis
-    if joint.type in ("revolute", "continuous"):
-        return [_DegreeOfFreedom(axis, AXIS, 1.0, 0.0)]
-    if joint.type == "prismatic":
-        return [_DegreeOfFreedom(axis, AXIS, 0.0, 1.0)]
-    if joint.type == "helical":
-        return [_DegreeOfFreedom(axis, AXIS, 1.0, joint.pitch)]
-    if joint.type == "cylindrical":
-        return [_DegreeOfFreedom(axis, AXIS, 0.0, 1.0), _DegreeOfFreedom(axis, AXIS, 1.0, 0.0)]
-    if joint.type == "universal":
-        return [
-            _DegreeOfFreedom(axis, AXIS, 1.0, 0.0),
-            _DegreeOfFreedom(joint.second_axis, AXIS, 1.0, 0.0),
-        ]
-    if joint.type == "planar":
-        x, y, normal = rotation_to_z(axis).T
-        slides = [_DegreeOfFreedom(direction, AXIS, 0.0, 1.0) for direction in (x, y)]
-        return [*slides, _DegreeOfFreedom(normal, AXIS, 1.0, 0.0)]
-    turns = [_DegreeOfFreedom(axis, motion, 1.0, 0.0) for motion in (SPHERICAL, HELD, HELD)]
-    if joint.type == "spherical":
-        return turns
-    slides = [_DegreeOfFreedom(axis, motion, 0.0, 1.0) for motion in (FLOATING, HELD, HELD)]
-    return [*slides, *(_DegreeOfFreedom(axis, HELD, 1.0, 0.0) for _ in range(3))]
+def _degrees_of_freedom(joint: Joint) -> list[tuple[FloatArray, int, float, float]]:
+    """Those of a joint, in the order of its velocities: axis in the joint's frame, motion, angular
+    and linear part of S."""
+    axis, (x, y, normal) = joint.axis, rotation_to_z(joint.axis).T
+    turn, slide = (axis, AXIS, 1.0, 0.0), (axis, AXIS, 0.0, 1.0)
+    held_turn, held_slide = (axis, HELD, 1.0, 0.0), (axis, HELD, 0.0, 1.0)
+    return {
+        "revolute": [turn],
+        "continuous": [turn],
+        "prismatic": [slide],
+        "helical": [(axis, AXIS, 1.0, joint.pitch)],
+        "cylindrical": [slide, turn],
+        "universal": [turn, (joint.second_axis, AXIS, 1.0, 0.0)],
+        "planar": [(x, AXIS, 0.0, 1.0), (y, AXIS, 0.0, 1.0), (normal, AXIS, 1.0, 0.0)],
+        "spherical": [(axis, SPHERICAL, 1.0, 0.0), held_turn, held_turn],
+        "floating": [(axis, FLOATING, 0.0, 1.0), *(held_slide,) * 2, *(held_turn,) * 3],
+    }[joint.type]

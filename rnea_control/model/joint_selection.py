@@ -10,7 +10,6 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError, listed
-from rnea_control.model.bodies import Coordinates
 from rnea_control.model.joints import Joint, Mimic
 
 # A finger pressed shut, a hard stop a little beyond the limit or a rounded number is no mistake:
@@ -20,6 +19,20 @@ _SLACK_OF_RANGE, _SLACK = 0.05, {"revolute": 0.05, "prismatic": 0.005}
 # No limits are so wrong; it is in another unit, [rad] or [m].
 _FAR = {"revolute": 2.0 * math.pi, "prismatic": 1.0}
 _UNITS = {"revolute": ("rad", "degrees"), "prismatic": ("m", "mm")}
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where a joint's positions and velocities stand in q and v.
+
+    A joint that mimics another has those of the other: its position is ratio * q + offset.
+    """
+
+    q: int
+    v: int
+    ratio: float = 1.0
+    offset: float = 0.0
+    leads: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,13 +103,14 @@ def select_joints(
     notes = []
     if strangers:
         notes.append(
-            f"{source}: what is mimicked is no joint: {listed(strangers)}; so these joints move by "
+            f"what is mimicked is no joint: {listed(strangers)}; so these joints move by "
             "themselves. Correct the names"
         )
     if wanted is None:
         wanted = [joint.name for joint in joints if joint.moves and joint.name not in mimics]
     _check_wanted(by_name, wanted, source)
-    locked = _checked_locked_positions(by_name, wanted, locked_positions, source)
+    _check_locked_positions(by_name, wanted, locked_positions, source)
+    locked = {name: float(position) for name, position in locked_positions.items()}
     chosen = tuple(by_name[name] for name in wanted)
     coordinates, nq, nv = {}, 0, 0
     for joint in chosen:
@@ -104,18 +118,24 @@ def select_joints(
         nq, nv = nq + joint.nq, nv + joint.nv
     followers = []
     for name, mimic in mimics.items():
-        if name in coordinates or name in locked:
-            continue
-        leader = coordinates.get(mimic.joint)
-        if leader is None:
-            locked[name] = mimic.multiplier * locked.get(mimic.joint, 0.0) + mimic.offset
-            continue
-        followers.append(by_name[name])
-        coordinates[name] = Coordinates(
-            leader.q, leader.v, mimic.multiplier, mimic.offset, leads=False
+        ratio, offset = mimic.multiplier, mimic.offset
+        if leader := coordinates.get(mimic.joint):
+            followers.append(by_name[name])
+            coordinates[name] = Coordinates(leader.q, leader.v, ratio, offset, leads=False)
+        else:
+            locked[name] = ratio * locked.get(mimic.joint, 0.0) + offset
+    outside = [
+        f"{joint.name} at {position:g} ({joint.lower:g} to {joint.upper:g})"
+        for joint in joints
+        if joint.nq == 1
+        and joint.name not in coordinates
+        and _outside(joint, position := locked.get(joint.name, 0.0)) > _slack(joint)
+    ]
+    if outside:
+        notes.append(
+            f"locked outside the limits: {listed(outside)}; the mass is then where it cannot be. "
+            "Give the real position in `locked_positions`"
         )
-    fixed = [joint for joint in joints if joint.nq == 1 and joint.name not in coordinates]
-    notes.extend(_locked_outside_limits(fixed, locked, source))
     return JointSelection(chosen, tuple(followers), coordinates, locked, nq, nv, tuple(notes))
 
 
@@ -164,23 +184,17 @@ def _check_wanted(by_name: Mapping[str, Joint], wanted: Sequence[str], source: s
         raise RobotModelError(f"{source}: `joints` names a joint twice: {', '.join(wanted)}")
 
 
-def _checked_locked_positions(
+def _check_locked_positions(
     by_name: Mapping[str, Joint], wanted: Sequence[str], locked: Mapping[str, float], source: str
-) -> dict[str, float]:
-    """The positions that were given.
-
-    Raises:
-        RobotModelError: one that is no number, far outside the limits, or of no such joint.
-    """
+) -> None:
     if not isinstance(locked, Mapping):
         raise RobotModelError(
             f"{source}: `locked_positions` is {locked!r}; it must map names to positions"
         )
     for name, position in locked.items():
+        where = f"{source}: `locked_positions` of {name!r} is"
         if not isinstance(position, (int, float, np.number)):
-            raise RobotModelError(
-                f"{source}: `locked_positions` of {name!r} is {position!r}; it must be a number"
-            )
+            raise RobotModelError(f"{where} {position!r}; it must be a number")
         if name not in by_name or by_name[name].nq != 1:
             raise RobotModelError(
                 f"{source}: `locked_positions` names {name!r}, which is no joint of the robot "
@@ -192,36 +206,14 @@ def _checked_locked_positions(
                 "one of them"
             )
         if not math.isfinite(position):
-            raise RobotModelError(
-                f"{source}: `locked_positions` of {name!r} is {position}; it must be a finite "
-                "number"
-            )
+            raise RobotModelError(f"{where} {position}; it must be a finite number")
         joint = by_name[name]
         if _outside(joint, position) > _FAR.get(joint.type, math.inf):
             unit, other = _UNITS[joint.type]
             raise RobotModelError(
-                f"{source}: `locked_positions` of {name!r} is {position:g} {unit}, far outside its "
-                f"limits {joint.lower:g} to {joint.upper:g}, as if given in {other}; give it in "
-                f"{unit}"
+                f"{where} {position:g} {unit}, far outside its limits {joint.lower:g} to "
+                f"{joint.upper:g}, as if given in {other}; give it in {unit}"
             )
-    return {name: float(position) for name, position in locked.items()}
-
-
-def _locked_outside_limits(
-    joints: Iterable[Joint], positions: Mapping[str, float], source: str
-) -> list[str]:
-    """A sentence for the joints that cannot be where they are locked; 0 where nothing is given."""
-    found = [
-        f"{joint.name} at {position:g} ({joint.lower:g} to {joint.upper:g})"
-        for joint in joints
-        if _outside(joint, position := positions.get(joint.name, 0.0)) > _slack(joint)
-    ]
-    if not found:
-        return []
-    return [
-        f"{source}: locked outside the limits: {listed(found)}; the mass is then where it cannot "
-        "be. Give the real position in `locked_positions`"
-    ]
 
 
 def _outside(joint: Joint, position: float) -> float:

@@ -1,17 +1,16 @@
-"""Joints from a URDF or from Python, checked, with the defaults that urdf_parser_py omits."""
+"""Joints, checked: their types and their positions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from urdf_parser_py import urdf
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError
-from rnea_control.model.rotations import rotation_about_axis, rotation_from_rpy
+from rnea_control.model.rigid_body import rotation_about_axis
 
 # How many positions and velocities a joint of each type has.
 POSITIONS = {
@@ -28,10 +27,22 @@ POSITIONS = {
 }
 VELOCITIES = {**POSITIONS, "spherical": 3, "floating": 6}
 
-_IDENTITY = np.eye(3)
-_ZERO = np.zeros(3)
-_X_AXIS = np.array([1.0, 0.0, 0.0])
-_Y_AXIS = np.array([0.0, 1.0, 0.0])
+# How far random positions go without limits, [m] or [rad]; pi for all others.
+_REACHES: dict[str, float | FloatArray] = {
+    "prismatic": 1.0,
+    "floating": 1.0,
+    "cylindrical": np.array([1.0, math.pi]),
+    "planar": np.array([1.0, 1.0, math.pi]),
+}
+_WITH_QUATERNION = ("spherical", "floating")
+
+_FINITE = ("pitch", "damping", "friction", "armature")
+_WHY_NOT_NEGATIVE = {
+    "damping": ", or friction would accelerate the joint",
+    "friction": ", or friction would accelerate the joint",
+    "effort_limit": ". Give the actuator's effort limit",
+    "velocity_limit": ". Give the actuator's largest velocity",
+}
 
 
 @dataclass(frozen=True)
@@ -82,10 +93,10 @@ class Joint:
     type: str
     parent: str
     child: str
-    rotation: FloatArray = field(default_factory=_IDENTITY.copy)
-    translation: FloatArray = field(default_factory=_ZERO.copy)
-    axis: FloatArray = field(default_factory=_X_AXIS.copy)
-    second_axis: FloatArray = field(default_factory=_Y_AXIS.copy)
+    rotation: FloatArray = field(default_factory=lambda: np.eye(3))
+    translation: FloatArray = field(default_factory=lambda: np.zeros(3))
+    axis: FloatArray = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    second_axis: FloatArray = field(default_factory=lambda: np.array([0.0, 1.0, 0.0]))
     pitch: float = 0.0
     lower: float = -math.inf
     upper: float = math.inf
@@ -103,41 +114,34 @@ class Joint:
                 f"{where}: its type is {self.type!r}; it must be one of {', '.join(POSITIONS)}"
             )
         for name in ("axis", "second_axis"):
-            object.__setattr__(self, name, _unit_vector(getattr(self, name), f"{where}: {name}"))
-        rotation = _real_array(self.rotation, (3, 3), f"{where}: rotation")
-        if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) or (
-            np.linalg.det(rotation) < 0.0
-        ):
-            raise RobotModelError(
-                f"{where}: rotation is {rotation.tolist()}; it is not a rotation matrix"
-            )
-        object.__setattr__(self, "rotation", rotation)
-        translation = _real_array(self.translation, (3,), f"{where}: translation")
-        object.__setattr__(self, "translation", translation)
-        self._check_numbers(where)
-        if self.mimic is not None and self.nq != 1:
-            raise RobotModelError(
-                f"{where}: a {self.type} joint cannot mimic another one; only joints with one "
-                "position can"
-            )
-
-    def _check_numbers(self, where: str) -> None:
+            object.__setattr__(self, name, unit_vector(getattr(self, name), f"{where}: {name}"))
+        for name, shape in (("rotation", (3, 3)), ("translation", (3,))):
+            value = _real_array(getattr(self, name), shape, f"{where}: {name}")
+            object.__setattr__(self, name, value)
+        R = self.rotation
+        if not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
+            raise RobotModelError(f"{where}: rotation is {R.tolist()}; it is not a rotation matrix")
         for name in ("velocity_limit", "effort_limit", "damping", "friction", "armature"):
             if not getattr(self, name) >= 0.0:
                 raise RobotModelError(
-                    f"{where}: {name} is {getattr(self, name)}; it must not be negative"
+                    f"{where}: {name} is {getattr(self, name):g}; it must not be negative"
+                    f"{_WHY_NOT_NEGATIVE.get(name, '')}"
                 )
         if not self.lower <= self.upper:
             raise RobotModelError(
-                f"{where}: lower {self.lower} is above upper {self.upper}; swap or correct them"
+                f"{where}: lower {self.lower:g} is above upper {self.upper:g}; swap or correct them"
             )
-        numbers = {"pitch": self.pitch}
-        numbers |= {"damping": self.damping, "friction": self.friction, "armature": self.armature}
+        numbers = {name: getattr(self, name) for name in _FINITE}
         if self.mimic is not None:
             numbers |= {"multiplier": self.mimic.multiplier, "offset": self.mimic.offset}
         for name, value in numbers.items():
             if not math.isfinite(value):
                 raise RobotModelError(f"{where}: {name} is {value}; it must be finite")
+        if self.mimic is not None and self.nq != 1:
+            raise RobotModelError(
+                f"{where}: a {self.type} joint cannot mimic another one; only joints with one "
+                "position can"
+            )
 
     @property
     def nq(self) -> int:
@@ -165,51 +169,37 @@ class Joint:
         return rotation @ rotation_about_axis(self.axis, position), translation
 
 
-def read_joint(joint: urdf.Joint, source: str) -> Joint:
-    """Checks one joint of a parsed URDF.
-
-    Raises:
-        RobotModelError: a zero axis, limits that are missing, reversed or negative, negative
-            friction or damping.
-    """
-    where = f"{source}: joint {joint.name!r}"
-    rotation, translation = read_origin(joint.origin)
-    values: dict[str, Any] = {
-        "name": joint.name,
-        "type": joint.type,
-        "parent": joint.parent,
-        "child": joint.child,
-        "rotation": rotation,
-        "translation": translation,
-    }
-    if VELOCITIES[joint.type] in (1, 3):  # not fixed, not floating
-        values["axis"] = _axis(joint, where)
-    if VELOCITIES[joint.type] == 1:
-        values.update(_limits(joint, where))
-        values.update(_dissipation(joint, where))
-        if joint.mimic is not None:
-            multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
-            values["mimic"] = Mimic(
-                joint.mimic.joint,
-                1.0 if multiplier is None else multiplier,
-                0.0 if offset is None else offset,
-            )
-    return Joint(**values)
+def neutral_position(types: Sequence[str]) -> FloatArray:
+    """Zeros, and the identity for quaternions, for joints of these types in this order."""
+    parts = [np.zeros(POSITIONS[kind]) for kind in types]
+    for kind, part in zip(types, parts, strict=True):
+        if kind in _WITH_QUATERNION:
+            part[-1] = 1.0
+    return np.concatenate([np.zeros(0), *parts])
 
 
-def read_origin(origin: urdf.Pose | None) -> tuple[FloatArray, FloatArray]:
-    """Rotation R and translation of an <origin>; 1 and 0 where they are not given."""
-    xyz = origin.xyz if origin is not None and origin.xyz is not None else (0.0, 0.0, 0.0)
-    rpy = origin.rpy if origin is not None and origin.rpy is not None else (0.0, 0.0, 0.0)
-    return rotation_from_rpy(np.array(rpy)), np.array(xyz, dtype=np.float64)
+def random_position(
+    types: Sequence[str], lower: FloatArray, upper: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Uniform within the limits, shape (nq,) each, or within `_REACHES` where there are none;
+    quaternions uniform over all rotations."""
+    q, start = np.empty(len(lower)), 0
+    for kind in types:
+        part = slice(start, start + POSITIONS[kind])
+        reach = _REACHES.get(kind, math.pi)
+        least, most = lower[part], upper[part]
+        low = np.where(np.isfinite(least), least, np.minimum(-reach, most - reach))
+        high = np.where(np.isfinite(most), most, np.maximum(reach, low + reach))
+        q[part] = rng.uniform(low, high)
+        if kind in _WITH_QUATERNION:
+            quaternion = rng.standard_normal(4)
+            q[part.stop - 4 : part.stop] = quaternion / np.linalg.norm(quaternion)
+        start = part.stop
+    return q
 
 
-def _axis(joint: urdf.Joint, where: str) -> FloatArray:
-    axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0))
-    return _unit_vector(axis, f"{where}: <axis xyz>")
-
-
-def _unit_vector(value: FloatArray, where: str) -> FloatArray:
+def unit_vector(value: object, where: str) -> FloatArray:
+    """An axis with length 1; RobotModelError, which begins with `where`, for one of length 0."""
     axis = _real_array(value, (3,), where)
     length = float(np.linalg.norm(axis))
     if not 1e-6 <= length < math.inf:
@@ -227,39 +217,3 @@ def _real_array(value: object, shape: tuple[int, ...], where: str) -> FloatArray
     if array.shape != shape or not np.isfinite(array).all():
         raise RobotModelError(f"{where} is {value}; it must be finite numbers of shape {shape}")
     return array
-
-
-def _limits(joint: urdf.Joint, where: str) -> dict[str, float]:
-    limit = joint.limit
-    if limit is None:
-        if joint.type == "continuous":
-            return {}
-        raise RobotModelError(
-            f"{where}: a {joint.type} joint needs a <limit> with effort, velocity, lower and upper"
-        )
-    for name in ("effort", "velocity"):
-        value = getattr(limit, name)
-        if value < 0.0:
-            raise RobotModelError(f"{where}: <limit {name}> is {value:g}; it must not be negative")
-    limits = {"effort_limit": limit.effort, "velocity_limit": limit.velocity}
-    if joint.type != "continuous":
-        if limit.lower > limit.upper:
-            raise RobotModelError(
-                f"{where}: <limit> lower {limit.lower:g} is above upper {limit.upper:g}; swap or "
-                "correct them"
-            )
-        limits.update(lower=limit.lower, upper=limit.upper)
-    return limits
-
-
-def _dissipation(joint: urdf.Joint, where: str) -> dict[str, float]:
-    values = {}
-    for name in ("damping", "friction"):
-        value = getattr(joint.dynamics, name, None) or 0.0
-        if value < 0.0:
-            raise RobotModelError(
-                f"{where}: <dynamics {name}> is {value:g}; it must not be negative, or "
-                "friction would accelerate the joint"
-            )
-        values[name] = value
-    return values

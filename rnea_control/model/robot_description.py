@@ -3,27 +3,22 @@ with parents before children."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 from urdf_parser_py import urdf
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import RobotModelError, named
-from rnea_control.model.joints import Joint, read_joint
-from rnea_control.model.links import impossible_inertias, link_inertia_of, read_link_inertia
-from rnea_control.model.urdf_document import parse_urdf
+from rnea_control.exceptions import RobotModelError
+from rnea_control.model.joints import Joint
+from rnea_control.model.rigid_body import impossible_inertias, link_inertia_of
+from rnea_control.model.urdf_document import parse_urdf, read_joint, read_link_inertia
 
 # What a floating base is called, and the link that it floats in.
 FLOATING_BASE = "root_joint"
 WORLD = "world"
-
-# One turn, which no rpy needs; those of the robots of example-robot-data go to 4.72.
-_LARGEST_ANGLE = 2.0 * math.pi + 0.01
 
 
 @dataclass(frozen=True)
@@ -49,9 +44,9 @@ class RobotDescription:
     urdf_joints: tuple[urdf.Joint, ...] = ()
 
     def with_floating_base(self) -> RobotDescription:
-        """The same robot with its root link on a floating joint in a new root."""
+        """The same robot, whose root link floats in a new link "world"."""
+        name = _new_name(FLOATING_BASE, {joint.name for joint in self.joints})
         world = _new_name(WORLD, self.inertias)
-        name = _new_name(FLOATING_BASE, [joint.name for joint in self.joints])
         base = Joint(name, "floating", world, self.root)
         inertias = {world: np.zeros((4, 4)), **self.inertias}
         return replace(self, root=world, joints=(base, *self.joints), inertias=inertias)
@@ -64,19 +59,14 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
         RobotModelError: not a URDF, or not of a tree with valid numbers; the message says where,
             what, and the remedy.
     """
-    notes: list[str] = []
-    document = parse_urdf(xml, source)
-    if document.unknown:
-        notes.append(f"{source}: unknown and ignored: {'; '.join(document.unknown)}")
-    robot = document.robot
-    root, order = _ordered_tree([link.name for link in robot.links], robot.joints, source)
-    joints = tuple(read_joint(robot.joints[i], source) for i in order)
+    robot, notes = parse_urdf(xml, source)
+    joints = [read_joint(joint, source) for joint in robot.joints]
     links = [read_link_inertia(link, source) for link in robot.links]
-    notes.extend(impossible_inertias(links, source))
-    notes.extend(_turned_in_degrees(robot, source))
+    root, order = _ordered_tree([link.link for link in links], joints, source)
     inertias = {link.link: link.pseudo_inertia() for link in links}
+    notes += impossible_inertias(links)
     urdf_joints = tuple(robot.joints)
-    return RobotDescription(robot.name, source, root, joints, inertias, tuple(notes), urdf_joints)
+    return RobotDescription(robot.name, source, root, order, inertias, tuple(notes), urdf_joints)
 
 
 def description_from_joints(
@@ -96,69 +86,29 @@ def description_from_joints(
                 f"{name}: there is an inertia for link {link!r}, which no joint names; the links "
                 f"are {', '.join(links)}"
             )
-        if np.shape(inertia) != (4, 4) or not np.isfinite(inertia).all():
+        is_finite = np.shape(inertia) == (4, 4) and np.isfinite(inertia).all()
+        if not is_finite or not np.allclose(inertia, np.transpose(inertia)):
+            wanted = "symmetric" if is_finite else "a finite pseudo-inertia of shape (4, 4)"
             raise RobotModelError(
-                f"{name}: the inertia of link {link!r} must be a finite pseudo-inertia of shape "
-                "(4, 4); make it with pseudo_inertia(mass, center_of_mass, inertia)"
-            )
-        if not np.allclose(inertia, np.transpose(inertia)):
-            raise RobotModelError(
-                f"{name}: the inertia of link {link!r} must be symmetric; make it with "
+                f"{name}: the inertia of link {link!r} must be {wanted}; make it with "
                 "pseudo_inertia(mass, center_of_mass, inertia)"
             )
-    root, order = _ordered_tree(links, joints, name)
+    root, joints = _ordered_tree(links, joints, name)
     matrices = {link: np.array(inertias.get(link, np.zeros((4, 4)))) for link in links}
-    notes = impossible_inertias([link_inertia_of(*item) for item in matrices.items()], name)
-    return RobotDescription(
-        name, name, root, tuple(joints[i] for i in order), matrices, tuple(notes)
-    )
+    notes = impossible_inertias([link_inertia_of(*item) for item in matrices.items()])
+    return RobotDescription(name, name, root, joints, matrices, tuple(notes))
 
 
-def _new_name(name: str, taken: Container[str]) -> str:
+def _new_name(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "_"
     return name
 
 
-def _turned_in_degrees(robot: urdf.Robot, source: str) -> list[str]:
-    """A sentence if angles of <origin rpy> are beyond a turn."""
-    of_joints = {joint.name: _largest_angle(joint.origin) for joint in robot.joints}
-    of_links = {
-        link.name: _largest_angle(link.inertial.origin) for link in robot.links if link.inertial
-    }
-    where, largest = [], 0.0
-    for kind, angles in (("joint", of_joints), ("link", of_links)):
-        names = [name for name, angle in angles.items() if angle > _LARGEST_ANGLE]
-        if names:
-            where.append(named(kind, names))
-            largest = max(largest, *angles.values())
-    if not where:
-        return []
-    return [
-        f"{source}: <origin rpy> of {' and '.join(where)} has angles up to {largest:g} rad, more "
-        "than a turn, as if given in degrees. Give rad"
-    ]
-
-
-def _largest_angle(origin: urdf.Pose | None) -> float:
-    return max(map(abs, origin.rpy)) if origin and origin.rpy else 0.0
-
-
-class _Edge(Protocol):
-    """What a joint is to the tree."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def parent(self) -> str: ...
-    @property
-    def child(self) -> str: ...
-
-
 def _ordered_tree(
-    links: Sequence[str], joints: Sequence[_Edge], source: str
-) -> tuple[str, list[int]]:
-    """The root link's name, and the indices into `joints`, depth first, siblings in their order.
+    links: Sequence[str], joints: Sequence[Joint], source: str
+) -> tuple[str, tuple[Joint, ...]]:
+    """The root link's name, and the joints depth first, siblings in their order.
 
     Raises:
         RobotModelError: no link, a name given twice, a joint to a link that is not there, a link
@@ -168,30 +118,42 @@ def _ordered_tree(
         raise RobotModelError(f"{source}: the robot has no links; it needs at least one")
     _refuse_duplicates("link", links, source)
     _refuse_duplicates("joint", [joint.name for joint in joints], source)
-    link_names = set(links)
+    above: dict[str, Joint] = {}
+    below: dict[str, list[Joint]] = {link: [] for link in links}
     for joint in joints:
-        for role in ("parent", "child"):
-            if getattr(joint, role) not in link_names:
+        for role, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in below:
                 raise RobotModelError(
-                    f"{source}: joint {joint.name!r}: its {role} link {getattr(joint, role)!r} is "
-                    "not in the file; add the link or correct the name"
+                    f"{source}: joint {joint.name!r}: its {role} link {link!r} is not in the file; "
+                    "add the link or correct the name"
                 )
-    _refuse_two_parents(joints, source)
-    roots = sorted(link_names - {joint.child for joint in joints})
+        other = above.setdefault(joint.child, joint)
+        if other is not joint:
+            raise RobotModelError(
+                f"{source}: link {joint.child!r} is the child of two joints, {other.name!r} and "
+                f"{joint.name!r}; a URDF must be a tree, remove one"
+            )
+        below[joint.parent].append(joint)
+    roots = sorted(set(links) - set(above))
     if len(roots) > 1:
         raise RobotModelError(
             f"{source}: a robot has exactly one root link (a link that is no joint's child); "
             f"found: {', '.join(roots)}. Connect them by joints"
         )
-    order = _depth_first(joints, roots[0]) if roots else []
+    order: list[Joint] = []
+    stack = below[roots[0]][::-1] if roots else []
+    while stack:
+        order.append(stack.pop())
+        stack += below[order[-1].child][::-1]
     if len(order) < len(joints):
-        loop = ", ".join(_loop(joints, set(order)))
+        in_tree = {joint.name for joint in order}
+        loop = ", ".join(_loop([joint for joint in joints if joint.name not in in_tree], above))
         apart = f" apart from the root {roots[0]!r}" if roots else ", so there is no root link"
         raise RobotModelError(
             f"{source}: the joints {loop} form a closed loop{apart}; a URDF must be a tree. Cut "
             "the loop at one of them"
         )
-    return roots[0], order
+    return roots[0], tuple(order)
 
 
 def _refuse_duplicates(kind: str, names: Sequence[str], source: str) -> None:
@@ -203,39 +165,14 @@ def _refuse_duplicates(kind: str, names: Sequence[str], source: str) -> None:
         )
 
 
-def _refuse_two_parents(joints: Sequence[_Edge], source: str) -> None:
-    parent_joint: dict[str, str] = {}
-    for joint in joints:
-        other = parent_joint.setdefault(joint.child, joint.name)
-        if other != joint.name:
-            raise RobotModelError(
-                f"{source}: link {joint.child!r} is the child of two joints, {other!r} and "
-                f"{joint.name!r}; a URDF must be a tree, remove one"
-            )
-
-
-def _depth_first(joints: Sequence[_Edge], root: str) -> list[int]:
-    joints_from: dict[str, list[int]] = {}
-    for index, joint in enumerate(joints):
-        joints_from.setdefault(joint.parent, []).append(index)
-    order = []
-    stack = joints_from.get(root, [])[::-1]
-    while stack:
-        index = stack.pop()
-        order.append(index)
-        stack.extend(joints_from.get(joints[index].child, [])[::-1])
-    return order
-
-
-def _loop(joints: Sequence[_Edge], in_tree: Collection[int]) -> list[str]:
-    """The joints of a closed loop, in their order along it from the first in the file. Every link
-    outside the tree has a parent, and so leads to one."""
-    above = {joint.child: joint for i, joint in enumerate(joints) if i not in in_tree}
+def _loop(apart: Sequence[Joint], above: Mapping[str, Joint]) -> list[str]:
+    """The names of the joints of a closed loop, in their order along it from the first in the file.
+    Every link outside the tree has a joint above it, and so leads to one."""
     way: list[str] = []
-    edge = next(iter(above.values()))
-    while edge.name not in way:
-        way.append(edge.name)
-        edge = above[edge.parent]
-    loop = way[way.index(edge.name) :][::-1]
-    first = next(i for joint in joints for i, name in enumerate(loop) if name == joint.name)
+    joint = apart[0]
+    while joint.name not in way:
+        way.append(joint.name)
+        joint = above[joint.parent]
+    loop = way[way.index(joint.name) :][::-1]
+    first = next(loop.index(joint.name) for joint in apart if joint.name in loop)
     return loop[first:] + loop[:first]

@@ -7,17 +7,16 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError, RobotModelWarning
 from rnea_control.model import bodies as layout
-from rnea_control.model.inertia import homogeneous, ten_parameters
 from rnea_control.model.joint_selection import list_of_names, select_joints
-from rnea_control.model.joints import Joint
-from rnea_control.model.links import payload_inertia
-from rnea_control.model.positions import neutral_position, random_position
+from rnea_control.model.joints import Joint, neutral_position, random_position
+from rnea_control.model.rigid_body import homogeneous, payload_inertia, ten_parameters
 from rnea_control.model.robot_description import (
     RobotDescription,
     description_from_joints,
@@ -79,15 +78,7 @@ class RobotModel:
                 joints = [description.joints[0].name, *list_of_names(joints, source)]
         selection = select_joints(description.joints, joints, locked_positions or {}, source)
         chosen = selection.chosen
-        merged = layout.merge_bodies(
-            description.root,
-            description.joints,
-            description.inertias,
-            selection.coordinates,
-            selection.locked,
-            selection.nq,
-            selection.nv,
-        )
+        merged = layout.merge_bodies(description, selection)
         self.name: str = description.name
         self.source = source
         self.root_link = description.root
@@ -100,34 +91,25 @@ class RobotModel:
             joint.name for joint in description.joints if joint.name not in selection.coordinates
         )
         self.nq, self.nv = selection.nq, selection.nv
-        starts = selection.coordinates
-        self.q_slices = {
-            joint.name: slice(starts[joint.name].q, starts[joint.name].q + joint.nq)
-            for joint in chosen
-        }
-        self.v_slices = {
-            joint.name: slice(starts[joint.name].v, starts[joint.name].v + joint.nv)
-            for joint in chosen
-        }
-        self.lower = _frozen([joint.lower for joint in chosen for _ in range(joint.nq)])
-        self.upper = _frozen([joint.upper for joint in chosen for _ in range(joint.nq)])
+        at = selection.coordinates
+        self.q_slices = {j.name: slice(at[j.name].q, at[j.name].q + j.nq) for j in chosen}
+        self.v_slices = {j.name: slice(at[j.name].v, at[j.name].v + j.nv) for j in chosen}
+        positions = [joint for joint in chosen for _ in range(joint.nq)]
         velocities = [joint for joint in chosen for _ in range(joint.nv)]
+        self.lower = _frozen([joint.lower for joint in positions])
+        self.upper = _frozen([joint.upper for joint in positions])
+        self.continuous = _frozen([float(joint.type == "continuous") for joint in positions])
         self.velocity_limit = _frozen([joint.velocity_limit or math.inf for joint in velocities])
         self.effort_limit = _frozen([joint.effort_limit for joint in velocities])
         self._armature = _frozen([joint.armature for joint in velocities])
-        self.continuous = _frozen(
-            [float(joint.type == "continuous") for joint in chosen for _ in range(joint.nq)]
-        )
         self.bodies = merged.array
         self.links = merged.links
         self.friction_parameters = np.zeros((len(layout.FRICTION_ROWS), self.nv))
         self.urdf_damping, self.urdf_friction = map(_frozen, selection.dissipation())
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
         moved = (*self.child_links, *(joint.child for joint in selection.followers))
-        self.joint_links = np.array(
-            [self.link_names.index(link) for link in (self.root_link, *moved)]
-        )
-        self.joint_rows = {name: merged.rows[name] for name in selection.coordinates}
+        self.joint_links = np.array([self._place_of(link) for link in (self.root_link, *moved)])
+        self.joint_rows = {name: merged.rows[name] for name in at}
         self.link_inertias = {link: description.inertias[link] for link in self.link_names}
         self._own_inertias = merged.array[:, layout.INERTIA : layout.INERTIA + 10].copy()
         self._payloads: dict[str, FloatArray] = {}
@@ -218,10 +200,7 @@ class RobotModel:
 
     @gravity.setter
     def gravity(self, value: Iterable[float]) -> None:
-        try:
-            vector = np.array(list(value), dtype=np.float64)
-        except (TypeError, ValueError):
-            vector = np.empty(0)
+        vector = _numbers(value)
         if vector.shape != (3,) or not (np.abs(vector) <= STRONGEST_GRAVITY).all():
             raise RobotModelError(
                 f"gravity is {value}; it must be three finite numbers [m/s^2], none beyond "
@@ -243,9 +222,8 @@ class RobotModel:
     def armature(self, value: Iterable[float]) -> None:
         self._armature = self._checked_vector("armature", value)
         for name in self.joint_names:
-            last, part = self.joint_rows[name], self.v_slices[name]
-            count = part.stop - part.start
-            rows = slice(last - count + 1, last + 1)
+            end, part = self.joint_rows[name] + 1, self.v_slices[name]
+            rows = slice(end - (part.stop - part.start), end)
             self.bodies[rows, layout.ARMATURE] = self._armature[part]
         self.bodies[0, layout.ARMATURE_CHANGES] += 1.0
 
@@ -304,16 +282,17 @@ class RobotModel:
                 f"the payload's link is {link!r}; {self.name!r} has {', '.join(self.link_names)}"
             )
         self._payloads[link] = payload_inertia(mass, center_of_mass, inertia)
-        links = [name for name in self._payloads if self._body_of(name) == self._body_of(link)]
-        row = self._body_of(link)
+        row = int(self.links[self._place_of(link), layout.LINK_BODY])
         parameters = self._own_inertias[row].copy()
-        for name in links:
-            place = self.links[self.link_names.index(name)]
+        for name, payload in self._payloads.items():
+            place = self.links[self._place_of(name)]
+            if place[layout.LINK_BODY] != row:
+                continue
             transform = homogeneous(
                 place[layout.LINK_ROTATION : layout.LINK_ROTATION + 9].reshape(3, 3),
                 place[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3],
             )
-            parameters += ten_parameters(transform @ self._payloads[name] @ transform.T)
+            parameters += ten_parameters(transform @ payload @ transform.T)
         self.bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
         self.bodies[0, layout.INERTIA_CHANGES] += 1.0
 
@@ -343,14 +322,11 @@ class RobotModel:
     def __repr__(self) -> str:
         return f"RobotModel({self.name!r}, joints={list(self.joint_names)})"
 
-    def _body_of(self, link: str) -> int:
-        return int(self.links[self.link_names.index(link), layout.LINK_BODY])
+    def _place_of(self, link: str) -> int:
+        return self.link_names.index(link)
 
     def _checked_vector(self, name: str, value: Iterable[float], least: float = 0.0) -> FloatArray:
-        try:
-            vector = np.array(list(value), dtype=np.float64)
-        except (TypeError, ValueError):
-            vector = np.empty(0)
+        vector = _numbers(value)
         if vector.shape != (self.nv,) or not (np.isfinite(vector) & (vector >= least)).all():
             allowed = ", none negative" if least == 0.0 else ""
             raise RobotModelError(
@@ -358,6 +334,27 @@ class RobotModel:
                 f"velocity of {', '.join(self.joint_names)}"
             )
         return _frozen(vector)
+
+
+class Units(NamedTuple):
+    position: str
+    velocity: str
+    effort: str
+
+
+def units(model: RobotModel, j: int) -> Units:
+    """Those of joint `j`, which has one degree of freedom."""
+    if model.joint_types[j] == "prismatic":
+        return Units("m", "m/s", "N")
+    return Units("rad", "rad/s", "Nm")
+
+
+def _numbers(value: Iterable[float]) -> FloatArray:
+    """As an array; an empty one for what is none."""
+    try:
+        return np.array(list(value), dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
 
 
 def _frozen(values: Iterable[float]) -> FloatArray:

@@ -11,31 +11,32 @@ import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
+from xml.parsers import expat
 
 from rnea_control.exceptions import RobotModelError
 
 _EXPAND = "expand it first: xacro arm.urdf.xacro > arm.urdf"
+XACRO = f"this file holds unexpanded xacro elements; {_EXPAND}"
 
 # How a file begins that is something else, and what to do.
-_BEGINNINGS = (
-    (
-        b"version https://git-lfs",
-        "this is a Git LFS pointer, not the file itself; fetch it with git lfs pull",
-    ),
-    (b"solid ", "this is an STL mesh; give the URDF that names it"),
-    (b"\x1f\x8b", "this file is compressed with gzip; unpack it first"),
-    (b"PK\x03\x04", "this is a ZIP archive; unpack it and give the URDF in it"),
-    (b"<!doctype html", "this is a web page, not a URDF; download the raw file"),
-    (b"<html", "this is a web page, not a URDF; download the raw file"),
-)
+_LFS = "this is a Git LFS pointer, not the file itself; fetch it with git lfs pull"
+_PAGE = "this is a web page, not a URDF; download the raw file"
+_BEGINNINGS = {
+    b"version https://git-lfs": _LFS,
+    b"solid ": "this is an STL mesh; give the URDF that names it",
+    b"\x1f\x8b": "this file is compressed with gzip; unpack it first",
+    b"pk\x03\x04": "this is a ZIP archive; unpack it and give the URDF in it",
+    b"<!doctype html": _PAGE,
+    b"<html": _PAGE,
+}
 
 # What a file is by its root element, in lower case.
 _OTHER_ROOTS = {
     "robot": "tags are case-sensitive, write <robot>",
-    "sdf": "this is an SDF file; convert it to a URDF first",
-    "gazebo": "this is an SDF file; convert it to a URDF first",
-    "mujoco": "this is an MJCF file (MuJoCo); convert it to a URDF first",
-    "mujocoinclude": "this is an MJCF file (MuJoCo); convert it to a URDF first",
+    **dict.fromkeys(("sdf", "gazebo"), "this is an SDF file; convert it to a URDF first"),
+    **dict.fromkeys(
+        ("mujoco", "mujocoinclude"), "this is an MJCF file (MuJoCo); convert it to a URDF first"
+    ),
     "collada": "this is a COLLADA mesh; give the URDF that names it",
     "html": "this is a web page; download the raw file",
     "launch": "this is a launch file; give the robot's URDF",
@@ -43,17 +44,9 @@ _OTHER_ROOTS = {
 }
 
 # What the root of an SRDF may hold.
-_SRDF_TAGS = frozenset(
-    {
-        "group",
-        "group_state",
-        "end_effector",
-        "virtual_joint",
-        "passive_joint",
-        "disable_collisions",
-        "disable_default_collisions",
-        "link_sphere_approximation",
-    }
+_SRDF_TAGS = (
+    "group group_state end_effector virtual_joint passive_joint disable_collisions "
+    "disable_default_collisions link_sphere_approximation"
 )
 
 # Longest first: the mark of UTF-32 begins with that of UTF-16.
@@ -130,29 +123,28 @@ def parse_xml(xml: str | bytes, source: str) -> ET.Element:
             f"{source}: {text.strip()!r} is the path of a file, not its text; use "
             "RobotModel.from_urdf_file, or give what is in the file"
         )
+    # Without namespaces, as <gazebo> may hold undeclared prefixes. The encoding that a str declares
+    # does not count either.
+    builder, parser = ET.TreeBuilder(), expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
     try:
-        # An encoding declared in a str means nothing, and this parser does not look at it.
-        root = ET.fromstring(text)
-    except (ET.ParseError, ValueError) as error:
-        if "unbound prefix" in str(error) and "<xacro:" in text:
-            raise RobotModelError(
-                f"{source}: this file holds unexpanded xacro elements; {_EXPAND}"
-            ) from error
+        parser.Parse(text, True)
+        root = builder.close()
+    except (expat.ExpatError, ValueError) as error:
         raise RobotModelError(
             f"{source}: this is not well-formed XML ({error}); a URDF file must start with <robot "
             "name=...>"
         ) from error
-    _strip_namespace(root)
     _refuse_other_kinds(root, source)
     return root
 
 
 def urdf_text(xml: str | bytes) -> str:
-    """The text of a URDF; bytes must be well-formed XML, in the encoding that they declare."""
+    """The text of a URDF, if in bytes without the declaration of an encoding, which it no longer
+    has; RobotModelError for bytes of something else."""
     if isinstance(xml, str):
         return xml
-    # Without the declaration of an encoding that the text no longer has.
-    return ET.tostring(ET.fromstring(xml), encoding="unicode")
+    return re.sub(r"^\s*<\?xml.*?\?>\s*", "", _decoded(xml, "robot_description"), flags=re.DOTALL)
 
 
 def refuse_expression(text: str, where: str) -> None:
@@ -203,18 +195,9 @@ def _encoding_of(data: bytes) -> str:
 
 
 def _refuse_beginning(data: bytes, source: str) -> None:
-    for beginning, what in _BEGINNINGS:
-        if data[:40].lower().startswith(beginning.lower()):
+    for beginning, what in _BEGINNINGS.items():
+        if data[:40].lower().startswith(beginning):
             raise RobotModelError(f"{source}: {what}")
-
-
-def _strip_namespace(root: ET.Element) -> None:
-    """Takes the root's namespace (xmlns="...") off all elements, as parsers of URDF ignore it."""
-    if root.tag.startswith("{"):
-        namespace = root.tag[: root.tag.index("}") + 1]
-        for element in root.iter():
-            if isinstance(element.tag, str):
-                element.tag = element.tag.removeprefix(namespace)
 
 
 def _refuse_other_kinds(root: ET.Element, source: str) -> None:
@@ -223,12 +206,10 @@ def _refuse_other_kinds(root: ET.Element, source: str) -> None:
         raise RobotModelError(
             f"{source}: the root element is <{root.tag}>, a URDF has <robot name=...>; {hint}"
         )
-    tags = {str(element.tag) for element in root.iter()}
-    if any("xacro" in tag for tag in tags):
-        raise RobotModelError(f"{source}: this file holds unexpanded xacro elements; {_EXPAND}")
-    top = {str(child.tag) for child in root}
-    if "link" not in top and top & _SRDF_TAGS:
+    top = {child.tag for child in root}
+    srdf = top.intersection(_SRDF_TAGS.split())
+    if srdf and "link" not in top:
         raise RobotModelError(
-            f"{source}: this is an SRDF (MoveIt's groups and collisions): it has "
-            f"<{min(top & _SRDF_TAGS)}> and no links; give the robot's URDF"
+            f"{source}: this is an SRDF (MoveIt's groups and collisions): it has <{min(srdf)}> and "
+            "no links; give the robot's URDF"
         )

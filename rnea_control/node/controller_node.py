@@ -27,7 +27,7 @@ from rnea_control.node.state_feed import state_feed
 from rnea_control.node.trajectory_interface import TrajectoryInterface
 from rnea_control.node.warm_up import warm_up
 from rnea_control.parameters.parameter import Parameters
-from rnea_control.parameters.robot import load_model
+from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.callbacks import GuardedNode, logged
 from rnea_control.ros.description_topic import DescriptionTopic

@@ -18,7 +18,7 @@ from rnea_control.model import RobotModel
 from rnea_control.node.trajectory_input import InputSettings
 from rnea_control.parameters import table
 from rnea_control.parameters.parameter import Parameter, Parameters, markdown, values_in_force
-from rnea_control.parameters.robot import update_model
+from rnea_control.parameters.settings import update_model
 
 CONTROL_LAW = Parameter(
     "control_law",

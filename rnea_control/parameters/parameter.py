@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -16,6 +16,8 @@ import numpy as np
 from rnea_control.exceptions import ParameterError
 
 JOINT = "<joint>"
+
+_TYPE_WORDS = {bool: "boolean", int: "integer", float: "double", str: "string"}
 
 
 @dataclass(frozen=True)
@@ -62,18 +64,20 @@ class Parameter:
         """The values that are allowed, in ROS's words for types."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        words = _TYPE_WORDS[self.type]
+        is_array = typing.get_origin(self.type) is list
+        words = _TYPE_WORDS[typing.get_args(self.type)[0] if is_array else self.type]
+        words += " array" if is_array else ""
+        if self.type == list[str]:
+            words += " (list of non-empty strings)"
         if self.length:
             words += f" of length {self.length}"
-        bounds = []
-        if self.above > -math.inf:
-            bounds.append(f"above {self.above:g}")
-        if self.at_least > -math.inf:
-            bounds.append(f"at least {self.at_least:g}")
-        if self.at_most < math.inf:
-            bounds.append(f"at most {self.at_most:g}")
+        bounds = [
+            f"{name.replace('_', ' ')} {getattr(self, name):g}"
+            for name in ("above", "at_least", "at_most")
+            if math.isfinite(getattr(self, name))
+        ]
         if bounds:
-            each = "each " if typing.get_origin(self.type) is list else ""
+            each = "each " if is_array else ""
             words += f", {each}{' and '.join(bounds)}"
         if self.infinite:
             words += ", may be infinite"
@@ -102,7 +106,7 @@ class Parameter:
             raise ParameterError(
                 f"parameter {name!r} is not set; it must be {self.requirement}: {self.meaning}"
             )
-        converted = _CONVERSIONS[self.type](value)
+        converted = _converted(value, self.type)
         if isinstance(value, float) and (
             self._is_special(value) or (self.infinite and math.isinf(value))
         ):
@@ -125,12 +129,10 @@ class Parameter:
         return replace(self, special=special, infinite=self.infinite or self.bound)
 
     def _is_special(self, value: Any) -> bool:
-        if self.special is None:
-            return False
-        special = self.special[0]
+        special = None if self.special is None else self.special[0]
         if isinstance(special, float) and math.isnan(special):
             return isinstance(value, float) and math.isnan(value)
-        return bool(value == special)
+        return special is not None and bool(value == special)
 
     def _within(self, value: Any) -> bool:
         if self._is_special(value):
@@ -148,34 +150,21 @@ class Parameter:
 
 
 class Parameters(Protocol):
-    """Checked parameters by full name, of a node or from plain values."""
+    """Checked parameters by full name, of a node or from plain values; ParameterError for a value
+    that is not allowed, or missing."""
 
-    def __getitem__(self, name: str) -> Any:
-        """The value of a parameter.
-
-        Raises:
-            ParameterError: it is not allowed, or missing.
-        """
+    def __getitem__(self, name: str) -> Any: ...
 
 
 class GivenParameters:
-    """Plain values, as of a YAML file, checked by a table that has the defaults too.
-
-    Args:
-        values: by full name.
-        known: their rows, by full name, as `expand` gives them.
-    """
+    """Plain values by full name, as of a YAML file, checked by the `known` rows, as `expand` gives
+    them, which have the defaults too."""
 
     def __init__(self, values: Mapping[str, Any], known: Mapping[str, Parameter]) -> None:
         self._values = values
         self._known = known
 
     def __getitem__(self, name: str) -> Any:
-        """The value of a parameter, or its default.
-
-        Raises:
-            ParameterError: it is not allowed, or missing.
-        """
         parameter = self._known[name]
         return parameter.check(name, self._values.get(name, parameter.default))
 
@@ -231,12 +220,8 @@ def values_in_force(
 
 
 def markdown(table: Iterable[Parameter], live: bool = True) -> str:
-    """The table as Markdown, for the documentation.
-
-    Args:
-        table: the parameters.
-        live: whether to have a column that says which may change while the node is active.
-    """
+    """The table as Markdown, for the documentation; `live`: with a column that says which may
+    change while the node is active."""
     rows = [["parameter", "default", "allowed", "unit", "while active", "meaning"], ["---"] * 6]
     for p in table:
         default = "**must be set**" if p.default is None else f"`{_yaml(p.default)}`"
@@ -254,41 +239,16 @@ def _yaml(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _number(value: Any) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(value) else None
-
-
-def _list_of(convert: Callable[[Any], Any]) -> Callable[[Any], list[Any] | None]:
-    def convert_list(value: Any) -> list[Any] | None:
+def _converted(value: Any, kind: Any) -> Any:
+    """The value in its proper type; None if it is of another one."""
+    if typing.get_origin(kind) is list:
         if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
             return None
-        elements = [convert(element) for element in value]
-        return None if any(element is None for element in elements) else elements
-
-    return convert_list
-
-
-def _exactly(kind: type) -> Callable[[Any], Any]:
-    return lambda value: value if type(value) is kind else None
-
-
-_CONVERSIONS: dict[Any, Callable[[Any], Any]] = {
-    bool: _exactly(bool),
-    int: _exactly(int),
-    float: _number,
-    str: _exactly(str),
-    list[str]: _list_of(lambda value: value if type(value) is str and value else None),
-    list[int]: _list_of(_exactly(int)),
-    list[float]: _list_of(_number),
-}
-
-_TYPE_WORDS = {
-    bool: "boolean",
-    int: "integer",
-    float: "double",
-    str: "string",
-    list[str]: "string array (list of non-empty strings)",
-    list[int]: "integer array",
-    list[float]: "double array",
-}
+        (kind,) = typing.get_args(kind)
+        elements = [_converted(element, kind) for element in value]
+        # A name must not be empty.
+        return None if any(each is None or each == "" for each in elements) else elements
+    if kind is float:
+        is_number = isinstance(value, (int, float)) and type(value) is not bool
+        return float(value) if is_number and math.isfinite(value) else None
+    return value if type(value) is kind else None

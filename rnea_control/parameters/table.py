@@ -13,14 +13,6 @@ from rnea_control.parameters.parameter import Parameter, markdown
 INF, NAN = math.inf, math.nan
 # The number that stands for a default.
 DEFAULT = -1.0
-# Somewhat more than Jupiter's, [m/s^2].
-STRONGEST_GRAVITY = 30.0
-# As its joint feels it, behind the largest gears, [kg m^2] or [kg].
-LARGEST_ROTOR = 1000.0
-# For rotors of arms up to some hundred kilograms, [kg m^2] or [kg].
-LARGEST_FEEDBACK_INERTIA = 10.0
-# More than the largest industrial arms lift, [kg], and reach, [m].
-LARGEST_PAYLOAD, LONGEST_PAYLOAD = 5000.0, 10.0
 # Over a longer one no state can be predicted from its velocity, [s].
 LONGEST_DEAD_TIME = 0.02
 
@@ -31,7 +23,7 @@ ROBOT = (
         "locked"),
     Parameter("gravity", list[float], [0.0, 0.0, -9.81],
         "acceleration of gravity in the root link's frame; other values for walls and ceilings",
-        "m/s^2", at_least=-STRONGEST_GRAVITY, at_most=STRONGEST_GRAVITY, length=3, live=True),
+        "m/s^2", at_least=-30.0, at_most=30.0, length=3, live=True),  # Jupiter's is 25
     Parameter("hardware_compensates_gravity", bool, False,
         "true if the hardware adds the gravity torque itself, as UR and Franka firmware does; "
         "commands then leave it out", in_tick=True),
@@ -48,16 +40,17 @@ ROBOT = (
         "constant torque offset of the actuator", "Nm or N", live=True),
     Parameter("armature.<joint>", float, 0.0,
         "rotor inertia of the actuator times the gear ratio squared", "kg m^2 or kg", at_least=0.0,
-        at_most=LARGEST_ROTOR, live=True),
+        at_most=1000.0, live=True),  # behind the largest gears
     Parameter("payload.link", str, "",
         "link that the payload is fixed to",
         special=("", "the link that the last of `joints` moves")),
     Parameter("payload.mass", float, 0.0,
         "mass of the payload; set it together with its center of mass, while the arm is at rest; "
-        "0 for no payload", "kg", at_least=0.0, at_most=LARGEST_PAYLOAD, live=True),
+        "0 for no payload",
+        "kg", at_least=0.0, at_most=5000.0, live=True),  # no industrial arm lifts more
     Parameter("payload.center_of_mass", list[float], [0.0, 0.0, 0.0],
-        "center of mass of the payload, in the link's frame", "m", at_least=-LONGEST_PAYLOAD,
-        at_most=LONGEST_PAYLOAD, length=3, live=True),
+        "center of mass of the payload, in the link's frame", "m", at_least=-10.0, at_most=10.0,
+        length=3, live=True),
     Parameter("payload.inertia", list[float], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         "inertia of the payload about its center of mass: xx, xy, xz, yy, yz, zz, in axes "
         "parallel to the link's", "kg m^2", length=6, live=True),
@@ -121,7 +114,7 @@ FEEDBACK = (
         "least inertia by which computed_torque turns the feedback of this joint into a torque, "
         "for joints whose rotor inertia is not known; 0 for the model's. More than the joint has "
         "makes it that much stiffer than its gains say", "kg m^2 or kg", at_least=0.0,
-        at_most=LARGEST_FEEDBACK_INERTIA, live=True, in_tick=True),
+        at_most=10.0, live=True, in_tick=True),  # for arms up to some hundred kilograms
     Parameter("dead_time", float, 0.001,
         "how long after its measurement a torque acts: the torque is computed for the state and "
         "the desired motion at that moment. The default was measured with ros2_control at 1 kHz",
@@ -337,8 +330,10 @@ def tick_row(name: str) -> int:
 
 
 if __name__ == "__main__":
-    print("# Parameters of `rnea_sentinel`\n")
-    print("Printed from the table in code by `python -m rnea_control.parameters.table`.\n")
-    print("The section of `rnea_controller` in the same YAML file counts too; the values in")
-    print("that of `rnea_sentinel` go before it.\n")
-    print(markdown((*SENTINEL, LOCKED_POSITION), live=False), end="")
+    print(
+        "# Parameters of `rnea_sentinel`\n\n"
+        "Printed from the table in code by `python -m rnea_control.parameters.table`.\n\n"
+        "The section of `rnea_controller` in the same YAML file counts too; the values in\n"
+        "that of `rnea_sentinel` go before it.\n\n" + markdown((*SENTINEL, LOCKED_POSITION), False),
+        end="",
+    )

@@ -18,7 +18,7 @@ from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.exceptions import ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameters, expand, values_in_force
-from rnea_control.parameters.robot import load_model, update_model
+from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.deferred_log import DeferredLog

@@ -15,8 +15,8 @@ import numpy as np
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
 from rnea_control.model.joint_selection import select_joints
+from rnea_control.model.rigid_body import rpy_from_rotation
 from rnea_control.model.robot_description import description_from_urdf
-from rnea_control.model.rotations import rpy_from_rotation
 from rnea_control.model.urdf_document import clean_urdf
 
 

@@ -13,7 +13,7 @@ from rnea_control.dynamics import Workspace, aba, forward_dynamics, gravity, jac
 from rnea_control.dynamics.regressor import regressor
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import Joint, Mimic, RobotModel, pseudo_inertia
-from rnea_control.model.rotations import rotation_from_rpy
+from rnea_control.model.rigid_body import rotation_from_rpy
 
 MODEL = RobotModel.from_urdf_string(two_link_arm())
 OTHER = RobotModel.from_urdf_string(random_tree(1, 5, fixed=False))

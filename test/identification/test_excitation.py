@@ -34,7 +34,7 @@ from rnea_control.identification.trajectory_file import (
     trajectory_yaml,
 )
 from rnea_control.model import Joint, RobotModel, RobotModelWarning
-from rnea_control.model.inertia import pseudo_inertia
+from rnea_control.model.rigid_body import pseudo_inertia
 
 DURATION = 12.0
 SMALL = {"starts": 1, "iterations": 40}

@@ -22,7 +22,7 @@ from rnea_control.identification.result import Certainty, Identification
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
-from rnea_control.model.inertia import ten_parameters
+from rnea_control.model.rigid_body import ten_parameters
 
 SEEDS = int(os.environ.get("IDENTIFICATION_SEEDS", "2"))
 # Links on fixed joints keep together what moves together: this arm has several.

@@ -27,7 +27,7 @@ from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
 from rnea_control.node.parameters import PARAMETERS
 from rnea_control.parameters.parameter import GivenParameters, expand
-from rnea_control.parameters.robot import update_model
+from rnea_control.parameters.settings import update_model
 from rnea_control.ros.parameter_files import section_of
 
 UNITS = {"m": "kg", "mcx": "kg m", "mcy": "kg m", "mcz": "kg m"}

@@ -43,6 +43,7 @@ TOOL = {
     "without an inertia"
 }
 KINEMATIC = IGNORED + "tag <kinematic> in <link>; tag <gravity> in <link>"
+AT_ZERO = {"the centres of mass of all links that move are at 0 0 0": "those of all finger links"}
 HEAD = "torso_lift_joint, head_1_joint, head_2_joint, "
 
 # What is said, robot by robot: the start of the sentence, and why it is true.
@@ -55,10 +56,12 @@ SAID = {
     },
     "allegro_left_hand": {
         f"links 'link_11.0', 'link_7.0', 'link_3.0', 'link_15.0'{PRINCIPAL}": "8.2e-6 + "
-        "2.8e-5 < 4.4e-5"
+        "2.8e-5 < 4.4e-5",
+        **AT_ZERO,
     },
     "allegro_right_hand": {
-        f"links 'link_3.0', 'link_7.0', 'link_11.0', 'link_15.0'{PRINCIPAL}": "the same"
+        f"links 'link_3.0', 'link_7.0', 'link_11.0', 'link_15.0'{PRINCIPAL}": "the same",
+        **AT_ZERO,
     },
     "anymal-kinova": {**COMMAND_EFFORT, ALL_THE_SAME: ""},
     "robots/anymal": {**COMMAND_EFFORT, ALL_THE_SAME: ""},
@@ -147,11 +150,11 @@ def test_all_that_is_said_about_a_real_robot_is_true(path: Path) -> None:
         assert re.match(start, sentence), sentence
 
 
-def chain(*links: str, xyz=(0.0, 0.0, 0.3), **changes) -> list[str]:
-    return [
-        joint(f"j{i}", parent, child, xyz=xyz, **changes)
-        for i, (parent, child) in enumerate(itertools.pairwise(links))
-    ]
+def arm(*links: str, base: str = link("base"), xyz=(0.0, 0.0, 0.3), **changes) -> str:
+    """The base, and links that each joint carries the next of."""
+    names = [re.search('name="(.*?)"', each)[1] for each in (base, *links)]
+    ends = enumerate(itertools.pairwise(names))
+    return robot(base, *links, *(joint(f"j{i}", *both, xyz=xyz, **changes) for i, both in ends))
 
 
 def rod(name: str, mass: float, length: float) -> str:
@@ -168,27 +171,29 @@ def limit(lower: float, upper: float, effort: float, velocity: float) -> str:
     return f'<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="{velocity}"/>'
 
 
+CROSS = '<link name="cross"/>'
 UNUSUAL = {
-    "frame without mass between two joints": robot(
-        link("base"), '<link name="cross"/>', link("arm"), *chain("base", "cross", "arm")
+    "frame without mass between two joints": arm(CROSS, link("arm")),
+    "shoulder of two axes that meet": arm(
+        CROSS, *(rod(name, 2.0, 0.3) for name in "abc"), xyz=(0, 0, 0.3)
+    ).replace(
+        '"j1" type="revolute"><origin xyz="0.0 0.0 0.3"', '"j1" type="revolute"><origin xyz="0 0 0"'
     ),
     "pole on a cart": robot(
         link("rail"),
         link("cart"),
         rod("pole", 0.1, 1.0),
         joint("slide", "rail", "cart", "prismatic", limit=limit(-2.4, 2.4, 100, 10)),
-        joint("hinge", "cart", "pole", "continuous", limit=""),
-    ).replace('"hinge" type="continuous">', '"hinge" type="continuous">' + limit(0, 0, 10, 10)),
-    "crane with booms of seven metres": robot(
-        link("base"),
+        joint("hinge", "cart", "pole", "continuous", limit=limit(0, 0, 10, 10)),
+    ),
+    "crane with booms of seven metres": arm(
         rod("boom", 250.0, 7.0),
         rod("jib", 100.0, 7.0),
         rod("hook", 30.0, 1.0),
-        *chain("base", "boom", "jib", "hook", xyz=(7.0, 0, 0), limit=limit(-3, 3, 60e3, 1)),
+        xyz=(7.0, 0, 0),
+        limit=limit(-3, 3, 60e3, 1),
     ),
-    "tube of carbon fibre": robot(
-        link("base"), rod("tube", 0.02, 1.5), joint("j", "base", "tube", limit=limit(-3, 3, 5, 50))
-    ),
+    "tube of carbon fibre": arm(rod("tube", 0.02, 1.5), xyz=(0, 0, 0), limit=limit(-3, 3, 5, 50)),
     "gripper of four grams": robot(
         ball("palm", 0.004, 0.01),
         *(rod(f"finger{i}", 2e-4, 0.01) for i in range(4)),
@@ -197,10 +202,8 @@ UNUSUAL = {
             for i in range(4)
         ),
     ),
-    "strong motor on a test bench": robot(
-        link("base"),
-        rod("arm", 0.2, 0.2),
-        joint("j", "base", "arm", xyz=(0, 0, 0.1), limit=limit(-3, 3, 87, 3)),
+    "strong motor on a test bench": arm(
+        rod("arm", 0.2, 0.2), xyz=(0, 0, 0.1), limit=limit(-3, 3, 87, 3)
     ),
     "table that turns a heavy load about the vertical": robot(
         link("base"),
@@ -209,21 +212,19 @@ UNUSUAL = {
         joint("pan", "base", "table", limit=limit(-3, 3, 20, 1)),
         joint("fixed", "table", "load", "fixed", xyz=(0.5, 0, 0)),
     ),
-    "heavy pedestal": robot(
-        link("granite", 2000.0, inertia=(100.0, 0, 0, 100.0, 0, 100.0)),
+    "heavy pedestal": arm(
         *(rod(name, 2.0, 0.3) for name in "abc"),
-        *chain("granite", *"abc", xyz=(0.3, 0, 0)),
+        base=link("granite", 2000.0, inertia=(100.0, 0, 0, 100.0, 0, 100.0)),
+        xyz=(0.3, 0, 0),
     ),
-    "ten turns": robot(
-        link("base"), link("wrist"), *chain("base", "wrist", limit=limit(-62.83, 62.83, 9, 9))
+    "ten turns": arm(link("wrist"), limit=limit(-62.83, 62.83, 9, 9)),
+    "no limit in a round number": arm(link("wrist"), limit=limit(-1e4, 1e4, 1000, 1000)),
+    "fast ankle": arm(ball("foot", 1.0, 0.1), limit=limit(-1, 1, 20, 101)),
+    "plate whose moments are printed with three digits": arm(
+        link("a", 0.1, inertia=(1.21e-05, 0, 3.5e-07, 2.35e-05, 3.5e-07, 3.56e-05))
     ),
-    "no limit in a round number": robot(
-        link("base"), link("wrist"), *chain("base", "wrist", limit=limit(-1e4, 1e4, 1000, 1000))
-    ),
-    "rail of twelve metres": robot(
-        link("base"),
-        link("cart"),
-        joint("j", "base", "cart", "prismatic", limit=limit(0, 12.0, 800, 3)),
+    "rail of twelve metres": arm(
+        link("cart"), kind="prismatic", xyz=(0, 0, 0), limit=limit(0, 12.0, 800, 3)
     ),
 }
 
@@ -236,10 +237,14 @@ def test_unusual_robot_is_not_warned_of(name: str) -> None:
             RobotModel.from_urdf_string(UNUSUAL[name], floating_base=floating_base)
 
 
+def test_masses_in_powers_of_ten_are_made_up_not_in_tonnes() -> None:
+    links = [link(name, 1e-5, (0, 0, 0.05), (1e-5, 0, 0, 1e-5, 0, 1e-5)) for name in "abc"]
+    with pytest.warns(RobotModelWarning, match="weigh 3e-05 kg, .* as if masses were made up"):
+        RobotModel.from_urdf_string(arm(*links))
+
+
 def test_one_warning_names_all_links_with_the_same_fault() -> None:
-    names = [f"link{i}" for i in range(14)]
-    bad = (0.1, 0, 0, 0.1, 0, 0.3)
-    urdf = robot(link("base"), *(link(name, inertia=bad) for name in names), *chain("base", *names))
+    bad = {"com": (0.1, 0, 0), "inertia": (0.1, 0, 0, 0.1, 0, 0.3)}
     with pytest.warns(RobotModelWarning, match="links 'link0', 'link1', .* and 4 more: ") as caught:
-        RobotModel.from_urdf_string(urdf)
+        RobotModel.from_urdf_string(arm(*(link(f"link{i}", **bad) for i in range(14))))
     assert len(caught) == 1

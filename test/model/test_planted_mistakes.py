@@ -15,8 +15,8 @@ import pytest
 from robots import example_robot, example_robots, load_quietly, read_description
 
 from rnea_control.model import RobotModel, RobotModelError, RobotModelWarning, pseudo_inertia
-from rnea_control.model.links import link_inertia_of
-from rnea_control.model.rotations import rotation_from_rpy
+from rnea_control.model.rigid_body import link_inertia_of, rotation_from_rpy
+from rnea_control.model.robot_description import description_from_urdf
 
 Edit = Callable[[ET.Element], object]
 
@@ -90,6 +90,16 @@ def inertia_set(link: str, change: Callable[[np.ndarray], np.ndarray]) -> Edit:
     return edit
 
 
+def about_origins(root: ET.Element) -> None:
+    for name, found in description_from_urdf(ET.tostring(root), "").inertias.items():
+        link = link_inertia_of(name, found)
+        c = link.center_of_mass
+        about = link.inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        for inertial in elements(root, "link", (name,))[0].findall("inertial"):
+            inertial.find("origin").attrib.pop("rpy", None)
+            inertia_set(name, lambda _, about=about: about)(root)
+
+
 def negative_axis(matrix: np.ndarray) -> np.ndarray:
     return matrix * np.diag([1, 1, -1]) + matrix * (1 - np.eye(3))
 
@@ -135,6 +145,12 @@ WARNED = [
         "panda",
         "link 'panda_link3': .* not positive definite.* izz must be positive",
         inertia_set("panda_link3", negative_axis),
+    ),
+    ("panda", "link 'panda_link4' .*'panda_joint4' but .* all", without_inertial("panda_link4")),
+    ("ur5_robot", "all links that move are at 0 0 0", centers(0.0)),
+    *(
+        (name, "about the links' origins", about_origins)
+        for name in ("panda", "ur10_robot", "xarm7")
     ),
     ("xarm7", "'link2'.* other sign of ixy, ixz and iyz", inertia_set("link2", of_other_axes)),
     (

@@ -18,7 +18,7 @@ from rnea_control.model import (
     RobotModelError,
     RobotModelWarning,
     pseudo_inertia,
-    rotations,
+    rigid_body,
 )
 from rnea_control.model.robot_description import description_from_joints
 
@@ -120,7 +120,8 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(arm, capfd) -> None:
     )
     foreign = (
         '<transmission name="t"/><transmission><joint/></transmission><material/>'
-        '<gazebo reference="nobody"><x/></gazebo><sensor name="s"/><custom_tag/><custom_tag/>'
+        '<gazebo reference="nobody"><x/><sensor:camera name="${c}"/><xacro:if/></gazebo>'
+        '<sensor name="s"/><custom_tag/><custom_tag/>'
         '<ros2_control name="a" type="system"><y/></ros2_control>'
     )
     urdf = two_link_arm().replace("</inertial></link>", f"</inertial>{rubbish}</link>")
@@ -130,6 +131,25 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(arm, capfd) -> None:
     assert [str(w.message) for w in caught] == said == list(model.warnings)
     assert capfd.readouterr() == ("", "")
     np.testing.assert_array_equal(model.bodies, arm.bodies)
+
+
+def test_what_is_left_over_does_not_matter() -> None:
+    """The misspelt axis of a fixed joint, and definitions of xacro."""
+    fixed = joint("f", "a", "b", "fixed").replace("<axis xyz=", "<axis xzy=")
+    left = '<xacro:property name="x" value="1"/><xacro:arg name="y" default="2"/>'
+    urdf = robot(link("base"), link("a"), link("b"), joint("j", "base", "a"), fixed, left)
+    with pytest.warns(RobotModelWarning, match="<xacro:property> in <robot>, left over") as caught:
+        model = RobotModel.from_urdf_string(urdf)
+    assert len(caught) == 1 and model.merged_joints == ("f",)
+
+
+def test_inertial_that_other_tools_lose_is_warned_of() -> None:
+    urdf = robot(link("base"), link("arm"), joint("j", "base", "arm"))
+    broken = urdf.replace('iyz="0"', 'iyz="0\n"')
+    with pytest.warns(RobotModelWarning, match="links 'base', 'arm': white space") as caught:
+        RobotModel.from_urdf_string(broken)
+    assert len(caught) == 1
+    assert RobotModel.from_urdf_string(urdf.replace('iyz="0"', 'iyz=" 0"')).warnings == ()
 
 
 def test_suspicious_joint_is_warned_of_once() -> None:
@@ -218,7 +238,7 @@ def test_bad_joint_is_refused() -> None:
         ({"pitch": math.nan}, "pitch is nan"),
         ({"armature": -1.0}, "armature is -1"),
         ({"armature": math.inf}, "armature is inf; it must be finite"),
-        ({"lower": 1.0, "upper": -1.0}, "lower 1.0 is above upper -1.0"),
+        ({"lower": 1.0, "upper": -1.0}, "lower 1 is above upper -1"),
         ({"mimic": Mimic("k", math.inf)}, "multiplier is inf"),
         ({"type": "magic"}, "its type is 'magic'"),
     ):
@@ -230,11 +250,11 @@ def test_bad_joint_is_refused() -> None:
 def test_bad_payload_is_refused(arm: RobotModel) -> None:
     before = arm.bodies.copy()
     for name, payload, words in (
-        ("lower", ("x",), "the payload has mass 'x', .* they must be numbers"),
-        ("lower", (1.0, None), "centre of mass None .* they must be numbers"),
-        ("lower", (-1.0,), r"mass -1\.0 kg, .* the mass not negative"),
-        ("lower", (1.0, [0.0, 0.0]), r"centre of mass has shape \(2,\) .* must be \(3,\)"),
-        ("lower", (1.0, np.zeros(3), np.eye(2)), r"its inertia \(2, 2\); .* and \(3, 3\)"),
+        ("lower", ("x",), "the payload has mass 'x', .* they must be finite numbers"),
+        ("lower", (1.0, None), "centre of mass None .* they must be finite numbers"),
+        ("lower", (-1.0,), r"mass -1\.0, .* the mass not negative"),
+        ("lower", (1.0, [0.0, 0.0]), r"centre of mass \[0\.0, 0\.0\] .* of shapes \(\), \(3,\)"),
+        ("lower", (1.0, np.zeros(3), np.eye(2)), r"inertia \[\[1\.0, 0\.0\], .* and \(3, 3\)"),
         ("lower", (0.0, np.zeros(3), np.eye(3)), "no mass but an inertia"),
         ("lower", (1.0, np.zeros(3), np.eye(3) + np.eye(3, k=1)), "is not symmetric"),
         ("lower", (1.0, np.zeros(3), -np.eye(3)), "belongs to no real body"),
@@ -284,7 +304,7 @@ def is_rotation(R: np.ndarray) -> bool:
 @pytest.mark.parametrize("axis", [*np.eye(3), *-np.eye(3), *RNG.standard_normal((3, 3))])
 def test_rotation_to_z_turns_z_into_the_axis(axis: np.ndarray) -> None:
     axis = axis / np.linalg.norm(axis)
-    R = rotations.rotation_to_z(axis)
+    R = rigid_body.rotation_to_z(axis)
     assert is_rotation(R)
     np.testing.assert_allclose(R @ [0, 0, 1], axis, atol=1e-15)
     if np.count_nonzero(axis) == 1:
@@ -295,9 +315,9 @@ def test_rotation_to_z_turns_z_into_the_axis(axis: np.ndarray) -> None:
     "rpy", [*RNG.uniform(-1.5, 1.5, (3, 3)), (0.3, np.pi / 2, 0.4), (0.3, -np.pi / 2, 0.4)]
 )
 def test_rpy_is_about_fixed_axes_roll_first_and_back(rpy) -> None:
-    R = rotations.rotation_from_rpy(np.array(rpy))
-    roll, pitch, yaw = map(rotations.rotation_about_axis, np.eye(3), rpy)
+    R = rigid_body.rotation_from_rpy(np.array(rpy))
+    roll, pitch, yaw = map(rigid_body.rotation_about_axis, np.eye(3), rpy)
     np.testing.assert_allclose(R, yaw @ pitch @ roll, atol=1e-15)
     assert is_rotation(R)
-    again = rotations.rotation_from_rpy(rotations.rpy_from_rotation(R))
+    again = rigid_body.rotation_from_rpy(rigid_body.rpy_from_rotation(R))
     np.testing.assert_allclose(again, R, atol=1e-15)

@@ -8,9 +8,8 @@ from rnea_control.exceptions import listed
 from rnea_control.identification.explanation import Cause, Contribution, Explanation
 from rnea_control.identification.least_squares import late
 from rnea_control.model import RobotModel
-from rnea_control.model.inertia import pseudo_inertia_of
-from rnea_control.model.links import link_inertia_of
-from rnea_control.model.units import units
+from rnea_control.model.rigid_body import link_inertia_of, pseudo_inertia_of
+from rnea_control.model.robot_model import units
 
 # Values of a joint that would make less than this part of its residual are not told.
 SMALL = 0.1

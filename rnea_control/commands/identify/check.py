@@ -21,7 +21,7 @@ from rnea_control.exceptions import listed
 from rnea_control.identification.explanation import Explanation, explain
 from rnea_control.identification.motion import join
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # A residual of less than this part of the torque is a good model's, whatever the noise.
 GOOD = 0.05

@@ -31,7 +31,7 @@ from rnea_control.identification.result import Certainty, Identification, Residu
 from rnea_control.identification.urdf_inertials import with_inertials
 from rnea_control.identification.verdict import verdict
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # The end of each recording that is kept from the fit, if no other one is given.
 HELD_OUT = 0.2

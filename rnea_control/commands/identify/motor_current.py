@@ -7,7 +7,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.model.units import units
+from rnea_control.model.robot_model import units
 
 # Gravity must need that much somewhere, and at a joint, to tell anything, [Nm] or [N].
 TELLING, LEAST = 10.0, 5.0

@@ -14,7 +14,7 @@ from rnea_control.exceptions import ParameterError, RobotModelError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.model.robot_model import EARTH_GRAVITY
 from rnea_control.parameters.parameter import JOINT, GivenParameters, expand
-from rnea_control.parameters.robot import update_model
+from rnea_control.parameters.settings import update_model
 from rnea_control.parameters.table import LOCKED_POSITION, ROBOT
 from rnea_control.ros.parameter_files import section_of
 

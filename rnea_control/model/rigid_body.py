@@ -1,0 +1,274 @@
+r"""The matrices of rigid bodies: rotations, placements and inertias, all of float64.
+
+The inertial parameters of a body are ten numbers, [m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz]:
+mass, mass times center of mass, and the inertia about the frame's origin. They enter the equations
+of motion linearly. For changes of frame and sums the same ten numbers form the symmetric 4x4
+pseudo-inertia matrix [Wensing, Kim, Slotine 2018]
+
+.. math:: J = \begin{bmatrix} \Sigma & m c \\ (m c)^T & m \end{bmatrix}, \quad
+          \Sigma = \int r r^T dm = \tfrac{1}{2} \mathrm{tr}(I) 1 - I
+
+because a change of frame is then one product, J_A = X_AB J_B X_AB^T with the homogeneous transform
+X_AB, and bodies that move together simply add. Masses of zero need no special case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import RobotModelError, named
+
+_UPPER = np.triu_indices(3)
+
+# What rounding in a URDF's printed numbers may leave of a second moment that is zero: relative, and
+# [kg m^2].
+_RELATIVE_TOLERANCE = 1e-6
+_ABSOLUTE_TOLERANCE = 1e-12
+_NEARLY = 0.01
+
+
+def rotation_from_rpy(rpy: FloatArray) -> FloatArray:
+    """R = Rz(yaw) Ry(pitch) Rx(roll): turns about the fixed axes x, y, z in that order."""
+    (sr, sp, sy), (cr, cp, cy) = np.sin(rpy), np.cos(rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def skew(p: FloatArray) -> FloatArray:
+    """The matrix [p]x with [p]x r = p x r."""
+    return np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])
+
+
+def rotation_about_axis(axis: FloatArray, angle: float) -> FloatArray:
+    """Rodrigues' formula, R = 1 + sin(angle) [axis]x + (1 - cos(angle)) [axis]x^2."""
+    k = skew(axis)
+    return np.eye(3) + math.sin(angle) * k + (1.0 - math.cos(angle)) * (k @ k)
+
+
+def rotation_to_z(axis: FloatArray) -> FloatArray:
+    """A rotation whose third column is the unit vector `axis`: it turns z into `axis`.
+
+    For the coordinate axes its entries are exactly 0 and +-1.
+    """
+    if axis[2] == 1.0:
+        return np.eye(3)
+    # Any unit vector that is far from the axis will do as a start for x.
+    helper = np.zeros(3)
+    helper[int(np.argmin(np.abs(axis)))] = 1.0
+    x = np.cross(helper, axis)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(axis, x), axis])
+
+
+def rpy_from_rotation(rotation: FloatArray) -> FloatArray:
+    """Roll, pitch and yaw, shape (3,), [rad]: the inverse of `rotation_from_rpy`."""
+    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
+    if math.hypot(rotation[0, 0], rotation[1, 0]) < 1e-9:  # roll and yaw turn about the same axis
+        return np.array([math.atan2(-rotation[1, 2], rotation[1, 1]), pitch, 0.0])
+    roll = math.atan2(rotation[2, 1], rotation[2, 2])
+    return np.array([roll, pitch, math.atan2(rotation[1, 0], rotation[0, 0])])
+
+
+def homogeneous(rotation: FloatArray, translation: FloatArray) -> FloatArray:
+    """The homogeneous transform X_AB of `rotation` R_AB and `translation` p_AB, shape (4, 4)."""
+    transform = np.eye(4)
+    transform[:3, :3] = rotation
+    transform[:3, 3] = translation
+    return transform
+
+
+def pseudo_inertia(mass: float, center_of_mass: FloatArray, inertia: FloatArray) -> FloatArray:
+    """Pseudo-inertia of a body, shape (4, 4), about the origin of the frame that `center_of_mass`
+    is given in.
+
+    Args:
+        mass: [kg].
+        center_of_mass: shape (3,), [m].
+        inertia: about the center of mass, in axes parallel to the frame's, shape (3, 3), [kg m^2].
+    """
+    center_of_mass, inertia = np.asarray(center_of_mass), np.asarray(inertia)
+    matrix = np.zeros((4, 4))
+    second_moment = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    matrix[:3, :3] = second_moment + mass * np.outer(center_of_mass, center_of_mass)
+    matrix[:3, 3] = matrix[3, :3] = mass * center_of_mass
+    matrix[3, 3] = mass
+    return matrix
+
+
+def ten_parameters(matrix: FloatArray) -> FloatArray:
+    """[m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] of a pseudo-inertia, shape (10,)."""
+    second_moment = matrix[:3, :3]
+    inertia = np.trace(second_moment) * np.eye(3) - second_moment
+    return np.concatenate([[matrix[3, 3]], matrix[:3, 3], inertia[_UPPER]])
+
+
+def pseudo_inertia_of(parameters: FloatArray) -> FloatArray:
+    """The pseudo-inertia that has these ten parameters, shape (4, 4): the inverse of
+    `ten_parameters`."""
+    inertia = np.zeros((3, 3))
+    inertia[_UPPER] = inertia.T[_UPPER] = parameters[4:]
+    matrix = np.zeros((4, 4))
+    matrix[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    matrix[:3, 3] = matrix[3, :3] = parameters[1:4]
+    matrix[3, 3] = parameters[0]
+    return matrix
+
+
+def principal_second_moments(inertia: FloatArray) -> FloatArray:
+    """Second moments of mass along the principal axes, ascending, shape (3,), [kg m^2].
+
+    A real body has none below zero; that is the triangle inequality of its principal moments of
+    inertia (A + B >= C), and implies that the inertia is positive semidefinite.
+    """
+    return np.linalg.eigvalsh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkInertia:
+    """Mass and inertia of a link: `inertia` about the center of mass, shape (3, 3), in the axes in
+    which it was given, R_LI of the link's frame L."""
+
+    link: str
+    mass: float
+    center_of_mass: FloatArray
+    inertia: FloatArray
+    rotation: FloatArray
+
+    def pseudo_inertia(self) -> FloatArray:
+        """In the link's frame, shape (4, 4)."""
+        turned = self.rotation @ self.inertia @ self.rotation.T
+        return pseudo_inertia(self.mass, self.center_of_mass, turned)
+
+
+def link_inertia_of(link: str, matrix: FloatArray) -> LinkInertia:
+    """The same of a pseudo-inertia in the link's frame."""
+    mass, second_moment, center = float(matrix[3, 3]), matrix[:3, :3], np.zeros(3)
+    if mass != 0.0:
+        center = matrix[:3, 3] / mass
+        second_moment = second_moment - mass * np.outer(center, center)
+    inertia = np.trace(second_moment) * np.eye(3) - second_moment
+    return LinkInertia(link, mass, center, inertia, np.eye(3))
+
+
+def impossible_inertias(links: Iterable[LinkInertia]) -> list[str]:
+    """A sentence for each kind of inertia that no real body has, with the links that have it."""
+    found: dict[tuple[str, str], list[tuple[float, str, str]]] = {}
+    for link in links:
+        if fault := _fault(link):
+            kind, remedy, badness, words = fault
+            found.setdefault((kind, remedy), []).append((badness, link.link, words))
+    notes = []
+    for (_, remedy), cases in found.items():
+        names = [link for _, link, _ in cases]
+        badness, worst, words = max(cases)
+        of_worst = f" for {worst!r}" if len(cases) > 1 and badness > 0.0 else ""
+        notes.append(f"{named('link', names)}: {words}{of_worst}; {remedy}")
+    return notes
+
+
+def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
+    """The kind of fault, what to do, how bad it is, and the words for it; None for a real body."""
+    if link.mass < 0.0:
+        return "mass", "no real body has that", -link.mass, f"the mass is {link.mass:.4g} kg"
+    if link.mass == 0.0 and link.inertia.any():
+        remedy = "the inertia counts. Give the mass, or set the inertia to 0"
+        return "phantom", remedy, 0.0, "an inertia but no mass"
+    moments = np.linalg.eigvalsh(link.inertia)
+    smallest, largest = float(moments[0]), float(moments[-1])
+    # Rounding grows with the parallel axes that `link_inertia_of` takes off.
+    shifted = link.mass * float(link.center_of_mass @ link.center_of_mass)
+    tolerance = _RELATIVE_TOLERANCE * float(np.abs(moments).max())
+    tolerance += _ABSOLUTE_TOLERANCE * max(1.0, shifted)
+    # And what the last digit of printed moments leaves open, of those that are nearly right.
+    printed = [Decimal(repr(float(moment))) for moment in np.diag(link.inertia)]
+    last_digit = 10.0 ** max(int(number.as_tuple().exponent) for number in printed)
+    tolerance = max(tolerance, min(0.75 * last_digit, _NEARLY * largest))
+    if smallest < -tolerance:
+        words = (
+            "the inertia is not positive definite: its smallest principal moment is "
+            f"{smallest:.3g} kg m^2 (largest {largest:.3g})"
+        )
+        return "definite", _remedy(link.inertia), -smallest, words
+    if principal_second_moments(link.inertia)[0] < -tolerance:
+        a, b, c = (float(moment) if abs(moment) > tolerance else 0.0 for moment in moments)
+        words = (
+            f"the principal moments of inertia {a:.4g}, {b:.4g}, {c:.4g} kg m^2 break the triangle "
+            f"inequality by {c - a - b:.3g}"
+        )
+        return "triangle", _remedy(link.inertia), c - a - b, words
+    return None
+
+
+def _remedy(inertia: FloatArray) -> str:
+    """What is probably wrong with an impossible inertia."""
+    if np.ptp(inertia) == 0.0:
+        return "no real body has that. The products of inertia, ixy, ixz and iyz, must be 0"
+    names = ("ixx", "iyy", "izz")
+    below = [name for name, moment in zip(names, np.diag(inertia), strict=True) if moment < 0.0]
+    if below:
+        return f"no real body has that. {' and '.join(below)} must be positive"
+    reversed_ = inertia.copy()
+    reversed_[0, 1] = reversed_[1, 0] = -inertia[0, 1]  # as good as turning the sign of all three
+    if inertia.any() and principal_second_moments(reversed_)[0] >= 0.0:
+        return (
+            "no real body has that, but one has it with the other sign of ixy, ixz and iyz, or of "
+            "one of them: CAD programs also write products of inertia without the minus of URDF"
+        )
+    return (
+        "no real body has that. Check the inertia, often its units or its axes, or export it again "
+        "from the CAD program"
+    )
+
+
+def payload_inertia(
+    mass: float, center_of_mass: Iterable[float], inertia: FloatArray | None
+) -> FloatArray:
+    """The pseudo-inertia of a load in its link's frame, shape (4, 4).
+
+    Args:
+        mass, center_of_mass, inertia: as of `RobotModel.set_payload`.
+
+    Raises:
+        RobotModelError: values that are not numbers of the right shape, or of no real body.
+    """
+    given = mass, center_of_mass, inertia
+    try:
+        mass = float(mass)
+        center = np.array(list(center_of_mass), dtype=np.float64)
+        about_center = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
+        matrix = pseudo_inertia(mass, center, 0.5 * (about_center + about_center.T))
+        shapes = center.shape, about_center.shape
+        right = shapes == ((3,), (3, 3)) and np.isfinite(matrix).all() and mass >= 0.0
+    except (TypeError, ValueError):
+        right = False
+    if not right:
+        shown = [repr(x.tolist() if isinstance(x, np.ndarray) else x) for x in given]
+        raise RobotModelError(
+            f"the payload has mass {shown[0]}, centre of mass {shown[1]} and inertia {shown[2]}; "
+            "they must be finite numbers of shapes (), (3,) and (3, 3), and the mass not negative"
+        )
+    if mass == 0.0 and about_center.any():
+        raise RobotModelError("the payload has no mass but an inertia; give its mass")
+    if not np.allclose(about_center, about_center.T):
+        raise RobotModelError(
+            f"the payload's inertia {about_center.tolist()} is not symmetric; give Ixy in both "
+            "places"
+        )
+    smallest = np.linalg.eigvalsh(pseudo_inertia(mass, np.zeros(3), about_center))[0]
+    if smallest < -1e-9 * (1.0 + np.trace(about_center)):
+        raise RobotModelError(
+            f"the payload's inertia {about_center.tolist()} belongs to no real body (its principal "
+            "moments must be positive, each at most the sum of the others)"
+        )
+    return matrix
