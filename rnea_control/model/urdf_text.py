@@ -135,6 +135,9 @@ def parse_xml(xml: str | bytes, source: str) -> ET.Element:
             f"{source}: this is not well-formed XML ({error}); a URDF file must start with <robot "
             "name=...>"
         ) from error
+    prefix, colon, _ = root.tag.rpartition(":")
+    for element in root.iter():
+        element.tag = element.tag.removeprefix(prefix + colon)
     _refuse_other_kinds(root, source)
     return root
 

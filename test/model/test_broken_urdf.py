@@ -97,15 +97,6 @@ def test_each_broken_urdf_gets_an_error_of_its_own() -> None:
     assert len(messages) == len(BROKEN)
 
 
-def test_errors_name_the_file(tmp_path) -> None:
-    path = tmp_path / "broken.urdf"
-    path.write_text(robot(link("base", mass=-1.0)))
-    with pytest.raises(RobotModelError, match=r"broken\.urdf: link 'base'"):
-        RobotModel.from_urdf_file(path)
-    with pytest.raises(RobotModelError, match=r"missing\.urdf: cannot be read: No such file"):
-        RobotModel.from_urdf_file(tmp_path / "missing.urdf")
-
-
 def test_wrong_arguments() -> None:
     urdf = robot(BASE, ARM, TIP, JOINT, joint("f", "arm", "c", "fixed"))
     for arguments, words in (

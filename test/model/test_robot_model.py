@@ -29,6 +29,7 @@ def arm() -> RobotModel:
 
 
 ZERO = '<limit lower="-1" upper="1" effort="{effort}" velocity="{velocity}"/>'
+DISSIPATION = '<dynamics damping="2" friction="1"/>'
 
 
 def torques(model: RobotModel, q, v, a) -> np.ndarray:
@@ -122,25 +123,18 @@ def test_broken_shapes_and_foreign_tags_do_not_matter(arm, capfd) -> None:
         '<transmission name="t"/><transmission><joint/></transmission><material/>'
         '<gazebo reference="nobody"><x/><sensor:camera name="${c}"/><xacro:if/></gazebo>'
         '<sensor name="s"/><custom_tag/><custom_tag/>'
-        '<ros2_control name="a" type="system"><y/></ros2_control>'
+        '<ros2_control name="a" type="system"><y/></ros2_control><xacro:arg name="x" default="2"/>'
+        '<link name="tool"/><joint name="f" type="fixed"><parent link="lower"/><child link="tool"/>'
+        '<axis xzy="0 0 1"/></joint>'
     )
     urdf = two_link_arm().replace("</inertial></link>", f"</inertial>{rubbish}</link>")
     with pytest.warns(RobotModelWarning) as caught:
         model = RobotModel.from_urdf_string(urdf.replace("</robot>", f"{foreign}</robot>"))
-    said = ["robot_description: unknown and ignored: tag <custom_tag> in <robot>"]
+    unknown = "tag <custom_tag> in <robot>; tag <xacro:arg> in <robot>, left over from xacro"
+    said = [f"robot_description: unknown and ignored: {unknown}"]
     assert [str(w.message) for w in caught] == said == list(model.warnings)
     assert capfd.readouterr() == ("", "")
     np.testing.assert_array_equal(model.bodies, arm.bodies)
-
-
-def test_what_is_left_over_does_not_matter() -> None:
-    """The misspelt axis of a fixed joint, and definitions of xacro."""
-    fixed = joint("f", "a", "b", "fixed").replace("<axis xyz=", "<axis xzy=")
-    left = '<xacro:property name="x" value="1"/><xacro:arg name="y" default="2"/>'
-    urdf = robot(link("base"), link("a"), link("b"), joint("j", "base", "a"), fixed, left)
-    with pytest.warns(RobotModelWarning, match="<xacro:property> in <robot>, left over") as caught:
-        model = RobotModel.from_urdf_string(urdf)
-    assert len(caught) == 1 and model.merged_joints == ("f",)
 
 
 def test_inertial_that_other_tools_lose_is_warned_of() -> None:
@@ -158,6 +152,13 @@ def test_suspicious_joint_is_warned_of_once() -> None:
         ({"limit": ZERO.format(effort=1, velocity=0)}, "<limit velocity> of j is 0"),
         ({"limit": '<limit effort="1" velocity="1"/>'}, "lower and upper of j are the same"),
         ({"kind": "continuous", "limit": ""}, "j have no <limit>"),
+        *(
+            (
+                {"kind": kind, "limit": "", "extra": DISSIPATION},
+                "<dynamics> and <limit> of j are not",
+            )
+            for kind in ("planar", "floating")
+        ),
         ({"extra": '<safety_controller k_velocity="1"/>'}, "j have a <safety_controller>"),
     ):
         urdf = robot(link("base"), link("arm"), joint("j", "base", "arm", **changes))
@@ -202,15 +203,6 @@ def test_leader_feels_the_friction_of_its_followers(ratio: float) -> None:
     lost = (3.0 * rate + 0.5) * rate + (2.0 * abs(ratio) * rate + 1.0) * abs(ratio) * rate
     tau = friction(model, Workspace(model), np.array([rate]), np.zeros(1))
     assert tau[0] * rate == pytest.approx(lost)
-
-
-@pytest.mark.parametrize("kind", ["planar", "floating"])
-def test_friction_of_no_certain_direction_is_warned_of_unless_locked(kind: str) -> None:
-    extra = '<dynamics damping="2" friction="1"/>'
-    urdf = robot(link("base"), link("a"), joint("j", "base", "a", kind, limit="", extra=extra))
-    with pytest.warns(RobotModelWarning, match="<dynamics> and <limit> of j are not used"):
-        RobotModel.from_urdf_string(urdf)
-    assert RobotModel.from_urdf_string(urdf, joints=[]).merged_joints == ("j",)
 
 
 def test_link_made_in_python_that_no_body_can_be_is_warned_of() -> None:

@@ -6,7 +6,7 @@ import gzip
 import struct
 
 import pytest
-from robots import example_robot
+from robots import example_robot, link, robot
 
 from rnea_control.model import RobotModel, RobotModelError
 
@@ -36,6 +36,7 @@ WRONG_FILES = [
     (gzip.compress(b"<robot/>", mtime=0), "gzip"),
     (XACRO, "xacro.* expand it first"),
     (UNNAMED_XACRO, "xacro.* expand it first"),
+    (robot(link("base", mass=-1.0)).encode(), "link 'base'"),
     (b'<Robot name="r"/>', "<Robot>.* case-sensitive"),
     ('<robot name="é"/>'.encode("latin-1"), "not in utf-8 at byte 13"),
     (b'<?xml version="1.0" encoding="klingon"?><robot/>', "XML declaration names .* 'klingon'"),
@@ -65,6 +66,7 @@ def test_path_and_text_are_told_apart(tmp_path) -> None:
         (from_file, path.parent, "directory.* panda.urdf"),
         (from_file, tmp_path, "directory"),
         (from_file, "a\0b", "cannot be read"),
+        (from_file, tmp_path / "missing.urdf", r"missing\.urdf: cannot be read: No such file"),
         (from_file, path.parents[1] / "srdf" / "panda.srdf", "panda.srdf: this is an SRDF"),
     ):
         with pytest.raises(RobotModelError, match=words):
@@ -78,11 +80,11 @@ ENCODINGS += [("shift_jis", "Shift_JIS"), ("utf-8", "UTF-16")]
 
 @pytest.mark.parametrize(("encoding", "declared"), ENCODINGS)
 def test_encoding_is_understood(encoding: str, declared: str | None, tmp_path) -> None:
-    robot = "腕" if encoding == "shift_jis" else "bras_à_7_axes"
-    text = f'<robot name="{robot}"><link name="a"/></robot>'
+    name = "腕" if encoding == "shift_jis" else "bras_à_7_axes"
+    text = f'<robot name="{name}"><link name="a"/></robot>'
     if declared:
         text = f'<?xml version="1.0" encoding="{declared}"?>\n{text}'
     path = tmp_path / "arm.urdf"
     path.write_bytes(text.encode(encoding))
-    assert RobotModel.from_urdf_file(path).name == robot
-    assert RobotModel.from_urdf_string("\n " + text).name == robot
+    assert RobotModel.from_urdf_file(path).name == name
+    assert RobotModel.from_urdf_string("\n " + text).name == name
