@@ -14,7 +14,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.controller import Controller
-from rnea_control.control.feasibility import excessive_gain, excessive_load
+from rnea_control.control.feasibility import excessive_gain, excessive_load, obstacle_to_start
 from rnea_control.control.mode import (
     FREE,
     HAS_ARM,
@@ -28,9 +28,8 @@ from rnea_control.control.mode import (
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.planner import Plan
-from rnea_control.control.settings import ControllerSettings
+from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.control.splicing import Situation
-from rnea_control.control.supervision import SupervisionSettings, obstacle_to_start
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError, listed
 from rnea_control.model import RobotModel
