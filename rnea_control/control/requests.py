@@ -136,20 +136,8 @@ def serve(
             state[layout.GUIDED, 0] = 1.0 if by_hand else 0.0
 
 
-@kernel(
+# `serve` by itself, for Python.
+serve_now = kernel(
     "void(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], "
     "f8[:,::1])"
-)
-def serve_now(
-    n: IntArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
-    box: IntArray,
-    values: FloatArray,
-    measured: FloatArray,
-    new_settings: FloatArray,
-    new_tolerances: FloatArray,
-) -> None:
-    """`serve` by itself."""
-    serve(n, settings, tolerances, state, box, values, measured, new_settings, new_tolerances)
+)(serve)

@@ -6,7 +6,7 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.control.law import (
+from rnea_control.control.laws import (
     control_torque,
     gravity_torque,
     predict_state,
