@@ -16,7 +16,7 @@ from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.laws import ControlLaw, Model, is_hand_law
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
-from rnea_control.control.path import Path
+from rnea_control.control.path import Path, settle
 from rnea_control.control.planner import Plan, Planner
 from rnea_control.control.requests import Box, serve_now
 from rnea_control.control.settings import ControllerSettings, Gains, TrajectorySettings
@@ -33,7 +33,6 @@ from rnea_control.control.step import (
     TORN_AWAY,
     step,
 )
-from rnea_control.control.time_scaling import settle
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity

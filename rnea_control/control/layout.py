@@ -38,7 +38,7 @@ DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range
 POSITION_ERROR, VELOCITY_ERROR, INTEGRAL, FEEDBACK = range(4, 8)
 MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = range(8, 13)
 LAST_TIME, LAST_TRAJECTORY_TIME, SEGMENT = range(13, 16)
-# Of time_scaling.py: by how much trajectory time is behind, and until when it is not scaled.
+# Of path.py: by how much trajectory time is behind, and until when it is not scaled.
 BEHIND, TARGET_SCALING, LEADING_SCALING, SCALING, SCALING_RATE, UNSCALED_UNTIL = range(16, 22)
 # Of tolerances.py: whether a trajectory is checked, when it starts and ends, and what was found.
 CHECKED, START_TIME, END_TIME = range(22, 25)

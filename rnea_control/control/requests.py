@@ -16,8 +16,7 @@ from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control import layout
 from rnea_control.control.advance import brake, catch
 from rnea_control.control.laws import is_hand_law
-from rnea_control.control.path import follow
-from rnea_control.control.time_scaling import settle
+from rnea_control.control.path import follow, settle
 from rnea_control.control.tolerances import ROWS
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel

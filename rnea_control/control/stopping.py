@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import FloatArray
+from rnea_control.control import layout
 from rnea_control.control.trajectory import (
     COEFFICIENTS,
     EFFORT,
@@ -30,7 +31,6 @@ from rnea_control.control.trajectory import (
     evaluate_segment,
     segment_at,
 )
-from rnea_control.dynamics.body import velocity_count
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
@@ -92,9 +92,7 @@ def _path_at(
 def _hardest_braking(
     bodies: FloatArray,
     memory: FloatArray,
-    friction: FloatArray,
-    effort_limit: FloatArray,
-    max_deceleration: FloatArray,
+    settings: FloatArray,
     sigma: float,
     scratch: FloatArray,
 ) -> float:
@@ -108,18 +106,21 @@ def _hardest_braking(
         velocity[j] = scratch[_PATH_VELOCITY, j] * sigma
         acceleration[j] = scratch[_PATH_ACCELERATION, j] * sigma**2
         slope = -scratch[_PATH_VELOCITY, j]
-        kappa = min(kappa, _furthest(acceleration[j], slope, max_deceleration[j]))
+        limit = settings[layout.MAX_DECELERATION, j]
+        kappa = min(kappa, _furthest(acceleration[j], slope, limit))
     for row in range(_TORQUE, _BRAKING_TORQUE + 1):
         outward_pass(bodies, memory, position, velocity, acceleration)
         inward_pass(bodies, memory, scratch[row])
         add_armature(bodies, acceleration, scratch[row])
         for j in range(nv):
             acceleration[j] -= scratch[_PATH_VELOCITY, j]
+    friction = settings[layout.FRICTION : layout.FRICTION + 3]
     for j in range(nv):
         slope = scratch[_BRAKING_TORQUE, j] - scratch[_TORQUE, j]
         torque = scratch[_TORQUE, j] + friction_torque(friction, velocity, j)
         torque += scratch[_PATH_EFFORT, j]
-        kappa = min(kappa, _furthest(torque, slope, BRAKING_SHARE * effort_limit[j]))
+        limit = BRAKING_SHARE * settings[layout.EFFORT_LIMIT, j]
+        kappa = min(kappa, _furthest(torque, slope, limit))
     return kappa
 
 
@@ -182,9 +183,7 @@ def _put_rest(starts: FloatArray, c: FloatArray, i: int) -> None:
 def _brake(
     bodies: FloatArray,
     memory: FloatArray,
-    friction: FloatArray,
-    effort_limit: FloatArray,
-    max_deceleration: FloatArray,
+    settings: FloatArray,
     shift: FloatArray,
     starts: FloatArray,
     coefficients: FloatArray,
@@ -217,9 +216,7 @@ def _brake(
         s_there = s + h * (sigma - h * (2.0 * kappa + expected) / 6.0)
         sigma_there = max(sigma - 0.5 * h * (kappa + expected), 0.0)
         segment = _path_at(starts, coefficients, segment, s0, s_there, shift, scratch)
-        bearable = _hardest_braking(
-            bodies, memory, friction, effort_limit, max_deceleration, sigma_there, scratch
-        )
+        bearable = _hardest_braking(bodies, memory, settings, sigma_there, scratch)
         bearable = max(min(bearable, hardest), gentlest)
         reached = max(reached, bearable)
         # Two bounds more: it rises within a ramp, and leaves the last fall as long as one.
@@ -269,8 +266,8 @@ def _fall(
 
 
 SIGNATURE = (
-    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, "
-    "f8, f8[:,::1], f8[::1], f8[:,:,::1])"
+    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, f8, f8[:,::1], "
+    "f8[::1], f8[:,:,::1])"
 )
 
 
@@ -278,9 +275,7 @@ SIGNATURE = (
 def stop_along_path(
     bodies: FloatArray,
     memory: FloatArray,
-    friction: FloatArray,
-    effort_limit: FloatArray,
-    max_deceleration: FloatArray,
+    settings: FloatArray,
     shift: FloatArray,
     starts: FloatArray,
     coefficients: FloatArray,
@@ -297,16 +292,14 @@ def stop_along_path(
     at most `LONGEST_STOP` and two ramps. At each knot it brakes as hard as two bounds of each joint
     allow; if the motion exceeds a bound even without braking, it sets that bound:
 
-    - the acceleration is within `max_deceleration`,
-    - the torque with friction and the path's effort is within `BRAKING_SHARE` of `effort_limit`.
+    - the acceleration is within MAX_DECELERATION,
+    - the torque with friction and the path's effort is within `BRAKING_SHARE` of EFFORT_LIMIT.
 
     It brakes harder only to end in time. Performs no allocation.
 
     Args:
         bodies, memory: of the model and of a workspace made for it.
-        friction: what `friction_torque` takes, shape (3, nv).
-        effort_limit: shape (nv,), [Nm] or [N]; may be infinite.
-        max_deceleration: shape (nv,), [rad/s^2] or [m/s^2]; may be infinite.
+        settings: see layout.py.
         shift: added to the positions of the path, shape (nv,), [rad] or [m].
         starts, coefficients: the running trajectory; other arrays than the output.
         s0: the trajectory time now, and the time at which the stop begins, [s].
@@ -315,34 +308,12 @@ def stop_along_path(
         scratch: overwritten, shape (SCRATCH_ROWS, nv).
         out_starts: output, shape (STOP_SEGMENTS,); segments that are not needed start at infinity.
         out_coefficients: output, shape (STOP_SEGMENTS, nv, 8).
-
-    Returns:
-        NaN, with the output as it was, if an array is of the wrong size.
     """
-    nv = velocity_count(bodies)
-    if (
-        out_starts.shape[0] != STOP_SEGMENTS
-        or out_coefficients.shape[0] != STOP_SEGMENTS
-        or out_coefficients.shape[1] != nv
-        or out_coefficients.shape[2] != COEFFICIENTS
-        or coefficients.shape[0] != starts.shape[0]
-        or coefficients.shape[1] != nv
-        or coefficients.shape[2] != COEFFICIENTS
-        or scratch.shape[0] != SCRATCH_ROWS
-        or scratch.shape[1] != nv
-        or friction.shape[1] != nv
-        or effort_limit.shape[0] != nv
-        or max_deceleration.shape[0] != nv
-        or shift.shape[0] != nv
-    ):
-        return math.nan
     stands = sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL
     last = _brake(
         bodies,
         memory,
-        friction,
-        effort_limit,
-        max_deceleration,
+        settings,
         shift,
         starts,
         coefficients,
