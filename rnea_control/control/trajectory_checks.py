@@ -1,6 +1,8 @@
-"""Refuses trajectories beyond a robot's position and velocity limits, also between the points, by
-the extremes of a polynomial on an interval, exact to rounding.
+"""Refuses trajectories: waypoints that no arm can follow or that the settings do not allow, and
+what leaves the robot's position and velocity limits, at the points and between them. All functions
+named `check` raise TrajectoryError.
 
+Between the points the extremes of a polynomial on an interval tell, exact to rounding.
 Between two neighboring roots of its derivative a polynomial is monotonic, so that it has at most
 one root there, which bisection finds. So the roots of each derivative, from the highest down, part
 the interval for the next one. The roots of the first derivative, and the ends, are where the
@@ -13,11 +15,21 @@ that tells at once of most polynomials that they stay within some bounds.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.control.settings import TrajectorySettings
 from rnea_control.control.trajectory import EFFORT, POSITION_COEFFICIENTS, Trajectory
+from rnea_control.control.waypoints import (
+    ACCELERATION,
+    AT_REST,
+    FIELDS,
+    POSITION,
+    VELOCITY,
+    Waypoints,
+)
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -38,8 +50,109 @@ _BERNSTEIN = np.array(
 # Rounding that no limit minds: in [rad] or [m], and of a velocity limit.
 POSITION_ROUNDING = 1e-9
 VELOCITY_ROUNDING = 1e-6
+# How far the arm may be from a first point at time 0, [rad] or [m].
+START_DISTANCE = 0.1
 
-_WITHIN, _BELOW, _ABOVE, _TOO_FAST, _NOT_FINITE = range(5)
+# What is violated first; as orders of the derivative, the position's limits or the velocity's.
+_POSITION, _VELOCITY, _NOT_FINITE, _NOTHING = range(4)
+
+
+def check_waypoints(
+    points: Waypoints, rules: TrajectorySettings, joint_names: Sequence[str]
+) -> None:
+    """Refuses waypoints that no arm can follow: none at all, one without any field, numbers that
+    are not finite, times that do not rise, accelerations without velocities; and positions left out
+    that are not to be integrated. The message names the waypoint and the joint."""
+    if len(points) == 0:
+        raise TrajectoryError(
+            "the trajectory has no points; it needs one at least. To stop the arm, cancel the "
+            "goal or send the point where it is"
+        )
+    for name, values in zip(FIELDS, points.fields, strict=True):
+        if not np.isfinite(values).all():
+            i, j = np.argwhere(~np.isfinite(values))[0]
+            raise TrajectoryError(
+                f"point {i}: the {name} of joint {joint_names[j]!r} is {values[i, j]}; it "
+                "must be finite"
+            )
+    times, has = points.times, points.has
+    for wrong, text in (
+        (
+            ~has[: ACCELERATION + 1].any(axis=0),
+            "no positions, velocities or accelerations; give positions",
+        ),
+        (
+            has[ACCELERATION] & ~has[VELOCITY] & has[POSITION],
+            "positions and accelerations but no velocities; give all three",
+        ),
+    ):
+        if wrong.any():
+            raise TrajectoryError(f"point {np.argmax(wrong)}: has {text}")
+    if not np.isfinite(times).all():
+        i = int(np.argmin(np.isfinite(times)))
+        raise TrajectoryError(f"point {i}: its time is {times[i]}; it must be finite")
+    if times[0] < 0.0:
+        raise TrajectoryError(
+            f"point 0: its time is {times[0]:g} s; times are counted from the start and must not "
+            "be negative"
+        )
+    falls = np.diff(times, prepend=-1.0) <= 0.0
+    if falls.any():
+        i = int(np.argmax(falls))
+        raise TrajectoryError(
+            f"point {i}: its time {times[i]:g} s is not after that of point {i - 1}, "
+            f"{times[i - 1]:g} s; times must rise from point to point"
+        )
+    if not (has[POSITION].all() or rules.allow_integration):
+        raise TrajectoryError(
+            f"point {np.argmin(has[POSITION])}: has no positions; give them, or set the parameter "
+            "allow_integration_in_goal_trajectories to have them integrated from velocities"
+        )
+
+
+def check_first_point(points: Waypoints, position: FloatArray, model: RobotModel) -> None:
+    """Refuses a first point at time 0 that is not where the arm is then.
+
+    Args:
+        points: their times are counted from the start.
+        position: desired position at the start, shape (nv,), [rad] or [m].
+        model: the robot.
+    """
+    if points.times[0] > 0.0:
+        return
+    away = (points.positions[0] - position) * points.joints
+    turns = np.round(away / (2.0 * math.pi)) * model.continuous
+    away = np.abs(away - 2.0 * math.pi * turns)
+    if away.max() > START_DISTANCE:
+        j = int(np.argmax(away))
+        raise TrajectoryError(
+            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} "
+            f"{units(model, j).position} away from it at the start, {START_DISTANCE:g} allowed. "
+            "Start where the arm is, or give the point the time to get there"
+        )
+
+
+def check_positions_and_end(
+    points: Waypoints, start: float, rules: TrajectorySettings, model: RobotModel
+) -> None:
+    """Refuses waypoints outside the position limits, and a velocity at the end that is not allowed;
+    `start`: the zero of the time in the error, [s]."""
+    positions = points.positions
+    outside = ((positions < model.lower) | (positions > model.upper)) & points.joints
+    if outside.any():
+        i, j = np.argwhere(outside)[0]
+        raise TrajectoryError(
+            f"the point at {points.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
+            f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
+        )
+    speed = np.abs(points.velocities[-1])
+    if speed.max() > AT_REST and not rules.allow_moving_end:
+        j = int(np.argmax(speed))
+        raise TrajectoryError(
+            f"the last point: joint {model.joint_names[j]!r} has velocity "
+            f"{points.velocities[-1, j]:g} at the end; the last point must be at rest, unless the "
+            "parameter allow_nonzero_velocity_at_trajectory_end is set"
+        )
 
 
 @inlined
@@ -121,7 +234,7 @@ def _root_between(c: FloatArray, degree: int, left: float, right: float) -> floa
 
 
 def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
-    """Raises TrajectoryError where the splines themselves leave the limits.
+    """Refuses splines that themselves leave the limits.
 
     From a position beyond its limits a joint may come back, or stay there.
 
@@ -136,18 +249,12 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
         raise TrajectoryError("its efforts are too large; are they in Nm or N?")
     first = int(np.searchsorted(starts, begin, side="left"))
     place, found = np.zeros(2, dtype=np.int64), np.zeros(2)
-    limits = np.array(
-        [
-            np.full(model.nv, -math.inf),
-            np.full(model.nv, math.inf),
-            model.lower - POSITION_ROUNDING,
-            model.upper + POSITION_ROUNDING,
-            model.velocity_limit * (1.0 + VELOCITY_ROUNDING),
-        ]
-    )
+    speed, anywhere = model.velocity_limit * (1.0 + VELOCITY_ROUNDING), np.full(model.nv, math.inf)
+    lower, upper = model.lower - POSITION_ROUNDING, model.upper + POSITION_ROUNDING
+    limits = np.array([-anywhere, anywhere, -speed, speed, lower, upper])
     scratch = np.zeros((SCRATCH[0] + 1, SCRATCH[1]))
     kind = _first_violation(starts[first:], coefficients[first:], limits, place, found, scratch)
-    if kind == _WITHIN:
+    if kind == _NOTHING:
         return
     if kind == _NOT_FINITE:
         raise TrajectoryError("its numbers are too large; are they in rad and s?")
@@ -158,7 +265,7 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
         f"at {time:.3g} s, between the points at {max(starts[first + segment] - start, 0.0):g} s "
         f"and {starts[first + segment + 1] - start:g} s,"
     )
-    if kind == _TOO_FAST:
+    if kind == _VELOCITY:
         limit = model.velocity_limit[j]
         raise TrajectoryError(
             f"{where} joint {joint!r} would move at {abs(value):.3g} {unit.velocity}; its limit is "
@@ -183,44 +290,38 @@ def _first_violation(
     """The first violation, with its segment and joint in `place`, time and value in `found`.
 
     Rows of `limits`: lower and upper so far, overwritten: those of the robot from where on a joint
-    is within them; lower and upper of the robot; speed.
+    is within them; of the velocity; lower and upper of the robot.
     """
     c = scratch[0]
     for i in range(starts.shape[0] - 1):
         duration = starts[i + 1] - starts[i]
-        lower, upper, speed = 0, 1, 4
         for j in range(coefficients.shape[1]):
-            low = min(coefficients[i, j, 0] - POSITION_ROUNDING, limits[2, j])
-            high = max(coefficients[i, j, 0] + POSITION_ROUNDING, limits[3, j])
-            limits[lower, j] = max(limits[lower, j], low)
-            limits[upper, j] = min(limits[upper, j], high)
+            low = min(coefficients[i, j, 0] - POSITION_ROUNDING, limits[4, j])
+            high = max(coefficients[i, j, 0] + POSITION_ROUNDING, limits[5, j])
+            limits[0, j] = max(limits[0, j], low)
+            limits[1, j] = min(limits[1, j], high)
             place[0], place[1] = i, j
             power = 1.0
             # As a polynomial of the part of the segment, 0 to 1.
             for k in range(POSITION_COEFFICIENTS):
                 c[k] = coefficients[i, j, k] * power
                 power *= duration
-            low, high = bernstein_bounds(c)
-            if not (math.isfinite(low) and math.isfinite(high)):
-                return _NOT_FINITE
-            if low < limits[lower, j] or high > limits[upper, j]:
+            for order in (_POSITION, _VELOCITY):
+                if order == _VELOCITY:
+                    for k in range(POSITION_COEFFICIENTS - 1):
+                        c[k] = (k + 1) * c[k + 1] / duration
+                    c[POSITION_COEFFICIENTS - 1] = 0.0
+                lower, upper = limits[2 * order, j], limits[2 * order + 1, j]
+                low, high = bernstein_bounds(c)
+                if not (math.isfinite(low) and math.isfinite(high)):
+                    return _NOT_FINITE
+                if lower <= low and high <= upper:
+                    continue
                 low, low_at, high, high_at = extremes(c, scratch[1:])
-                if low < limits[lower, j]:
-                    found[0], found[1] = starts[i] + low_at * duration, low
-                    return _BELOW
-                if high > limits[upper, j]:
-                    found[0], found[1] = starts[i] + high_at * duration, high
-                    return _ABOVE
-            for k in range(POSITION_COEFFICIENTS - 1):
-                c[k] = (k + 1) * c[k + 1] / duration
-            c[POSITION_COEFFICIENTS - 1] = 0.0
-            low, high = bernstein_bounds(c)
-            if not (math.isfinite(low) and math.isfinite(high)):
-                return _NOT_FINITE
-            if max(high, -low) > limits[speed, j]:
-                low, low_at, high, high_at = extremes(c, scratch[1:])
-                if max(high, -low) > limits[speed, j]:
-                    fast, at = (high, high_at) if high > -low else (low, low_at)
-                    found[0], found[1] = starts[i] + at * duration, fast
-                    return _TOO_FAST
-    return _WITHIN
+                if lower <= low and high <= upper:
+                    continue
+                below = low < lower and (order == _POSITION or -low >= high)
+                found[0] = starts[i] + (low_at if below else high_at) * duration
+                found[1] = low if below else high
+                return order
+    return _NOTHING
