@@ -1,6 +1,6 @@
 """A step, and what follows from it at once: the end of a motion, and the stop that it takes.
 
-The finding of a step is a row of `findings`; findings.py puts it into words. Performs no
+The finding of a step is a row of `findings`; controller_state.py puts it into words. Performs no
 allocation.
 """
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.control import findings, layout, requests, tolerances
+from rnea_control.array_types import FloatArray
+from rnea_control.control import controller_state, layout, requests, tolerances
 from rnea_control.control.advance import step_once
 from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.laws import ControlLaw, Model, is_hand_law
@@ -65,6 +65,7 @@ class Controller:
         given_way: why each time, and whether a joint shook; the supervisor takes the entries out.
         box: a request; see requests.py.
         post: has the request in the box carried out, and returns when it is.
+        arrays: of `advance`, for machine code that steps.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -90,6 +91,11 @@ class Controller:
         self._numbers[layout.STEP_CODE] = address(step) or 0
         self._rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
         self._findings = np.zeros((layout.MOST_FINDINGS, layout.FINDING_SIZE))
+        self._tolerances = np.full((tolerances.ROWS, model.nv), math.inf)
+        self.arrays = (
+            *(self._numbers, self._rows, self._tolerances),
+            *(self._state, self._findings),
+        )
         self._told = 0  # findings that were told
         self._motions: dict[int, Motion] = {}
         self._last_motion = 0
@@ -99,8 +105,7 @@ class Controller:
         self.believe()
         self._state[layout.RATE_STEP] = LONGEST_RATE_STEP
         rows = self._state[layout.PREDICTED_POSITION], self._state[layout.PREDICTED_VELOCITY]
-        self._predicted = rows
-        self._tolerances = np.full((tolerances.ROWS, model.nv), math.inf)
+        self._predicted = rows  # what the last torque was computed for
         self.box = Box.empty(model.nv)
         self.post = self.serve
         self.change(model, settings)
@@ -143,11 +148,6 @@ class Controller:
         self._model, self._planner = model, Planner(model)
         self._settings, self._rules = settings, rules
 
-    @property
-    def arrays(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The arrays of `advance`, for machine code that steps."""
-        return self._numbers, self._rows, self._tolerances, self._state, self._findings
-
     def serve(self) -> None:
         """Carries out a request now; no loop may step meanwhile."""
         serve_now(*self.arrays[:4], *self.box)
@@ -160,12 +160,12 @@ class Controller:
 
     @property
     def braced(self) -> bool:
-        """Whether the steps go by a law and gains that hold any arm."""
+        """Whether the steps go by a law and gains that hold any arm, in place of those of the
+        settings; may be set."""
         return bool(self._numbers[layout.BRACED])
 
-    def brace(self, on: bool) -> None:
-        """Has the steps from now on go by a law and gains that hold any arm, in place of those of
-        the settings, or by these again."""
+    @braced.setter
+    def braced(self, on: bool) -> None:
         self.box.numbers[requests.BRACED] = on
         self._ask(requests.BRACE)
 
@@ -173,11 +173,6 @@ class Controller:
     def _in_force(self) -> FloatArray:
         """The rows of the settings by which steps go."""
         return self._rows[self._numbers[layout.BRACED]]
-
-    @property
-    def _hand_law(self) -> bool:
-        """Whether the law in force lets a hand guide the arm."""
-        return is_hand_law(self._in_force)
 
     @property
     def has_trajectory(self) -> bool:
@@ -276,11 +271,6 @@ class Controller:
         return int(self._numbers[layout.GAVE_WAY])
 
     @property
-    def predicted(self) -> tuple[FloatArray, FloatArray]:
-        """Position and velocity that the last torque was computed for, shape (nv,) each; views."""
-        return self._predicted
-
-    @property
     def guided(self) -> bool:
         """Whether a hand guides the arm."""
         return bool(self._state[layout.GUIDED, 0])
@@ -327,7 +317,7 @@ class Controller:
         self._path.follow(Trajectory.hold(t, q))
         state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
         state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
-        state[layout.GUIDED] = self._hand_law
+        state[layout.GUIDED] = is_hand_law(self._in_force)
         state[layout.DESIRED_POSITION] = q
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
         state[layout.UNSCALED_UNTIL] = -math.inf
@@ -502,10 +492,7 @@ class Controller:
                 what is nearest to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        outcome = self._step(t, q, v, tau, False)
-        if outcome >= BAD_STATE:
-            raise self.refusal(outcome, t, q, v, tau)
-        if outcome > SATURATED:
+        if self._step(t, q, v, tau, False) > SATURATED:
             self.tell()
         return tau
 
@@ -522,10 +509,7 @@ class Controller:
             ControllerError: there is no trajectory; `tau` is untouched. TorqueError: as `step`.
             ArgumentError: `tau` is not C-contiguous float64 of shape (nv,).
         """
-        q, v = self._predicted
-        outcome = self._step(t, q, v, tau, True)
-        if outcome >= BAD_STATE:
-            raise self.refusal(outcome, t, q, v, tau)
+        self._step(t, *self._predicted, tau, True)
         if self.is_moving:
             self._state[layout.RESTS_SINCE] = math.nan
         return tau
@@ -536,7 +520,7 @@ class Controller:
         """The error for a step that did not come to an end."""
         if outcome == NO_TRAJECTORY:
             return ControllerError(NOTHING_TO_FOLLOW)
-        return findings.refusal(self.model, self._state, outcome, t, q, v, tau)
+        return controller_state.refusal(self.model, self._state, outcome, t, q, v, tau)
 
     def repeats(self, t: float) -> bool:
         """Whether the predicted arm has been at rest for so long that its torque is not commanded
@@ -548,23 +532,14 @@ class Controller:
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
         try:
-            outcome: int = step_once(
-                self._numbers,
-                self._rows,
-                self._tolerances,
-                self._state,
-                self._findings,
-                t,
-                q,
-                v,
-                tau,
-                predicted,
-            )
+            outcome: int = step_once(*self.arrays, t, q, v, tau, predicted)
         except TypeError as error:
             raise ArgumentError(
                 "q, v and tau must each be a C-contiguous float64 array of shape "
                 f"({self.model.nv},)"
             ) from error
+        if outcome >= BAD_STATE:
+            raise self.refusal(outcome, t, q, v, tau)
         return outcome
 
     def limit_rate_step(self, elapsed: float) -> None:
@@ -584,10 +559,8 @@ class Controller:
         last = self._state[layout.COMMAND]
         change = dt * self._in_force[layout.TORQUE_RATE_LIMIT]
         known = np.isfinite(last)
-        low, high = (
-            np.where(known, last - change, -math.inf),
-            np.where(known, last + change, math.inf),
-        )
+        low = np.where(known, last - change, -math.inf)
+        high = np.where(known, last + change, math.inf)
         np.clip(target, low, high, out=tau)
         last[:] = tau
         return bool((tau == target).all())
@@ -627,7 +600,7 @@ class Controller:
             finding = self._findings[self._told % layout.MOST_FINDINGS]
             self._told += 1
             motion = self._motions.pop(int(finding[layout.ENDED]), None)
-            end = findings.ending(self.model, finding, motion)
+            end = controller_state.ending(self.model, finding, motion)
             if finding[layout.KIND] in GAVE_WAY:
                 self.gave_way_reason = end.text
                 self.given_way.append((end.text, finding[layout.KIND] == SHAKEN))

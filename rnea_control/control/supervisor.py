@@ -191,7 +191,7 @@ class Supervisor:
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
         braced = failed or (mode in STOPPED and not holds)
         if braced != self.controller.braced:
-            self.controller.brace(braced)
+            self.controller.braced = braced
 
     # Start and end.
 
