@@ -299,13 +299,8 @@ class Controller:
     def hold(
         self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
     ) -> None:
-        """Drops the trajectory and holds position `q`, shape (nv,), from `t` on, with an integral
-        term of 0.
-
-        Args:
-            t: the time now, [s].
-            q: the position, [rad] or [m].
-            reason: why, for those who wait for the end of the motion.
+        """Drops the trajectory and holds position `q`, shape (nv,), [rad] or [m], from `t` [s] on,
+        with an integral term of 0; `reason` is for those who wait for the end of the motion.
 
         Raises:
             ArgumentError: `q` is not nv finite numbers.
@@ -336,17 +331,10 @@ class Controller:
         self._state[layout.COMMAND] = torque
 
     def start(self, t: float, q: FloatArray) -> None:
-        """Holds position `q` from `t` on, after another has had the arm.
+        """As `hold`, after another has had the arm.
 
         The difference between the torque in force and the control law's fades out. Where the torque
         in force is not known, the first torque is the gravity torque.
-
-        Args:
-            t: the time now, [s].
-            q: the position, shape (nv,), [rad] or [m].
-
-        Raises:
-            ArgumentError: `q` is not nv finite numbers.
         """
         self.hold(t, q, reason="the controller starts anew")
         known = bool(np.isfinite(self.in_force).all())
@@ -363,8 +351,7 @@ class Controller:
         as the settings and the effort limits allow. Performs no allocation but for the ending.
 
         Args:
-            t: the time now, [s].
-            q, v: the measured state, shape (nv,), finite.
+            t, q, v: the time now, [s], and the measured state, shape (nv,), finite.
             reason, kind: why, for those who wait for the end of the motion.
         """
         self.box.values[requests.NOW] = t
@@ -396,7 +383,8 @@ class Controller:
         self._finish(kind, reason, requests.BRAKE)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
-        """Replaces the trajectory from `start` on by one through `waypoints`.
+        """Replaces the trajectory from `start` on by one through `waypoints`; returns the motion,
+        which tells how it ends.
 
         Until then the old one goes on, and its desired state is where the new one begins. Points
         that have only positions are joined by lines, as joint_trajectory_controller does: there the
@@ -407,9 +395,6 @@ class Controller:
             waypoints: their times are counted from `start`.
             start: when the waypoints' time is zero, [s]. If that is past, the waypoints that have
                 passed are left out.
-
-        Returns:
-            The motion, which tells how it ends.
 
         Raises:
             TrajectoryError: as `Planner.plan`. The trajectory stays as it was.
@@ -502,12 +487,10 @@ class Controller:
 
         Args:
             t: the time now, [s].
-            tau: output, shape (nv,), [Nm] or [N]; overwritten and returned. Always finite and
-                within the limits.
+            tau: as of `step`.
 
         Raises:
-            ControllerError: there is no trajectory; `tau` is untouched. TorqueError: as `step`.
-            ArgumentError: `tau` is not C-contiguous float64 of shape (nv,).
+            ControllerError, TorqueError, ArgumentError: as `step`, but for the state.
         """
         self._step(t, *self._predicted, tau, True)
         if self.is_moving:
@@ -548,14 +531,8 @@ class Controller:
         self._state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
-        """Fills `tau` with the next torque on the way from the last one to `target`, within the
-        rate limit; returns whether it is `target`.
-
-        Args:
-            target: shape (nv,), [Nm] or [N].
-            dt: time since the last torque, [s].
-            tau: output, shape (nv,).
-        """
+        """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,
+        `dt` [s] ago, to `target`, within the rate limit; returns whether it is `target`."""
         last = self._state[layout.COMMAND]
         change = dt * self._in_force[layout.TORQUE_RATE_LIMIT]
         known = np.isfinite(last)

@@ -11,7 +11,6 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.effort_check import EffortPeak, peak_efforts
-from rnea_control.control.interpolation import upsampled
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
 from rnea_control.control.splicing import Situation, from_the_old, spliced
@@ -22,7 +21,14 @@ from rnea_control.control.trajectory_checks import (
     check_positions_and_end,
     check_waypoints,
 )
-from rnea_control.control.waypoints import ACCELERATION, AT_REST, POSITION, VELOCITY, Waypoints
+from rnea_control.control.waypoints import (
+    ACCELERATION,
+    AT_REST,
+    POSITION,
+    VELOCITY,
+    Waypoints,
+    upsampled,
+)
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
 from rnea_control.model import RobotModel

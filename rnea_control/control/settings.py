@@ -72,7 +72,7 @@ class TrajectorySettings(Settings):
         allow_integration: whether positions may be left out, and are integrated from velocities.
         start_from_desired_state: whether a new trajectory starts where the arm should be; else
             where it is measured to be, which is a step of the desired position.
-        upsample_positions: whether trajectories of positions only become smooth (interpolation.py),
+        upsample_positions: whether trajectories of positions only become smooth (waypoints.py),
             not lines.
         excessive_effort: the treatment of trajectories that need more than the effort limits.
     """

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control.interpolation import integrated, segments, shifted
 from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory, rest
-from rnea_control.control.waypoints import POSITION, Waypoints
+from rnea_control.control.waypoints import POSITION, Waypoints, integrated, segments, shifted
 
 # Polynomials that differ by less than this part are the same.
 ROUNDING = 1e-12

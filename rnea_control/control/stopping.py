@@ -62,22 +62,17 @@ STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 _PATH_POSITION, _PATH_VELOCITY, _PATH_ACCELERATION, _PATH_EFFORT = range(4)
 _POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
 SCRATCH_ROWS = 9
+# A running trajectory: its starts and coefficients, and what is added to its positions. A stop: its
+# starts and coefficients.
+_Running = tuple[FloatArray, FloatArray, FloatArray]
+_Stop = tuple[FloatArray, FloatArray]
 
 
 @inlined
-def _path_at(
-    starts: FloatArray,
-    coefficients: FloatArray,
-    segment: int,
-    s0: float,
-    s: float,
-    shift: FloatArray,
-    scratch: FloatArray,
-) -> int:
-    """Fills the path's rows of `scratch` at `s` after `s0`; returns the segment.
-
-    The search starts at `segment`, as in `sample`.
-    """
+def _path_at(path: _Running, segment: int, s0: float, s: float, scratch: FloatArray) -> int:
+    """Fills the path's rows of `scratch` at `s` after `s0`; returns the segment. The search starts
+    at `segment`, as in `sample`."""
+    starts, coefficients, shift = path
     while segment < starts.shape[0] - 1 and s >= starts[segment + 1] - s0:
         segment += 1
     while segment > 0 and s < starts[segment] - s0:
@@ -184,19 +179,17 @@ def _brake(
     bodies: FloatArray,
     memory: FloatArray,
     settings: FloatArray,
-    shift: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
+    path: _Running,
     s0: float,
     sigma0: float,
     sigma_dot0: float,
     scratch: FloatArray,
-    out_starts: FloatArray,
-    out_coefficients: FloatArray,
+    stop: _Stop,
 ) -> tuple[int, int, float, float, float]:
     """The knots until the last fall of kappa: their number, and the segment of the path, its length
     so far, sigma and kappa there."""
-    segment = segment_at(starts, s0)
+    out_starts, out_coefficients = stop
+    segment = segment_at(path[0], s0)
     # Path length is counted from s0, as the clock may be coarse: 0.2 us with seconds since 1970.
     s, sigma, kappa = 0.0, sigma0, -sigma_dot0
     speeding_up = max(sigma_dot0, 0.0)
@@ -205,7 +198,7 @@ def _brake(
     reached, change = 0.0, 0.0
     i = 0
     out_starts[0] = s0
-    segment = _path_at(starts, coefficients, segment, s0, s, shift, scratch)
+    segment = _path_at(path, segment, s0, s, scratch)
     _put_knot(out_coefficients, 0, scratch, sigma, kappa)
     while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):
         out_starts[i + 1] = s0 + (i + 1) * KNOT
@@ -215,7 +208,7 @@ def _brake(
         expected = kappa + change
         s_there = s + h * (sigma - h * (2.0 * kappa + expected) / 6.0)
         sigma_there = max(sigma - 0.5 * h * (kappa + expected), 0.0)
-        segment = _path_at(starts, coefficients, segment, s0, s_there, shift, scratch)
+        segment = _path_at(path, segment, s0, s_there, scratch)
         bearable = _hardest_braking(bodies, memory, settings, sigma_there, scratch)
         bearable = max(min(bearable, hardest), gentlest)
         reached = max(reached, bearable)
@@ -225,7 +218,7 @@ def _brake(
         s += h * (sigma - h * (2.0 * kappa + following) / 6.0)
         sigma = max(sigma - 0.5 * h * (kappa + following), 0.0)
         change, kappa = following - kappa, following
-        segment = _path_at(starts, coefficients, segment, s0, s, shift, scratch)
+        segment = _path_at(path, segment, s0, s, scratch)
         _put_knot(out_coefficients, i + 1, scratch, sigma, kappa)
         _join_knots(out_coefficients, i, h)
         i += 1
@@ -239,15 +232,13 @@ def _fall(
     s: float,
     sigma: float,
     kappa: float,
-    shift: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
+    path: _Running,
     s0: float,
     scratch: FloatArray,
-    out_starts: FloatArray,
-    out_coefficients: FloatArray,
+    stop: _Stop,
 ) -> int:
     """The knots of the last fall of kappa, after knot i; returns that of rest."""
+    out_starts, out_coefficients = stop
     if not kappa > 0.0:
         return i
     T = min(2.0 * sigma / kappa, RAMP)
@@ -258,7 +249,7 @@ def _fall(
         h = out_starts[i + 1] - out_starts[i]
         left = 1.0 - (out_starts[i + 1] - begin) / duration if k < knots else 0.0
         s_there = s + sigma * T / 3.0 * (1.0 - left**3)
-        segment = _path_at(starts, coefficients, segment, s0, s_there, shift, scratch)
+        segment = _path_at(path, segment, s0, s_there, scratch)
         _put_knot(out_coefficients, i + 1, scratch, sigma * left**2, kappa * left)
         _join_knots(out_coefficients, i, h)
         i += 1
@@ -310,20 +301,10 @@ def stop_along_path(
         out_coefficients: output, shape (STOP_SEGMENTS, nv, 8).
     """
     stands = sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL
-    last = _brake(
-        bodies,
-        memory,
-        settings,
-        shift,
-        starts,
-        coefficients,
-        s0,
-        0.0 if stands else max(sigma0, 0.0),
-        0.0 if stands else sigma_dot0,
-        scratch,
-        out_starts,
-        out_coefficients,
-    )
-    i = _fall(*last, shift, starts, coefficients, s0, scratch, out_starts, out_coefficients)
+    sigma = 0.0 if stands else max(sigma0, 0.0)
+    sigma_dot = 0.0 if stands else sigma_dot0
+    path, stop = (starts, coefficients, shift), (out_starts, out_coefficients)
+    last = _brake(bodies, memory, settings, path, s0, sigma, sigma_dot, scratch, stop)
+    i = _fall(*last, path, s0, scratch, stop)
     _put_rest(out_starts, out_coefficients, i)
     return out_starts[i]

@@ -53,7 +53,7 @@ _IDLE_OR_BLIND = (*SILENT, Mode.WAITING, Mode.BLIND)
 PREDICTING, GAPS, WATCHES = range(3)
 FACTS = 3
 # An arm slower than this is held at once where it is, [rad/s] or [m/s].
-STILL = 0.01
+SLOWEST_CAUGHT = 0.01
 # An arm that fell since its effort controller became active has done so for this long at most, [s].
 FALL = 1.0
 STILL_FROZEN = "the measured positions still do not change"
@@ -108,17 +108,17 @@ class Supervisor:
         self._bad_in_row = 0
         self._fault = ""
         self._holders: set[Hashable] = set()  # who hold the emergency stop
-        self._stopped = False  # was pressed, and the controller was not resumed since
+        self._stop_unresumed = False  # was pressed, and the controller was not resumed since
         self._ending = False
-        self._streaming = False
-        self._held = False  # the arm, since activation
-        self._streamed_at = -math.inf  # when the gravity torque was commanded to nobody
-        self._awaited = "for a subscription to the commands"  # while nobody listens
+        self._streaming = False  # the gravity torque, while nobody takes it
+        self._has_held = False  # the arm, since activation
+        self._unheard_torque_at = -math.inf  # when the gravity torque was commanded to nobody
+        self._waits_for = "for a subscription to the commands"  # while nobody listens
         self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
         self._law_failed = False  # it is not asked again before the fault is reset
-        self._unmeasured = 0  # states until `period` is known
-        self._seen_at = 0.0
-        self._complained = math.nan
+        self._unmeasured_states = 0  # states until `period` is known
+        self._last_stamp = 0.0
+        self._doubt_told_at = math.nan  # when it last said why it does not start, or see
 
     @property
     def streaming(self) -> bool:
@@ -138,7 +138,7 @@ class Supervisor:
     @property
     def steady(self) -> bool:
         """Whether every state that can be true is simply answered."""
-        return self.mode not in _IDLE_OR_BLIND and self._unmeasured == 0
+        return self.mode not in _IDLE_OR_BLIND and self._unmeasured_states == 0
 
     # Events.
 
@@ -176,7 +176,7 @@ class Supervisor:
     def _change(self, mode: Mode, reason: str) -> None:
         """Changes the mode, or its reason, and with it whether the arm is braced: it brakes and
         holds under every law, and under one that has failed."""
-        if mode in FREE and self._stopped:
+        if mode in FREE and self._stop_unresumed:
             mode, reason = Mode.EMERGENCY_STOP, "emergency stop"
         elif mode in FREE and self._fault:
             mode, reason = Mode.FAULT, self._fault
@@ -202,10 +202,10 @@ class Supervisor:
         self.obstacle = ""
         self._fault = ""
         self._law_failed = False
-        self._stopped = bool(self._holders)
-        self._ending = self._streaming = self._held = False
-        self._streamed_at = -math.inf
-        self._complained = math.nan
+        self._stop_unresumed = bool(self._holders)
+        self._ending = self._streaming = self._has_held = False
+        self._unheard_torque_at = -math.inf
+        self._doubt_told_at = math.nan
         self.controller.in_force = math.nan
         self._happen(Event.ACTIVATED, reason)
 
@@ -234,7 +234,7 @@ class Supervisor:
             reason: what it waits for.
         """
         self.listening = listening
-        before, self._awaited = self._awaited, reason
+        before, self._waits_for = self._waits_for, reason
         if not listening and self.mode is Mode.WAITING:
             if self._streaming and reason != before:
                 self._change(Mode.WAITING, reason)
@@ -274,7 +274,7 @@ class Supervisor:
         except ControllerError as error:
             self._refuse_step(error, t, q, v)
         self._bad_in_row = 0
-        if self._unmeasured:
+        if self._unmeasured_states:
             self._measure_period(t, q, v)
         if self.observer is not None:
             self._observe(self.observer, t, q, v, tau)
@@ -307,13 +307,18 @@ class Supervisor:
             doubt = frozen or self.controller.doubt(t, q, v)
             if doubt:
                 self.refuse_state(doubt)
-                if not frozen and not abs(t - self._complained) < COMPLAINT_PERIOD:
-                    self._complained = t
-                    self._change(Mode.BLIND, f"{doubt}; ~/resume takes that for true")
+                if not frozen:
+                    self._tell_doubt(t, Mode.BLIND, f"{doubt}; ~/resume takes that for true")
                 raise ControllerError(doubt)
             self._happen(Event.CAUGHT, "joint_states are back", (t, q, v))
             self._bad_in_row = 0
         return True
+
+    def _tell_doubt(self, t: float, mode: Mode, text: str) -> None:
+        """Says why it stays in this mode, not at every state."""
+        if not abs(t - self._doubt_told_at) < COMPLAINT_PERIOD:
+            self._doubt_told_at = t
+            self._change(mode, text)
 
     def refuse_state(self, text: str) -> None:
         """Counts a state that cannot be used; too many in a row are as none."""
@@ -358,53 +363,50 @@ class Supervisor:
         """Starts from a state if it allows that; whether a torque is to be commanded."""
         # An arm that it held, and that moves now, is caught; so is one that fell without a torque
         # until the effort controller became active. While nobody takes the commands, it may move.
-        held = self._held or not self.listening or t - self._streamed_at < FALL
-        controller = self.controller
-        self.obstacle = obstacle_to_start(controller.model, self.settings, q, v, held)
-        if not self.obstacle and (
-            load := excessive_load(controller.model, self._workspace, controller.settings, q)
-        ):
+        held = self._has_held or not self.listening or t - self._unheard_torque_at < FALL
+        model, settings = self.controller.model, self.controller.settings
+        self.obstacle = obstacle_to_start(model, self.settings, q, v, held)
+        if not self.obstacle and (load := excessive_load(model, self._workspace, settings, q)):
             self.obstacle = f"as {load}"
         if self.obstacle:
             self._streaming = False
-            if not abs(t - self._complained) < COMPLAINT_PERIOD:
-                self._complained = t
-                self._change(Mode.WAITING, self.obstacle)
+            self._tell_doubt(t, Mode.WAITING, self.obstacle)
             return False
         self.controller.disregard()
         if not self._streaming or self.listening:
             self._start_controller(t, q)
-        self._held |= self.listening
-        if self.listening and np.abs(v).max() > STILL and self._rest is Mode.HOLDING:
+        self._has_held |= self.listening
+        if self.listening and np.abs(v).max() > SLOWEST_CAUGHT and self._rest is Mode.HOLDING:
             self._happen(Event.CAUGHT, "to rest, from where the arm was", (t, q, v))
         elif self.listening:
             self._happen(Event.STARTED, "at the measured position")
         else:
-            self._streamed_at = t
+            self._unheard_torque_at = t
             if not self._streaming:
                 self._streaming = True
                 self.controller.guide()
-                self._change(Mode.WAITING, self._awaited)
+                self._change(Mode.WAITING, self._waits_for)
         return True
 
     def _start_controller(self, t: float, q: FloatArray) -> None:
         self.controller.start(t, q)
         self._gave_way_at.clear()
-        self._unmeasured, self._seen_at, self.period = MEASURED_STATES, t, math.nan
+        self._unmeasured_states, self._last_stamp, self.period = MEASURED_STATES, t, math.nan
         if self.observer is not None:
             self.observer.reset()
 
     def _measure_period(self, t: float, q: FloatArray, v: FloatArray) -> None:
         """Judges the settings once the rate of the states is known."""
-        if not t > self._seen_at:
+        if not t > self._last_stamp:
             return
-        gap, self._seen_at = t - self._seen_at, t
+        gap, self._last_stamp = t - self._last_stamp, t
         self.period = gap if math.isnan(self.period) else min(gap, self.period)
-        self._unmeasured -= 1
-        if self._unmeasured == 0:
-            objection = self._objection(q)
-            if objection:
-                self.fail(objection, t, q, v, law_failed=True)
+        self._unmeasured_states -= 1
+        controller = self.controller
+        if self._unmeasured_states == 0 and (
+            objection := self._objection(controller.model, controller.settings)
+        ):
+            self.fail(objection, t, q, v, law_failed=True)
 
     def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
         """Why an arm that it holds cannot go on with another model and other settings; empty if it
@@ -412,21 +414,14 @@ class Supervisor:
         them."""
         if self.mode not in HAS_ARM:
             return ""  # nothing is held; the start asks
-        q = self.controller.measured[0]
-        if self._law_failed:
-            return excessive_load(model, self._workspace, settings, q)
-        return self._objection(q, model, settings)
+        return self._objection(model, settings, not self._law_failed)
 
     def _objection(
-        self,
-        q: FloatArray,
-        model: RobotModel | None = None,
-        settings: ControllerSettings | None = None,
+        self, model: RobotModel, settings: ControllerSettings, to_gains: bool = True
     ) -> str:
-        controller, ws = self.controller, self._workspace
-        model, settings = model or controller.model, settings or controller.settings
-        known = self._unmeasured == 0
-        gain = excessive_gain(model, ws, settings, q, self.period) if known else ""
+        q, ws = self.controller.measured[0], self._workspace
+        to_gains = to_gains and self._unmeasured_states == 0
+        gain = excessive_gain(model, ws, settings, q, self.period) if to_gains else ""
         return gain or excessive_load(model, ws, settings, q)
 
     def _observe(
@@ -442,14 +437,10 @@ class Supervisor:
         """Ends the motion, as something pushes a joint in this state."""
         if (observer := self.observer) is not None:
             model = self.controller.model
-            self.fail(
-                f"collision? {observer.residual[j]:.3g} {units(model, j).effort} act on "
-                f"{model.joint_names[j]} from outside, more than "
-                f"{observer.thresholds[j]:.3g}",
-                t,
-                q,
-                v,
-            )
+            push = f"{observer.residual[j]:.3g} {units(model, j).effort}"
+            where = f"act on {model.joint_names[j]} from outside"
+            text = f"collision? {push} {where}, more than {observer.thresholds[j]:.3g}"
+            self.fail(text, t, q, v)
 
     # Trajectories.
 
@@ -527,7 +518,7 @@ class Supervisor:
             )
         overridden = len(self._holders)
         self._holders.clear()
-        self._stopped = False
+        self._stop_unresumed = False
         guided = self.mode is Mode.GRAVITY_COMPENSATION
         self._happen(Event.HELD if guided else Event.RELEASED, "told to resume")
         if self.mode is Mode.FAULT:
@@ -543,8 +534,10 @@ class Supervisor:
         """
         if not self._fault:
             raise ControllerError("there is no fault to reset")
-        held = self.mode in HAS_ARM
-        if held and (objection := self._objection(self.controller.measured[0])):
+        controller = self.controller
+        if self.mode in HAS_ARM and (
+            objection := self._objection(controller.model, controller.settings)
+        ):
             raise ControllerError(objection)
         self._fault = ""
         self._law_failed = False
@@ -565,7 +558,7 @@ class Supervisor:
             return
         pressed_before = bool(self._holders)
         self._holders.add(who)
-        self._stopped = True
+        self._stop_unresumed = True
         if not pressed_before:
             self._happen(Event.PRESSED, "emergency stop")
 
