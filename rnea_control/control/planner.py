@@ -232,14 +232,12 @@ class Planner:
 
     def _excess(self, peak: EffortPeak, start: float) -> str:
         joint, unit = self._model.joint_names[peak.joint], units(self._model, peak.joint).effort
+        remedy = f"Make the trajectory {peak.stretch:.3g} times slower"
+        if not peak.stretch < math.inf:
+            remedy = "Going slower does not help, as the arm cannot hold itself there"
         return (
             f"{peak.time - start:.3g} s into it, joint {joint!r} needs {peak.torque:.4g} {unit}; "
-            f"its effort limit is {peak.limit:.4g}. "
-            + (
-                f"Make the trajectory {peak.stretch:.3g} times slower"
-                if peak.stretch < math.inf
-                else "Going slower does not help, as the arm cannot hold itself there"
-            )
+            f"its effort limit is {peak.limit:.4g}. {remedy}"
         )
 
 

@@ -140,8 +140,6 @@ class Supervisor:
         """Whether every state that can be true is simply answered."""
         return self.mode not in _IDLE_OR_BLIND and self._unmeasured_states == 0
 
-    # Events.
-
     def _happen(
         self,
         event: Event,
@@ -149,13 +147,8 @@ class Supervisor:
         state: tuple[float, FloatArray, FloatArray] | None = None,
         kind: EndKind = EndKind.DROPPED,
     ) -> bool:
-        """Handles an event by the table; returns whether it counts in this mode.
-
-        Args:
-            reason: why it happens.
-            state: time and the measured state, where the arm is caught.
-            kind: of the motion's end.
-        """
+        """Handles an event by the table; returns whether it counts in this mode. `state`: time and
+        the measured state, where the arm is caught; `kind`: of the motion's end."""
         row, controller, guided = event.value, self.controller, self.controller.guided
         if self.mode in row.leads:
             self._change(row.leads[self.mode], reason)
@@ -193,8 +186,6 @@ class Supervisor:
         if braced != self.controller.braced:
             self.controller.braced = braced
 
-    # Start and end.
-
     def activate(self, reason: str = "for joint_states") -> None:
         """Starts with the next state that allows it; the reason says what it waits for."""
         self.bad_states = self._bad_in_row = 0
@@ -228,11 +219,7 @@ class Supervisor:
 
     def hear_listeners(self, listening: bool, reason: str) -> None:
         """Somebody takes the commands now, and it starts as after an activation; or nobody does,
-        and a motion ends.
-
-        Args:
-            reason: what it waits for.
-        """
+        and a motion ends. The reason says what it waits for."""
         self.listening = listening
         before, self._waits_for = self._waits_for, reason
         if not listening and self.mode is Mode.WAITING:
@@ -252,15 +239,9 @@ class Supervisor:
             self._start_controller(t, q)
             self._happen(Event.CAUGHT, reason, (t, q, v))
 
-    # States.
-
     def answer(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
-        """Fills `tau` with the answer to a measured state; whether it is to be commanded.
-
-        Args:
-            t: time of the measurement, [s]; not before that of the last one.
-            q, v: measured, shape (nv,).
-            tau: output, shape (nv,), [Nm] or [N].
+        """Fills `tau` with the answer to a measured state; whether it is to be commanded. The
+        arguments are those of `Controller.step`; time does not run backward.
 
         Raises:
             ControllerError: the state cannot be true, or no torque can be computed from it. With
@@ -328,17 +309,9 @@ class Supervisor:
             self.lose(text)
 
     def answer_gap(self, t: float, missing: float, tau: FloatArray) -> bool:
-        """Fills `tau` with torques for when no state comes; whether they are to be commanded. The
-        motion slows down, and ends after the timeout.
-
-        Args:
-            t: the time now, [s].
-            missing: for how long no state has come, [s].
-            tau: output, shape (nv,), [Nm] or [N].
-
-        Raises:
-            TorqueError: as of `Controller.predict`.
-        """
+        """Fills `tau` with torques for when no state comes, and has not come for `missing`, [s];
+        whether they are to be commanded. The motion slows down, and ends after the timeout. Other
+        arguments, and what is raised, are those of `Controller.predict`."""
         if self.mode not in HAS_ARM:
             return False
         self.miss(missing)
@@ -442,8 +415,6 @@ class Supervisor:
             text = f"collision? {push} {where}, more than {observer.thresholds[j]:.3g}"
             self.fail(text, t, q, v)
 
-    # Trajectories.
-
     def situation(self, t: float) -> Situation:
         """The state that a new trajectory starts from.
 
@@ -467,14 +438,9 @@ class Supervisor:
         if motion is self.controller.motion:
             self._happen(Event.HELD, "canceled by the client", kind=EndKind.CANCELLED)
 
-    # What an operator asks for.
-
     def hold(self) -> str:
-        """Brings the arm to rest and holds it; says what comes.
-
-        Raises:
-            ControllerError: not in this mode.
-        """
+        """Brings the arm to rest and holds it; as all that an operator asks for, it says what comes,
+        and raises ControllerError if that is not possible in this mode."""
         self._demand(FREE, "hold")
         if self._rest is Mode.GRAVITY_COMPENSATION:
             raise ControllerError("control_law is gravity_compensation, which holds no position")
@@ -482,11 +448,7 @@ class Supervisor:
         return "braking, then holding"
 
     def guide(self) -> str:
-        """Lets a hand guide the arm; says what comes.
-
-        Raises:
-            ControllerError: not in this mode.
-        """
+        """Lets a hand guide the arm; as `hold`."""
         self._demand((Mode.HOLDING, Mode.GRAVITY_COMPENSATION), "begin gravity compensation")
         if self._ending:
             raise ControllerError("the controller is bringing the arm to rest, to stop")
@@ -527,11 +489,7 @@ class Supervisor:
         return "holding" + (over if overridden else "")
 
     def reset_fault(self) -> str:
-        """Ends a fault; says what comes.
-
-        Raises:
-            ControllerError: there is none.
-        """
+        """Ends a fault; as `hold`. ControllerError too if the arm could not be held then."""
         if not self._fault:
             raise ControllerError("there is no fault to reset")
         controller = self.controller
@@ -547,12 +505,7 @@ class Supervisor:
 
     def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:
         """Brakes and holds, and takes no trajectory before all who have pressed it have released it
-        and it is resumed.
-
-        Args:
-            pressed: whether it is pressed, or released.
-            who: has pressed or released it; any value that tells one from another.
-        """
+        and it is resumed; `who`: any value that tells one from another."""
         if not pressed:
             self._holders.discard(who)
             return
@@ -565,13 +518,8 @@ class Supervisor:
     def fail(
         self, reason: str, t: float, q: FloatArray, v: FloatArray, law_failed: bool = False
     ) -> None:
-        """Brakes, holds, and takes no trajectory before the fault is reset.
-
-        Args:
-            reason: why.
-            t, q, v: the last state.
-            law_failed: whether the control law is the reason; then another one brakes.
-        """
+        """Brakes from the last state, holds, and takes no trajectory before the fault is reset.
+        If it is the control law that has failed, another one brakes."""
         self._fault = reason
         self._law_failed |= law_failed
         self._happen(Event.FAILED, reason, (t, q, v))
@@ -595,10 +543,9 @@ class Supervisor:
         while controller.given_way:
             reason, shaken = controller.given_way.popleft()
             self._give_way(reason, shaken)
-        if self.mode is Mode.MOVING and controller.motion is None and controller.is_moving:
-            self._happen(Event.BRAKED, "the motion has ended")
-        elif self.mode is Mode.MOVING and controller.motion is None:
-            self._happen(Event.RESTED, "the motion has ended")
+        if self.mode is Mode.MOVING and controller.motion is None:
+            event = Event.BRAKED if controller.is_moving else Event.RESTED
+            self._happen(event, "the motion has ended")
         elif self.mode is Mode.BRAKING and not controller.is_moving:
             self._happen(Event.RESTED, "at rest")
 
