@@ -439,8 +439,8 @@ class Supervisor:
             self._happen(Event.HELD, "canceled by the client", kind=EndKind.CANCELLED)
 
     def hold(self) -> str:
-        """Brings the arm to rest and holds it; as all that an operator asks for, it says what comes,
-        and raises ControllerError if that is not possible in this mode."""
+        """Brings the arm to rest and holds it. As all that an operator asks for, it says what
+        comes, and raises ControllerError if that is not possible in this mode."""
         self._demand(FREE, "hold")
         if self._rest is Mode.GRAVITY_COMPENSATION:
             raise ControllerError("control_law is gravity_compensation, which holds no position")
