@@ -492,7 +492,8 @@ class Controller:
         Raises:
             ControllerError, TorqueError, ArgumentError: as `step`, but for the state.
         """
-        self._step(t, *self._predicted, tau, True)
+        q, v = self._predicted
+        self._step(t, q, v, tau, True)
         if self.is_moving:
             self._state[layout.RESTS_SINCE] = math.nan
         return tau
@@ -515,7 +516,18 @@ class Controller:
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
         try:
-            outcome: int = step_once(*self.arrays, t, q, v, tau, predicted)
+            outcome: int = step_once(
+                self._numbers,
+                self._rows,
+                self._tolerances,
+                self._state,
+                self._findings,
+                t,
+                q,
+                v,
+                tau,
+                predicted,
+            )
         except TypeError as error:
             raise ArgumentError(
                 "q, v and tau must each be a C-contiguous float64 array of shape "

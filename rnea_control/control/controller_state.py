@@ -35,12 +35,8 @@ TERMS = ("gravity", "coriolis", "inertia", "friction", "feedback", "external")
 
 @dataclass(frozen=True)
 class ControllerState:
-    """What a controller did in its last step.
-
-    Attributes:
-        rows: see layout.py.
-        motion: what was followed; None if nothing was.
-    """
+    """What a controller did in its last step: the rows of layout.py, and the motion that was
+    followed; None if none was."""
 
     rows: FloatArray
     motion: Motion | None

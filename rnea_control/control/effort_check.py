@@ -82,10 +82,8 @@ def peak_efforts(
     Other Python threads may run meanwhile.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        trajectory: to be checked.
-        begin, end: the times between which it is sampled, [s].
+        model, ws: the robot, and a workspace made for it.
+        trajectory, begin, end: to be checked, and the times between which it is sampled, [s].
         effort_limit: shape (nv,), [Nm] or [N]; may be infinite.
         friction: rows as of `model.friction_parameters`, shape (3, nv); zeros if the controller
             does not compensate friction.

@@ -67,9 +67,8 @@ def excessive_gain(
 
     Args:
         model, ws: the robot, and a workspace made for it.
-        settings: with the gains.
+        settings, period: with the gains; of the states, [s].
         q: where the arm is, shape (nv,), [rad] or [m].
-        period: of the states, [s].
     """
     delay = max(settings.dead_time, period) + 0.5 * period
     inertia = np.ones(model.nv)
@@ -114,13 +113,8 @@ def excessive_load(
 def light_joints(
     model: RobotModel, q: FloatArray, feedback_inertia: FloatArray | None = None
 ) -> list[str]:
-    """Each joint that turns less than `SMALL_INERTIA` and has no armature, with its inertia.
-
-    Args:
-        model: the robot.
-        q: where it is, shape (nq,).
-        feedback_inertia: of `ControllerSettings`; joints that have one are not named.
-    """
+    """Each joint that turns less than `SMALL_INERTIA` at `q`, shape (nq,), and has no armature,
+    with its inertia; joints with a `feedback_inertia` (`ControllerSettings`) are not named."""
     inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv))))
     given = model.armature + (0.0 if feedback_inertia is None else feedback_inertia)
     return [

@@ -164,8 +164,19 @@ class MomentumObserver:
         Raises:
             ArgumentError: an array that is not C-contiguous float64 of the size given above.
         """
+        model = self.model
         try:
-            joint = observe(*self.arrays[:-1], t, q, v, tau_applied)
+            joint = observe(
+                model.bodies,
+                self._workspace.memory,
+                model.friction_parameters,
+                self._settings,
+                self._state,
+                t,
+                q,
+                v,
+                tau_applied,
+            )
         except TypeError as error:
             raise self._wrong_arrays() from error
         if joint == _BAD_SIZE:

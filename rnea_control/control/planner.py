@@ -80,11 +80,7 @@ class _Attempt:
 
 
 class Planner:
-    """Plans motions of one robot; one thread uses it.
-
-    Args:
-        model: the robot.
-    """
+    """Plans motions of one robot, the model's; one thread uses it."""
 
     def __init__(self, model: RobotModel) -> None:
         self._model = model
@@ -97,13 +93,8 @@ class Planner:
         settings: ControllerSettings,
         lead: float,
     ) -> Plan:
-        """The plan that answers a request.
-
-        Args:
-            request: to be planned.
-            situation: that it starts from.
-            settings: of the controller.
-            lead: the least time for which the present trajectory goes on, [s].
+        """The plan that answers a request in a situation, by the controller's settings; the present
+        trajectory goes on for `lead`, [s], at least.
 
         Raises:
             TrajectoryError: waypoints that no arm can follow, that this one cannot follow within
@@ -176,10 +167,7 @@ class Planner:
         From rest the first step meets the limit. A start in motion is not stretched, only the
         waypoints ahead of it, so that the first step may miss the limit on either side.
 
-        Args:
-            attempt: makes one.
-            fast: one beyond the limits.
-            start: the zero of the times in errors, [s].
+        `fast`: an attempt beyond the limits; `start`: the zero of the times in errors, [s].
         """
         slow, factor = None, fast.peak.stretch
         high, low = fast.excess, 0.0  # of the secant

@@ -111,13 +111,8 @@ def check_waypoints(
 
 
 def check_first_point(points: Waypoints, position: FloatArray, model: RobotModel) -> None:
-    """Refuses a first point at time 0 that is not where the arm is then.
-
-    Args:
-        points: their times are counted from the start.
-        position: desired position at the start, shape (nv,), [rad] or [m].
-        model: the robot.
-    """
+    """Refuses a first point at time 0, the start, that is not where the arm is then: at `position`,
+    the desired one, shape (nv,), [rad] or [m]."""
     if points.times[0] > 0.0:
         return
     away = (points.positions[0] - position) * points.joints
@@ -234,16 +229,9 @@ def _root_between(c: FloatArray, degree: int, left: float, right: float) -> floa
 
 
 def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
-    """Refuses splines that themselves leave the limits.
-
-    From a position beyond its limits a joint may come back, or stay there.
-
-    Args:
-        trajectory: to be checked.
-        begin: from when on it is checked, [s].
-        start: the zero of the times in the error, [s].
-        model: the robot.
-    """
+    """Refuses splines that themselves leave the limits from `begin` on, [s]. From a position beyond
+    its limits a joint may come back, or stay there. `start`: the zero of the times in the error,
+    [s]."""
     starts, coefficients = trajectory.starts, trajectory.coefficients
     if not np.isfinite(coefficients[:, :, EFFORT:]).all():
         raise TrajectoryError("its efforts are too large; are they in Nm or N?")
