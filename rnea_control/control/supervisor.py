@@ -257,8 +257,11 @@ class Supervisor:
         self._bad_in_row = 0
         if self._unmeasured_states:
             self._measure_period(t, q, v)
-        if self.observer is not None:
-            self._observe(self.observer, t, q, v, tau)
+        if (observer := self.observer) is not None:
+            pushed = observer.update(t, q, v, observer.applied)
+            observer.applied[:] = tau
+            if pushed >= 0 and self.facts[WATCHES]:
+                self.collide(pushed, t, q, v)
         self.follow_up()
         return True
 
@@ -396,15 +399,6 @@ class Supervisor:
         to_gains = to_gains and self._unmeasured_states == 0
         gain = excessive_gain(model, ws, settings, q, self.period) if to_gains else ""
         return gain or excessive_load(model, ws, settings, q)
-
-    def _observe(
-        self, observer: MomentumObserver, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
-    ) -> None:
-        """Ends the motion if something pushes the arm."""
-        j = observer.update(t, q, v, observer.applied)
-        observer.applied[:] = tau
-        if j >= 0 and self.facts[WATCHES]:
-            self.collide(j, t, q, v)
 
     def collide(self, j: int, t: float, q: FloatArray, v: FloatArray) -> None:
         """Ends the motion, as something pushes a joint in this state."""
