@@ -11,10 +11,10 @@ from rnea_control.control.settings import (
     ExcessiveEffort,
     Gains,
     SafetySettings,
+    SupervisionSettings,
     TrajectorySettings,
 )
 from rnea_control.control.splicing import Situation
-from rnea_control.control.supervision import SupervisionSettings
 from rnea_control.control.supervisor import Supervisor
 from rnea_control.control.tolerances import GoalTolerances, JointTolerance, Tolerances
 from rnea_control.control.trajectory import Trajectory

@@ -1,6 +1,6 @@
 """A step, and what follows from it at once: the end of a motion, and the stop that it takes.
 
-The finding of a step is a row of `findings`; findings.py puts it into words. Performs no
+The finding of a step is a row of `findings`; controller_state.py puts it into words. Performs no
 allocation.
 """
 
@@ -177,20 +177,7 @@ def advance(
     return outcome
 
 
-@kernel(
+# `advance` by itself, for Python.
+step_once = kernel(
     "i8(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
-)
-def step_once(
-    n: IntArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
-    findings: FloatArray,
-    t: float,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-    predicted: bool,
-) -> int:
-    """`advance` by itself."""
-    return advance(n, settings, tolerances, state, findings, t, q, v, tau, predicted)
+)(advance)

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.control import findings, layout, requests, tolerances
+from rnea_control.array_types import FloatArray
+from rnea_control.control import controller_state, layout, requests, tolerances
 from rnea_control.control.advance import step_once
 from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.laws import ControlLaw, Model, is_hand_law
 from rnea_control.control.motion import EndKind, Motion, MotionRequest
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
-from rnea_control.control.path import Path
+from rnea_control.control.path import Path, settle
 from rnea_control.control.planner import Plan, Planner
 from rnea_control.control.requests import Box, serve_now
 from rnea_control.control.settings import ControllerSettings, Gains, TrajectorySettings
@@ -33,7 +33,6 @@ from rnea_control.control.step import (
     TORN_AWAY,
     step,
 )
-from rnea_control.control.time_scaling import settle
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
@@ -66,6 +65,7 @@ class Controller:
         given_way: why each time, and whether a joint shook; the supervisor takes the entries out.
         box: a request; see requests.py.
         post: has the request in the box carried out, and returns when it is.
+        arrays: of `advance`, for machine code that steps.
 
     Raises:
         ControllerError: settings that do not fit the model; a joint of several degrees of freedom.
@@ -91,6 +91,11 @@ class Controller:
         self._numbers[layout.STEP_CODE] = address(step) or 0
         self._rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
         self._findings = np.zeros((layout.MOST_FINDINGS, layout.FINDING_SIZE))
+        self._tolerances = np.full((tolerances.ROWS, model.nv), math.inf)
+        self.arrays = (
+            *(self._numbers, self._rows, self._tolerances),
+            *(self._state, self._findings),
+        )
         self._told = 0  # findings that were told
         self._motions: dict[int, Motion] = {}
         self._last_motion = 0
@@ -100,8 +105,7 @@ class Controller:
         self.believe()
         self._state[layout.RATE_STEP] = LONGEST_RATE_STEP
         rows = self._state[layout.PREDICTED_POSITION], self._state[layout.PREDICTED_VELOCITY]
-        self._predicted = rows
-        self._tolerances = np.full((tolerances.ROWS, model.nv), math.inf)
+        self._predicted = rows  # what the last torque was computed for
         self.box = Box.empty(model.nv)
         self.post = self.serve
         self.change(model, settings)
@@ -144,11 +148,6 @@ class Controller:
         self._model, self._planner = model, Planner(model)
         self._settings, self._rules = settings, rules
 
-    @property
-    def arrays(self) -> tuple[IntArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-        """The arrays of `advance`, for machine code that steps."""
-        return self._numbers, self._rows, self._tolerances, self._state, self._findings
-
     def serve(self) -> None:
         """Carries out a request now; no loop may step meanwhile."""
         serve_now(*self.arrays[:4], *self.box)
@@ -161,12 +160,12 @@ class Controller:
 
     @property
     def braced(self) -> bool:
-        """Whether the steps go by a law and gains that hold any arm."""
+        """Whether the steps go by a law and gains that hold any arm, in place of those of the
+        settings; may be set."""
         return bool(self._numbers[layout.BRACED])
 
-    def brace(self, on: bool) -> None:
-        """Has the steps from now on go by a law and gains that hold any arm, in place of those of
-        the settings, or by these again."""
+    @braced.setter
+    def braced(self, on: bool) -> None:
         self.box.numbers[requests.BRACED] = on
         self._ask(requests.BRACE)
 
@@ -174,11 +173,6 @@ class Controller:
     def _in_force(self) -> FloatArray:
         """The rows of the settings by which steps go."""
         return self._rows[self._numbers[layout.BRACED]]
-
-    @property
-    def _hand_law(self) -> bool:
-        """Whether the law in force lets a hand guide the arm."""
-        return is_hand_law(self._in_force)
 
     @property
     def has_trajectory(self) -> bool:
@@ -277,11 +271,6 @@ class Controller:
         return int(self._numbers[layout.GAVE_WAY])
 
     @property
-    def predicted(self) -> tuple[FloatArray, FloatArray]:
-        """Position and velocity that the last torque was computed for, shape (nv,) each; views."""
-        return self._predicted
-
-    @property
     def guided(self) -> bool:
         """Whether a hand guides the arm."""
         return bool(self._state[layout.GUIDED, 0])
@@ -310,13 +299,8 @@ class Controller:
     def hold(
         self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
     ) -> None:
-        """Drops the trajectory and holds position `q`, shape (nv,), from `t` on, with an integral
-        term of 0.
-
-        Args:
-            t: the time now, [s].
-            q: the position, [rad] or [m].
-            reason: why, for those who wait for the end of the motion.
+        """Drops the trajectory and holds position `q`, shape (nv,), [rad] or [m], from `t` [s] on,
+        with an integral term of 0; `reason` is for those who wait for the end of the motion.
 
         Raises:
             ArgumentError: `q` is not nv finite numbers.
@@ -328,7 +312,7 @@ class Controller:
         self._path.follow(Trajectory.hold(t, q))
         state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
         state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
-        state[layout.GUIDED] = self._hand_law
+        state[layout.GUIDED] = is_hand_law(self._in_force)
         state[layout.DESIRED_POSITION] = q
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
         state[layout.UNSCALED_UNTIL] = -math.inf
@@ -347,17 +331,10 @@ class Controller:
         self._state[layout.COMMAND] = torque
 
     def start(self, t: float, q: FloatArray) -> None:
-        """Holds position `q` from `t` on, after another has had the arm.
+        """As `hold`, after another has had the arm.
 
         The difference between the torque in force and the control law's fades out. Where the torque
         in force is not known, the first torque is the gravity torque.
-
-        Args:
-            t: the time now, [s].
-            q: the position, shape (nv,), [rad] or [m].
-
-        Raises:
-            ArgumentError: `q` is not nv finite numbers.
         """
         self.hold(t, q, reason="the controller starts anew")
         known = bool(np.isfinite(self.in_force).all())
@@ -374,8 +351,7 @@ class Controller:
         as the settings and the effort limits allow. Performs no allocation but for the ending.
 
         Args:
-            t: the time now, [s].
-            q, v: the measured state, shape (nv,), finite.
+            t, q, v: the time now, [s], and the measured state, shape (nv,), finite.
             reason, kind: why, for those who wait for the end of the motion.
         """
         self.box.values[requests.NOW] = t
@@ -407,7 +383,8 @@ class Controller:
         self._finish(kind, reason, requests.BRAKE)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
-        """Replaces the trajectory from `start` on by one through `waypoints`.
+        """Replaces the trajectory from `start` on by one through `waypoints`; returns the motion,
+        which tells how it ends.
 
         Until then the old one goes on, and its desired state is where the new one begins. Points
         that have only positions are joined by lines, as joint_trajectory_controller does: there the
@@ -418,9 +395,6 @@ class Controller:
             waypoints: their times are counted from `start`.
             start: when the waypoints' time is zero, [s]. If that is past, the waypoints that have
                 passed are left out.
-
-        Returns:
-            The motion, which tells how it ends.
 
         Raises:
             TrajectoryError: as `Planner.plan`. The trajectory stays as it was.
@@ -503,10 +477,7 @@ class Controller:
                 what is nearest to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        outcome = self._step(t, q, v, tau, False)
-        if outcome >= BAD_STATE:
-            raise self.refusal(outcome, t, q, v, tau)
-        if outcome > SATURATED:
+        if self._step(t, q, v, tau, False) > SATURATED:
             self.tell()
         return tau
 
@@ -516,17 +487,13 @@ class Controller:
 
         Args:
             t: the time now, [s].
-            tau: output, shape (nv,), [Nm] or [N]; overwritten and returned. Always finite and
-                within the limits.
+            tau: as of `step`.
 
         Raises:
-            ControllerError: there is no trajectory; `tau` is untouched. TorqueError: as `step`.
-            ArgumentError: `tau` is not C-contiguous float64 of shape (nv,).
+            ControllerError, TorqueError, ArgumentError: as `step`, but for the state.
         """
         q, v = self._predicted
-        outcome = self._step(t, q, v, tau, True)
-        if outcome >= BAD_STATE:
-            raise self.refusal(outcome, t, q, v, tau)
+        self._step(t, q, v, tau, True)
         if self.is_moving:
             self._state[layout.RESTS_SINCE] = math.nan
         return tau
@@ -537,7 +504,7 @@ class Controller:
         """The error for a step that did not come to an end."""
         if outcome == NO_TRAJECTORY:
             return ControllerError(NOTHING_TO_FOLLOW)
-        return findings.refusal(self.model, self._state, outcome, t, q, v, tau)
+        return controller_state.refusal(self.model, self._state, outcome, t, q, v, tau)
 
     def repeats(self, t: float) -> bool:
         """Whether the predicted arm has been at rest for so long that its torque is not commanded
@@ -566,6 +533,8 @@ class Controller:
                 "q, v and tau must each be a C-contiguous float64 array of shape "
                 f"({self.model.nv},)"
             ) from error
+        if outcome >= BAD_STATE:
+            raise self.refusal(outcome, t, q, v, tau)
         return outcome
 
     def limit_rate_step(self, elapsed: float) -> None:
@@ -574,21 +543,13 @@ class Controller:
         self._state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
-        """Fills `tau` with the next torque on the way from the last one to `target`, within the
-        rate limit; returns whether it is `target`.
-
-        Args:
-            target: shape (nv,), [Nm] or [N].
-            dt: time since the last torque, [s].
-            tau: output, shape (nv,).
-        """
+        """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,
+        `dt` [s] ago, to `target`, within the rate limit; returns whether it is `target`."""
         last = self._state[layout.COMMAND]
         change = dt * self._in_force[layout.TORQUE_RATE_LIMIT]
         known = np.isfinite(last)
-        low, high = (
-            np.where(known, last - change, -math.inf),
-            np.where(known, last + change, math.inf),
-        )
+        low = np.where(known, last - change, -math.inf)
+        high = np.where(known, last + change, math.inf)
         np.clip(target, low, high, out=tau)
         last[:] = tau
         return bool((tau == target).all())
@@ -628,7 +589,7 @@ class Controller:
             finding = self._findings[self._told % layout.MOST_FINDINGS]
             self._told += 1
             motion = self._motions.pop(int(finding[layout.ENDED]), None)
-            end = findings.ending(self.model, finding, motion)
+            end = controller_state.ending(self.model, finding, motion)
             if finding[layout.KIND] in GAVE_WAY:
                 self.gave_way_reason = end.text
                 self.given_way.append((end.text, finding[layout.KIND] == SHAKEN))

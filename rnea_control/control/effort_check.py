@@ -82,10 +82,8 @@ def peak_efforts(
     Other Python threads may run meanwhile.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        trajectory: to be checked.
-        begin, end: the times between which it is sampled, [s].
+        model, ws: the robot, and a workspace made for it.
+        trajectory, begin, end: to be checked, and the times between which it is sampled, [s].
         effort_limit: shape (nv,), [Nm] or [N]; may be infinite.
         friction: rows as of `model.friction_parameters`, shape (3, nv); zeros if the controller
             does not compensate friction.
@@ -104,12 +102,14 @@ def peak_efforts(
         )
     limit = np.array(effort_limit, dtype=np.float64)
     first = max(int(np.searchsorted(trajectory.starts, begin, side="right")) - 1, 0)
-    arrays = (model.bodies, ws.memory, np.array(friction, dtype=np.float64, order="C"), limit)
-    segments = (trajectory.starts[first:], trajectory.coefficients[first:])
-    interval = max(SAMPLE_TIME, (end - begin) / MOST_SAMPLES)
-    span = (float(begin), float(end), interval, bool(hardware_compensates_gravity))
+    given = (
+        *(model.bodies, ws.memory, np.array(friction, dtype=np.float64, order="C"), limit),
+        *(trajectory.starts[first:], trajectory.coefficients[first:], float(begin), float(end)),
+        max(SAMPLE_TIME, (end - begin) / MOST_SAMPLES),
+        bool(hardware_compensates_gravity),
+    )
     scratch, peak = np.zeros((_SCRATCH_ROWS, nv)), np.array([0.0, 0.0, begin, 0.0])
-    speed = _check(*arrays, *segments, *span, 1.0, scratch, peak)
+    speed = _check(*given, 1.0, scratch, peak)
     joint, time, torque = int(peak[_JOINT]), float(peak[_TIME]), float(peak[_PEAK])
     # Friction may be holding a joint back: run slower, a sample that was within its limits may
     # leave them. So all samples are checked again, until the speed suits all of them.
@@ -117,14 +117,13 @@ def peak_efforts(
         before = speed
         if before in (0.0, 1.0):
             break
-        speed = _check(*arrays, *segments, *span, before, scratch, peak)
+        speed = _check(*given, before, scratch, peak)
         if speed >= before * (1.0 - _ROUNDING):
             break
     stretch = 1.0 / speed if speed > 0.0 else math.inf
     ratio = float(peak[_RATIO])
-    return EffortPeak(
-        joint, time, torque, float(limit[joint]) if ratio > 0.0 else math.inf, ratio, stretch
-    )
+    allowed = float(limit[joint]) if ratio > 0.0 else math.inf
+    return EffortPeak(joint, time, torque, allowed, ratio, stretch)
 
 
 @inlined

@@ -1,5 +1,5 @@
-r"""Finds settings that no arm can work with, before they are tried, and models that no arm
-has.
+r"""Finds states that no arm may be started from, settings that no arm can work with, before they
+are tried, and models that no arm has.
 
 **Gains.** A torque acts a delay :math:`T = \max(T_d, h) + h / 2` after the measurement that it goes
 by: T_d is the dead time, and h the period of the states, for which it is held. A joint under
@@ -19,7 +19,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.laws import Model
-from rnea_control.control.settings import ControllerSettings
+from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace, crba, gravity
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -32,6 +32,34 @@ LEAST_INERTIA = 0.1
 SMALL_INERTIA = 0.02
 
 
+def obstacle_to_start(
+    model: RobotModel,
+    settings: SupervisionSettings,
+    q: FloatArray,
+    v: FloatArray,
+    at_any_velocity: bool = False,
+) -> str:
+    """Why a controller may not start from this state, as it stands after "waiting"; empty if it
+    may."""
+    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        return "for joint_states that are finite"
+    beyond = np.maximum(model.lower - q, q - model.upper)
+    j = int(np.argmax(beyond))
+    if beyond[j] > settings.start_tolerance:
+        return (
+            f"as {model.joint_names[j]} is at {q[j]:.4g} {units(model, j).position}, outside its "
+            f"limits {model.lower[j]:g} to {model.upper[j]:g}: bring it back by hand"
+        )
+    j = int(np.argmax(np.abs(v)))
+    if abs(v[j]) > settings.start_velocity and not at_any_velocity:
+        speed = f"{v[j]:.2g} {units(model, j).velocity}"
+        return (
+            f"as {model.joint_names[j]} moves at {speed}: the arm must be at rest. To have an arm "
+            "caught that falls, set activation.max_velocity to .inf"
+        )
+    return ""
+
+
 def excessive_gain(
     model: RobotModel, ws: Workspace, settings: ControllerSettings, q: FloatArray, period: float
 ) -> str:
@@ -39,9 +67,8 @@ def excessive_gain(
 
     Args:
         model, ws: the robot, and a workspace made for it.
-        settings: with the gains.
+        settings, period: with the gains; of the states, [s].
         q: where the arm is, shape (nv,), [rad] or [m].
-        period: of the states, [s].
     """
     delay = max(settings.dead_time, period) + 0.5 * period
     inertia = np.ones(model.nv)
@@ -86,13 +113,8 @@ def excessive_load(
 def light_joints(
     model: RobotModel, q: FloatArray, feedback_inertia: FloatArray | None = None
 ) -> list[str]:
-    """Each joint that turns less than `SMALL_INERTIA` and has no armature, with its inertia.
-
-    Args:
-        model: the robot.
-        q: where it is, shape (nq,).
-        feedback_inertia: of `ControllerSettings`; joints that have one are not named.
-    """
+    """Each joint that turns less than `SMALL_INERTIA` at `q`, shape (nq,), and has no armature,
+    with its inertia; joints with a `feedback_inertia` (`ControllerSettings`) are not named."""
     inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv))))
     given = model.armature + (0.0 if feedback_inertia is None else feedback_inertia)
     return [

@@ -1,16 +1,43 @@
-r"""The table of the control laws: a law is one row, and everybody else reads the row.
+r"""The control laws: the torques of the joints, before any limit. A law is one row of a table, and
+everybody else reads the row.
 
-With the errors e = q_d - q and de = v_d - v, and u = Kp e + Kd de + integral of Ki e. Kernels index
-the columns `MODEL`, `FEEDBACK` and `FRICTION` by the number of the law.
+With the errors e = q_d - q (the shortest way round for continuous joints) and de = v_d - v, and the
+feedback u = Kp e + Kd de + integral of Ki e,
+
+    tau = model + u,   or   tau = model with the acceleration a_d + u
+
+The row tells where the model's torque is taken, and whether the feedback is an acceleration or a
+torque [Siciliano et al. 2009, sec. 8.5; Craig 2005, ch. 10]. With friction_compensation the
+friction (dynamics/friction.py) is added. All laws that hold a position add the effort of its
+waypoints.
+
+All this is for the moment when the torque acts, a dead time after the measurement: the law takes
+the desired motion of that moment, and carries the measured state on with the desired acceleration.
+
+A wrist whose model lacks its rotor inertia has hardly any feedback under computed_torque, as the
+feedback is an acceleration. A least inertia f of a joint's feedback gives it that of a joint with
+the inertia f: max(0, f - M_jj) u is added.
+
+While a hand guides the arm, the desired position is the measured one, and the feedback a part of
+the velocity gain. While no state comes, the law is computed_torque on a predicted state: position
+and velocity keep the errors of the last measured ones, and the velocity error decays,
+
+    tau = RNEA(q, v, a_d + k de),   de' = -k de
 """
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.layout import LAW
+from rnea_control.control import layout
+from rnea_control.dynamics.crba import mass_matrix
+from rnea_control.dynamics.friction import friction_torque
+from rnea_control.dynamics.gravity import gravity_outward_pass
+from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
+from rnea_control.parameters.table import tick_row
 
 
 class Model(IntEnum):
@@ -99,18 +126,20 @@ class ControlLaw(IntEnum):
         return self.feedback is Feedback.acceleration
 
 
-MODEL = tuple(int(law.model) for law in ControlLaw)
-FEEDBACK = tuple(int(law.feedback) for law in ControlLaw)
-FRICTION = tuple(int(law.friction) for law in ControlLaw)
+# What kernels read of a law, by its number.
+MODEL_OF = tuple(int(law.model) for law in ControlLaw)
+FEEDBACK_OF = tuple(int(law.feedback) for law in ControlLaw)
+FRICTION_OF = tuple(int(law.friction) for law in ControlLaw)
 NO_MODEL, GRAVITY, MEASURED, DESIRED = (int(model) for model in Model)
 DAMPING, AS_TORQUE, AS_ACCELERATION = (int(feedback) for feedback in Feedback)
 FRICTION_AT_DESIRED, FRICTION_AT_MEASURED = int(Friction.desired), int(Friction.measured)
 
+# The law in force while no state comes.
+PREDICTING_LAW = int(ControlLaw.computed_torque)
 
-@inlined
-def is_hand_law(settings: FloatArray) -> bool:
-    """Whether the law of these settings lets a hand guide the arm."""
-    return FEEDBACK[int(settings[LAW, 0])] == DAMPING
+_ERROR_DEADBAND = tick_row("gains.<joint>.error_deadband")
+# Of the velocity error while no state comes, [1/s].
+PREDICTED_DECAY = 10.0
 
 
 def markdown() -> str:
@@ -118,3 +147,182 @@ def markdown() -> str:
     rows = [["`control_law`", "torque", "what for"], ["---"] * 3]
     rows += [[f"`{law.name}`", f"`{law.equation}`", law.use] for law in ControlLaw]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+@inlined
+def is_hand_law(settings: FloatArray) -> bool:
+    """Whether the law of these settings lets a hand guide the arm."""
+    return FEEDBACK_OF[int(settings[layout.LAW, 0])] == DAMPING
+
+
+@inlined
+def update_feedback(
+    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
+) -> None:
+    """The state when the torque will act, its errors, clamped integral and feedback u.
+
+    `dt` is the time since the last tick, [s].
+    """
+    guided = state[layout.GUIDED, 0] != 0.0
+    ahead = settings[layout.DEAD_TIME, 0]
+    for j in range(q.shape[0]):
+        if guided:
+            state[layout.DESIRED_VELOCITY, j] = 0.0
+            state[layout.DESIRED_ACCELERATION, j] = 0.0
+            state[layout.DESIRED_EFFORT, j] = 0.0
+        change = ahead * state[layout.DESIRED_ACCELERATION, j]
+        state[layout.PREDICTED_POSITION, j] = q[j] + ahead * (v[j] + 0.5 * change)
+        state[layout.PREDICTED_VELOCITY, j] = v[j] + change
+        if guided:
+            state[layout.DESIRED_POSITION, j] = state[layout.PREDICTED_POSITION, j]
+        e = state[layout.DESIRED_POSITION, j] - state[layout.PREDICTED_POSITION, j]
+        if settings[layout.CONTINUOUS, j] != 0.0:
+            e -= 2.0 * math.pi * math.floor(e / (2.0 * math.pi) + 0.5)
+        de = state[layout.DESIRED_VELOCITY, j] - state[layout.PREDICTED_VELOCITY, j]
+        integral = state[layout.INTEGRAL, j]
+        if not abs(e) <= settings[_ERROR_DEADBAND, j]:
+            integral += settings[layout.I_GAIN, j] * e * dt
+        if settings[layout.I_GAIN, j] == 0.0:
+            integral -= dt * integral  # switched off while running: fades within seconds
+        integral = min(
+            max(integral, settings[layout.I_CLAMP_MIN, j]), settings[layout.I_CLAMP_MAX, j]
+        )
+        damping = settings[layout.D_GAIN, j]
+        if guided:
+            damping *= settings[layout.GUIDING_DAMPING, 0]
+        state[layout.POSITION_ERROR, j] = e
+        state[layout.VELOCITY_ERROR, j] = de
+        state[layout.INTEGRAL, j] = integral
+        state[layout.FEEDBACK, j] = settings[layout.P_GAIN, j] * e + damping * de + integral
+
+
+@inlined
+def predict_state(
+    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
+) -> None:
+    """Carries the errors of the last state on by `dt`, and fills `q`, `v` and the feedback from
+    them."""
+    guided = state[layout.GUIDED, 0] != 0.0
+    decay = math.exp(-PREDICTED_DECAY * dt)
+    accelerating = FEEDBACK_OF[int(settings[layout.LAW, 0])] == AS_ACCELERATION
+    for j in range(q.shape[0]):
+        if guided:  # it comes to rest about where it was seen last
+            state[layout.DESIRED_POSITION, j] = state[layout.LAST_POSITION, j]
+            state[layout.DESIRED_VELOCITY, j] = 0.0
+            state[layout.DESIRED_ACCELERATION, j] = 0.0
+            state[layout.DESIRED_EFFORT, j] = 0.0
+        de = state[layout.VELOCITY_ERROR, j]
+        state[layout.POSITION_ERROR, j] += de * (1.0 - decay) / PREDICTED_DECAY
+        state[layout.VELOCITY_ERROR, j] = de * decay
+        q[j] = state[layout.DESIRED_POSITION, j] - state[layout.POSITION_ERROR, j]
+        v[j] = state[layout.DESIRED_VELOCITY, j] - state[layout.VELOCITY_ERROR, j]
+        state[layout.FEEDBACK, j] = PREDICTED_DECAY * state[layout.VELOCITY_ERROR, j]
+        if accelerating:
+            state[layout.FEEDBACK, j] += state[layout.INTEGRAL, j]
+
+
+@inlined
+def gravity_torque(
+    bodies: FloatArray, memory: FloatArray, settings: FloatArray, state: FloatArray, q: FloatArray
+) -> None:
+    """Fills row GRAVITY_TORQUE with the commands that hold the arm: zeros where the hardware adds
+    the gravity torque, or the law does without a model."""
+    holding = state[layout.GRAVITY_TORQUE]
+    model = MODEL_OF[int(settings[layout.LAW, 0])]
+    if settings[layout.HARDWARE_ADDS_GRAVITY, 0] != 0.0 or model == NO_MODEL:
+        for j in range(q.shape[0]):
+            holding[j] = 0.0
+        return
+    gravity_outward_pass(bodies, memory, q)
+    inward_pass(bodies, memory, holding)
+
+
+@inlined
+def _add_feedback_inertia(
+    bodies: FloatArray,
+    memory: FloatArray,
+    matrix: FloatArray,
+    settings: FloatArray,
+    state: FloatArray,
+    q: FloatArray,
+) -> None:
+    """Adds to row TORQUE the feedback that is missing where the model's inertia is below the
+    least."""
+    wanted = False
+    for j in range(q.shape[0]):
+        wanted |= settings[layout.FEEDBACK_INERTIA, j] > 0.0
+    if not wanted:
+        return
+    mass_matrix(bodies, memory, None, q, matrix)
+    for j in range(q.shape[0]):
+        lacking = max(settings[layout.FEEDBACK_INERTIA, j] - matrix[j, j], 0.0)
+        state[layout.TORQUE, j] += lacking * state[layout.FEEDBACK, j]
+
+
+@inlined
+def control_torque(
+    bodies: FloatArray,
+    memory: FloatArray,
+    matrix: FloatArray,
+    settings: FloatArray,
+    state: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    predicted: bool,
+) -> None:
+    """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
+    `state`.
+
+    Args:
+        bodies, memory: of the model and of a workspace made for it.
+        matrix: shape (nv, nv), overwritten.
+        settings, state: see layout.py.
+        q, v: the measured or predicted state, shape (nv,).
+        predicted: whether it is predicted.
+    """
+    own_law = int(settings[layout.LAW, 0])
+    law = PREDICTING_LAW if predicted else own_law
+    model, feedback, friction_at = MODEL_OF[law], FEEDBACK_OF[law], FRICTION_OF[law]
+    torque = state[layout.TORQUE]
+    for j in range(q.shape[0]):
+        state[layout.MODEL_POSITION, j] = (
+            state[layout.DESIRED_POSITION, j] if model == DESIRED else q[j]
+        )
+        state[layout.MODEL_VELOCITY, j] = state[layout.MODEL_ACCELERATION, j] = 0.0
+        if model in (MEASURED, DESIRED):
+            moving = v[j] if model == MEASURED else state[layout.DESIRED_VELOCITY, j]
+            state[layout.MODEL_VELOCITY, j] = moving
+            state[layout.MODEL_ACCELERATION, j] = state[layout.DESIRED_ACCELERATION, j]
+        if feedback == AS_ACCELERATION:
+            state[layout.MODEL_ACCELERATION, j] += state[layout.FEEDBACK, j]
+    if model == NO_MODEL:
+        torque[:] = 0.0
+    else:
+        position, velocity = state[layout.MODEL_POSITION], state[layout.MODEL_VELOCITY]
+        acceleration = state[layout.MODEL_ACCELERATION]
+        outward_pass(bodies, memory, position, velocity, acceleration)
+        inward_pass(bodies, memory, torque)
+        add_armature(bodies, acceleration, torque)
+    if feedback == AS_ACCELERATION:
+        _add_feedback_inertia(bodies, memory, matrix, settings, state, q)
+    parameters = settings[layout.FRICTION : layout.FRICTION + 3]
+    for j in range(q.shape[0]):
+        resistance = 0.0
+        if friction_at == FRICTION_AT_DESIRED:
+            resistance = friction_torque(parameters, state[layout.DESIRED_VELOCITY], j)
+        elif friction_at == FRICTION_AT_MEASURED:
+            resistance = friction_torque(parameters, v, j)
+        if feedback == DAMPING:
+            resistance -= settings[layout.D_GAIN, j] * v[j]
+        else:
+            torque[j] += state[layout.DESIRED_EFFORT, j]
+        if feedback == AS_TORQUE:
+            torque[j] += state[layout.FEEDBACK, j]
+        torque[j] += resistance
+        if predicted and FEEDBACK_OF[own_law] == AS_TORQUE:
+            torque[j] += state[layout.INTEGRAL, j]
+    if settings[layout.HARDWARE_ADDS_GRAVITY, 0] != 0.0 and model != NO_MODEL:
+        gravity_outward_pass(bodies, memory, q)
+        inward_pass(bodies, memory, state[layout.GRAVITY_TORQUE])
+        for j in range(q.shape[0]):
+            torque[j] -= state[layout.GRAVITY_TORQUE, j]

@@ -5,26 +5,20 @@ from rnea_control.parameters.table import TICK_ROWS, tick_row
 # Rows of the settings array, one column a joint. First those that are parameters; of these without
 # a joint in their name, entry 0 is that of the arm.
 P_GAIN, I_GAIN, D_GAIN = (tick_row(f"gains.<joint>.{name}") for name in ("p", "i", "d"))
-I_CLAMP_MAX, I_CLAMP_MIN = (
-    tick_row("gains.<joint>.i_clamp_max"),
-    tick_row("gains.<joint>.i_clamp_min"),
-)
+I_CLAMP_MAX = tick_row("gains.<joint>.i_clamp_max")
+I_CLAMP_MIN = tick_row("gains.<joint>.i_clamp_min")
 FEEDBACK_INERTIA, DEAD_TIME = tick_row("feedback_inertia.<joint>"), tick_row("dead_time")
 HARDWARE_ADDS_GRAVITY = tick_row("hardware_compensates_gravity")
 # Limits, times what the model and other parameters say; a velocity limit of infinity is none.
-EFFORT_LIMIT, TORQUE_RATE_LIMIT = (
-    tick_row("effort_limits.<joint>"),
-    tick_row("torque_rate_limits.<joint>"),
-)
+EFFORT_LIMIT = tick_row("effort_limits.<joint>")
+TORQUE_RATE_LIMIT = tick_row("torque_rate_limits.<joint>")
 VELOCITY_LIMIT = tick_row("velocity_limit_scale")
 MARGIN, LIMIT_STIFFNESS = tick_row("soft_limits.<joint>.margin"), tick_row("soft_limits.stiffness")
 MAX_POSITION_ERROR = tick_row("max_position_errors.<joint>")
 SATURATION_TIMEOUT = tick_row("saturation_timeout")
 MAX_DECELERATION = tick_row("constraints.<joint>.max_deceleration_on_cancel")
-BLEND_TIME, GUIDING_DAMPING = (
-    tick_row("activation.blend_time"),
-    tick_row("gravity_compensation.damping"),
-)
+BLEND_TIME = tick_row("activation.blend_time")
+GUIDING_DAMPING = tick_row("gravity_compensation.damping")
 # Of the model; friction has the three rows that `friction_torque` takes.
 CONTINUOUS, LOWER_LIMIT, UPPER_LIMIT, SOFT_LOWER, SOFT_UPPER, STATE_VELOCITY_LIMIT, FRICTION = (
     range(len(TICK_ROWS), len(TICK_ROWS) + 7)
@@ -38,7 +32,7 @@ DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range
 POSITION_ERROR, VELOCITY_ERROR, INTEGRAL, FEEDBACK = range(4, 8)
 MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = range(8, 13)
 LAST_TIME, LAST_TRAJECTORY_TIME, SEGMENT = range(13, 16)
-# Of time_scaling.py: by how much trajectory time is behind, and until when it is not scaled.
+# Of path.py: by how much trajectory time is behind, and until when it is not scaled.
 BEHIND, TARGET_SCALING, LEADING_SCALING, SCALING, SCALING_RATE, UNSCALED_UNTIL = range(16, 22)
 # Of tolerances.py: whether a trajectory is checked, when it starts and ends, and what was found.
 CHECKED, START_TIME, END_TIME = range(22, 25)

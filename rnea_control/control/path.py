@@ -1,7 +1,14 @@
-"""`Path`: the trajectory that a controller follows, and the stops that a tick may put in its place.
+r"""`Path`: the trajectory that a controller follows, how fast, and the stops that a tick may put in
+its place. The functions perform no allocation.
 
 A trajectory is followed by its address, so that machine code can change to another one between two
-ticks. Stops are planned in memory that is allocated once. The functions perform no allocation.
+ticks. Stops are planned in memory that is allocated once.
+
+Trajectory time `s` may run slower than the controller's time `t`. The scaling
+:math:`\sigma = ds/dt` follows its target through two equal first-order lags, so that it and its
+rate are continuous, and it never leaves the range of its targets, 0 to 1. With
+:math:`\dot q = q' \sigma` and :math:`\ddot q = q'' \sigma^2 + q' \dot\sigma` the desired velocity
+and acceleration are continuous too. Each step solves the lags exactly.
 """
 
 from __future__ import annotations
@@ -27,8 +34,60 @@ from rnea_control.kernels.linking import array_at, linked
 # No arm is faster: a velocity beyond it makes no sense, and makes no stop, [rad/s] or [m/s].
 FASTEST = 1e3
 _FLOAT = 8
+# Of each lag, [s]: after 0.5 s, 96 % of a change are done.
+LAG_TIME = 0.1
+# A difference to the target that no arm notices.
+_SETTLED = 1e-9
 
 _stop = linked(stop_along_path, SIGNATURE)
+
+
+@inlined
+def advance_scaling(state: FloatArray, dt: float, slows: bool) -> None:
+    """Brings the scaling `dt` further, and `BEHIND`, by which trajectory time is behind.
+
+    `slows`: whether its target is 0 for now.
+    """
+    target = 0.0 if slows else state[layout.TARGET_SCALING, 0]
+    if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.UNSCALED_UNTIL, 0]:
+        target = 1.0
+    first = state[layout.LEADING_SCALING, 0] - target
+    second = state[layout.SCALING, 0] - target
+    if abs(first) < _SETTLED and abs(second) < _SETTLED:
+        state[layout.LEADING_SCALING, 0] = target
+        state[layout.SCALING, 0] = target
+        state[layout.SCALING_RATE, 0] = 0.0
+        state[layout.BEHIND, 0] += (1.0 - target) * dt
+        return
+    x = dt / LAG_TIME
+    decay = math.exp(-x)
+    passed = LAG_TIME * ((first + second) * (1.0 - decay) - first * x * decay)
+    state[layout.BEHIND, 0] += (1.0 - target) * dt - passed
+    second = (second + first * x) * decay
+    first *= decay
+    state[layout.LEADING_SCALING, 0] = target + first
+    state[layout.SCALING, 0] = target + second
+    state[layout.SCALING_RATE, 0] = (first - second) / LAG_TIME
+
+
+@inlined
+def settle(state: FloatArray) -> None:
+    """Brings the scaling to its target at once, while the arm stands."""
+    target = state[layout.TARGET_SCALING, 0]
+    state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = target
+    state[layout.SCALING_RATE, 0] = 0.0
+
+
+@inlined
+def scale(state: FloatArray) -> None:
+    """Turns the desired derivatives by trajectory time into those by time."""
+    scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    for j in range(state.shape[1]):
+        derivative = state[layout.DESIRED_VELOCITY, j]
+        state[layout.DESIRED_VELOCITY, j] = derivative * scaling
+        state[layout.DESIRED_ACCELERATION, j] = (
+            state[layout.DESIRED_ACCELERATION, j] * scaling * scaling + derivative * rate
+        )
 
 
 @inlined
@@ -67,9 +126,7 @@ def _brake(
         (
             array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE])),
             array_at(n[layout.MEMORY_AT], (n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS])),
-            settings[layout.FRICTION : layout.FRICTION + 3],
-            settings[layout.EFFORT_LIMIT],
-            settings[layout.MAX_DECELERATION],
+            settings,
             array_at(n[layout.SHIFT_AT], (nv,)),
             starts,
             coefficients,

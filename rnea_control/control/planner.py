@@ -11,29 +11,31 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.effort_check import EffortPeak, peak_efforts
-from rnea_control.control.interpolation import upsampled
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
-from rnea_control.control.splicing import Situation, continued
+from rnea_control.control.splicing import Situation, from_the_old, spliced
 from rnea_control.control.trajectory import Trajectory
-from rnea_control.control.trajectory_limits import check_limits
+from rnea_control.control.trajectory_checks import (
+    check_first_point,
+    check_limits,
+    check_positions_and_end,
+    check_waypoints,
+)
 from rnea_control.control.waypoints import (
     ACCELERATION,
     AT_REST,
-    JUST_PASSED,
     POSITION,
     VELOCITY,
     Waypoints,
-    check_end,
-    check_fields,
-    check_first_point,
-    check_position_limits,
+    upsampled,
 )
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
+# A start that passed no longer ago than this was meant to be now, [s].
+JUST_PASSED = 0.1
 # Segments shorter than this drown in the rounding of their times, [s].
 SHORTEST_SEGMENT = 1e-6
 # The least time that an arm takes to settle after a trajectory that ends in motion, [s].
@@ -78,11 +80,7 @@ class _Attempt:
 
 
 class Planner:
-    """Plans motions of one robot; one thread uses it.
-
-    Args:
-        model: the robot.
-    """
+    """Plans motions of one robot, the model's; one thread uses it."""
 
     def __init__(self, model: RobotModel) -> None:
         self._model = model
@@ -95,13 +93,8 @@ class Planner:
         settings: ControllerSettings,
         lead: float,
     ) -> Plan:
-        """The plan that answers a request.
-
-        Args:
-            request: to be planned.
-            situation: that it starts from.
-            settings: of the controller.
-            lead: the least time for which the present trajectory goes on, [s].
+        """The plan that answers a request in a situation, by the controller's settings; the present
+        trajectory goes on for `lead`, [s], at least.
 
         Raises:
             TrajectoryError: waypoints that no arm can follow, that this one cannot follow within
@@ -113,11 +106,11 @@ class Planner:
                 f"under {settings.control_law.name} the arm follows the hand, not "
                 "trajectories; choose another control_law"
             )
-        rules = settings.trajectories or TrajectorySettings.default(self._model.nv)
-        points = Waypoints.of(request.waypoints, self._model.nv)
-        points.check(self._model.joint_names)
-        check_fields(points, rules)
-        tolerances = rules.tolerances.overridden(request.tolerances, self._model.joint_names)
+        model = self._model
+        rules = settings.trajectories or TrajectorySettings.default(model.nv)
+        points = Waypoints.of(request.waypoints, model.nv)
+        check_waypoints(points, rules, model.joint_names)
+        tolerances = rules.tolerances.overridden(request.tolerances, model.joint_names)
         earliest = situation.s + situation.ahead + lead
         start = earliest
         if request.start is not None:
@@ -129,15 +122,25 @@ class Planner:
         old = situation.trajectory
         astray = np.abs(situation.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
-            old = situation.measured(points.joints, astray, self._model.velocity_limit)
+            old = situation.measured(points.joints, astray, model.velocity_limit)
         if start >= situation.s - JUST_PASSED and points.has[POSITION, 0]:
-            check_first_point(points, old.at(begin)[0], self._model)
+            check_first_point(points, old.at(begin)[0], model)
+        friction = model.friction_parameters * settings.friction_compensation
 
         def attempt(factor: float) -> _Attempt:
             with np.errstate(over="ignore", invalid="ignore"):  # the limits are checked later
                 points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
                 trajectory = self._joined(old, points, begin, start, request, situation, rules)
-            peak = self._peak(trajectory, begin, settings)
+            peak = peak_efforts(
+                model,
+                self._workspace,
+                trajectory,
+                begin,
+                trajectory.end_time,
+                settings.effort_limit(model),
+                friction,
+                settings.hardware_compensates_gravity,
+            )
             return _Attempt(factor, points.times, trajectory, peak)
 
         chosen, note = attempt(1.0), ""
@@ -164,10 +167,7 @@ class Planner:
         From rest the first step meets the limit. A start in motion is not stretched, only the
         waypoints ahead of it, so that the first step may miss the limit on either side.
 
-        Args:
-            attempt: makes one.
-            fast: one beyond the limits.
-            start: the zero of the times in errors, [s].
+        `fast`: an attempt beyond the limits; `start`: the zero of the times in errors, [s].
         """
         slow, factor = None, fast.peak.stretch
         high, low = fast.excess, 0.0  # of the secant
@@ -204,13 +204,12 @@ class Planner:
         model = self._model
         smooth = rules.upsample_positions and ahead.has_only_positions
 
-        def joined(at_rest: bool) -> Trajectory:
-            def finish(points: Waypoints) -> Waypoints:
-                check_position_limits(points[1:], start, model)
-                check_end(points, rules, model.joint_names)
-                return _settling(upsampled(points, at_rest) if smooth else points, rules)
+        points, turns = from_the_old(old, begin, ahead, model.continuous)
+        check_positions_and_end(points[1:], start, rules, model)
 
-            trajectory = continued(old, situation.s, begin, ahead, model.continuous, finish)
+        def joined(at_rest: bool) -> Trajectory:
+            used = _settling(upsampled(points, at_rest) if smooth else points, rules)
+            trajectory = spliced(old, situation.s, turns, used)
             check_limits(trajectory, begin, start, model)
             return trajectory
 
@@ -219,32 +218,14 @@ class Planner:
                 return joined(at_rest=False)
         return joined(at_rest=True)
 
-    def _peak(
-        self, trajectory: Trajectory, begin: float, settings: ControllerSettings
-    ) -> EffortPeak:
-        model = self._model
-        friction = model.friction_parameters * settings.friction_compensation
-        return peak_efforts(
-            model,
-            self._workspace,
-            trajectory,
-            begin,
-            trajectory.end_time,
-            settings.effort_limit(model),
-            friction,
-            settings.hardware_compensates_gravity,
-        )
-
     def _excess(self, peak: EffortPeak, start: float) -> str:
         joint, unit = self._model.joint_names[peak.joint], units(self._model, peak.joint).effort
+        remedy = f"Make the trajectory {peak.stretch:.3g} times slower"
+        if not peak.stretch < math.inf:
+            remedy = "Going slower does not help, as the arm cannot hold itself there"
         return (
             f"{peak.time - start:.3g} s into it, joint {joint!r} needs {peak.torque:.4g} {unit}; "
-            f"its effort limit is {peak.limit:.4g}. "
-            + (
-                f"Make the trajectory {peak.stretch:.3g} times slower"
-                if peak.stretch < math.inf
-                else "Going slower does not help, as the arm cannot hold itself there"
-            )
+            f"its effort limit is {peak.limit:.4g}. {remedy}"
         )
 
 

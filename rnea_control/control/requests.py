@@ -16,8 +16,7 @@ from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control import layout
 from rnea_control.control.advance import brake, catch
 from rnea_control.control.laws import is_hand_law
-from rnea_control.control.path import follow
-from rnea_control.control.time_scaling import settle
+from rnea_control.control.path import follow, settle
 from rnea_control.control.tolerances import ROWS
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -136,20 +135,8 @@ def serve(
             state[layout.GUIDED, 0] = 1.0 if by_hand else 0.0
 
 
-@kernel(
+# `serve` by itself, for Python.
+serve_now = kernel(
     "void(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], "
     "f8[:,::1])"
-)
-def serve_now(
-    n: IntArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
-    box: IntArray,
-    values: FloatArray,
-    measured: FloatArray,
-    new_settings: FloatArray,
-    new_tolerances: FloatArray,
-) -> None:
-    """`serve` by itself."""
-    serve(n, settings, tolerances, state, box, values, measured, new_settings, new_tolerances)
+)(serve)

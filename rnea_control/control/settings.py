@@ -1,4 +1,5 @@
-"""The settings of a controller: rows of the table of parameters, by the names that programs use.
+"""The settings of a controller and its supervisor: rows of the table of parameters, by the names
+that programs use.
 
 The table checks them when the controller takes them; only what is no number is checked here.
 """
@@ -17,7 +18,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.laws import ControlLaw
 from rnea_control.control.tolerances import Tolerances
-from rnea_control.exceptions import ControllerError, listed
+from rnea_control.exceptions import ControllerError, ParameterError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameter
 from rnea_control.parameters.settings import Settings, row
@@ -71,7 +72,7 @@ class TrajectorySettings(Settings):
         allow_integration: whether positions may be left out, and are integrated from velocities.
         start_from_desired_state: whether a new trajectory starts where the arm should be; else
             where it is measured to be, which is a step of the desired position.
-        upsample_positions: whether trajectories of positions only become smooth (interpolation.py),
+        upsample_positions: whether trajectories of positions only become smooth (waypoints.py),
             not lines.
         excessive_effort: the treatment of trajectories that need more than the effort limits.
     """
@@ -216,25 +217,16 @@ class ControllerSettings(Settings):
     def rows(self, model: RobotModel) -> FloatArray:
         """The array that the control step takes; see layout.py."""
         rows = np.zeros((layout.SETTINGS_ROWS, model.nv))
-        settings = replace(
-            self,
-            trajectories=self.trajectories or TrajectorySettings.default(model.nv),
-            safety=self._safety(model.nv),
-        )
+        safety = self.safety or SafetySettings.none(model.nv)
+        trajectories = self.trajectories or TrajectorySettings.default(model.nv)
+        settings = replace(self, trajectories=trajectories, safety=safety)
         values = {each.name: value for each, value in settings.numbers()}
         for k, each in enumerate(TICK_ROWS):
             rows[k] = values.get(each.name, each.default)
-        self._complete(rows, model)
-        return rows
-
-    def _complete(self, rows: FloatArray, model: RobotModel) -> None:
-        """Fills in the values that the model decides, and the rows that are no parameters."""
-        limits = self._effort_limits(model)
-        rate = rows[layout.TORQUE_RATE_LIMIT]
-        rows[layout.TORQUE_RATE_LIMIT] = np.where(
-            np.isnan(rate), limits / DEFAULT_TORQUE_RISE, rate
-        )
-        rows[layout.EFFORT_LIMIT] = self.effort_limit_scale * limits
+        # The model decides the others.
+        limit, rate = self._unscaled_effort_limit(model), rows[layout.TORQUE_RATE_LIMIT]
+        rate[:] = np.where(np.isnan(rate), limit / DEFAULT_TORQUE_RISE, rate)
+        rows[layout.EFFORT_LIMIT] = self.effort_limit_scale * limit
         rows[layout.VELOCITY_LIMIT] *= model.velocity_limit
         margin = np.minimum(rows[layout.MARGIN], WIDEST_MARGIN * (model.upper - model.lower))
         rows[layout.MARGIN] = np.where(np.isfinite(margin), margin, 0.0)
@@ -244,20 +236,18 @@ class ControllerSettings(Settings):
         rows[layout.STATE_VELOCITY_LIMIT] = model.velocity_limit
         rows[layout.CONTINUOUS] = model.continuous
         rows[layout.LAW] = self.control_law
-        rows[layout.CHECK_JUMPS] = self._safety(model.nv).check_jumps
+        rows[layout.CHECK_JUMPS] = safety.check_jumps
         if self.friction_compensation:
             rows[layout.FRICTION : layout.FRICTION + 3] = model.friction_parameters
+        return rows
 
     def effort_limit(self, model: RobotModel) -> FloatArray:
         """The bound of the torques, shape (nv,), [Nm] or [N]."""
-        return self.effort_limit_scale * self._effort_limits(model)
+        return self.effort_limit_scale * self._unscaled_effort_limit(model)
 
-    def _effort_limits(self, model: RobotModel) -> FloatArray:
-        limits = self._safety(model.nv).effort_limit
-        return np.where(np.isnan(limits), model.effort_limit, limits)
-
-    def _safety(self, nv: int) -> SafetySettings:
-        return self.safety or SafetySettings.none(nv)
+    def _unscaled_effort_limit(self, model: RobotModel) -> FloatArray:
+        limit = model.effort_limit if self.safety is None else self.safety.effort_limit
+        return np.where(np.isnan(limit), model.effort_limit, limit)
 
 
 _WITH_A_FIELD = [
@@ -267,3 +257,39 @@ _WITH_A_FIELD = [
 ]
 # The rows that `ControllerSettings.more` may have.
 MORE = {each.name: each for each in TICK_ROWS if each not in _WITH_A_FIELD}
+
+
+@dataclass(frozen=True)
+class SupervisionSettings(Settings):
+    """Settings of a `Supervisor`.
+
+    Attributes:
+        state_gap: from when on a missing state is predicted, and the motion slows down, [s].
+        state_timeout: from when on the motion ends, [s].
+        max_bad_states: how many in a row are predicted; after that the motion ends.
+        start_velocity: no start while a joint is faster, [rad/s] or [m/s].
+        start_tolerance: no start while a joint is further beyond a limit, [rad] or [m].
+        simulated: whether the world may be reset: jumps that last are true.
+    """
+
+    state_gap: float = row("joint_state_gap", 0.02)
+    state_timeout: float = row("joint_state_timeout", 0.1)
+    max_bad_states: int = row("max_bad_states", 10)
+    start_velocity: float = row("activation.max_velocity", 0.2)
+    start_tolerance: float = row("activation.position_tolerance", 0.02)
+    simulated: bool = False
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], **given: Any) -> SupervisionSettings:
+        """Those of the controller's parameters.
+
+        Raises:
+            ParameterError: a gap that is longer than the timeout.
+        """
+        settings = super().of(values, **given)
+        if settings.state_gap > settings.state_timeout:
+            raise ParameterError(
+                f"parameter 'joint_state_gap' is {settings.state_gap} s; it must be at most "
+                f"joint_state_timeout, {settings.state_timeout} s"
+            )
+        return settings

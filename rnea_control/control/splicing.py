@@ -8,15 +8,13 @@ follow the old one to its end.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control.interpolation import integrated, segments, shifted
 from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory, rest
-from rnea_control.control.waypoints import POSITION, Waypoints
+from rnea_control.control.waypoints import POSITION, Waypoints, integrated, segments, shifted
 
 # Polynomials that differ by less than this part are the same.
 ROUNDING = 1e-12
@@ -26,58 +24,58 @@ SLOWEST_SCALING = 0.01
 
 
 def continued(
-    old: Trajectory,
-    now: float,
-    begin: float,
-    ahead: Waypoints,
-    continuous: FloatArray,
-    finish: Callable[[Waypoints], Waypoints] = lambda points: points,
+    old: Trajectory, now: float, begin: float, ahead: Waypoints, continuous: FloatArray
 ) -> Trajectory:
-    """The old trajectory until `begin`, then on through the waypoints ahead, unchecked.
+    """The old trajectory until `begin`, then on through the waypoints ahead, unchecked; arguments
+    as of `from_the_old` and `spliced`."""
+    points, turns = from_the_old(old, begin, ahead, continuous)
+    return spliced(old, now, turns, points)
+
+
+def from_the_old(
+    old: Trajectory, begin: float, ahead: Waypoints, continuous: FloatArray
+) -> tuple[Waypoints, FloatArray]:
+    """The waypoints ahead with all positions, led by the state of the old trajectory at `begin`;
+    and whole turns by which that state is shifted, shape (nv,), [rad].
 
     Args:
-        old: followed so far; its segments before `now` are left out.
-        now: the time from which the result will be sampled, [s].
-        begin: when the new trajectory takes over, not before `now`, [s].
+        old: followed so far.
+        begin: when the new trajectory takes over, [s].
         ahead: waypoints after `begin`.
         continuous: 1 for each continuous joint, else 0, shape (nv,): it goes the shortest way to
             the first waypoint.
-        finish: given the waypoints with the state at `begin` in front and all positions; returns
-            those that are used.
     """
     points = integrated(ahead.led_by(begin, old.sampled(begin) * ahead.joints))
     # Positions that are integrated go on from the start: only a given one may be some turns away.
     given = np.flatnonzero(ahead.has[POSITION])
-    shift = np.zeros(old.nv)
+    turns = np.zeros(old.nv)
     if given.size:
         first = int(given[0]) + 1
         away = points.positions[first] - points.positions[first - 1]
-        shift = 2.0 * math.pi * np.round(away / (2.0 * math.pi)) * continuous * ahead.joints
-        points.positions[:first] += shift
-    points = finish(points)
+        turns = 2.0 * math.pi * np.round(away / (2.0 * math.pi)) * continuous * ahead.joints
+        points.positions[:first] += turns
+    return points, turns
+
+
+def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -> Trajectory:
+    """The old trajectory, shifted by `turns`, until the one through the points takes over.
+
+    Args:
+        old: its segments before `now` are left out.
+        now: the time from which the result will be sampled, not after the first point, [s].
+        turns, points: as of `from_the_old`.
+    """
     last = rest(points.positions[-1])
     last[:, EFFORT] = points.efforts[-1]
-    coefficients = np.concatenate([segments(points), last[None]])
-    return _spliced(old, now, shift, points.times, coefficients, ahead.joints)
-
-
-def _spliced(
-    old: Trajectory,
-    now: float,
-    shift: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
-    joints: BoolArray,
-) -> Trajectory:
-    """The old trajectory, shifted by whole turns, until the new one takes over."""
+    starts, coefficients = points.times, np.concatenate([segments(points), last[None]])
     begin = starts[0]
     first = max(int(np.searchsorted(old.starts, now, side="right")) - 1, 0)
     after = int(np.searchsorted(old.starts, begin, side="left"))
     kept = old.coefficients[first:after].copy()
-    kept[:, :, 0] += shift
+    kept[:, :, 0] += turns
     end = float(starts[-1])
-    if not joints.all():
-        starts, coefficients = merged(old, starts, coefficients, joints)
+    if not points.joints.all():
+        starts, coefficients = merged(old, starts, coefficients, points.joints)
         end = max(end, old.end_time)
     return Trajectory(
         np.concatenate([old.starts[first:after], starts]),

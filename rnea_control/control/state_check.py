@@ -117,7 +117,5 @@ def watch_rest(state: FloatArray, t: float, v: FloatArray) -> None:
         state[layout.RESTS_SINCE, 0] = t
 
 
-@kernel("i8(f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1])")
-def doubt(settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray) -> int:
-    """`jumping_joint` by itself, for a state that is not stepped."""
-    return jumping_joint(settings, state, t, q, v)
+# `jumping_joint` by itself, for a state that is not stepped.
+doubt = kernel("i8(f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1])")(jumping_joint)

@@ -6,7 +6,7 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.control.law import (
+from rnea_control.control.laws import (
     control_torque,
     gravity_torque,
     predict_state,
@@ -20,6 +20,7 @@ from rnea_control.control.output_stage import (
     output_stage,
     torques_are_finite,
 )
+from rnea_control.control.path import advance_scaling, scale
 from rnea_control.control.state_check import (
     is_finite,
     is_frozen,
@@ -27,7 +28,6 @@ from rnea_control.control.state_check import (
     remember,
     watch_rest,
 )
-from rnea_control.control.time_scaling import advance, scale
 from rnea_control.control.tolerances import REACHED, UNDER_WAY, check
 from rnea_control.control.trajectory import sample
 from rnea_control.dynamics.body import velocity_count
@@ -120,7 +120,7 @@ def step(
         if frozen:
             return FROZEN
     dt = max(t - state[layout.LAST_TIME, 0], 0.0)
-    advance(state, dt, predicted)
+    advance_scaling(state, dt, predicted)
     # After a prediction the states' stamps may be a little behind: trajectory time waits for them.
     ahead = settings[layout.DEAD_TIME, 0] * state[layout.SCALING, 0]
     s = max(t + ahead - state[layout.BEHIND, 0], state[layout.LAST_TRAJECTORY_TIME, 0])

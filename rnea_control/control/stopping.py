@@ -23,6 +23,7 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import FloatArray
+from rnea_control.control import layout
 from rnea_control.control.trajectory import (
     COEFFICIENTS,
     EFFORT,
@@ -30,7 +31,6 @@ from rnea_control.control.trajectory import (
     evaluate_segment,
     segment_at,
 )
-from rnea_control.dynamics.body import velocity_count
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
@@ -62,22 +62,17 @@ STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 _PATH_POSITION, _PATH_VELOCITY, _PATH_ACCELERATION, _PATH_EFFORT = range(4)
 _POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
 SCRATCH_ROWS = 9
+# A running trajectory: its starts and coefficients, and what is added to its positions. A stop: its
+# starts and coefficients.
+_Running = tuple[FloatArray, FloatArray, FloatArray]
+_Stop = tuple[FloatArray, FloatArray]
 
 
 @inlined
-def _path_at(
-    starts: FloatArray,
-    coefficients: FloatArray,
-    segment: int,
-    s0: float,
-    s: float,
-    shift: FloatArray,
-    scratch: FloatArray,
-) -> int:
-    """Fills the path's rows of `scratch` at `s` after `s0`; returns the segment.
-
-    The search starts at `segment`, as in `sample`.
-    """
+def _path_at(path: _Running, segment: int, s0: float, s: float, scratch: FloatArray) -> int:
+    """Fills the path's rows of `scratch` at `s` after `s0`; returns the segment. The search starts
+    at `segment`, as in `sample`."""
+    starts, coefficients, shift = path
     while segment < starts.shape[0] - 1 and s >= starts[segment + 1] - s0:
         segment += 1
     while segment > 0 and s < starts[segment] - s0:
@@ -92,9 +87,7 @@ def _path_at(
 def _hardest_braking(
     bodies: FloatArray,
     memory: FloatArray,
-    friction: FloatArray,
-    effort_limit: FloatArray,
-    max_deceleration: FloatArray,
+    settings: FloatArray,
     sigma: float,
     scratch: FloatArray,
 ) -> float:
@@ -108,18 +101,21 @@ def _hardest_braking(
         velocity[j] = scratch[_PATH_VELOCITY, j] * sigma
         acceleration[j] = scratch[_PATH_ACCELERATION, j] * sigma**2
         slope = -scratch[_PATH_VELOCITY, j]
-        kappa = min(kappa, _furthest(acceleration[j], slope, max_deceleration[j]))
+        limit = settings[layout.MAX_DECELERATION, j]
+        kappa = min(kappa, _furthest(acceleration[j], slope, limit))
     for row in range(_TORQUE, _BRAKING_TORQUE + 1):
         outward_pass(bodies, memory, position, velocity, acceleration)
         inward_pass(bodies, memory, scratch[row])
         add_armature(bodies, acceleration, scratch[row])
         for j in range(nv):
             acceleration[j] -= scratch[_PATH_VELOCITY, j]
+    friction = settings[layout.FRICTION : layout.FRICTION + 3]
     for j in range(nv):
         slope = scratch[_BRAKING_TORQUE, j] - scratch[_TORQUE, j]
         torque = scratch[_TORQUE, j] + friction_torque(friction, velocity, j)
         torque += scratch[_PATH_EFFORT, j]
-        kappa = min(kappa, _furthest(torque, slope, BRAKING_SHARE * effort_limit[j]))
+        limit = BRAKING_SHARE * settings[layout.EFFORT_LIMIT, j]
+        kappa = min(kappa, _furthest(torque, slope, limit))
     return kappa
 
 
@@ -182,22 +178,18 @@ def _put_rest(starts: FloatArray, c: FloatArray, i: int) -> None:
 def _brake(
     bodies: FloatArray,
     memory: FloatArray,
-    friction: FloatArray,
-    effort_limit: FloatArray,
-    max_deceleration: FloatArray,
-    shift: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
+    settings: FloatArray,
+    path: _Running,
     s0: float,
     sigma0: float,
     sigma_dot0: float,
     scratch: FloatArray,
-    out_starts: FloatArray,
-    out_coefficients: FloatArray,
+    stop: _Stop,
 ) -> tuple[int, int, float, float, float]:
     """The knots until the last fall of kappa: their number, and the segment of the path, its length
     so far, sigma and kappa there."""
-    segment = segment_at(starts, s0)
+    out_starts, out_coefficients = stop
+    segment = segment_at(path[0], s0)
     # Path length is counted from s0, as the clock may be coarse: 0.2 us with seconds since 1970.
     s, sigma, kappa = 0.0, sigma0, -sigma_dot0
     speeding_up = max(sigma_dot0, 0.0)
@@ -206,7 +198,7 @@ def _brake(
     reached, change = 0.0, 0.0
     i = 0
     out_starts[0] = s0
-    segment = _path_at(starts, coefficients, segment, s0, s, shift, scratch)
+    segment = _path_at(path, segment, s0, s, scratch)
     _put_knot(out_coefficients, 0, scratch, sigma, kappa)
     while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):
         out_starts[i + 1] = s0 + (i + 1) * KNOT
@@ -216,10 +208,8 @@ def _brake(
         expected = kappa + change
         s_there = s + h * (sigma - h * (2.0 * kappa + expected) / 6.0)
         sigma_there = max(sigma - 0.5 * h * (kappa + expected), 0.0)
-        segment = _path_at(starts, coefficients, segment, s0, s_there, shift, scratch)
-        bearable = _hardest_braking(
-            bodies, memory, friction, effort_limit, max_deceleration, sigma_there, scratch
-        )
+        segment = _path_at(path, segment, s0, s_there, scratch)
+        bearable = _hardest_braking(bodies, memory, settings, sigma_there, scratch)
         bearable = max(min(bearable, hardest), gentlest)
         reached = max(reached, bearable)
         # Two bounds more: it rises within a ramp, and leaves the last fall as long as one.
@@ -228,7 +218,7 @@ def _brake(
         s += h * (sigma - h * (2.0 * kappa + following) / 6.0)
         sigma = max(sigma - 0.5 * h * (kappa + following), 0.0)
         change, kappa = following - kappa, following
-        segment = _path_at(starts, coefficients, segment, s0, s, shift, scratch)
+        segment = _path_at(path, segment, s0, s, scratch)
         _put_knot(out_coefficients, i + 1, scratch, sigma, kappa)
         _join_knots(out_coefficients, i, h)
         i += 1
@@ -242,15 +232,13 @@ def _fall(
     s: float,
     sigma: float,
     kappa: float,
-    shift: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
+    path: _Running,
     s0: float,
     scratch: FloatArray,
-    out_starts: FloatArray,
-    out_coefficients: FloatArray,
+    stop: _Stop,
 ) -> int:
     """The knots of the last fall of kappa, after knot i; returns that of rest."""
+    out_starts, out_coefficients = stop
     if not kappa > 0.0:
         return i
     T = min(2.0 * sigma / kappa, RAMP)
@@ -261,7 +249,7 @@ def _fall(
         h = out_starts[i + 1] - out_starts[i]
         left = 1.0 - (out_starts[i + 1] - begin) / duration if k < knots else 0.0
         s_there = s + sigma * T / 3.0 * (1.0 - left**3)
-        segment = _path_at(starts, coefficients, segment, s0, s_there, shift, scratch)
+        segment = _path_at(path, segment, s0, s_there, scratch)
         _put_knot(out_coefficients, i + 1, scratch, sigma * left**2, kappa * left)
         _join_knots(out_coefficients, i, h)
         i += 1
@@ -269,8 +257,8 @@ def _fall(
 
 
 SIGNATURE = (
-    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, "
-    "f8, f8[:,::1], f8[::1], f8[:,:,::1])"
+    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, f8, f8[:,::1], "
+    "f8[::1], f8[:,:,::1])"
 )
 
 
@@ -278,9 +266,7 @@ SIGNATURE = (
 def stop_along_path(
     bodies: FloatArray,
     memory: FloatArray,
-    friction: FloatArray,
-    effort_limit: FloatArray,
-    max_deceleration: FloatArray,
+    settings: FloatArray,
     shift: FloatArray,
     starts: FloatArray,
     coefficients: FloatArray,
@@ -297,16 +283,14 @@ def stop_along_path(
     at most `LONGEST_STOP` and two ramps. At each knot it brakes as hard as two bounds of each joint
     allow; if the motion exceeds a bound even without braking, it sets that bound:
 
-    - the acceleration is within `max_deceleration`,
-    - the torque with friction and the path's effort is within `BRAKING_SHARE` of `effort_limit`.
+    - the acceleration is within MAX_DECELERATION,
+    - the torque with friction and the path's effort is within `BRAKING_SHARE` of EFFORT_LIMIT.
 
     It brakes harder only to end in time. Performs no allocation.
 
     Args:
         bodies, memory: of the model and of a workspace made for it.
-        friction: what `friction_torque` takes, shape (3, nv).
-        effort_limit: shape (nv,), [Nm] or [N]; may be infinite.
-        max_deceleration: shape (nv,), [rad/s^2] or [m/s^2]; may be infinite.
+        settings: see layout.py.
         shift: added to the positions of the path, shape (nv,), [rad] or [m].
         starts, coefficients: the running trajectory; other arrays than the output.
         s0: the trajectory time now, and the time at which the stop begins, [s].
@@ -315,44 +299,12 @@ def stop_along_path(
         scratch: overwritten, shape (SCRATCH_ROWS, nv).
         out_starts: output, shape (STOP_SEGMENTS,); segments that are not needed start at infinity.
         out_coefficients: output, shape (STOP_SEGMENTS, nv, 8).
-
-    Returns:
-        NaN, with the output as it was, if an array is of the wrong size.
     """
-    nv = velocity_count(bodies)
-    if (
-        out_starts.shape[0] != STOP_SEGMENTS
-        or out_coefficients.shape[0] != STOP_SEGMENTS
-        or out_coefficients.shape[1] != nv
-        or out_coefficients.shape[2] != COEFFICIENTS
-        or coefficients.shape[0] != starts.shape[0]
-        or coefficients.shape[1] != nv
-        or coefficients.shape[2] != COEFFICIENTS
-        or scratch.shape[0] != SCRATCH_ROWS
-        or scratch.shape[1] != nv
-        or friction.shape[1] != nv
-        or effort_limit.shape[0] != nv
-        or max_deceleration.shape[0] != nv
-        or shift.shape[0] != nv
-    ):
-        return math.nan
     stands = sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL
-    last = _brake(
-        bodies,
-        memory,
-        friction,
-        effort_limit,
-        max_deceleration,
-        shift,
-        starts,
-        coefficients,
-        s0,
-        0.0 if stands else max(sigma0, 0.0),
-        0.0 if stands else sigma_dot0,
-        scratch,
-        out_starts,
-        out_coefficients,
-    )
-    i = _fall(*last, shift, starts, coefficients, s0, scratch, out_starts, out_coefficients)
+    sigma = 0.0 if stands else max(sigma0, 0.0)
+    sigma_dot = 0.0 if stands else sigma_dot0
+    path, stop = (starts, coefficients, shift), (out_starts, out_coefficients)
+    last = _brake(bodies, memory, settings, path, s0, sigma, sigma_dot, scratch, stop)
+    i = _fall(*last, path, s0, scratch, stop)
     _put_rest(out_starts, out_coefficients, i)
     return out_starts[i]

@@ -14,7 +14,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control.controller import Controller
-from rnea_control.control.feasibility import excessive_gain, excessive_load
+from rnea_control.control.feasibility import excessive_gain, excessive_load, obstacle_to_start
 from rnea_control.control.mode import (
     FREE,
     HAS_ARM,
@@ -28,9 +28,8 @@ from rnea_control.control.mode import (
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.motion import EndKind, Motion
 from rnea_control.control.planner import Plan
-from rnea_control.control.settings import ControllerSettings
+from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.control.splicing import Situation
-from rnea_control.control.supervision import SupervisionSettings, obstacle_to_start
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError, listed
 from rnea_control.model import RobotModel
@@ -54,7 +53,7 @@ _IDLE_OR_BLIND = (*SILENT, Mode.WAITING, Mode.BLIND)
 PREDICTING, GAPS, WATCHES = range(3)
 FACTS = 3
 # An arm slower than this is held at once where it is, [rad/s] or [m/s].
-STILL = 0.01
+SLOWEST_CAUGHT = 0.01
 # An arm that fell since its effort controller became active has done so for this long at most, [s].
 FALL = 1.0
 STILL_FROZEN = "the measured positions still do not change"
@@ -109,17 +108,17 @@ class Supervisor:
         self._bad_in_row = 0
         self._fault = ""
         self._holders: set[Hashable] = set()  # who hold the emergency stop
-        self._stopped = False  # was pressed, and the controller was not resumed since
+        self._stop_unresumed = False  # was pressed, and the controller was not resumed since
         self._ending = False
-        self._streaming = False
-        self._held = False  # the arm, since activation
-        self._streamed_at = -math.inf  # when the gravity torque was commanded to nobody
-        self._awaited = "for a subscription to the commands"  # while nobody listens
+        self._streaming = False  # the gravity torque, while nobody takes it
+        self._has_held = False  # the arm, since activation
+        self._unheard_torque_at = -math.inf  # when the gravity torque was commanded to nobody
+        self._waits_for = "for a subscription to the commands"  # while nobody listens
         self._gave_way_at: deque[float] = deque(maxlen=MOST_GIVEN_WAY)
         self._law_failed = False  # it is not asked again before the fault is reset
-        self._unmeasured = 0  # states until `period` is known
-        self._seen_at = 0.0
-        self._complained = math.nan
+        self._unmeasured_states = 0  # states until `period` is known
+        self._last_stamp = 0.0
+        self._doubt_told_at = math.nan  # when it last said why it does not start, or see
 
     @property
     def streaming(self) -> bool:
@@ -139,9 +138,7 @@ class Supervisor:
     @property
     def steady(self) -> bool:
         """Whether every state that can be true is simply answered."""
-        return self.mode not in _IDLE_OR_BLIND and self._unmeasured == 0
-
-    # Events.
+        return self.mode not in _IDLE_OR_BLIND and self._unmeasured_states == 0
 
     def _happen(
         self,
@@ -150,13 +147,8 @@ class Supervisor:
         state: tuple[float, FloatArray, FloatArray] | None = None,
         kind: EndKind = EndKind.DROPPED,
     ) -> bool:
-        """Handles an event by the table; returns whether it counts in this mode.
-
-        Args:
-            reason: why it happens.
-            state: time and the measured state, where the arm is caught.
-            kind: of the motion's end.
-        """
+        """Handles an event by the table; returns whether it counts in this mode. `state`: time and
+        the measured state, where the arm is caught; `kind`: of the motion's end."""
         row, controller, guided = event.value, self.controller, self.controller.guided
         if self.mode in row.leads:
             self._change(row.leads[self.mode], reason)
@@ -177,7 +169,7 @@ class Supervisor:
     def _change(self, mode: Mode, reason: str) -> None:
         """Changes the mode, or its reason, and with it whether the arm is braced: it brakes and
         holds under every law, and under one that has failed."""
-        if mode in FREE and self._stopped:
+        if mode in FREE and self._stop_unresumed:
             mode, reason = Mode.EMERGENCY_STOP, "emergency stop"
         elif mode in FREE and self._fault:
             mode, reason = Mode.FAULT, self._fault
@@ -192,9 +184,7 @@ class Supervisor:
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
         braced = failed or (mode in STOPPED and not holds)
         if braced != self.controller.braced:
-            self.controller.brace(braced)
-
-    # Start and end.
+            self.controller.braced = braced
 
     def activate(self, reason: str = "for joint_states") -> None:
         """Starts with the next state that allows it; the reason says what it waits for."""
@@ -203,10 +193,10 @@ class Supervisor:
         self.obstacle = ""
         self._fault = ""
         self._law_failed = False
-        self._stopped = bool(self._holders)
-        self._ending = self._streaming = self._held = False
-        self._streamed_at = -math.inf
-        self._complained = math.nan
+        self._stop_unresumed = bool(self._holders)
+        self._ending = self._streaming = self._has_held = False
+        self._unheard_torque_at = -math.inf
+        self._doubt_told_at = math.nan
         self.controller.in_force = math.nan
         self._happen(Event.ACTIVATED, reason)
 
@@ -229,13 +219,9 @@ class Supervisor:
 
     def hear_listeners(self, listening: bool, reason: str) -> None:
         """Somebody takes the commands now, and it starts as after an activation; or nobody does,
-        and a motion ends.
-
-        Args:
-            reason: what it waits for.
-        """
+        and a motion ends. The reason says what it waits for."""
         self.listening = listening
-        before, self._awaited = self._awaited, reason
+        before, self._waits_for = self._waits_for, reason
         if not listening and self.mode is Mode.WAITING:
             if self._streaming and reason != before:
                 self._change(Mode.WAITING, reason)
@@ -253,15 +239,9 @@ class Supervisor:
             self._start_controller(t, q)
             self._happen(Event.CAUGHT, reason, (t, q, v))
 
-    # States.
-
     def answer(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
-        """Fills `tau` with the answer to a measured state; whether it is to be commanded.
-
-        Args:
-            t: time of the measurement, [s]; not before that of the last one.
-            q, v: measured, shape (nv,).
-            tau: output, shape (nv,), [Nm] or [N].
+        """Fills `tau` with the answer to a measured state; whether it is to be commanded. The
+        arguments are those of `Controller.step`; time does not run backward.
 
         Raises:
             ControllerError: the state cannot be true, or no torque can be computed from it. With
@@ -275,10 +255,13 @@ class Supervisor:
         except ControllerError as error:
             self._refuse_step(error, t, q, v)
         self._bad_in_row = 0
-        if self._unmeasured:
+        if self._unmeasured_states:
             self._measure_period(t, q, v)
-        if self.observer is not None:
-            self._observe(self.observer, t, q, v, tau)
+        if (observer := self.observer) is not None:
+            pushed = observer.update(t, q, v, observer.applied)
+            observer.applied[:] = tau
+            if pushed >= 0 and self.facts[WATCHES]:
+                self.collide(pushed, t, q, v)
         self.follow_up()
         return True
 
@@ -308,13 +291,18 @@ class Supervisor:
             doubt = frozen or self.controller.doubt(t, q, v)
             if doubt:
                 self.refuse_state(doubt)
-                if not frozen and not abs(t - self._complained) < COMPLAINT_PERIOD:
-                    self._complained = t
-                    self._change(Mode.BLIND, f"{doubt}; ~/resume takes that for true")
+                if not frozen:
+                    self._tell_doubt(t, Mode.BLIND, f"{doubt}; ~/resume takes that for true")
                 raise ControllerError(doubt)
             self._happen(Event.CAUGHT, "joint_states are back", (t, q, v))
             self._bad_in_row = 0
         return True
+
+    def _tell_doubt(self, t: float, mode: Mode, text: str) -> None:
+        """Says why it stays in this mode, not at every state."""
+        if not abs(t - self._doubt_told_at) < COMPLAINT_PERIOD:
+            self._doubt_told_at = t
+            self._change(mode, text)
 
     def refuse_state(self, text: str) -> None:
         """Counts a state that cannot be used; too many in a row are as none."""
@@ -324,17 +312,9 @@ class Supervisor:
             self.lose(text)
 
     def answer_gap(self, t: float, missing: float, tau: FloatArray) -> bool:
-        """Fills `tau` with torques for when no state comes; whether they are to be commanded. The
-        motion slows down, and ends after the timeout.
-
-        Args:
-            t: the time now, [s].
-            missing: for how long no state has come, [s].
-            tau: output, shape (nv,), [Nm] or [N].
-
-        Raises:
-            TorqueError: as of `Controller.predict`.
-        """
+        """Fills `tau` with torques for when no state comes, and has not come for `missing`, [s];
+        whether they are to be commanded. The motion slows down, and ends after the timeout. Other
+        arguments, and what is raised, are those of `Controller.predict`."""
         if self.mode not in HAS_ARM:
             return False
         self.miss(missing)
@@ -359,53 +339,50 @@ class Supervisor:
         """Starts from a state if it allows that; whether a torque is to be commanded."""
         # An arm that it held, and that moves now, is caught; so is one that fell without a torque
         # until the effort controller became active. While nobody takes the commands, it may move.
-        held = self._held or not self.listening or t - self._streamed_at < FALL
-        controller = self.controller
-        self.obstacle = obstacle_to_start(controller.model, self.settings, q, v, held)
-        if not self.obstacle and (
-            load := excessive_load(controller.model, self._workspace, controller.settings, q)
-        ):
+        held = self._has_held or not self.listening or t - self._unheard_torque_at < FALL
+        model, settings = self.controller.model, self.controller.settings
+        self.obstacle = obstacle_to_start(model, self.settings, q, v, held)
+        if not self.obstacle and (load := excessive_load(model, self._workspace, settings, q)):
             self.obstacle = f"as {load}"
         if self.obstacle:
             self._streaming = False
-            if not abs(t - self._complained) < COMPLAINT_PERIOD:
-                self._complained = t
-                self._change(Mode.WAITING, self.obstacle)
+            self._tell_doubt(t, Mode.WAITING, self.obstacle)
             return False
         self.controller.disregard()
         if not self._streaming or self.listening:
             self._start_controller(t, q)
-        self._held |= self.listening
-        if self.listening and np.abs(v).max() > STILL and self._rest is Mode.HOLDING:
+        self._has_held |= self.listening
+        if self.listening and np.abs(v).max() > SLOWEST_CAUGHT and self._rest is Mode.HOLDING:
             self._happen(Event.CAUGHT, "to rest, from where the arm was", (t, q, v))
         elif self.listening:
             self._happen(Event.STARTED, "at the measured position")
         else:
-            self._streamed_at = t
+            self._unheard_torque_at = t
             if not self._streaming:
                 self._streaming = True
                 self.controller.guide()
-                self._change(Mode.WAITING, self._awaited)
+                self._change(Mode.WAITING, self._waits_for)
         return True
 
     def _start_controller(self, t: float, q: FloatArray) -> None:
         self.controller.start(t, q)
         self._gave_way_at.clear()
-        self._unmeasured, self._seen_at, self.period = MEASURED_STATES, t, math.nan
+        self._unmeasured_states, self._last_stamp, self.period = MEASURED_STATES, t, math.nan
         if self.observer is not None:
             self.observer.reset()
 
     def _measure_period(self, t: float, q: FloatArray, v: FloatArray) -> None:
         """Judges the settings once the rate of the states is known."""
-        if not t > self._seen_at:
+        if not t > self._last_stamp:
             return
-        gap, self._seen_at = t - self._seen_at, t
+        gap, self._last_stamp = t - self._last_stamp, t
         self.period = gap if math.isnan(self.period) else min(gap, self.period)
-        self._unmeasured -= 1
-        if self._unmeasured == 0:
-            objection = self._objection(q)
-            if objection:
-                self.fail(objection, t, q, v, law_failed=True)
+        self._unmeasured_states -= 1
+        controller = self.controller
+        if self._unmeasured_states == 0 and (
+            objection := self._objection(controller.model, controller.settings)
+        ):
+            self.fail(objection, t, q, v, law_failed=True)
 
     def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
         """Why an arm that it holds cannot go on with another model and other settings; empty if it
@@ -413,46 +390,24 @@ class Supervisor:
         them."""
         if self.mode not in HAS_ARM:
             return ""  # nothing is held; the start asks
-        q = self.controller.measured[0]
-        if self._law_failed:
-            return excessive_load(model, self._workspace, settings, q)
-        return self._objection(q, model, settings)
+        return self._objection(model, settings, not self._law_failed)
 
     def _objection(
-        self,
-        q: FloatArray,
-        model: RobotModel | None = None,
-        settings: ControllerSettings | None = None,
+        self, model: RobotModel, settings: ControllerSettings, to_gains: bool = True
     ) -> str:
-        controller, ws = self.controller, self._workspace
-        model, settings = model or controller.model, settings or controller.settings
-        known = self._unmeasured == 0
-        gain = excessive_gain(model, ws, settings, q, self.period) if known else ""
+        q, ws = self.controller.measured[0], self._workspace
+        to_gains = to_gains and self._unmeasured_states == 0
+        gain = excessive_gain(model, ws, settings, q, self.period) if to_gains else ""
         return gain or excessive_load(model, ws, settings, q)
-
-    def _observe(
-        self, observer: MomentumObserver, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
-    ) -> None:
-        """Ends the motion if something pushes the arm."""
-        j = observer.update(t, q, v, observer.applied)
-        observer.applied[:] = tau
-        if j >= 0 and self.facts[WATCHES]:
-            self.collide(j, t, q, v)
 
     def collide(self, j: int, t: float, q: FloatArray, v: FloatArray) -> None:
         """Ends the motion, as something pushes a joint in this state."""
         if (observer := self.observer) is not None:
             model = self.controller.model
-            self.fail(
-                f"collision? {observer.residual[j]:.3g} {units(model, j).effort} act on "
-                f"{model.joint_names[j]} from outside, more than "
-                f"{observer.thresholds[j]:.3g}",
-                t,
-                q,
-                v,
-            )
-
-    # Trajectories.
+            push = f"{observer.residual[j]:.3g} {units(model, j).effort}"
+            where = f"act on {model.joint_names[j]} from outside"
+            text = f"collision? {push} {where}, more than {observer.thresholds[j]:.3g}"
+            self.fail(text, t, q, v)
 
     def situation(self, t: float) -> Situation:
         """The state that a new trajectory starts from.
@@ -477,14 +432,9 @@ class Supervisor:
         if motion is self.controller.motion:
             self._happen(Event.HELD, "canceled by the client", kind=EndKind.CANCELLED)
 
-    # What an operator asks for.
-
     def hold(self) -> str:
-        """Brings the arm to rest and holds it; says what comes.
-
-        Raises:
-            ControllerError: not in this mode.
-        """
+        """Brings the arm to rest and holds it. As all that an operator asks for, it says what
+        comes, and raises ControllerError if that is not possible in this mode."""
         self._demand(FREE, "hold")
         if self._rest is Mode.GRAVITY_COMPENSATION:
             raise ControllerError("control_law is gravity_compensation, which holds no position")
@@ -492,11 +442,7 @@ class Supervisor:
         return "braking, then holding"
 
     def guide(self) -> str:
-        """Lets a hand guide the arm; says what comes.
-
-        Raises:
-            ControllerError: not in this mode.
-        """
+        """Lets a hand guide the arm; as `hold`."""
         self._demand((Mode.HOLDING, Mode.GRAVITY_COMPENSATION), "begin gravity compensation")
         if self._ending:
             raise ControllerError("the controller is bringing the arm to rest, to stop")
@@ -528,7 +474,7 @@ class Supervisor:
             )
         overridden = len(self._holders)
         self._holders.clear()
-        self._stopped = False
+        self._stop_unresumed = False
         guided = self.mode is Mode.GRAVITY_COMPENSATION
         self._happen(Event.HELD if guided else Event.RELEASED, "told to resume")
         if self.mode is Mode.FAULT:
@@ -537,15 +483,13 @@ class Supervisor:
         return "holding" + (over if overridden else "")
 
     def reset_fault(self) -> str:
-        """Ends a fault; says what comes.
-
-        Raises:
-            ControllerError: there is none.
-        """
+        """Ends a fault; as `hold`. ControllerError too if the arm could not be held then."""
         if not self._fault:
             raise ControllerError("there is no fault to reset")
-        held = self.mode in HAS_ARM
-        if held and (objection := self._objection(self.controller.measured[0])):
+        controller = self.controller
+        if self.mode in HAS_ARM and (
+            objection := self._objection(controller.model, controller.settings)
+        ):
             raise ControllerError(objection)
         self._fault = ""
         self._law_failed = False
@@ -555,31 +499,21 @@ class Supervisor:
 
     def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:
         """Brakes and holds, and takes no trajectory before all who have pressed it have released it
-        and it is resumed.
-
-        Args:
-            pressed: whether it is pressed, or released.
-            who: has pressed or released it; any value that tells one from another.
-        """
+        and it is resumed; `who`: any value that tells one from another."""
         if not pressed:
             self._holders.discard(who)
             return
         pressed_before = bool(self._holders)
         self._holders.add(who)
-        self._stopped = True
+        self._stop_unresumed = True
         if not pressed_before:
             self._happen(Event.PRESSED, "emergency stop")
 
     def fail(
         self, reason: str, t: float, q: FloatArray, v: FloatArray, law_failed: bool = False
     ) -> None:
-        """Brakes, holds, and takes no trajectory before the fault is reset.
-
-        Args:
-            reason: why.
-            t, q, v: the last state.
-            law_failed: whether the control law is the reason; then another one brakes.
-        """
+        """Brakes from the last state, holds, and takes no trajectory before the fault is reset.
+        If it is the control law that has failed, another one brakes."""
         self._fault = reason
         self._law_failed |= law_failed
         self._happen(Event.FAILED, reason, (t, q, v))
@@ -603,10 +537,9 @@ class Supervisor:
         while controller.given_way:
             reason, shaken = controller.given_way.popleft()
             self._give_way(reason, shaken)
-        if self.mode is Mode.MOVING and controller.motion is None and controller.is_moving:
-            self._happen(Event.BRAKED, "the motion has ended")
-        elif self.mode is Mode.MOVING and controller.motion is None:
-            self._happen(Event.RESTED, "the motion has ended")
+        if self.mode is Mode.MOVING and controller.motion is None:
+            event = Event.BRAKED if controller.is_moving else Event.RESTED
+            self._happen(event, "the motion has ended")
         elif self.mode is Mode.BRAKING and not controller.is_moving:
             self._happen(Event.RESTED, "at rest")
 

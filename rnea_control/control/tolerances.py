@@ -75,10 +75,9 @@ class Tolerances(Settings):
             TrajectoryJointsError: a joint that the controller does not control.
             TrajectoryError: a tolerance that is not a number, or negative and not -1.
         """
-        columns: dict[str, FloatArray] = {}
+        names = "path_position", "path_velocity", "goal_position", "goal_velocity"
+        columns = {name: getattr(self, name).copy() for name in names}
         for part, wanted in (("path", goal.path), ("goal", goal.goal)):
-            for quantity in ("position", "velocity"):
-                columns[f"{part}_{quantity}"] = getattr(self, f"{part}_{quantity}").copy()
             for tolerance in wanted:
                 where = f"{part}_tolerance of joint {tolerance.joint!r}"
                 if tolerance.joint not in joint_names:

@@ -8,7 +8,7 @@ and the effort that is added to the controller's torque is a line, :math:`c_6 + 
 after the end is a last segment that never ends, so that sampling knows no special case.
 
 Trajectory time runs as the controller's time does, but slower while the speed is scaled
-(time_scaling.py). In code it is `s`, and the controller's time is `t`.
+(path.py). In code it is `s`, and the controller's time is `t`.
 """
 
 from __future__ import annotations

