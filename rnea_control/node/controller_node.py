@@ -23,7 +23,7 @@ from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
-from rnea_control.node.state_feed import state_feed
+from rnea_control.node.state_feed import StateFeed
 from rnea_control.node.trajectory_interface import TrajectoryInterface
 from rnea_control.node.warm_up import warm_up
 from rnea_control.parameters.parameter import Parameters
@@ -280,7 +280,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         log_guard = self.create_guard_condition(self._tell)
         undo.callback(self.destroy_guard_condition, log_guard)
         loop.log.wake = log_guard.trigger
-        self._feed = state_feed(self, loop, self.real_time, command, log_guard)
+        self._feed = StateFeed(self, loop, self.real_time, command, log_guard)
         undo.callback(self._feed.destroy)
         self._operation = Operation(self, loop, self._sentinel, self._feed, undo)
         self._model_watch = ModelWatch(
@@ -327,7 +327,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         if loop is None or not loop.running:
             return
         while loop.halt(reason) and time.monotonic() < deadline:
-            self._feed.idle(HALT_POLL)
+            time.sleep(HALT_POLL)
         self._feed.stop()
         if loop.stop(reason):
             guarded = self._sentinel.label == Phase.guarding.value

@@ -187,7 +187,7 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
     for number, sentence in enumerate(report.model, 1):
         values[f"model {number}"] = sentence
     values["publishers of joint_states"] = str(report.publishers)
-    values["ticks without the interpreter"] = str(loop.work.numbers[TICKS])
+    values["ticks without the interpreter"] = str(loop.numbers[TICKS])
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)
     values["trajectories dropped"] = str(loop.statistics.dropped)

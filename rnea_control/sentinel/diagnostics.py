@@ -66,7 +66,7 @@ def _values(guard: Guard) -> dict[str, str]:
         "reason": guard.handover.reason,
         "takeovers": str(guard.takeovers),
         "commands sent": str(guard.commands_sent),
-        "ticks without the interpreter": str(guard.work.numbers[TICKS]),
+        "ticks without the interpreter": str(guard.numbers[TICKS]),
         "states refused": str(guard.refused_states),
         "fastest joint": f"{guard.speed:.3g}",
     }

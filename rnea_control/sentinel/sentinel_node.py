@@ -11,6 +11,8 @@ from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterNotDeclaredException
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
@@ -28,14 +30,13 @@ from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.qos import COMMANDS, LATCHED, STATES
+from rnea_control.ros.raw_subscription import subscription
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 from rnea_control.ros.shared_parameters import HANDOVER, TOPIC, handover_times, values_of
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.diagnostics import WAITING, diagnostics
-from rnea_control.sentinel.feed import feed
-from rnea_control.sentinel.guard import Guard, GuardSettings
-from rnea_control.sentinel.warm_up import warm_up
+from rnea_control.sentinel.guard import Guard, GuardSettings, warm_up
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # Between two messages on `~/mode` while nothing changes, [s].
@@ -204,7 +205,9 @@ class SentinelNode(GuardedNode):
         undo.callback(command.destroy)
         namespace = self.get_namespace().rstrip("/")
         both = (self.get_fully_qualified_name(), f"{namespace}/{CONTROLLER}")
-        heard = feed(self, topic, both)
+        commands = (Float64MultiArray, topic, COMMANDS)
+        words = "states and commands"
+        heard = subscription(self, words, JointState, "joint_states", STATES, commands)
         undo.callback(heard.destroy)
         self.real_time = RealTime(RealTimeSettings.of(values))
         undo.callback(self.real_time.leave)
@@ -219,7 +222,12 @@ class SentinelNode(GuardedNode):
             command,
             heard,
             Handover(times),
-            CommandWatch(model.joint_names, controller.effort_limit.copy()),
+            CommandWatch(
+                model.joint_names,
+                controller.effort_limit.copy(),
+                both,
+                lambda: heard.publishers_of(topic),
+            ),
             GuardSettings.of(values),
             self._time,
             log,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rnea_control.ros.applied_torque import REMEMBERED, AppliedTorque
+from rnea_control.ros.loop_statistics import REMEMBERED, AppliedTorque
 
 
 def commanded(count: int) -> AppliedTorque:
