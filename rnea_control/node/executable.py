@@ -29,10 +29,8 @@ def main() -> int:
         return side_by_side.main([NODE])
     with unblocked_output(), ros_process() as running:
         with first_start("rnea_controller", running, NODE):
-            from rnea_control.node.controller_node import (  # noqa: PLC0415
-                LONGEST_HALT,
-                ControllerNode,
-            )
+            from rnea_control.node.configured import LONGEST_HALT  # noqa: PLC0415
+            from rnea_control.node.controller_node import ControllerNode  # noqa: PLC0415
 
         node = build(ControllerNode)
         executor = GuardedExecutor(node)
