@@ -216,10 +216,11 @@ class Bench:
 
     def send(self, message: JointTrajectory) -> bool:
         """Sends a trajectory; whether the controller follows it."""
-        before, seen = self.node.loop.controller.trajectory, self.node.trajectories.received
+        configured = self.node.configured
+        before, seen = configured.loop.controller.trajectory, configured.trajectories.received
         self.trajectories.publish(message)
-        wait_for(lambda: self.node.trajectories.received > seen, self.spin)
-        return self.node.loop.controller.trajectory is not before
+        wait_for(lambda: configured.trajectories.received > seen, self.spin)
+        return configured.loop.controller.trajectory is not before
 
     def destroy(self) -> None:
         """The arm may be moving, and nobody brings it to rest."""

@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack
 
 from rcl_interfaces.msg import ParameterEvent
+from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller, SupervisionSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
@@ -16,7 +17,8 @@ from rnea_control.node.operation import Operation
 from rnea_control.node.parameters import InForce
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
 from rnea_control.node.state_feed import StateFeed
-from rnea_control.node.trajectory_interface import TrajectoryInterface
+from rnea_control.node.trajectory_action import TrajectoryAction
+from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.node.warm_up import warm_up
 from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.effort_command import EffortCommand
@@ -29,6 +31,13 @@ from rnea_control.ros.node_parameters import (
 )
 from rnea_control.ros.qos import LATCHED
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
+
+try:  # the ROS 2 wheels lack control_msgs
+    from rnea_control.node.state_topics import StateTopics
+except ModuleNotFoundError as missing:
+    if missing.name != "control_msgs":
+        raise
+    StateTopics = None
 
 # How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
 # stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
@@ -52,12 +61,13 @@ class Configured:
     Args:
         node, parameters, clock: of the controller.
         given: what is put in force.
-        trajectories: the topics, services and the action for them.
+        action: has goals followed; None if it is not served.
         born: when the node was made, by the steady clock, [s].
 
     Attributes:
         loop: the control loop.
         command: publishes its torques.
+        trajectories: the way of trajectories to it.
         effort_controller: takes them.
         sentinel, feed, model_watch, real_time: see their classes.
 
@@ -72,17 +82,19 @@ class Configured:
         parameters: NodeParameters,
         clock: NodeClock,
         given: InForce,
-        trajectories: TrajectoryInterface,
+        action: TrajectoryAction | None,
         born: float,
     ) -> None:
         self._node, self._parameters, self._clock = node, parameters, clock
-        self._trajectories = trajectories
         self._released = False
+        self._topics: StateTopics | None = None
         with ExitStack() as undo:  # takes it down again, in reverse order
-            self._build(given, born, undo)
+            self._build(given, action, born, undo)
             self._undo = undo.pop_all()
 
-    def _build(self, given: InForce, born: float, undo: ExitStack) -> None:
+    def _build(
+        self, given: InForce, action: TrajectoryAction | None, born: float, undo: ExitStack
+    ) -> None:
         node, parameters = self._node, self._parameters
         controller = Controller(given.model, given.controller)
         topic, look = parameters["command_topic"], self.look_for_listeners
@@ -111,8 +123,7 @@ class Configured:
         self.real_time = RealTime(RealTimeSettings.of(given.values))
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
-        undo.callback(self._trajectories.disconnect)
-        self._trajectories.connect(self.loop, given.input)
+        self._hear_trajectories(given, action, undo)
         self._in_force = node.create_publisher(ParameterEvent, f"~/{IN_FORCE}", LATCHED)
         undo.callback(node.destroy_publisher, self._in_force)
         self._tell_sentinel()
@@ -132,6 +143,29 @@ class Configured:
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
         warm_up(self.loop)
         self.sentinel.loop = self.loop
+
+    def _hear_trajectories(
+        self, given: InForce, action: TrajectoryAction | None, undo: ExitStack
+    ) -> None:
+        node, parameters, loop = self._node, self._parameters, self.loop
+        loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
+        self.trajectories = TrajectoryInput(loop, given.input, node.get_logger())
+        topic = node.create_subscription(
+            JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1, raw=True
+        )
+        undo.callback(node.destroy_subscription, topic)
+        if StateTopics is None:
+            node.get_logger().warning(
+                "control_msgs is not installed: there is no action, no controller_state, "
+                "torque_terms, query_state or speed_scaling_input; trajectories come by topic only",
+                once=True,
+            )
+            return
+        self._topics = StateTopics(node, loop, parameters["state_publish_rate"])
+        undo.callback(self._topics.destroy)
+        if action is not None:
+            action.connect(self.trajectories, loop, parameters["action_monitor_rate"])
+            undo.callback(action.disconnect)
 
     def release(self) -> None:
         """Takes all down, a running loop first."""
@@ -179,7 +213,7 @@ class Configured:
     def put_in_force(self, given: InForce) -> None:
         """Brings changed parameters into the running controller."""
         self.loop.change(given.model, given.controller, given.observer)
-        self._trajectories.input.settings = given.input
+        self.trajectories.settings = given.input
         self._tell_sentinel()
 
     def _tell_sentinel(self) -> None:
@@ -261,5 +295,6 @@ class Configured:
     def housekeeping(self) -> None:
         """Once a second: the loop's work beside the ticks."""
         self.tell()
-        self._trajectories.housekeeping()
+        if self._topics is not None:
+            self._topics.look_for_listeners()
         self.real_time.housekeeping()

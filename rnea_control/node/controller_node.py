@@ -13,11 +13,11 @@ from rnea_control.control import ControllerSettings
 from rnea_control.control.feasibility import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.node.configured import Configured
+from rnea_control.node.configured import Configured, StateTopics
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
-from rnea_control.node.trajectory_interface import TrajectoryInterface
+from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.parameters.parameter import Parameters
 from rnea_control.parameters.robot import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
@@ -43,7 +43,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
 
     Attributes:
         configured: what it has while it is configured.
-        trajectories: the topics, services and the action for them.
+        action: has the goals of the action followed, once that is served.
         fault: why it is not configured, if that failed.
     """
 
@@ -69,7 +69,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             apply=self._put_in_force,
         )
         self.parameters.add_joints(self._value_or_none("joints") or ())
-        self.trajectories = TrajectoryInterface(self, self.parameters)
+        self.action: TrajectoryAction | None = None
         self._descriptions = DescriptionTopic(self, self._receive_description)
         self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
@@ -91,6 +91,16 @@ class ControllerNode(GuardedNode, LifecycleNode):
         """Whether somebody takes the commands."""
         return self.loop is not None and self.loop.supervisor.listening
 
+    @property
+    def has_goals(self) -> bool:
+        """Whether goals run, or have results that are still to be sent."""
+        return self.action is not None and self.action.has_goals
+
+    def serve_action(self) -> None:
+        """Has the action served from now on, where control_msgs is installed."""
+        if StateTopics is not None:
+            self.action = TrajectoryAction(self)
+
     def publishers(self) -> int:
         """How many publishers of joint states there are."""
         return 0 if self.configured is None else self.configured.feed.publishers()
@@ -101,7 +111,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         found = findings(configured, self.fault, self.new_failure(), recent, self.parameters)
         values = {"callbacks failed": str(self.failures)}
         if configured is not None:
-            values |= values_of(configured, self.trajectories.received, recent)
+            values |= values_of(configured, recent)
         worst = max(found, key=lambda finding: finding[0])  # the first of the worst
         return report(self, "control loop", worst, values, self._time.now())
 
@@ -172,9 +182,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self._description = self._descriptions.latest()
         self._robot = self._load_model(joints)
         given = in_force(parameters, self._robot)
-        self.configured = Configured(
-            self, parameters, self._time, given, self.trajectories, self._born
-        )
+        self.configured = Configured(self, parameters, self._time, given, self.action, self._born)
         self._warn_of_missing_rotors(given.model, given.controller)
         self._descriptions.leave()
         model, settings = given.model, given.controller
@@ -220,7 +228,8 @@ class ControllerNode(GuardedNode, LifecycleNode):
     def destroy_node(self) -> None:
         """Takes the node down, a running loop first."""
         self._release()
-        self.trajectories.destroy()
+        if self.action is not None:
+            self.action.destroy()
         self._time.destroy()
         super().destroy_node()
 

@@ -115,20 +115,14 @@ def _timing(
     return found
 
 
-def values_of(configured: Configured, received: int, recent: LoopStatistics) -> dict[str, str]:
-    """What is listed.
-
-    Args:
-        configured: what the node has.
-        received: how many trajectories it has received.
-        recent: as of `findings`.
-    """
+def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
+    """What is listed of a configured node; `recent` as of `findings`."""
     loop, controller = configured.loop, configured.loop.controller
     values = {
         "robot": controller.model.name,
         "control_law": controller.settings.control_law.name,
         "ticks": str(loop.statistics.ticks),
-        "trajectories received": str(received),
+        "trajectories received": str(configured.trajectories.received),
     }
     supervisor = loop.supervisor
     values["mode"] = supervisor.mode.value

@@ -35,14 +35,14 @@ def main() -> int:
         node = build(ControllerNode)
         executor = GuardedExecutor(node)
         try:
-            node.trajectories.serve_action()
+            node.serve_action()
             node.autostart()
             while running():
                 executor.spin_once(LONGEST_WAIT)
             _hold_on(executor, node, running)
             deadline = time.monotonic() + LONGEST_HALT
             while node.active and time.monotonic() < deadline:
-                if not (node.loop.halt("the controller ends") or node.trajectories.has_goals):
+                if not (node.loop.halt("the controller ends") or node.has_goals):
                     break
                 executor.spin_once(LONGEST_WAIT)
         finally:  # whatever happened: the hardware applies the last command for ever
