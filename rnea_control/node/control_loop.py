@@ -28,22 +28,18 @@ from rnea_control.control import (
     SupervisionSettings,
     Supervisor,
 )
-from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Handover, Phase
+from rnea_control.control.handover import Handover
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.control.stopping import LONGEST_STOP, RAMP
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 from rnea_control.kernels.linking import barrier
 from rnea_control.messages.cdr import CdrError, boolean
-from rnea_control.messages.float64_multi_array import (
-    Float64MultiArrayDecoder,
-    Float64MultiArrayError,
-)
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.state_intake import AnothersState
 from rnea_control.model import RobotModel
+from rnea_control.node.shared_arm import SharedArm
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.deferred_log import DeferredLog, Logger
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_statistics import LoopStatistics
@@ -58,9 +54,6 @@ LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
 LOOKS = 0.3
 # Time may be ahead of the stamps by so much without a word, [s].
 LONGEST_AHEAD = 0.05
-LISTENING = "to hear whether the sentinel commands"
-HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
-HELD_BY_ANOTHER = "another node commands the arm, which is taken once that is silent"
 # The last torques come at this period, until the very last one and for this long at most, [s].
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
 # Changes of the mode that wait to be told; older ones are forgotten.
@@ -88,19 +81,19 @@ class LoopSettings:
     longest_hang: float = math.inf
 
 
-class ControlLoop(ArmLoop):
+class ControlLoop(SharedArm):
     """The loop between activation and deactivation.
 
     One thread calls `tick` and `watch`, another one may call everything else.
 
     Args:
-        controller, command, handover: as of `ArmLoop`.
+        controller: computes the torques.
+        command, handover: as of `SharedArm`.
         settings: see `LoopSettings`.
         logger, clock: of the node.
         observer: tells collisions; None for no such check.
 
     Attributes:
-        running: whether states are answered.
         failure: the bug that ended the loop; empty without one.
         refused: why the last state was refused; empty if it was not.
         log: messages of the ticks.
@@ -119,10 +112,9 @@ class ControlLoop(ArmLoop):
         observer: MomentumObserver | None = None,
     ) -> None:
         supervision = settings.supervision
-        self.supervisor = Supervisor(controller, supervision, observer, self._note_change)
         self.settings = settings
         super().__init__(
-            controller,
+            Supervisor(controller, supervision, observer, self._note_change),
             command,
             handover,
             silence=supervision.state_timeout,
@@ -130,20 +122,14 @@ class ControlLoop(ArmLoop):
             timeout=supervision.state_timeout,
             longest_wait=min(0.5 * supervision.state_gap, LOOKS * handover.times.lease),
             prediction=PREDICTION_PERIOD,
-            facts=self.supervisor.facts,
             clock=clock,
             log=DeferredLog(logger),
         )
         self.times[native.LONGEST_HANG] = settings.longest_hang
-        self.running = False
         self.failure = self.refused = ""
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
         self._logger = logger
-        self._take_command: Callable[[], tuple[bytes, int | None] | None] | None = None
-        self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
-        self._heard = False  # a command of the sentinel, since that has the arm
-        self._sentinel = ""  # its mode
 
     def like(self, controller: Controller, command: Command) -> ControlLoop:
         """A new loop with this controller and command."""
@@ -157,19 +143,9 @@ class ControlLoop(ArmLoop):
         )
 
     @property
-    def now(self) -> float | None:
-        """Stamp of the last state since that of the first, [s]; None before there is one."""
-        return self.states.time if self.states.begun else None
-
-    @property
     def without_clock(self) -> bool:
         """Whether simulated time is asked for, and nothing has come on /clock."""
         return not self.system_time and self._clock.now().nanoseconds == 0
-
-    @property
-    def listens(self) -> bool:
-        """Whether it must hear the sentinel's commands."""
-        return self.running and not self.handover.commanding
 
     @property
     def fault(self) -> str:
@@ -196,18 +172,11 @@ class ControlLoop(ArmLoop):
         self.states.reset()
         self.times[native.PUBLISHED_AT] = math.nan
         self.failure = self.refused = ""
-        self._heard = False
         self.statistics = LoopStatistics()
         self.numbers[native.TICKS] = 0
         self.look_at_clock()
-        alone = sentinel in ("", Phase.idle.value)
-        self.supervisor.activate("for joint_states" if alone else LISTENING)
         now = self.times[native.ATTENDED_AT] = time.monotonic()
-        self._sentinel = sentinel
-        self.handover.hear_mode(now, sentinel)
-        self.handover.start(now, alone, LONGEST_UNHEARD if sentinel == UNHEARD else 0.0)
-        if sentinel == Phase.commanding.value:
-            self.supervisor.guarded(HELD_BY_SENTINEL)
+        self._start_sharing(now, sentinel)
         self.running = True
 
     def stop(self, reason: str = "the controller was deactivated") -> bool:
@@ -246,65 +215,6 @@ class ControlLoop(ArmLoop):
         """Starts to bring a moving arm to rest; returns whether it still moves."""
         with self.lock:
             return self.running and self.now is not None and self.supervisor.end(reason)
-
-    def hear_sentinel(self, label: str) -> None:
-        """The sentinel has published its mode; "" when it has gone."""
-        if label == self._sentinel and self.numbers[native.RUNS]:
-            return  # an owner in office learns nothing from it
-        named = self._sentinel in ("", UNHEARD)  # only now
-        self._sentinel = label
-        with self.paused():
-            now, had_arm = time.monotonic(), self.handover.commanding
-            self.handover.hear_mode(now, label)
-            if self.handover.commanding and not had_arm:
-                self.supervisor.await_states()
-            commands = label == Phase.commanding.value
-            if commands:
-                self.handover.hear_command(now)
-            if commands or self.supervisor.mode is not Mode.WAITING:
-                self._yield_if_asked(commands and named)
-
-    def hear_command(self, message: bytes) -> None:
-        """Another node has commanded the arm."""
-        with self.paused():
-            self._hear_command(message)
-
-    def _hear_command(self, message: bytes) -> None:
-        try:
-            self._command_decoder.decode(message)
-            self.controller.in_force = self._command_decoder.values
-        except (CdrError, Float64MultiArrayError) as error:
-            self.log.say("error", "command", f"another node's command: {error}")
-        self.handover.hear_command(time.monotonic())
-        self._yield_if_asked()
-        self._heard = True
-
-    def _hear_waiting_commands(self) -> None:
-        while self.listens and self._take_command and (command := self._take_command()):
-            self._hear_command(command[0])
-
-    def listen(self, take: Callable[[], tuple[bytes, int | None] | None] | None) -> None:
-        """Has the ticks take the commands of the sentinel by this function, until None is given."""
-        with self.paused():
-            self._take_command = take
-
-    def knows_torque(self) -> bool:
-        """Whether it has heard a command of the sentinel since that took the arm."""
-        with self.paused():
-            self._hear_waiting_commands()
-            return self._heard
-
-    def receive(self, requested_at: float) -> bool:
-        """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
-        whether the loop has it."""
-        with self.paused():
-            if not self.running or self.now is None:
-                return False
-            self._hear_waiting_commands()  # the last of them is in force
-            if not self.handover.receive(time.monotonic(), requested_at):
-                return False
-            self._take_over("the sentinel has given the arm back")
-            return True
 
     def hear_listeners(self, listening: bool, words: str) -> None:
         """Somebody takes the commands now, or nobody does; the words say what it waits for."""
@@ -585,26 +495,6 @@ class ControlLoop(ArmLoop):
             return False
         self._record(taken_at, age)
         return gap != 0.0 or step > 0
-
-    def _command_arm(self) -> bool:
-        """Commands the torques, or leaves the arm to who has it."""
-        if self._publish():
-            return True
-        self._yield_if_asked()
-        return False
-
-    def _yield_if_asked(self, named: bool = False) -> None:
-        """Leaves the arm to who commands; `named`: who that is has just become known."""
-        if self.handover.commanding:
-            return
-        guarded = self.supervisor.mode is Mode.GUARDED
-        self._heard &= guarded
-        if named or not guarded:
-            held = HELD_BY_ANOTHER if self._sentinel in ("", UNHEARD) else HELD_BY_SENTINEL
-            self.supervisor.guarded(f"{held}: {self.handover.reason}")
-
-    def _take_over(self, reason: str) -> None:
-        self.supervisor.take_over(self.states.time, self.states.q, self.states.v, reason)
 
     def _bridge(self, gap: float) -> float | None:
         """The controller's time of a state whose stamp is not soon after the last one; None if the
