@@ -26,8 +26,9 @@ from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.node import configured, sentinel_link
-from rnea_control.node.control_loop import ControlLoop, LoopSettings
+from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.controller_node import ControllerNode
+from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.qos import LATCHED
 

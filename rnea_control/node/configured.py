@@ -10,11 +10,12 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller, SupervisionSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.node.control_loop import STILL, ControlLoop, LoopSettings
+from rnea_control.node.control_loop import STILL, ControlLoop
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
 from rnea_control.node.parameters import InForce
+from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
 from rnea_control.node.state_feed import StateFeed
 from rnea_control.node.trajectory_action import TrajectoryAction

@@ -178,10 +178,10 @@ class ArmLoop:
         now = time.monotonic()
         if not self.handover.may_command(now):
             return False
-        self._note_command(self.command.publish(), now)
+        self.note_command(self.command.publish(), now)
         return True
 
-    def _note_command(self, message: object, now: float) -> None:
+    def note_command(self, message: object, now: float) -> None:
         """This has just been published."""
         self.times[native.PUBLISHED_AT] = now
         if self.numbers[native.TELLS_EFFORTS]:

@@ -352,8 +352,8 @@ class Guard(ArmLoop):
             return False
         return True
 
-    def _note_command(self, message: bytes, now: float) -> None:
-        super()._note_command(message, now)
+    def note_command(self, message: bytes, now: float) -> None:
+        super().note_command(message, now)
         self._watch.sent(message, now)
         self._sent += 1
 
