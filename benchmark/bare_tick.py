@@ -26,7 +26,8 @@ from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity, rnea
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.messages.joint_state import JointStateDecoder
-from rnea_control.node.control_loop import ControlLoop, LoopSettings
+from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.python_ticks import LoopSettings
 
 
 class UnsentCommand:

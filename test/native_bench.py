@@ -28,10 +28,10 @@ from rnea_control.control import (
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
-from rnea_control.node.control_loop import ControlLoop, LoopSettings
+from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros import native_loop as native
 from rnea_control.ros import rcl_calls as rcl
-from rnea_control.ros.native_ticks import NativeTicks
 from rnea_control.ros.rcl_calls import Taken
 
 PERIOD = 0.001
@@ -186,21 +186,21 @@ class Twin:
             meanwhile: as `actions`, but while machine code runs.
         """
         table = FakeTable(self, actions, states, meanwhile)
-        ticks = NativeTicks(self.loop, table, ())
         loop = self.loop
+        loop.attach(table, ())
         loop.controller.post = loop.controller.serve  # one thread does it all
         with self.clocks():
             loop.start("guarding")
             loop.handover.start(self.script.now, alone=True)
             while self.given < states:
                 taken = None
-                if ticks.possible():
-                    reason, taken = ticks.run()
+                if loop.may_run_natively():
+                    reason, taken = loop.run_natively()
                     if reason in native.STEPPED:
                         loop.after_native(reason)
                     loop.attend()
                     if table.pending:
-                        loop.work.numbers[native.ASKED] = 0
+                        loop.numbers[native.ASKED] = 0
                         table.pending, table.acted = False, True
                         actions(self, self.given)
                     elif taken is None and self.given < states:
@@ -214,7 +214,7 @@ class Twin:
                 if taken is not None and not loop.tick(*taken):
                     loop.watch()
                 self.told()
-        return int(loop.work.numbers[native.TICKS])
+        return int(loop.numbers[native.TICKS])
 
 
 class FakeTable:
@@ -270,10 +270,10 @@ class FakeTable:
         twin = self._twin
         self.waiting = None
         if twin.given >= self._states:
-            twin.loop.work.numbers[native.ASKED] = 1
+            twin.loop.numbers[native.ASKED] = 1
             return rcl.TIMEOUT
         if not self.acted and acts(twin.given):
-            twin.loop.work.numbers[native.ASKED] = 1
+            twin.loop.numbers[native.ASKED] = 1
             self.pending = True
             return rcl.TIMEOUT
         self._meanwhile(twin, twin.given)

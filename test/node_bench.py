@@ -25,9 +25,10 @@ from rnea_control.control import Controller, ControllerSettings, SupervisionSett
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.node import controller_node, sentinel_link
-from rnea_control.node.control_loop import ControlLoop, LoopSettings
+from rnea_control.node import configured, sentinel_link
+from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.controller_node import ControllerNode
+from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.qos import LATCHED
 
@@ -174,7 +175,7 @@ class Bench:
 
     def reset(self) -> None:
         """Deactivates and activates the node, with the parameters that it had at first."""
-        with patch.object(controller_node, "LONGEST_HALT", 0.0):
+        with patch.object(configured, "LONGEST_HALT", 0.0):
             self.node.trigger_deactivate()
         assert self._take(self.changed).successful
         self.changed.clear()
@@ -216,14 +217,15 @@ class Bench:
 
     def send(self, message: JointTrajectory) -> bool:
         """Sends a trajectory; whether the controller follows it."""
-        before, seen = self.node.loop.controller.trajectory, self.node.trajectories.received
+        configured = self.node.configured
+        before, seen = configured.loop.controller.trajectory, configured.trajectories.received
         self.trajectories.publish(message)
-        wait_for(lambda: self.node.trajectories.received > seen, self.spin)
-        return self.node.loop.controller.trajectory is not before
+        wait_for(lambda: configured.trajectories.received > seen, self.spin)
+        return configured.loop.controller.trajectory is not before
 
     def destroy(self) -> None:
         """The arm may be moving, and nobody brings it to rest."""
         self.executor.shutdown()
-        with patch.object(controller_node, "LONGEST_HALT", 0.0):
+        with patch.object(configured, "LONGEST_HALT", 0.0):
             self.node.destroy_node()
         self.peer.destroy_node()

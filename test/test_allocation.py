@@ -32,7 +32,8 @@ from rnea_control.kernels.kernel import kernel
 from rnea_control.messages import float64_multi_array as commands
 from rnea_control.messages.controller_state import ControllerStateEncoder, TorqueTermsEncoder
 from rnea_control.model import RobotModel
-from rnea_control.node.control_loop import ControlLoop, LoopSettings
+from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.node.warm_up import Unsent
 
 pytestmark = pytest.mark.one_thread

@@ -20,8 +20,7 @@ from rnea_control.parameters.parameter import (
 )
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SAFETY
-from rnea_control.ros.node_parameters import BUILT_IN
-from rnea_control.ros.shared_parameters import handover_times
+from rnea_control.ros.node_parameters import BUILT_IN, handover_times
 
 LOCKED = LOCKED_POSITION.name.partition("<")[0]
 

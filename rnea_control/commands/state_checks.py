@@ -12,7 +12,7 @@ from rnea_control.commands.evidence import Evidence, State
 from rnea_control.commands.finding import Finding, error, warning
 from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import ParameterError, listed
-from rnea_control.ros.shared_parameters import handover_times
+from rnea_control.ros.node_parameters import handover_times
 
 STATES_MISSING = error(
     "states-missing",

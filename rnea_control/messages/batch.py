@@ -14,6 +14,8 @@ import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray
 from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader
+from rnea_control.messages.float64_multi_array import skip_to_numbers
+from rnea_control.messages.joint_state import JointStateFields
 
 _SECOND = 1_000_000_000
 
@@ -116,15 +118,9 @@ def joint_state_layout(data: bytes) -> Layout:
     Raises:
         CdrError: bytes that are not a JointState.
     """
-    reader = CdrReader(data, "joint_states")
-    reader.integer("stamp", signed=True)
-    reader.integer("stamp")
-    stamp = reader.spans[0][0]
-    changing = reader.spans[:2]
-    reader.string("frame_id")
-    names = tuple(reader.strings("name"))
-    numbers = tuple(reader.skip_numbers(field) for field in ("position", "velocity", "effort"))
-    return _layout(data, reader, names, stamp, numbers, changing)
+    message = JointStateFields(data)
+    numbers = message.positions, message.velocities, message.efforts
+    return _layout(data, message.spans, tuple(message.names), message.spans[0][0], numbers)
 
 
 def float64_multi_array_layout(data: bytes) -> Layout:
@@ -134,28 +130,25 @@ def float64_multi_array_layout(data: bytes) -> Layout:
         CdrError: bytes that are not a Float64MultiArray.
     """
     reader = CdrReader(data, "commands")
-    for i in range(reader.integer("layout.dim")):
-        reader.string(f"layout.dim[{i}].label")
-        reader.integer(f"layout.dim[{i}].size")
-        reader.integer(f"layout.dim[{i}].stride")
-    reader.integer("layout.data_offset")
-    return _layout(data, reader, (), -1, (reader.skip_numbers("data"),), [])
+    numbers = skip_to_numbers(reader)
+    return _layout(data, reader.spans, (), -1, (numbers,))
 
 
 def _layout(
     data: bytes,
-    reader: CdrReader,
+    spans: Sequence[tuple[int, int]],
     names: tuple[str, ...],
     stamp: int,
     numbers: tuple[tuple[int, int], ...],
-    changing: Sequence[tuple[int, int]],
 ) -> Layout:
     mask = np.zeros(len(data), dtype=np.uint8)
     mask[:2] = 0xFF  # the byte order
-    for start, end in reader.spans:
+    for start, end in spans:
         mask[start:end] = 0xFF
-    for start, end in [*changing, *((start, start + 8 * count) for start, count in numbers)]:
-        mask[start:end] = 0
+    if stamp >= 0:
+        mask[stamp : stamp + 8] = 0
+    for start, count in numbers:
+        mask[start : start + 8 * count] = 0
     return Layout(names, stamp, numbers, np.frombuffer(data, np.uint8), mask)
 
 
@@ -163,8 +156,10 @@ def _batch(layout: Layout, data: ByteArray, rows: IntArray) -> Batch:
     order = ">" if layout.pattern[1] == BIG_ENDIAN else "<"
     stamps = np.zeros(len(data), dtype=np.int64)
     if layout.stamp >= 0:
-        seconds = _column(data, layout.stamp, 1, f"{order}i4")[:, 0].astype(np.int64)
-        nanoseconds = _column(data, layout.stamp + 4, 1, f"{order}u4")[:, 0].astype(np.int64)
+        seconds, nanoseconds = (
+            _column(data, start, 1, kind)[:, 0].astype(np.int64)
+            for start, kind in ((layout.stamp, f"{order}i4"), (layout.stamp + 4, f"{order}u4"))
+        )
         stamps = seconds * _SECOND + nanoseconds
     numbers = tuple(
         _column(data, start, count, f"{order}f8").astype(np.float64)

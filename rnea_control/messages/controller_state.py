@@ -15,14 +15,8 @@ from rnea_control.messages.cdr import CdrWriter, write_time
 
 
 class PointFields(NamedTuple):
-    """The fields of a JointTrajectoryPoint inside a message, each shape (nv,), or (0,) if empty.
-
-    Attributes:
-        positions: [rad] or [m].
-        velocities: [rad/s] or [m/s].
-        accelerations: [rad/s^2] or [m/s^2].
-        effort: [Nm] or [N].
-    """
+    """The fields of a JointTrajectoryPoint inside a message, each shape (nv,), or (0,) if empty:
+    in [rad], [rad/s], [rad/s^2] and [Nm], or of sliding joints [m], [m/s], [m/s^2] and [N]."""
 
     positions: FloatArray
     velocities: FloatArray

@@ -93,13 +93,7 @@ class Float64MultiArrayDecoder:
             raise self._refusal(data)
 
     def _refusal(self, data: bytes) -> Float64MultiArrayError:
-        reader = CdrReader(data, self._topic)
-        for i in range(reader.integer("layout.dim")):
-            reader.string(f"layout.dim[{i}].label")
-            reader.integer(f"layout.dim[{i}].size")
-            reader.integer(f"layout.dim[{i}].stride")
-        reader.integer("layout.data_offset")
-        start, count = reader.skip_numbers("data")
+        start, count = skip_to_numbers(CdrReader(data, self._topic))
         if count != len(self.values):
             return Float64MultiArrayError(
                 f"{self._topic} has {count} numbers; it must have {len(self.values)}"
@@ -110,6 +104,20 @@ class Float64MultiArrayDecoder:
         return Float64MultiArrayError(
             f"{self._topic}: number {i} is {values[i]}; it must be finite"
         )
+
+
+def skip_to_numbers(reader: CdrReader) -> tuple[int, int]:
+    """Passes over a whole message; returns where its numbers start, and how many.
+
+    Raises:
+        CdrError: bytes that are not a Float64MultiArray.
+    """
+    for i in range(reader.integer("layout.dim")):
+        reader.string(f"layout.dim[{i}].label")
+        reader.integer(f"layout.dim[{i}].size")
+        reader.integer(f"layout.dim[{i}].stride")
+    reader.integer("layout.data_offset")
+    return reader.skip_numbers("data")
 
 
 @kernel("i8(u1[::1], i8, u8[::1])")

@@ -101,7 +101,7 @@ class JointStateDecoder:
 
     def _refusal(self, reason: int, data: bytes) -> JointStateError:
         """The error for a message of a known layout."""
-        message = _Fields(data)  # raises if it is truncated
+        message = JointStateFields(data)  # raises if it is truncated
         if reason == BAD_STAMP:
             return JointStateError(
                 f"joint_states has the stamp {message.seconds} s, {message.nanoseconds} ns; it "
@@ -141,7 +141,7 @@ def measured_efforts(data: bytes, joints: Sequence[str]) -> FloatArray:
     Raises:
         CdrError: bytes that are not a JointState.
     """
-    message = _Fields(data)
+    message = JointStateFields(data)
     start, count = message.efforts
     found = np.full(len(joints), np.nan)
     if count != len(message.names):
@@ -154,8 +154,12 @@ def measured_efforts(data: bytes, joints: Sequence[str]) -> FloatArray:
     return found
 
 
-class _Fields:
-    """Where the fields of one message stand."""
+class JointStateFields:
+    """Where the fields of one message stand.
+
+    Raises:
+        CdrError: bytes that are not a JointState.
+    """
 
     def __init__(self, data: bytes) -> None:
         reader = CdrReader(data, "joint_states")
@@ -180,7 +184,7 @@ class Layout:
     """
 
     def __init__(self, data: bytes, joints: tuple[str, ...]) -> None:
-        message = _Fields(data)
+        message = JointStateFields(data)
         names = message.names
         missing = [joint for joint in joints if joint not in names]
         if missing:

@@ -51,26 +51,6 @@ class JointTrajectoryMessage:
     has: BoolArray
     joints: BoolArray
 
-    @property
-    def positions(self) -> FloatArray:
-        """Shape (n, nv), [rad] or [m]."""
-        return self.fields[0]
-
-    @property
-    def velocities(self) -> FloatArray:
-        """Shape (n, nv), [rad/s] or [m/s]."""
-        return self.fields[1]
-
-    @property
-    def accelerations(self) -> FloatArray:
-        """Shape (n, nv), [rad/s^2] or [m/s^2]."""
-        return self.fields[2]
-
-    @property
-    def efforts(self) -> FloatArray:
-        """Shape (n, nv), [Nm] or [N]."""
-        return self.fields[3]
-
 
 class JointTrajectoryDecoder:
     """Decodes messages into arrays whose columns have the order of `joints`."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -104,6 +105,11 @@ class AnothersState(JointStateError):
     """A state of another publisher than the one that is followed."""
 
 
+def _read(array: str, row: int, kind: type) -> Any:
+    """The attribute that is a row of an array."""
+    return property(lambda intake: kind(getattr(intake, array)[row]))
+
+
 class StateIntake:
     """Takes serialized states.
 
@@ -117,7 +123,22 @@ class StateIntake:
         message: its bytes; None before there is one.
         rows, bits: both, shape (2, nv), and the same as words.
         numbers, times: what is known of the states.
+        begun: whether a state has been placed in time.
+        missed: states that their publisher counted right before the last one, and that never came.
+        stamp: of the state that was placed last, [ns].
+        time: the same, counted from the first one, [s].
+        came_at: when the last one with a new stamp came, by the steady clock, [s].
+        interval: since the state before came, by the steady clock, [s]; NaN for the first one.
+        period: since the stamp of the state before, [s]; 0 if time goes on from elsewhere.
     """
+
+    begun = _read("numbers", BEGUN, bool)
+    missed = _read("numbers", MISSED, int)
+    stamp = _read("numbers", STAMP, int)
+    time = _read("times", TIME, float)
+    came_at = _read("times", CAME_AT, float)
+    interval = _read("times", INTERVAL, float)
+    period = _read("times", PERIOD, float)
 
     def __init__(self, joints: Sequence[str], silence: float) -> None:
         self._decoder = JointStateDecoder(joints)
@@ -147,41 +168,6 @@ class StateIntake:
     def buffer(self) -> ByteArray:
         """Where machine code copies a message that it decodes."""
         return self._decoder.buffer
-
-    @property
-    def begun(self) -> bool:
-        """Whether a state has been placed in time."""
-        return bool(self.numbers[BEGUN])
-
-    @property
-    def missed(self) -> int:
-        """States that their publisher counted right before the last one, and that never came."""
-        return int(self.numbers[MISSED])
-
-    @property
-    def stamp(self) -> int:
-        """Of the state that was placed last, [ns]."""
-        return int(self.numbers[STAMP])
-
-    @property
-    def time(self) -> float:
-        """The same, counted from the first one, [s]."""
-        return float(self.times[TIME])
-
-    @property
-    def came_at(self) -> float:
-        """When the last one with a new stamp came, by the steady clock, [s]."""
-        return float(self.times[CAME_AT])
-
-    @property
-    def interval(self) -> float:
-        """Since the state before came, by the steady clock, [s]; NaN for the first one."""
-        return float(self.times[INTERVAL])
-
-    @property
-    def period(self) -> float:
-        """Since the stamp of the state before, [s]; 0 if time goes on from elsewhere."""
-        return float(self.times[PERIOD])
 
     def take(self, message: bytes, number: int | None, publisher: bytes | None, now: float) -> int:
         """Fills `q` and `v`; returns the stamp, [ns], which is 0 where the publisher left it empty.

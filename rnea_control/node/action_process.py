@@ -2,7 +2,9 @@
 
 rclpy makes Python objects of every point of a goal and holds the interpreter's lock meanwhile, for
 milliseconds; it has no raw mode for actions. Here that delays no tick. The controller's process
-starts this one and speaks with it through a pipe (trajectory_action.py), and it ends with it.
+starts this one and speaks with it through a pipe (trajectory_action.py), and it ends with it. What
+goes through the pipe is what the handlers at its other end take; goals have the keys of rcl. This
+file imports nothing that computes: so the process starts sooner, and stays small.
 
     python -m rnea_control.node.action_process <file descriptor> <name> <namespace>
 """
@@ -31,14 +33,14 @@ from rclpy.task import Future
 from rclpy.time import Time
 
 from rnea_control.array_types import FloatArray
-from rnea_control.node.action_messages import GoalFeedback, GoalMessage, GoalResult, Outcome
 from rnea_control.ros.message_pipe import MessagePipe
 
 Goal, Result = FollowJointTrajectory.Goal, FollowJointTrajectory.Result
 Feedback = FollowJointTrajectory.Feedback
+FIELDS = ("positions", "velocities", "accelerations", "effort")  # of a point
 # How long the results of the last goals may take to be sent, and do take once they are known, [s].
 LONGEST_END, END = 1.0, 0.1
-GONE = GoalResult(Outcome.ABORTED, Result.INVALID_GOAL, "the controller's process has ended")
+GONE = "abort", Result.INVALID_GOAL, "the controller's process has ended"
 
 
 class ActionNode(Node):
@@ -96,25 +98,20 @@ class ActionNode(Node):
         self._pipe.send(
             "goal",
             key,
-            GoalMessage(
-                serialize_message(request.trajectory),
-                _tolerances(request.path_tolerance),
-                _tolerances(request.goal_tolerance),
-                Duration.from_msg(request.goal_time_tolerance).nanoseconds * 1e-9,
-                len(request.multi_dof_trajectory.points),
-            ),
+            serialize_message(request.trajectory),
+            _tolerances(request.path_tolerance),
+            _tolerances(request.goal_tolerance),
+            Duration.from_msg(request.goal_time_tolerance).nanoseconds * 1e-9,
+            len(request.multi_dof_trajectory.points),
         )
         if handle.is_cancel_requested:
             self._pipe.send("cancel", key)
-        result: GoalResult = await ended
+        outcome, code, text = await ended
         del self._running[key]
-        if result.outcome == Outcome.SUCCEEDED:
-            handle.succeed()
-        elif result.outcome == Outcome.CANCELED and handle.is_cancel_requested:
-            handle.canceled()
-        else:
-            handle.abort()
-        return Result(error_code=result.code, error_string=result.text)
+        if outcome == "canceled" and not handle.is_cancel_requested:
+            outcome = "abort"
+        getattr(handle, outcome)()
+        return Result(error_code=code, error_string=text)
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         key = bytes(handle.goal_id.uuid)
@@ -122,21 +119,43 @@ class ActionNode(Node):
             self._pipe.send("cancel", key)
         return CancelResponse.ACCEPT
 
-    def _finish(self, key: bytes, result: GoalResult) -> None:
-        self._running[key][1].set_result(result)
+    def _finish(self, key: bytes, outcome: str, code: int, text: str) -> None:
+        """A goal has ended: the goal handle's method that says how, error_code, error_string."""
+        self._running[key][1].set_result((outcome, code, text))
 
-    def _publish(self, key: bytes, given: GoalFeedback) -> None:
+    def _publish(
+        self,
+        key: bytes,
+        stamp: int,
+        elapsed: float,
+        index: int,
+        joint_names: tuple[str, ...],
+        points: tuple[FloatArray, FloatArray, FloatArray],
+    ) -> None:
+        """Publishes a goal's feedback.
+
+        Args:
+            key: of the goal.
+            stamp: of the joint states, [ns].
+            elapsed: since the trajectory's start, [s].
+            index: of the waypoint that is due next.
+            joint_names: of the columns.
+            points: desired position, velocity, acceleration and effort, shape (4, nv); position and
+                velocity of the actual ones and of the error, shape (2, nv) each.
+        """
         if key not in self._running:
             return
-        feedback = Feedback(joint_names=given.joint_names)
-        feedback.header.stamp = Time(nanoseconds=given.stamp).to_msg()
+        feedback = Feedback(joint_names=joint_names)
+        feedback.header.stamp = Time(nanoseconds=stamp).to_msg()
         if hasattr(feedback, "index"):  # from kilted on
-            feedback.index = given.index
-        _fill(feedback.desired, given.desired)
-        _fill(feedback.actual, given.actual)
-        _fill(feedback.error, given.error)
-        elapsed = Duration(seconds=given.elapsed).to_msg()
-        feedback.desired.time_from_start = feedback.actual.time_from_start = elapsed
+            feedback.index = index
+        for point, rows in zip(
+            (feedback.desired, feedback.actual, feedback.error), points, strict=True
+        ):
+            for name, row in zip(FIELDS, rows, strict=False):
+                setattr(point, name, array("d", row))
+        since = Duration(seconds=elapsed).to_msg()
+        feedback.desired.time_from_start = feedback.actual.time_from_start = since
         self._running[key][0].publish_feedback(feedback)
 
     def _close(self) -> None:
@@ -146,12 +165,6 @@ class ActionNode(Node):
             if not ended.done():
                 ended.set_result(GONE)
         self.closed = True
-
-
-def _fill(point: object, rows: FloatArray) -> None:
-    names = ("positions", "velocities", "accelerations", "effort")
-    for name, row in zip(names, rows, strict=False):
-        setattr(point, name, array("d", row))
 
 
 def _tolerances(

@@ -11,13 +11,11 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from rclpy.clock import Clock
 
-from rnea_control.array_types import FloatArray
 from rnea_control.control import (
     Controller,
     ControllerSettings,
@@ -26,43 +24,30 @@ from rnea_control.control import (
     Motion,
     Plan,
     Situation,
-    SupervisionSettings,
     Supervisor,
 )
-from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Handover, Phase
+from rnea_control.control.handover import Handover
 from rnea_control.control.momentum_observer import MomentumObserver
-from rnea_control.control.output_stage import LATENESS
 from rnea_control.control.stopping import LONGEST_STOP, RAMP
-from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.kernels.linking import barrier
-from rnea_control.messages.cdr import CdrError, boolean
-from rnea_control.messages.float64_multi_array import (
-    Float64MultiArrayDecoder,
-    Float64MultiArrayError,
-)
-from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
-from rnea_control.messages.state_intake import AnothersState, StateIntake
+from rnea_control.messages.cdr import boolean
+from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
+from rnea_control.node.python_ticks import LoopSettings, PythonTicks
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.applied_torque import AppliedTorque
 from rnea_control.ros.deferred_log import DeferredLog, Logger
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_statistics import LoopStatistics
-from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
-from rnea_control.ros.native_ticks import NativeWork
+from rnea_control.ros.native_loop import PREDICTION_PERIOD
 from rnea_control.ros.node_clock import NodeClock
 
 # An arm slower than this is at rest, [rad/s] or [m/s].
 STILL = 0.05
 # How long a stop takes at most, [s].
 LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
-# How often the loop looks, as a part of the lease, whether a state has come.
-LOOKS = 0.3
 # Time may be ahead of the stamps by so much without a word, [s].
 LONGEST_AHEAD = 0.05
-LISTENING = "to hear whether the sentinel commands"
-HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
-HELD_BY_ANOTHER = "another node commands the arm, which is taken once that is silent"
 # The last torques come at this period, until the very last one and for this long at most, [s].
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
 # Changes of the mode that wait to be told; older ones are forgotten.
@@ -73,43 +58,20 @@ _ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class LoopSettings:
-    """Settings of a `ControlLoop`.
-
-    Attributes:
-        supervision: when to start, and when to do without states.
-        trusts_effort: whether the measured effort is the torque in force.
-        ends_with_gravity: whether the last command is the gravity torque; else it is zero.
-        longest_hang: a motion ends when the interpreter has stood still for so long, [s].
-    """
-
-    supervision: SupervisionSettings
-    trusts_effort: bool = False
-    ends_with_gravity: bool = True
-    longest_hang: float = math.inf
-
-
-class ControlLoop:
+class ControlLoop(PythonTicks):
     """The loop between activation and deactivation.
 
     One thread calls `tick` and `watch`, another one may call everything else.
 
     Args:
         controller: computes the torques.
-        command: publishes them.
-        handover: who commands the arm, this loop or the sentinel.
+        command, handover: as of `SharedArm`.
         settings: see `LoopSettings`.
         logger, clock: of the node.
         observer: tells collisions; None for no such check.
 
     Attributes:
-        running: whether states are answered.
-        states: those that came since activation.
         failure: the bug that ended the loop; empty without one.
-        refused: why the last state was refused; empty if it was not.
-        work: the arrays of the machine code that answers states.
-        newest_natively: the bytes of the last state that machine code has answered.
         log: messages of the ticks.
         changes: of the mode, oldest first: old and new one, and the reason.
         changed_at: the time `now` when the mode changed last, [s].
@@ -125,38 +87,13 @@ class ControlLoop:
         clock: NodeClock | Clock,
         observer: MomentumObserver | None = None,
     ) -> None:
-        self.controller = controller
-        supervision = settings.supervision
-        self.supervisor = Supervisor(controller, supervision, observer, self._note_change)
-        self.command = command
-        self.handover = handover
-        self.settings = settings
-        applied = AppliedTorque(controller.model.nv)
-        self.work = NativeWork(self.supervisor.facts, LoopStatistics(), applied)
-        self._numbers, self._times = self.work.numbers, self.work.times
-        self.running = False
-        self.states = StateIntake(controller.model.joint_names, supervision.state_timeout)
-        self.failure = self.refused = ""
-        self.log = DeferredLog(logger)
+        supervisor = Supervisor(controller, settings.supervision, observer, self._note_change)
+        super().__init__(supervisor, command, handover, settings, clock, DeferredLog(logger))
+        self.times[native.LONGEST_HANG] = settings.longest_hang
+        self.failure = ""
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
-        self._state_timeout, self._trusts_effort = supervision.state_timeout, settings.trusts_effort
         self._logger = logger
-        self._clock = clock
-        self._system_time = True
-        self._times[native.STATE_GAP : native.LONGEST_WAIT + 1] = (
-            supervision.state_gap,
-            supervision.state_timeout,
-            self.longest_wait,
-        )
-        self._times[native.LONGEST_HANG] = settings.longest_hang
-        self._times[native.PREDICTION] = PREDICTION_PERIOD
-        self.newest_natively: Callable[[], bytes | None] | None = None
-        controller.post = lambda: self.work.post(controller)
-        self._take_command: Callable[[], tuple[bytes, int | None] | None] | None = None
-        self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
-        self._heard = False  # a command of the sentinel, since that has the arm
-        self._sentinel = ""  # its mode
 
     def like(self, controller: Controller, command: Command) -> ControlLoop:
         """A new loop with this controller and command."""
@@ -170,33 +107,9 @@ class ControlLoop:
         )
 
     @property
-    def _system_time(self) -> bool:
-        """Whether the steady clock tells when states are missing."""
-        return bool(self._numbers[native.SYSTEM_TIME])
-
-    @_system_time.setter
-    def _system_time(self, on: bool) -> None:
-        self._numbers[native.SYSTEM_TIME] = on
-
-    @property
-    def _tells_efforts(self) -> bool:
-        """Whether the states bring efforts."""
-        return bool(self._numbers[native.TELLS_EFFORTS])
-
-    @property
-    def now(self) -> float | None:
-        """Stamp of the last state since that of the first, [s]; None before there is one."""
-        return self.states.time if self.states.begun else None
-
-    @property
     def without_clock(self) -> bool:
         """Whether simulated time is asked for, and nothing has come on /clock."""
-        return not self._system_time and self._clock.now().nanoseconds == 0
-
-    @property
-    def listens(self) -> bool:
-        """Whether it must hear the sentinel's commands."""
-        return self.running and not self.handover.commanding
+        return not self.system_time and self._clock.now().nanoseconds == 0
 
     @property
     def fault(self) -> str:
@@ -205,25 +118,10 @@ class ControlLoop:
             return self.failure
         return self.supervisor.reason if self.supervisor.mode in _ERRORS else self.refused
 
-    def newest(self) -> bytes | None:
-        """The bytes of the state that was answered last; None before there is one."""
-        natively = self.newest_natively
-        return self.states.message if natively is None else self.work.consistent(natively)
-
-    @property
-    def statistics(self) -> LoopStatistics:
-        """Of the ticks since activation."""
-        return self.work.statistics
-
     @property
     def observer(self) -> MomentumObserver | None:
         """Tells whether something pushes the arm."""
         return self.supervisor.observer
-
-    @property
-    def torque(self) -> FloatArray:
-        """The torques that are commanded, shape (nv,)."""
-        return self.command.torque
 
     def is_usual(self) -> bool:
         """Whether it would simply answer the next state."""
@@ -236,25 +134,18 @@ class ControlLoop:
             sentinel: the sentinel's mode, as `hear_sentinel`.
         """
         self.states.reset()
-        self._times[native.PUBLISHED_AT] = math.nan
+        self.times[native.PUBLISHED_AT] = math.nan
         self.failure = self.refused = ""
-        self._heard = False
-        self.work.statistics = LoopStatistics()
-        self._numbers[native.TICKS] = 0
-        self._system_time = not self._clock.ros_time_is_active
-        alone = sentinel in ("", Phase.idle.value)
-        self.supervisor.activate("for joint_states" if alone else LISTENING)
-        now = self._times[native.ATTENDED_AT] = time.monotonic()
-        self._sentinel = sentinel
-        self.handover.hear_mode(now, sentinel)
-        self.handover.start(now, alone, LONGEST_UNHEARD if sentinel == UNHEARD else 0.0)
-        if sentinel == Phase.commanding.value:
-            self.supervisor.guarded(HELD_BY_SENTINEL)
+        self.statistics = LoopStatistics()
+        self.numbers[native.TICKS] = 0
+        self.look_at_clock()
+        now = self.times[native.ATTENDED_AT] = time.monotonic()
+        self._start_sharing(now, sentinel)
         self.running = True
 
     def stop(self, reason: str = "the controller was deactivated") -> bool:
         """Ends with a defined torque, which the hardware applies for ever; whether it was sent."""
-        with self.work.paused():
+        with self.paused():
             if not self.running:
                 return False
             commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
@@ -271,7 +162,7 @@ class ControlLoop:
 
     def fail(self, reason: str) -> None:
         """Ends for good after a bug in this program: brakes by the model, then as `stop`."""
-        with self.work.paused():
+        with self.paused():
             self.running = False
             self.failure = reason
             commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
@@ -284,83 +175,19 @@ class ControlLoop:
             self.handover.stop("the controller has failed")
         self.log.say("fatal", "failure", reason)
 
-    @property
-    def speed(self) -> float:
-        """Of the fastest joint in the last state, [rad/s] or [m/s]."""
-        return float(np.abs(self.states.v).max())
-
     def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""
-        with self.work.lock:
+        with self.lock:
             return self.running and self.now is not None and self.supervisor.end(reason)
-
-    def hear_sentinel(self, label: str) -> None:
-        """The sentinel has published its mode; "" when it has gone."""
-        if label == self._sentinel and self._numbers[native.RUNS]:
-            return  # an owner in office learns nothing from it
-        named = self._sentinel in ("", UNHEARD)  # only now
-        self._sentinel = label
-        with self.work.paused():
-            now, had_arm = time.monotonic(), self.handover.commanding
-            self.handover.hear_mode(now, label)
-            if self.handover.commanding and not had_arm:
-                self.supervisor.await_states()
-            commands = label == Phase.commanding.value
-            if commands:
-                self.handover.hear_command(now)
-            if commands or self.supervisor.mode is not Mode.WAITING:
-                self._yield_if_asked(commands and named)
-
-    def hear_command(self, message: bytes) -> None:
-        """Another node has commanded the arm."""
-        with self.work.paused():
-            self._hear_command(message)
-
-    def _hear_command(self, message: bytes) -> None:
-        try:
-            self._command_decoder.decode(message)
-            self.controller.in_force = self._command_decoder.values
-        except (CdrError, Float64MultiArrayError) as error:
-            self.log.say("error", "command", f"another node's command: {error}")
-        self.handover.hear_command(time.monotonic())
-        self._yield_if_asked()
-        self._heard = True
-
-    def _hear_waiting_commands(self) -> None:
-        while self.listens and self._take_command and (command := self._take_command()):
-            self._hear_command(command[0])
-
-    def listen(self, take: Callable[[], tuple[bytes, int | None] | None] | None) -> None:
-        """Has the ticks take the commands of the sentinel by this function, until None is given."""
-        with self.work.paused():
-            self._take_command = take
-
-    def knows_torque(self) -> bool:
-        """Whether it has heard a command of the sentinel since that took the arm."""
-        with self.work.paused():
-            self._hear_waiting_commands()
-            return self._heard
-
-    def receive(self, requested_at: float) -> bool:
-        """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
-        whether the loop has it."""
-        with self.work.paused():
-            if not self.running or self.now is None:
-                return False
-            self._hear_waiting_commands()  # the last of them is in force
-            if not self.handover.receive(time.monotonic(), requested_at):
-                return False
-            self._take_over("the sentinel has given the arm back")
-            return True
 
     def hear_listeners(self, listening: bool, words: str) -> None:
         """Somebody takes the commands now, or nobody does; the words say what it waits for."""
-        with self.work.paused():
+        with self.paused():
             self.supervisor.hear_listeners(listening, words)
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """Passes an operator's request to the supervisor, between two ticks."""
-        with self.work.lock:
+        with self.lock:
             return request(self.supervisor)
 
     def change(
@@ -371,13 +198,13 @@ class ControlLoop:
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
-        with self.work.paused() if self.observer else self.work.lock:
+        with self.paused() if self.observer else self.lock:
             self.controller.change(model, settings)
             self.supervisor.observer = observer
 
     def cancel(self, motion: Motion) -> None:
         """Brings the arm to rest if it still follows this motion."""
-        with self.work.lock:
+        with self.lock:
             self.supervisor.cancel(motion)
 
     def situation(self) -> Situation:
@@ -386,16 +213,16 @@ class ControlLoop:
         Raises:
             TrajectoryError: none may be followed now.
         """
-        with self.work.lock:
+        with self.lock:
             if self.now is None:
                 raise TrajectoryError(
                     "the controller is not active or has no joint_states yet; send it again later"
                 )
-            return self.work.consistent(lambda: self.supervisor.situation(self.states.time))
+            return self.consistent(lambda: self.supervisor.situation(self.states.time))
 
     def adopt(self, plan: Plan) -> bool:
         """Changes to a plan, unless it is too late for it."""
-        with self.work.lock:
+        with self.lock:
             return self.now is not None and self.supervisor.adopt(plan)
 
     def time_of(self, stamp: int) -> float:
@@ -405,28 +232,28 @@ class ControlLoop:
     def snapshot(self) -> tuple[int, ControllerState] | None:
         """Stamp of the last state [ns], and the controller's state then; None before there is
         one."""
-        with self.work.lock:
+        with self.lock:
             if self.now is None:
                 return None
-            return self.work.consistent(lambda: (self.states.stamp, self.controller.snapshot()))
+            return self.consistent(lambda: (self.states.stamp, self.controller.snapshot()))
 
     def attend(self) -> None:
         """The interpreter runs: says in words what has happened in machine code, and hears of the
         emergency stops that were taken there."""
-        numbers, now = self._numbers, time.monotonic()
-        stood = now - self._times[native.ATTENDED_AT]
-        self._times[native.ATTENDED_AT] = now
+        numbers, now = self.numbers, time.monotonic()
+        stood = now - self.times[native.ATTENDED_AT]
+        self.times[native.ATTENDED_AT] = now
         if numbers[native.HANGS]:
             numbers[native.HANGS] = 0
             self.log.say("error", "hang", f"the interpreter stood still for {stood:.2f} s")
-        with self.work.lock:
+        with self.lock:
             heard = int(numbers[native.HEARD])
             barrier()
             if heard - numbers[native.TOLD] > native.MOST_STOPS:
                 numbers[native.TOLD] = heard - native.MOST_STOPS
                 self._hear_stop(True, None)  # one that is forgotten may have been that
             while numbers[native.TOLD] < heard:
-                pressed, *gid = self.work.stops[numbers[native.TOLD] % native.MOST_STOPS]
+                pressed, *gid = self.stops[numbers[native.TOLD] % native.MOST_STOPS]
                 numbers[native.TOLD] += 1
                 self._hear_stop(None if pressed < 0 else bool(pressed), np.array(gid).tobytes())
             if self.running:
@@ -436,9 +263,9 @@ class ControlLoop:
 
     def housekeeping(self) -> None:
         """Work beside the ticks, once a second and when log messages wait."""
-        self._system_time = not self._clock.ros_time_is_active
+        self.look_at_clock()
         period = self.supervisor.period
-        self._numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
+        self.numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
         ahead = self.states.most_ahead()
         if ahead > LONGEST_AHEAD:
             self.log.say(
@@ -456,7 +283,7 @@ class ControlLoop:
             message: a serialized Bool.
             publisher: the GID of who publishes it; None where that is not known.
         """
-        with self.work.lock:
+        with self.lock:
             self._hear_stop(boolean(message), publisher)
 
     def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
@@ -465,117 +292,31 @@ class ControlLoop:
         else:
             self.supervisor.emergency_stop(pressed, publisher)
 
-    def tick(self, state: bytes, count: int | None = None, publisher: bytes | None = None) -> bool:
-        """Answers one state; whether that is done, so that `watch` has nothing to do.
-
-        Args:
-            state: a serialized JointState.
-            count: its publisher's count of it.
-            publisher: the GID of that; None where that is not known.
-        """
-        taken_at = time.monotonic()
-        with self.work.lock:
-            if not self.running:
-                return False
-            try:
-                if self._answer(state, count, publisher, taken_at):
-                    return True
-            except OtherJoints as error:
-                self.log.say("info", "others", f"{error}; such messages are ignored")
-            except AnothersState as error:
-                self.statistics.foreign += 1
-                hint = "its states are ignored. Stop it: only one may publish them"
-                self.log.say("error", "publisher", f"{error}; {hint}")
-            except (CdrError, JointStateError) as error:
-                self._refuse(str(error))
-            except TorqueError as error:
-                self._publish()
-                self.log.say("error", "torque", str(error))
-            except ControllerError as error:
-                self.refused = str(error)
-                self.log.say("error", "state", f"{error}; the state is ignored")
-            self.handover.hear_nothing(taken_at)
-            return False
-
     def interrupt(self) -> None:
         """Has machine code hand over to Python, once."""
-        with self.work.paused():
+        with self.paused():
             pass
-
-    def after_native(self, reason: int) -> None:
-        """Machine code has found that the arm is another's, or what is wrong with a state."""
-        with self.work.lock:
-            if reason == native.YIELDED:
-                self._yield_if_asked()
-                return
-            outcome = int(self._numbers[native.ANSWER])
-            states, torque = self.states, self.command.torque
-            if reason == native.PUSHED:
-                self.supervisor.collide(outcome, states.time, states.q, states.v)
-                self.controller.tell()
-                self.supervisor.follow_up()
-                return
-            try:
-                self.supervisor.refuse_step(outcome, states.time, states.q, states.v, torque)
-            except TorqueError as error:
-                self.log.say("error", "torque", str(error))
-            except ControllerError as error:
-                self.refused = str(error)
-                self.log.say("error", "state", f"{error}; the state is ignored")
-            self.handover.hear_nothing(time.monotonic())
 
     def hear_nothing(self) -> None:
         """No state waits; call this every `longest_wait` while that lasts."""
-        with self.work.lock:
+        with self.lock:
             self.handover.hear_nothing(time.monotonic())
 
     @property
     def longest_wait(self) -> float:
         """For how long to wait for a state, [s]."""
-        return min(0.5 * self.settings.supervision.state_gap, LOOKS * self.handover.times.lease)
-
-    def watch(self) -> bool:
-        """Commands a torque if no state has come for long, or none that can be used; whether that
-        is so."""
-        now = time.monotonic()
-        missing = now - self.states.came_at
-        if not self._system_time or self.now is None:
-            return False
-        if not self.refused and missing <= self.settings.supervision.state_gap:
-            return False
-        if now - self._times[native.PREDICTED_AT] < PREDICTION_PERIOD:
-            return True
-        with self.work.lock:
-            if not self.running or self.now is None:
-                return False
-            self._times[native.PREDICTED_AT] = now
-            if not self.handover.may_answer(now):  # a torque that does not leave is not in force
-                self.supervisor.miss(missing)
-                if self.supervisor.mode is not Mode.WAITING:  # it has not had the arm yet
-                    self._yield_if_asked()
-                return True
-            t = self.states.time + missing
-            self.supervisor.miss(missing)
-            if not self.refused and self.controller.repeats(t):
-                return True
-            try:
-                if not self.supervisor.answer_gap(t, missing, self.command.torque):
-                    return True
-            except TorqueError as error:
-                self.log.say("error", "torque", str(error))
-            self._publish()
-        return True
+        return float(self.times[native.LONGEST_WAIT])
 
     def torque_age(self) -> float:
         """The age of the torque that the robot applied when the last state came, [s]; NaN if the
         measured efforts are none of the last commands."""
-        with self.work.lock:
+        with self.lock:
             state, seen_at = self.newest(), self.states.came_at
         if state is None:
             return math.nan
         efforts = measured_efforts(state, self.controller.model.joint_names)
-        self._numbers[native.TELLS_EFFORTS] = np.isfinite(efforts).all()
-        return self.work.applied.age(efforts, seen_at) if self._tells_efforts else math.nan
+        tells = self.numbers[native.TELLS_EFFORTS] = np.isfinite(efforts).all()
+        return self.applied.age(efforts, seen_at) if tells else math.nan
 
     def _note_change(self, old: Mode, new: Mode, reason: str) -> None:
         self.changes.append((old, new, reason))
@@ -587,111 +328,6 @@ class ControlLoop:
         self.log.say(severity, f"{new.value}: {reason}", f"{new.value}: {reason}")
         self.log.wake()
 
-    def _refuse(self, text: str, kind: str = "state") -> None:
-        self.refused = text
-        self.supervisor.refuse_state(text)
-        self.log.say("error", kind, f"{text}; the state is ignored")
-
-    def _answer(
-        self, state: bytes, count: int | None, publisher: bytes | None, taken_at: float
-    ) -> bool:
-        """Publishes the command for a state; whether it was one with a new stamp."""
-        states, supervisor, handover = self.states, self.supervisor, self.handover
-        stamp = states.take(state, count, publisher, taken_at)
-        clock = time.time_ns() if self._system_time else self._clock.now().nanoseconds
-        age = (clock - stamp) * 1e-9
-        if stamp == 0:  # some hardware does not set it
-            stamp, age = clock, math.nan
-        gap, now, step = states.gap(stamp), math.nan, 0
-        if gap < 0.0 or gap > self._state_timeout:
-            bridged = self._bridge(gap)
-            if bridged is None:
-                return False
-            now = bridged
-        if gap == 0.0 and supervisor.predicting:
-            return False  # the same state again tells nothing new
-        moved = gap > 0.0 or (states.q != self.controller.measured[0]).any()
-        if moved and not self._system_time:
-            step = int(self._numbers[native.PERIOD])
-        states.place(stamp, taken_at, now, step)
-        now = states.time
-        handover.hear_state(now, taken_at, count)
-        if not handover.may_answer(taken_at):
-            if handover.commanding:
-                return False  # it was away, and a state that is fresh must tell for how long
-            self._hear_waiting_commands()
-            if not handover.look(taken_at):
-                return False
-            self._take_over("the sentinel commands no more")
-        if self._trusts_effort and supervisor.mode is Mode.WAITING:
-            efforts = measured_efforts(state, self.controller.model.joint_names)
-            self.controller.in_force = efforts
-        if self._system_time and gap > (
-            elapsed := taken_at - self._times[native.PUBLISHED_AT] + LATENESS
-        ):
-            self.controller.limit_rate_step(elapsed)  # it counts no time ahead of the clock
-        if not supervisor.answer(now, states.q, states.v, self.command.torque):
-            return False
-        self.refused = ""
-        if not self._publish():
-            return False
-        self._record(taken_at, age)
-        return gap != 0.0 or step > 0
-
-    def _publish(self) -> bool:
-        """Commands the torques, if the arm is still this loop's."""
-        now = time.monotonic()
-        if self.handover.may_command(now):
-            self.command.publish()
-            self._times[native.PUBLISHED_AT] = now
-            if self._tells_efforts:
-                self.work.applied.note(self.command.torque, now)
-            return True
-        self._yield_if_asked()
-        return False
-
-    def _yield_if_asked(self, named: bool = False) -> None:
-        """Leaves the arm to who commands; `named`: who that is has just become known."""
-        if self.handover.commanding:
-            return
-        guarded = self.supervisor.mode is Mode.GUARDED
-        self._heard &= guarded
-        if named or not guarded:
-            held = HELD_BY_ANOTHER if self._sentinel in ("", UNHEARD) else HELD_BY_SENTINEL
-            self.supervisor.guarded(f"{held}: {self.handover.reason}")
-
-    def _take_over(self, reason: str) -> None:
-        self.supervisor.take_over(self.states.time, self.states.q, self.states.v, reason)
-
-    def _bridge(self, gap: float) -> float | None:
-        """The controller's time of a state whose stamp is not soon after the last one; None if the
-        state is refused."""
-        jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
-        if not self._system_time:  # the simulation was reset, or is slow
-            self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
-            longest = self.settings.supervision.state_timeout
-            return max(self.states.time, self.controller.time) + min(max(gap, 0.0), longest)
-        blind = self.supervisor.mode is Mode.BLIND
-        motion = self.controller.motion
-        if gap < 0.0 and not blind:
-            self._refuse(jump, "stamps")
-            if self.supervisor.mode is not Mode.BLIND:
-                return None
-        elif not blind:
-            self.supervisor.lose(jump)
-        self.statistics.dropped += motion is not None and self.controller.motion is None
-        # The controller's time goes on from where it is, whatever the clock of the stamps does.
-        return max(self.states.time, self.controller.time)
-
-    def _record(self, taken_at: float, age: float) -> None:
-        # Where another clock makes the stamps, the steady one tells nobody's lateness.
-        interval = self.states.interval if self._system_time else math.nan
-        if not 0.0 <= age < LONGEST_AGE:
-            age = math.nan  # the stamps are of another clock
-        duration = time.monotonic() - taken_at
-        states = self.states
-        self.statistics.record(duration, age + duration, interval, states.period, states.missed)
-
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""
         start, begin = self.states.time, time.monotonic()
@@ -699,7 +335,7 @@ class ControlLoop:
         while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
             self.handover.hear_nothing(time.monotonic())
             self.supervisor.answer_gap(start + elapsed, elapsed, self.command.torque)
-            if not self._publish():
+            if not self._command_arm():
                 return
             time.sleep(PREDICTION_PERIOD)
 
@@ -713,6 +349,6 @@ class ControlLoop:
             return
         for _ in range(round(LONGEST_APPROACH / APPROACH_PERIOD)):
             there = self.controller.approach(target, APPROACH_PERIOD, self.command.torque)
-            if not self._publish() or there:
+            if not self._command_arm() or there:
                 return
             time.sleep(APPROACH_PERIOD)

@@ -1,17 +1,17 @@
-"""The node's report for `/diagnostics`, from values that the node hands in."""
+"""What a controller's node tells of its loop on `/diagnostics`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from rnea_control.control import Mode
+from rnea_control.node.configured import NO_CLOCK, Configured
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
+from rnea_control.parameters.parameter import Parameters
+from rnea_control.ros.diagnostics import ERROR, OK, WARN
 from rnea_control.ros.loop_statistics import (
     NAMES,
     PERIOD_JITTER,
@@ -22,84 +22,47 @@ from rnea_control.ros.loop_statistics import (
 )
 from rnea_control.ros.native_loop import TICKS
 
-OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+Finding = tuple[bytes, str]
 LEVELS = {"error": ERROR, "warn": WARN}
-NO_CLOCK = "use_sim_time is true, and nothing has come on /clock"
 # The rows of `Controller.at_work`.
 STAGES = ("soft position limit", "velocity limit", "effort limit", "torque rate limit")
 # The measurements that have thresholds.
 MEASURED = ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
 
 
-@dataclass(frozen=True)
-class NodeReport:
-    """What a controller node reports about itself.
+def findings(
+    configured: Configured | None,
+    fault: str,
+    failure: str,
+    recent: LoopStatistics,
+    parameters: Parameters,
+) -> list[Finding]:
+    """What is to be said, the causes of others first.
 
-    Attributes:
-        name: full name of the node.
-        loop: its control loop, while it is configured.
+    Args:
+        configured: what the node has, while it is configured.
         fault: why it is not configured, if that failed.
-        publishers: how many publishers of joint states there are.
-        rivals: a sentence about other publishers on our topics; empty if there are none.
-        sentinel: its mode; empty without one.
-        sentinel_gone: whether it was there, and is heard no more.
-        effort_controller: its name and state.
-        model: how the model differs from the robot, one sentence a joint.
-        trajectories: how many trajectories have been received.
-        real_time: the parts of the real-time set-up that are in force.
-        threshold: gives the threshold `<measured>.<level>`; called while the loop runs.
+        failure: the message of the callback that failed last, if that was since the last report.
         recent: the loop's measurements since the last report, to which the thresholds apply.
-        failures: how many callbacks have failed.
-        failure: the message of the last one, if it came since the last report.
+        parameters: of the node.
     """
-
-    name: str
-    loop: ControlLoop | None
-    fault: str
-    publishers: int
-    rivals: str
-    sentinel: str
-    sentinel_gone: bool
-    effort_controller: str
-    model: tuple[str, ...]
-    trajectories: int
-    real_time: str
-    threshold: Callable[[str], float]
-    recent: LoopStatistics
-    failures: int = 0
-    failure: str = ""
+    failed = [(WARN, failure)] if failure else []
+    if configured is None:
+        return [(ERROR, fault) if fault else (OK, "not configured"), *failed]
+    loop, rivals, model = configured.loop, configured.rivals(), configured.model_watch.findings
+    found = [(ERROR, rivals)] if rivals else []
+    found.append(_state(loop))
+    if model:
+        found.append((WARN, f"the model does not fit the robot: {model[0]}"))
+    if configured.sentinel.gone:
+        found.append((ERROR, GONE))
+    found += failed
+    if loop.running:
+        found += _timing(configured, recent, parameters)
+    return found
 
 
-def diagnostics(report: NodeReport) -> DiagnosticArray:
-    """The report as one diagnostic status."""
-    findings = [(ERROR, report.rivals)] if report.rivals else []  # a cause of all the others
-    findings.append(_state(report))
-    if report.model:
-        findings.append((WARN, f"the model does not fit the robot: {report.model[0]}"))
-    if report.sentinel_gone:
-        findings.append((ERROR, GONE))
-    if report.failure:
-        findings.append((WARN, report.failure))
-    values = {"callbacks failed": str(report.failures)}
-    if report.loop is not None:
-        values |= _values(report, report.loop)
-        if report.loop.running:
-            findings += _timing(report)
-    level, message = max(findings, key=lambda finding: finding[0])  # the first of the worst
-    status = DiagnosticStatus(
-        name=f"{report.name.lstrip('/')}: control loop",
-        hardware_id=report.name.rpartition("/")[2],
-        level=level,
-        message=message,
-        values=[KeyValue(key=key, value=value) for key, value in values.items()],
-    )
-    return DiagnosticArray(status=[status])
-
-
-def _state(report: NodeReport) -> tuple[bytes, str]:
-    loop = report.loop
-    if loop is None:
-        return (ERROR, report.fault) if report.fault else (OK, "not configured")
+def _state(loop: ControlLoop) -> Finding:
     if loop.fault:
         return ERROR, loop.fault
     if not loop.running:
@@ -115,9 +78,10 @@ def _state(report: NodeReport) -> tuple[bytes, str]:
     return OK, "in control"
 
 
-def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
+def _timing(
+    configured: Configured, recent: LoopStatistics, parameters: Parameters
+) -> list[Finding]:
     """Findings about the time since the last report."""
-    recent = report.recent
     states = max(recent.ticks + recent.missed, 1)
     values = (
         *(recent.quantiles(row, 0.99)[0] for row in (TICK_DURATION, STATE_AGE, PERIOD_JITTER)),
@@ -126,13 +90,14 @@ def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
     )
     found = []
     if recent.dropped:
+        publishers = configured.feed.publishers()
         text = (
             f"trajectory dropped {recent.dropped} times in the last second: the stamps of "
-            f"joint_states went back or jumped; joint_states has {report.publishers} publisher(s)"
+            f"joint_states went back or jumped; joint_states has {publishers} publisher(s)"
         )
         found.append((WARN, text))
     longest = recent.largest[STATE_INTERVAL]
-    if longest > report.loop.settings.supervision.state_gap:
+    if longest > configured.loop.settings.supervision.state_gap:
         found.append((WARN, f"waited {longest:.3g} s for joint_states in the last second"))
     if recent.foreign:
         text = (
@@ -142,7 +107,7 @@ def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
         found.append((ERROR, text))
     for word, level in LEVELS.items():
         for name, value in zip(MEASURED, values, strict=True):
-            threshold = report.threshold(f"{name}.{word}")
+            threshold = parameters[f"diagnostics.{name}.{word}"]
             if value > threshold:
                 words = name.replace("_", " ")
                 text = f"{words} {value:.3g} exceeds the {word} threshold, {threshold:g}"
@@ -150,19 +115,20 @@ def _timing(report: NodeReport) -> list[tuple[bytes, str]]:
     return found
 
 
-def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
-    controller = loop.controller
+def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
+    """What is listed of a configured node; `recent` as of `findings`."""
+    loop, controller = configured.loop, configured.loop.controller
     values = {
         "robot": controller.model.name,
         "control_law": controller.settings.control_law.name,
         "ticks": str(loop.statistics.ticks),
-        "trajectories received": str(report.trajectories),
+        "trajectories received": str(configured.trajectories.received),
     }
     supervisor = loop.supervisor
     values["mode"] = supervisor.mode.value
     values["reason"] = supervisor.reason
-    values["sentinel"] = report.sentinel or "none"
-    values["effort controller"] = report.effort_controller
+    values["sentinel"] = configured.sentinel.label or "none"
+    values["effort controller"] = str(configured.effort_controller)
     if loop.now is not None and controller.has_trajectory:
         end = controller.trajectory.end_time
         values["motion"] = f"following until {end:.3f} s" if controller.is_moving else "holding"
@@ -184,19 +150,19 @@ def _values(report: NodeReport, loop: ControlLoop) -> dict[str, str]:
             values["gave way last"] = controller.gave_way_reason
     values["states refused"] = str(supervisor.bad_states)
     values["gaps in states"] = str(supervisor.gaps)
-    for number, sentence in enumerate(report.model, 1):
+    for number, sentence in enumerate(configured.model_watch.findings, 1):
         values[f"model {number}"] = sentence
-    values["publishers of joint_states"] = str(report.publishers)
-    values["ticks without the interpreter"] = str(loop.work.numbers[TICKS])
+    values["publishers of joint_states"] = str(configured.feed.publishers())
+    values["ticks without the interpreter"] = str(loop.numbers[TICKS])
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)
     values["trajectories dropped"] = str(loop.statistics.dropped)
     for row, name in enumerate(NAMES):
-        values[f"{name}, last second"] = report.recent.summary(row)
+        values[f"{name}, last second"] = recent.summary(row)
         values[f"{name}, since activation"] = loop.statistics.summary(row)
     age = loop.torque_age()
     values["age of the applied torque"] = (
         "not known, as effort in joint_states is no command" if math.isnan(age) else f"{age:.4f} s"
     )
-    values["real time"] = report.real_time
+    values["real time"] = str(configured.real_time)
     return values

@@ -29,22 +29,20 @@ def main() -> int:
         return side_by_side.main([NODE])
     with unblocked_output(), ros_process() as running:
         with first_start("rnea_controller", running, NODE):
-            from rnea_control.node.controller_node import (  # noqa: PLC0415
-                LONGEST_HALT,
-                ControllerNode,
-            )
+            from rnea_control.node.configured import LONGEST_HALT  # noqa: PLC0415
+            from rnea_control.node.controller_node import ControllerNode  # noqa: PLC0415
 
         node = build(ControllerNode)
         executor = GuardedExecutor(node)
         try:
-            node.trajectories.serve_action()
+            node.serve_action()
             node.autostart()
             while running():
                 executor.spin_once(LONGEST_WAIT)
             _hold_on(executor, node, running)
             deadline = time.monotonic() + LONGEST_HALT
             while node.active and time.monotonic() < deadline:
-                if not (node.loop.halt("the controller ends") or node.trajectories.has_goals):
+                if not (node.loop.halt("the controller ends") or node.has_goals):
                     break
                 executor.spin_once(LONGEST_WAIT)
         finally:  # whatever happened: the hardware applies the last command for ever

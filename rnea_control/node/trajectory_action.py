@@ -16,7 +16,6 @@ from rnea_control.exceptions import (
     TrajectoryJointsError,
     TrajectoryPassedError,
 )
-from rnea_control.node.action_messages import GoalFeedback, GoalMessage, GoalResult, Outcome
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros.message_pipe import MessagePipe
@@ -25,14 +24,16 @@ MODULE = "rnea_control.node.action_process"
 # error_code of control_msgs/action/FollowJointTrajectory.
 SUCCESSFUL, INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP = 0, -1, -2, -3
 PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5
+# By the goal handle's method that says how a goal ended.
 RESULTS = {
-    EndKind.REACHED: (Outcome.SUCCEEDED, SUCCESSFUL),
-    EndKind.PATH_TOLERANCE_VIOLATED: (Outcome.ABORTED, PATH_TOLERANCE_VIOLATED),
-    EndKind.GOAL_TOLERANCE_VIOLATED: (Outcome.ABORTED, GOAL_TOLERANCE_VIOLATED),
-    EndKind.REPLACED: (Outcome.ABORTED, INVALID_GOAL),
-    EndKind.CANCELLED: (Outcome.CANCELED, SUCCESSFUL),
-    EndKind.DROPPED: (Outcome.ABORTED, INVALID_GOAL),
+    EndKind.REACHED: ("succeed", SUCCESSFUL),
+    EndKind.PATH_TOLERANCE_VIOLATED: ("abort", PATH_TOLERANCE_VIOLATED),
+    EndKind.GOAL_TOLERANCE_VIOLATED: ("abort", GOAL_TOLERANCE_VIOLATED),
+    EndKind.REPLACED: ("abort", INVALID_GOAL),
+    EndKind.CANCELLED: ("canceled", SUCCESSFUL),
+    EndKind.DROPPED: ("abort", INVALID_GOAL),
 }
+WORDS = {"succeed": "succeeded", "canceled": "canceled"}
 # How long the action's process may take to end, when it is told to, [s].
 LONGEST_END = 3.0
 # A process that has lived for less than this is started again after as long, [s].
@@ -140,21 +141,41 @@ class TrajectoryAction:
         self._logger.error(f"goal rejected: {reason}")
         self._pipe.send("answer", False)
 
-    def _follow(self, key: bytes, goal: GoalMessage) -> None:
+    def _follow(
+        self,
+        key: bytes,
+        trajectory: bytes,
+        path: tuple[tuple[str, float, float], ...],
+        goal: tuple[tuple[str, float, float], ...],
+        goal_time: float,
+        multi_dof_points: int,
+    ) -> None:
+        """Has a goal followed.
+
+        Args:
+            key: of the goal.
+            trajectory: a serialized JointTrajectory.
+            path, goal: name, position and velocity of each tolerance.
+            goal_time: goal_time_tolerance, [s].
+            multi_dof_points: how many points multi_dof_trajectory has.
+        """
         try:
             if self._input is None:
                 raise TrajectoryError("the controller is not active; activate it first")
-            if goal.multi_dof_points:
+            if multi_dof_points:
                 raise TrajectoryError(
                     "multi_dof_trajectory has points, which this controller does not follow; leave "
                     "it empty"
                 )
+            tolerances = GoalTolerances(
+                *(tuple(JointTolerance(*each) for each in some) for some in (path, goal)), goal_time
+            )
             motion = self._input.follow(
-                goal.trajectory, _tolerances(goal), on_end=lambda _: self._ended.trigger()
+                trajectory, tolerances, on_end=lambda _: self._ended.trigger()
             )
         except TrajectoryError as error:
             self._logger.error(f"goal aborted, the controller goes on as before: {error}")
-            self._pipe.send("ended", key, GoalResult(Outcome.ABORTED, _code(error), str(error)))
+            self._pipe.send("ended", key, "abort", _code(error), str(error))
             return
         self._goals[key] = motion
         if self._timer is None:
@@ -171,11 +192,11 @@ class TrajectoryAction:
             del self._goals[key]
             outcome, code = RESULTS[motion.ending.kind]
             text = motion.ending.text
-            if outcome == Outcome.ABORTED:
+            if outcome == "abort":
                 self._logger.warning(f"goal aborted: {text}")
             else:
-                self._logger.info(f"goal {outcome.name.lower()}: {text}")
-            self._pipe.send("ended", key, GoalResult(outcome, code, text))
+                self._logger.info(f"goal {WORDS[outcome]}: {text}")
+            self._pipe.send("ended", key, outcome, code, text)
         if not self._goals:
             self._stop_feedback()
 
@@ -191,24 +212,10 @@ class TrajectoryAction:
         stamp, state = snapshot
         for key, motion in self._goals.items():
             if motion is state.motion:
-                feedback = GoalFeedback(
-                    stamp,
-                    state.time_from_start,
-                    motion.index(state.trajectory_time),
-                    self._loop.controller.model.joint_names,
-                    state.desired,
-                    state.measured,
-                    state.errors,
-                )
-                self._pipe.send("feedback", key, feedback)
-
-
-def _tolerances(goal: GoalMessage) -> GoalTolerances:
-    return GoalTolerances(
-        tuple(JointTolerance(*each) for each in goal.path_tolerance),
-        tuple(JointTolerance(*each) for each in goal.goal_tolerance),
-        goal.goal_time_tolerance,
-    )
+                index, elapsed = motion.index(state.trajectory_time), state.time_from_start
+                names = self._loop.controller.model.joint_names
+                points = state.desired, state.measured, state.errors
+                self._pipe.send("feedback", key, stamp, elapsed, index, names, points)
 
 
 def _code(error: TrajectoryError) -> int:

@@ -22,13 +22,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeVar
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 
 from rnea_control.exceptions import RneaControlError
 from rnea_control.kernels.side_by_side import compiled_side_by_side
+from rnea_control.ros.diagnostics import WARN, report
 from rnea_control.ros.fast_dds import use_udp
 from rnea_control.ros.rclpy_internals import RCLError
 
@@ -123,16 +124,8 @@ def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Itera
         if time.monotonic() - logged_at >= LOG_PERIOD:
             logged_at = time.monotonic()
             node.get_logger().info(text)
-        status = DiagnosticStatus(
-            name=f"{node.get_fully_qualified_name().lstrip('/')}: start",
-            hardware_id=node.get_name(),
-            level=DiagnosticStatus.WARN,
-            message=text,
-            values=[KeyValue(key="mode", value="starting")],
-        )
-        report = DiagnosticArray(status=[status])
-        report.header.stamp = node.get_clock().now().to_msg()
-        publisher.publish(report)
+        finding, now = (WARN, text), node.get_clock().now()
+        publisher.publish(report(node, "start", finding, {"mode": "starting"}, now))
 
     try:
         with compiled_side_by_side(*modules, tell=tell):

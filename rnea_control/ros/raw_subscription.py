@@ -1,4 +1,4 @@
-"""A subscription that one thread waits on by itself, for serialized messages.
+"""Subscriptions that one thread waits on by itself, for serialized messages.
 
 rclpy's executors rebuild their wait set from all entities of a node for every message, which costs
 several times what the message does.
@@ -6,11 +6,15 @@ several times what the message does.
 The subscription is in a context, and so has a DDS participant, of its own. All that comes to one
 participant over shared memory goes through one port and one thread: behind a long trajectory, or
 while a process that writes one is preempted, a state would wait for milliseconds.
+
+Where this rclpy does not allow that, the executor takes the messages, and the thread waits for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
 
 from rclpy.context import Context
 from rclpy.guard_condition import GuardCondition
@@ -97,23 +101,9 @@ class RawSubscription:
             return None
         return self.poll()
 
-    def poll(self) -> Taken | None:
-        """As `take`, without a wait."""
-        return self._take(0)
-
-    def poll_beside(self, index: int) -> Taken | None:
-        """The next message of a further subscription, counted from 1; None if none waits."""
-        return self._take(index)
-
-    def beside(self) -> Iterator[tuple[int, Taken]]:
-        """The messages of the further subscriptions that the last wait has found, each with the
-        number of its subscription, from 1 on."""
-        for index in range(1, len(self._subscriptions)):
-            if self._wait_set.is_ready(index):
-                while (taken := self._take(index)) is not None:
-                    yield index, taken
-
-    def _take(self, index: int) -> Taken | None:
+    def poll(self, index: int = 0) -> Taken | None:
+        """The next message, of a further subscription if it is counted from 1; None if none
+        waits."""
         try:
             if self._by_address:
                 return self._by_address[index].take()
@@ -123,6 +113,14 @@ class RawSubscription:
                 raise
             return None
         return None if taken is None else Taken(*taken)
+
+    def beside(self) -> Iterator[tuple[int, Taken]]:
+        """The messages of the further subscriptions that the last wait has found, each with the
+        number of its subscription, from 1 on."""
+        for index in range(1, len(self._subscriptions)):
+            if self._wait_set.is_ready(index):
+                while (taken := self.poll(index)) is not None:
+                    yield index, taken
 
     def addresses(
         self, publisher: Publisher, command: memoryview, guard: GuardCondition
@@ -149,6 +147,94 @@ class RawSubscription:
             each.destroy()
         self._node.destroy_node()
         self._context.try_shutdown()
+
+
+class ExecutorSubscription:
+    """The same by the node's executor, which takes the messages: they wait here for the thread.
+    Nothing tells who has sent them. Arguments and methods as of `RawSubscription`."""
+
+    def __init__(
+        self,
+        node: Node,
+        message_type: type,
+        topic: str,
+        qos: QoSProfile,
+        *beside: tuple[type, str, QoSProfile],
+    ) -> None:
+        self._node = node
+        self._came = threading.Event()
+        self._waiting: list[deque[bytes]] = []
+        self._subscriptions = [
+            node.create_subscription(kind, name, self._keeping(profile.depth), profile, raw=True)
+            for kind, name, profile in ((message_type, topic, qos), *beside)
+        ]
+
+    def _keeping(self, depth: int) -> Callable[[bytes], None]:
+        waiting: deque[bytes] = deque(maxlen=depth)
+        self._waiting.append(waiting)
+
+        def keep(message: bytes) -> None:
+            waiting.append(message)
+            self._came.set()
+
+        return keep
+
+    def take(self, timeout: float) -> Taken | None:
+        """See `RawSubscription`."""
+        self._came.clear()
+        if not any(self._waiting):
+            self._came.wait(timeout)
+        return self.poll()
+
+    def poll(self, index: int = 0) -> Taken | None:
+        """See `RawSubscription`."""
+        waiting = self._waiting[index]
+        return Taken(waiting.popleft()) if waiting else None
+
+    def beside(self) -> Iterator[tuple[int, Taken]]:
+        """See `RawSubscription`."""
+        for index in range(1, len(self._waiting)):
+            while (taken := self.poll(index)) is not None:
+                yield index, taken
+
+    def addresses(self, publisher: Publisher, command: memoryview, guard: GuardCondition) -> None:
+        """None: no thread takes the messages by itself."""
+
+    def publishers_of(self, topic: str) -> None:
+        """None: messages do not tell their publishers."""
+
+    def publishers(self) -> int:
+        """How many publishers it is matched with."""
+        count: int = self._subscriptions[0].get_publisher_count()
+        return count
+
+    def destroy(self) -> None:
+        """Takes the subscription down."""
+        for each in self._subscriptions:
+            self._node.destroy_subscription(each)
+
+
+def subscription(
+    node: Node,
+    words: str,
+    message_type: type,
+    topic: str,
+    qos: QoSProfile,
+    *beside: tuple[type, str, QoSProfile],
+) -> RawSubscription | ExecutorSubscription:
+    """A `RawSubscription`, or one by the executor where this rclpy does not allow that.
+
+    Args:
+        words: what the warning calls the messages.
+        node, message_type, topic, qos, beside: as of `RawSubscription`.
+    """
+    try:
+        return RawSubscription(node, message_type, topic, qos, *beside)
+    except WaitSetUnavailable as error:
+        node.get_logger().warning(
+            f"the executor takes {words}, which costs more CPU time: {error}", once=True
+        )
+        return ExecutorSubscription(node, message_type, topic, qos, *beside)
 
 
 def _never(message: bytes) -> None:

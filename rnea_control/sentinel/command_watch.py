@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -32,17 +33,31 @@ class CommandWatch:
     Args:
         joint_names: in the order of the commands.
         effort_limit: of each joint, shape (nv,), [Nm] or [N].
+        rightful: the nodes that may command, by their full names; the first one is the sentinel.
+        publishers: the names of the nodes that command, by the GIDs of their publishers; None where
+            these are not known.
 
     Attributes:
         effort_limit: the one in force.
+        own: the GID of the sentinel's own publisher; None where that is not known.
     """
 
-    def __init__(self, joint_names: tuple[str, ...], effort_limit: FloatArray) -> None:
+    def __init__(
+        self,
+        joint_names: tuple[str, ...],
+        effort_limit: FloatArray,
+        rightful: Sequence[str] = (),
+        publishers: Callable[[], dict[bytes, str] | None] = lambda: None,
+    ) -> None:
         self._names = joint_names
+        self._rightful, self._publishers = rightful, publishers
+        self._strangers: dict[bytes | None, str] = {None: ""}
+        found = publishers() or {}
+        self.own = next((gid for gid, name in found.items() if name == rightful[0]), None)
         self.effort_limit = effort_limit
         self._decoder = Float64MultiArrayDecoder(len(joint_names), "a command")
         self._decoder.values[:] = math.nan
-        self._own: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
+        self._sent: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
         self._last = b""
         self._since = self._since_stamp = self._within_at = 0.0
 
@@ -54,21 +69,35 @@ class CommandWatch:
 
     def sent(self, message: bytes, now: float) -> None:
         """The sentinel has published this."""
-        self._own.append((now, message[HEADER:]))
+        self._sent.append((now, message[HEADER:]))
 
-    def is_own(self, message: bytes, now: float) -> bool:
+    def is_own(self, message: bytes, publisher: bytes | None, now: float) -> bool:
         """Whether this is a command that the sentinel has published, come back to it.
 
-        Each comes back once: at rest, the controller's commands may be the same to the last bit.
+        Where publishers are not known, each comes back once: at rest, the controller's commands may
+        be the same to the last bit.
         """
-        own, content = self._own, message[HEADER:]
-        while own and now - own[0][0] > LONGEST_WAY:
-            own.popleft()
-        for entry in own:
+        if self.own is not None:
+            return publisher == self.own
+        sent, content = self._sent, message[HEADER:]
+        while sent and now - sent[0][0] > LONGEST_WAY:
+            sent.popleft()
+        for entry in sent:
             if entry[1] == content:
-                own.remove(entry)
+                sent.remove(entry)
                 return True
         return False
+
+    def stranger(self, publisher: bytes | None) -> str:
+        """The name of the node with this publisher, if it is not one that may command; empty if it
+        is, or if its name is not known."""
+        known = self._strangers.get(publisher)
+        if known is None:
+            name = (self._publishers() or {}).get(publisher, "")
+            known = "" if name in self._rightful else name
+            if name:
+                self._strangers[publisher] = known
+        return known
 
     def fault(self, message: bytes, now: float, stamp: float, speed: float, longest: float) -> str:
         """What is wrong with another's command; empty if nothing is.

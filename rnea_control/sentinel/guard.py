@@ -7,9 +7,7 @@ While it commands, it answers every state.
 from __future__ import annotations
 
 import math
-import threading
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,7 +15,6 @@ import numpy as np
 from rclpy.clock import Clock
 from rclpy.guard_condition import GuardCondition
 
-from rnea_control.array_types import FloatArray
 from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.output_stage import LATENESS
@@ -25,20 +22,18 @@ from rnea_control.control.supervisor import FACTS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateError, OtherJoints
-from rnea_control.messages.state_intake import AnothersState, StateIntake
+from rnea_control.messages.state_intake import AnothersState
 from rnea_control.model import RobotModel
 from rnea_control.parameters.settings import Settings, row
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.applied_torque import AppliedTorque
+from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
-from rnea_control.ros.loop_statistics import LoopStatistics
-from rnea_control.ros.native_ticks import NativeTicks, NativeWork
 from rnea_control.ros.node_clock import NodeClock
+from rnea_control.ros.raw_subscription import ExecutorSubscription, RawSubscription
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.real_time import RealTime
 from rnea_control.sentinel.command_watch import STILL, CommandWatch
-from rnea_control.sentinel.feed import Feed
 
 # Between two looks while it guards, and while it guards and has just heard no command, [s].
 LOOK, CLOSE_LOOK = 0.002, 0.0005
@@ -46,10 +41,10 @@ LOOK, CLOSE_LOOK = 0.002, 0.0005
 LONGEST_CLOSE_LOOK = 0.5
 # Between two commands without states, [s].
 PREDICTION_PERIOD = 0.004
-# Of the subscription beside that of the states.
-KINDS = (native.COMMAND,)
 # After how many gaps in the states another publisher of them is followed.
 SILENT_GAPS = 5.0
+# Ticks of the warm-up.
+WARM_UP = 10
 
 
 @dataclass(frozen=True)
@@ -67,24 +62,18 @@ class GuardSettings(Settings):
     revokes_frozen: bool = row("revoke_frozen_commands", True)
 
 
-class Guard:
+class Guard(ArmLoop):
     """The loop in the sentinel's thread; other threads may call everything without an underscore.
 
     Args:
-        controller: computes the sentinel's own torques.
-        command: publishes them.
-        feed: the states and commands that it listens to.
-        handover: the sentinel's side of the protocol.
+        controller, command, handover, clock, log: as of `ArmLoop`.
+        heard: the states and the commands that it listens to.
         watch: judges the commands of others.
         settings: when it steps in.
-        clock: of the node.
-        log: its messages.
         on_change: called in the thread with the label of the old mode when the mode has changed.
         wake: has the waiting messages logged.
 
     Attributes:
-        controller, states: it computes the sentinel's own torques from these.
-        work: the arrays of machine code, while it commands.
         takeovers: how often it has taken the arm.
         refused_states: how many states it could not read, or not believe.
         failure: of the program; empty if there was none.
@@ -94,7 +83,7 @@ class Guard:
         self,
         controller: Controller,
         command: EffortCommand,
-        feed: Feed,
+        heard: RawSubscription | ExecutorSubscription,
         handover: Handover,
         watch: CommandWatch,
         settings: GuardSettings,
@@ -103,60 +92,49 @@ class Guard:
         on_change: Callable[[str], None],
         wake: GuardCondition,
     ) -> None:
-        self.handover = handover
+        super().__init__(
+            controller,
+            command,
+            handover,
+            silence=SILENT_GAPS * settings.prediction_gap,
+            gap=settings.prediction_gap,
+            timeout=math.inf,
+            longest_wait=PREDICTION_PERIOD,
+            prediction=PREDICTION_PERIOD,
+            facts=np.zeros(FACTS, dtype=np.int64),
+            clock=clock,
+            log=log,
+        )
+        self.numbers[native.IGNORES_REPEATED] = 1
+        self.times[native.PUBLISHED_AT] = -math.inf
         self.takeovers = self.refused_states = self._sent = 0
         self.failure = ""
-        self.controller = controller
-        self._command = command
-        self._feed = feed
+        self._heard = heard
         self._watch = watch
         self._settings = settings
-        self._clock = clock
-        self._log = log
         self._on_change = on_change
-        silence = SILENT_GAPS * settings.prediction_gap
-        self.states = StateIntake(controller.model.joint_names, silence)
         self._fastest = settings.velocity_limit_factor * controller.model.velocity_limit
         self._applied = True  # the commands, as far as the controller knows
         self._was_slow = False  # within `_fastest`, since they are applied
         self._last_round = self._heard_at = -math.inf
         self._pause = LOOK
         self._published = Phase.idle
-        applied = AppliedTorque(controller.model.nv)
-        self.work = NativeWork(np.zeros(FACTS, dtype=np.int64), LoopStatistics(), applied)
-        self.work.numbers[native.IGNORES_REPEATED] = 1
-        self._times = self.work.times
-        self._times[native.STATE_GAP : native.LONGEST_WAIT + 1] = (
-            *(settings.prediction_gap, math.inf, PREDICTION_PERIOD),
-        )
-        self._times[native.PREDICTION] = PREDICTION_PERIOD
-        self._times[native.LONGEST_HANG] = math.inf
-        self._times[native.PUBLISHED_AT] = -math.inf
-        controller.post = lambda: self.work.post(controller)
-        self._own = self._feed.own()
-        table = self._feed.table(command, wake) if self._own else None
-        self._ticks = None if table is None else NativeTicks(self, table, KINDS, self._own)
         self._stopping = False
-        self._thread: threading.Thread | None = None
+        if watch.own is not None:
+            table = heard.addresses(command.publisher, command.message.memory, wake)
+            self.attach(table, (native.COMMAND,), watch.own)
 
     def start(self, real_time: RealTime) -> None:
         """Guards from now on; returns once the thread is set up."""
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(real_time, ready), name="guard")
-        self._thread.start()
-        ready.wait()
+        self.run_in_thread("sentinel", real_time, self._run)
 
     def stop(self) -> None:
         """Ends the thread; if it commands, the gravity torque is its last command."""
-        with self.work.paused():
+        with self.paused():
             self._rest("the sentinel has ended")
             self._stopping = True
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._ticks is not None:
-            self._ticks.destroy()
-            self._ticks = None
+        self.join()
+        self.detach()
 
     @property
     def holds(self) -> bool:
@@ -164,27 +142,13 @@ class Guard:
         return self.handover.phase is Phase.commanding
 
     @property
-    def speed(self) -> float:
-        """Of the fastest joint in the last state, [rad/s] or [m/s]."""
-        return float(np.abs(self.states.v).max())
-
-    @property
     def commands_sent(self) -> int:
         """How many commands it has published."""
-        return self._sent + int(self.work.numbers[native.TICKS])
-
-    @property
-    def observer(self) -> None:
-        """What pushes the arm is the controller's concern."""
-
-    @property
-    def torque(self) -> FloatArray:
-        """The torques that are commanded, shape (nv,)."""
-        return self._command.torque
+        return self._sent + int(self.numbers[native.TICKS])
 
     def is_usual(self) -> bool:
         """Whether it would simply answer the next state."""
-        self.work.numbers[native.SYSTEM_TIME] = not self._clock.ros_time_is_active
+        self.look_at_clock()
         return not self._stopping
 
     @property
@@ -194,7 +158,7 @@ class Guard:
 
     def release(self) -> str:
         """Gives the arm to the controller; why not, or empty."""
-        with self.work.paused():
+        with self.paused():
             if not self.holds:
                 return f"the sentinel does not command the arm: it is {self.handover.phase.value}"
             if self.moving:
@@ -204,7 +168,7 @@ class Guard:
 
     def stand_down(self) -> str:
         """Stops holding the arm until commands come again; why not, or empty."""
-        with self.work.paused():
+        with self.paused():
             if self.holds and self.moving:
                 return f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
             self._rest("told to stand down")
@@ -213,7 +177,7 @@ class Guard:
     def heed(self, applied: bool) -> None:
         """Hears from the controller whether its commands are applied: while they are not, nobody
         has the arm, and the sentinel is idle, unless it commands itself."""
-        with self.work.paused():
+        with self.paused():
             self._applied = applied
             if not applied and not self.holds:
                 self.handover.stop("the controller waits, and does not hold the arm")
@@ -224,74 +188,66 @@ class Guard:
         Raises:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
-        with self.work.paused():
+        with self.paused():
             self.controller.change(model, settings)
             self.handover.times = times
             self._watch.effort_limit = settings.effort_limit(model)
 
     def _rest(self, reason: str) -> None:
         if self.holds:
-            self.controller.holding_torque(self.states.q, self._command.torque)
-            if self.handover.may_command(time.monotonic()):
-                self._publish()
+            self.controller.holding_torque(self.states.q, self.torque)
+            self._publish()
         self.handover.stop(reason)
 
-    def _run(self, real_time: RealTime, ready: threading.Event) -> None:
-        try:
-            try:
-                real_time.enter_thread()
-            finally:
-                ready.set()
-            while not self._stopping:
-                taken, command = None, None
-                if self._ticks is not None and self._ticks.possible():
-                    taken, command = self._natively(self._ticks)
-                elif self.holds:
-                    taken = self._feed.take(PREDICTION_PERIOD)
-                else:
-                    time.sleep(self._pause)
-                    taken = self._feed.poll()
-                self._round(taken, command)
-        except Exception:  # a bug; the controller, if it lives, takes the arm
-            self.failure = f"the sentinel has failed:\n{traceback.format_exc()}"
-            self.handover.stop("the sentinel has failed")
-            self._log.say("fatal", "failure", self.failure)
+    def fail(self, reason: str) -> None:
+        """Ends for good after a bug; the controller, if it lives, takes the arm."""
+        self.failure = reason
+        self.handover.stop("the sentinel has failed")
+        self.log.say("fatal", "failure", reason)
 
-    def _natively(self, ticks: NativeTicks) -> tuple[Taken | None, Taken | None]:
+    def _run(self) -> None:
+        while not self._stopping:
+            taken, command = None, None
+            if self.may_run_natively():
+                taken, command = self._natively()
+            elif self.holds:
+                taken = self._heard.take(PREDICTION_PERIOD)
+            else:
+                time.sleep(self._pause)
+                taken = self._heard.poll()
+            self._round(taken, command)
+
+    def _natively(self) -> tuple[Taken | None, Taken | None]:
         """Has machine code answer states; returns the state and the command that are left to look
         at."""
-        reason, found = ticks.run()
+        reason, found = self.run_natively()
         self._last_round = time.monotonic()  # machine code was awake
         if reason == native.COMMANDED:
             return None, found
-        outcome = int(self.work.numbers[native.ANSWER])
         if reason == native.REFUSED:
-            states, torque = self.states, self._command.torque
-            error = self.controller.refusal(outcome, states.time, states.q, states.v, torque)
-            self._refuse(error)
+            outcome, states = int(self.numbers[native.ANSWER]), self.states
+            given = states.time, states.q, states.v, self.torque
+            self._refuse(self.controller.refusal(outcome, *given))
         return found, None
 
-    def _refuse(self, error: Exception) -> None:
-        if isinstance(error, TorqueError):  # the torque is the gravity torque
-            self._log.say("error", "torque", str(error))
-            return
-        self.refused_states += 1
-        self._log.say("error", "state", f"{error}; the state is ignored")
+    def _refuse(self, error: ControllerError) -> None:
+        self.refused_states += self._is_ignored(error)
 
     def _round(self, taken: Taken | None, command: Taken | None = None) -> None:
         """Runs for every state, or every `LOOK`: takes in all that has come, then acts on it."""
-        with self.work.paused():
+        with self.paused():
             if self._stopping:
                 return
             now = time.monotonic()
             handover = self.handover
+            self.look_at_clock()
             if now - self._last_round > handover.times.arming and handover.phase is Phase.guarding:
                 handover.guard(now)  # it was stopped itself, and may be thought gone
             self._last_round = now
             before = self._heard_at
             if command is not None:
                 self._hear_command(now, command)
-            while (taken_command := self._feed.poll_command()) is not None:
+            while (taken_command := self._heard.poll(1)) is not None:
                 self._hear_command(now, taken_command)
             silent = self._heard_at == before and now - before < LONGEST_CLOSE_LOOK
             self._pause = CLOSE_LOOK if silent else LOOK
@@ -309,14 +265,12 @@ class Guard:
 
     def _hear_command(self, now: float, command: Taken) -> None:
         handover, watch, message = self.handover, self._watch, command.data
-        if command.publisher is not None and command.publisher == self._own:
+        if watch.is_own(message, command.publisher, now):
             return
-        if self._own is None and watch.is_own(message, now):
-            return
-        stranger = self._feed.stranger(command.publisher)
+        stranger = watch.stranger(command.publisher)
         if stranger:
             handover.hear_foreign(now, stranger)
-            self._log.say("error", "stranger", f"{stranger} commands the arm too: stop it")
+            self.log.say("error", "stranger", f"{stranger} commands the arm too: stop it")
             return
         self._heard_at = now
         if handover.phase is Phase.idle:
@@ -327,7 +281,7 @@ class Guard:
         longest = handover.times.timeout if self._settings.revokes_frozen else math.inf
         fault = watch.fault(message, now, self.states.time, self.speed, longest)
         if fault and handover.phase is Phase.guarding and handover.revoke(now, fault):
-            self._log.say("error", "revoking", f"commands are wrong: {fault}")
+            self.log.say("error", "revoking", f"commands are wrong: {fault}")
 
     def _hear_state(
         self, now: float, message: bytes, number: int | None, publisher: bytes | None
@@ -335,15 +289,13 @@ class Guard:
         """Decodes a state; whether it is of use."""
         states = self.states
         try:
-            stamp = states.take(message, number, publisher, now)
+            stamp, _ = self._take(message, number, publisher, now)
         except (OtherJoints, AnothersState):
             return False
         except (CdrError, JointStateError) as error:
             self.refused_states += 1
-            self._log.say("error", "state", str(error))
+            self.log.say("error", "state", str(error))
             return False
-        if stamp == 0:  # some hardware does not set it
-            stamp = self._clock.now().nanoseconds
         if states.begun and stamp == states.stamp:
             return False  # the same state again tells nothing new
         states.place(stamp, now)
@@ -356,7 +308,7 @@ class Guard:
             name = self.controller.model.joint_names[j]
             fault = f"{name} moves at {states.v[j]:.3g} rad/s or m/s"
             if self.handover.revoke(now, fault):
-                self._log.say("error", "revoking", f"the arm is too fast: {fault}")
+                self.log.say("error", "revoking", f"the arm is too fast: {fault}")
         return True
 
     def _catch(self) -> None:
@@ -370,21 +322,20 @@ class Guard:
     def _command_arm(self, now: float, fresh: bool) -> None:
         """Answers a state; without one for long, or one that cannot be true, a predicted one."""
         late = now - self.states.came_at
-        missing = late > self._settings.prediction_gap and not self._clock.ros_time_is_active
+        missing = late > self._settings.prediction_gap and self.system_time
         if not (fresh or missing) or not self.handover.may_answer(now):
             return
         t = self.states.time + late
         if not fresh and self.controller.repeats(t):
             return
-        if not self._clock.ros_time_is_active:  # the rate limit counts no time ahead of the clock
-            self.controller.limit_rate_step(now - self._times[native.PUBLISHED_AT] + LATENESS)
+        if self.system_time:  # the rate limit counts no time ahead of the clock
+            self.controller.limit_rate_step(now - self.times[native.PUBLISHED_AT] + LATENESS)
         try:
             if not (fresh and self._answer()):
-                self.controller.predict(t, self._command.torque)
+                self.controller.predict(t, self.torque)
         except TorqueError as error:
             self._refuse(error)
-        if self.handover.may_command(time.monotonic()):
-            self._publish()
+        self._publish()
 
     def _answer(self) -> bool:
         """Computes the torque for the newest state; whether that can be true.
@@ -393,9 +344,7 @@ class Guard:
             TorqueError: see `Controller.step`.
         """
         try:
-            self.controller.step(
-                self.states.time, self.states.q, self.states.v, self._command.torque
-            )
+            self.controller.step(self.states.time, self.states.q, self.states.v, self.torque)
         except TorqueError:
             raise
         except ControllerError as error:
@@ -403,7 +352,22 @@ class Guard:
             return False
         return True
 
-    def _publish(self) -> None:
-        now = self._times[native.PUBLISHED_AT] = time.monotonic()
-        self._watch.sent(self._command.publish(), now)
+    def note_command(self, message: bytes, now: float) -> None:
+        super().note_command(message, now)
+        self._watch.sent(message, now)
         self._sent += 1
+
+
+def warm_up(controller: Controller) -> None:
+    """Steps a controller like this one, from a place within its limits and without effect, so that
+    the first real torque finds code and memory ready."""
+    model = controller.model
+    idle = Controller(model, controller.settings)
+    position = np.clip(0.0, model.lower, model.upper)
+    velocity, torque = np.zeros((2, model.nv))
+    for i in range(WARM_UP):
+        idle.start(i * 1e-3, position)
+        idle.catch(i * 1e-3, position, velocity, "")
+        idle.step(i * 1e-3, position, velocity, torque)
+        idle.predict(i * 1e-3, torque)
+        idle.holding_torque(position, torque)

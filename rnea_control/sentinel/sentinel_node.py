@@ -11,6 +11,8 @@ from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterNotDeclaredException
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
@@ -23,19 +25,24 @@ from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.callbacks import GuardedNode
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.description_topic import DescriptionTopic
+from rnea_control.ros.diagnostics import report
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.node_clock import NodeClock
-from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.node_parameters import (
+    HANDOVER,
+    IN_FORCE,
+    NodeParameters,
+    handover_times,
+    values_in_event,
+)
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.qos import COMMANDS, LATCHED, STATES
+from rnea_control.ros.raw_subscription import subscription
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
-from rnea_control.ros.shared_parameters import HANDOVER, TOPIC, handover_times, values_of
 from rnea_control.sentinel.command_watch import CommandWatch
-from rnea_control.sentinel.diagnostics import WAITING, diagnostics
-from rnea_control.sentinel.feed import feed
-from rnea_control.sentinel.guard import Guard, GuardSettings
-from rnea_control.sentinel.warm_up import warm_up
+from rnea_control.sentinel.diagnostics import WAITING, finding, values_of
+from rnea_control.sentinel.guard import Guard, GuardSettings, warm_up
 
 STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # Between two messages on `~/mode` while nothing changes, [s].
@@ -87,7 +94,7 @@ class SentinelNode(GuardedNode):
             TransitionEvent, f"{CONTROLLER}/mode", self._hear_controller, LATCHED
         )
         self.create_subscription(
-            ParameterEvent, f"{CONTROLLER}/{TOPIC}", self._hear_parameters, LATCHED
+            ParameterEvent, f"{CONTROLLER}/{IN_FORCE}", self._hear_parameters, LATCHED
         )
         self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
         self._fast = self.create_timer(COMMANDING_HEARTBEAT, self._fast_heartbeat, clock=STEADY)
@@ -152,7 +159,7 @@ class SentinelNode(GuardedNode):
         limits that the sentinel's own section of the YAML file sets."""
         if self._told is None:
             return
-        told, joints = values_of(self._told), self.parameters["joints"]
+        told, joints = values_in_event(self._told), self.parameters["joints"]
         try:
             if list(told["joints"]) != joints:
                 raise ParameterError(f"its joints are {listed(told['joints'])}")
@@ -204,7 +211,9 @@ class SentinelNode(GuardedNode):
         undo.callback(command.destroy)
         namespace = self.get_namespace().rstrip("/")
         both = (self.get_fully_qualified_name(), f"{namespace}/{CONTROLLER}")
-        heard = feed(self, topic, both)
+        commands = (Float64MultiArray, topic, COMMANDS)
+        words = "states and commands"
+        heard = subscription(self, words, JointState, "joint_states", STATES, commands)
         undo.callback(heard.destroy)
         self.real_time = RealTime(RealTimeSettings.of(values))
         undo.callback(self.real_time.leave)
@@ -219,7 +228,12 @@ class SentinelNode(GuardedNode):
             command,
             heard,
             Handover(times),
-            CommandWatch(model.joint_names, controller.effort_limit.copy()),
+            CommandWatch(
+                model.joint_names,
+                controller.effort_limit.copy(),
+                both,
+                lambda: heard.publishers_of(topic),
+            ),
             GuardSettings.of(values),
             self._time,
             log,
@@ -287,12 +301,13 @@ class SentinelNode(GuardedNode):
         return response
 
     def _once_a_second(self) -> None:
-        name = self.get_fully_qualified_name()
-        message = diagnostics(
-            name, self.guard, self.fault, self.differs, self.failures, self.new_failure()
-        )
-        message.header.stamp = self._time.now().to_msg()
-        self._diagnostics.publish(message)
+        found = finding(self.guard, self.fault, self.differs, self.new_failure())
+        values = {"callbacks failed": str(self.failures)}
+        if self.guard is not None:
+            values |= values_of(self.guard)
+        if self.differs:
+            values["differs"] = self.differs
+        self._diagnostics.publish(report(self, "guard", found, values, self._time.now()))
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:
             self._heed(True)  # who commands next may say nothing
         if self.guard is not None:

@@ -125,8 +125,8 @@ def test_arm_that_shakes_is_a_fault_and_torque_at_its_limit_is_known(
 
 def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:
     twin = Twin(0)
-    twin.loop.work.stops[:, native.PRESSED] = 0
-    twin.loop.work.numbers[native.HEARD] = native.MOST_STOPS + 1
+    twin.loop.stops[:, native.PRESSED] = 0
+    twin.loop.numbers[native.HEARD] = native.MOST_STOPS + 1
     twin.loop.attend()
     twin.natively(lambda twin, given: None, 100)
     assert "emergency_stop" in [new for _, new, _ in twin.changes]

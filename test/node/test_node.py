@@ -216,7 +216,7 @@ def test_states_without_a_stamp_are_timed_by_the_node(bench: Bench) -> None:
 
 def test_a_sentinel_that_listens_is_no_effort_controller(bench: Bench) -> None:
     """Nor is the hidden node by which it does."""
-    command = bench.node._command
+    command = bench.node.configured.command
     hidden = rclpy.create_node("_rnea_sentinel_commands", namespace=bench.peer.get_namespace())
     subscription = hidden.create_subscription(Float64MultiArray, command.topic, print, 1)
     before = command.listeners(without=("rnea_sentinel",))

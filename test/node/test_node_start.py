@@ -20,8 +20,8 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.control import Waypoint
-from rnea_control.node import controller_node
-from rnea_control.node.diagnostics import NO_CLOCK
+from rnea_control.node import configured
+from rnea_control.node.configured import NO_CLOCK
 from rnea_control.ros import rclpy_internals
 from rnea_control.ros.loop_statistics import PERIOD_JITTER, STATE_INTERVAL
 
@@ -90,7 +90,7 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
 
 def test_without_a_wait_set_the_executor_does_it(make, monkeypatch, capfd) -> None:
     monkeypatch.setattr(rclpy_internals, "WaitSet", None)
-    monkeypatch.setattr(controller_node, "LONGEST_HALT", 0.0)
+    monkeypatch.setattr(configured, "LONGEST_HALT", 0.0)
     bench = make(last_command="zero")
     assert "the executor takes the joint states" in capfd.readouterr().err
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)

@@ -16,7 +16,7 @@ from rnea_control.node.parameters import PARAMETERS, in_force
 from rnea_control.parameters.parameter import GivenParameters, expand
 from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION, tick_row
-from rnea_control.ros.shared_parameters import handover_times
+from rnea_control.ros.node_parameters import handover_times
 
 GOOD = {
     "joints": ["shoulder", "elbow"],

@@ -42,17 +42,8 @@ class Repeated:
         time.sleep(0.001)
         return self.poll()
 
-    def poll(self) -> Taken:
-        return Taken(self._message)
-
-    def poll_command(self) -> None:
-        pass
-
-    def own(self) -> None:
-        pass
-
-    def table(self, *arguments: object) -> None:
-        pass
+    def poll(self, index: int = 0) -> Taken | None:
+        return None if index else Taken(self._message)
 
 
 class Commands:
@@ -161,11 +152,11 @@ def watch() -> CommandWatch:
 def test_own_command_comes_back_once(watch: CommandWatch) -> None:
     watch.sent(message(1.0, 2.0), 0.0)
     watch.sent(message(1.0, 2.0), 0.001)
-    assert watch.is_own(message(1.0, 2.0), 0.01)
-    assert watch.is_own(message(1.0, 2.0), 0.01)
-    assert not watch.is_own(message(1.0, 2.0), 0.01)
+    assert watch.is_own(message(1.0, 2.0), None, 0.01)
+    assert watch.is_own(message(1.0, 2.0), None, 0.01)
+    assert not watch.is_own(message(1.0, 2.0), None, 0.01)
     watch.sent(message(1.0, 2.0), 0.02)
-    assert not watch.is_own(message(1.0, 2.0), 0.13)
+    assert not watch.is_own(message(1.0, 2.0), None, 0.13)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,301 @@
+"""`Configured`: all that the controller has while it is configured, around a `ControlLoop`."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+
+from rcl_interfaces.msg import ParameterEvent
+from trajectory_msgs.msg import JointTrajectory
+
+from rnea_control.control import Controller, SupervisionSettings
+from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.node.control_loop import STILL, ControlLoop
+from rnea_control.node.effort_controller import EffortController
+from rnea_control.node.model_watch import ModelWatch
+from rnea_control.node.operation import Operation
+from rnea_control.node.parameters import InForce
+from rnea_control.node.python_ticks import LoopSettings
+from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
+from rnea_control.node.state_feed import StateFeed
+from rnea_control.node.trajectory_action import TrajectoryAction
+from rnea_control.node.trajectory_input import TrajectoryInput
+from rnea_control.node.warm_up import warm_up
+from rnea_control.ros.callbacks import GuardedNode
+from rnea_control.ros.effort_command import EffortCommand
+from rnea_control.ros.node_clock import NodeClock
+from rnea_control.ros.node_parameters import (
+    IN_FORCE,
+    NodeParameters,
+    handover_times,
+    parameters_in_force,
+)
+from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.real_time import RealTime, RealTimeSettings
+
+try:  # the ROS 2 wheels lack control_msgs
+    from rnea_control.node.state_topics import StateTopics
+except ModuleNotFoundError as missing:
+    if missing.name != "control_msgs":
+        raise
+    StateTopics = None
+
+# How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
+# stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
+LONGEST_HALT = 3.0
+# Between looks at whether it has, [s].
+HALT_POLL = 0.005
+
+NO_CLOCK = "use_sim_time is true, and nothing has come on /clock"
+LAST_WORDS = {
+    "guarded": "stopped. rnea_sentinel holds the arm from now on, unless it is ended as well",
+    "gravity": "stopped. The last command, the gravity torque, stays in force and balances the arm "
+    "like a pencil on its tip: without brakes or friction it drifts away within seconds. Engage "
+    "the brakes, or deactivate the effort controller",
+    "zero": "stopped. The last command is zero torque: without brakes the arm falls",
+}
+
+
+class Configured:
+    """The loop and all around it.
+
+    Args:
+        node, parameters, clock: of the controller.
+        given: what is put in force.
+        action: has goals followed; None if it is not served.
+        born: when the node was made, by the steady clock, [s].
+
+    Attributes:
+        loop: the control loop.
+        command: publishes its torques.
+        trajectories: the way of trajectories to it.
+        effort_controller: takes them.
+        sentinel, feed, model_watch, real_time: see their classes.
+
+    Raises:
+        RneaControlError: a parameter whose value is not allowed, or a robot that is not for this
+            controller. Nothing is left behind then.
+    """
+
+    def __init__(
+        self,
+        node: GuardedNode,
+        parameters: NodeParameters,
+        clock: NodeClock,
+        given: InForce,
+        action: TrajectoryAction | None,
+        born: float,
+    ) -> None:
+        self._node, self._parameters, self._clock = node, parameters, clock
+        self._released = False
+        self._topics: StateTopics | None = None
+        with ExitStack() as undo:  # takes it down again, in reverse order
+            self._build(given, action, born, undo)
+            self._undo = undo.pop_all()
+
+    def _build(
+        self, given: InForce, action: TrajectoryAction | None, born: float, undo: ExitStack
+    ) -> None:
+        node, parameters = self._node, self._parameters
+        controller = Controller(given.model, given.controller)
+        topic, look = parameters["command_topic"], self.look_for_listeners
+        reliability = parameters["command_reliability"]
+        self.command = EffortCommand(node, topic, reliability, given.model.nv, look)
+        undo.callback(self.command.destroy)
+        manager = parameters["controller_manager"]
+        self.effort_controller = EffortController(node, topic, manager, look, undo)
+        self.sentinel = SentinelLink(node, self.command.topic, undo, born)
+        simulated = self._clock.ros_time_is_active
+        times = handover_times(parameters, simulated)
+        self.loop = ControlLoop(
+            controller,
+            self.command,
+            Handover(HandoverTimes.of_controller(*times, simulated)),
+            LoopSettings(
+                SupervisionSettings.of(given.values, simulated=simulated),
+                parameters["measured_effort_is_trusted"],
+                parameters["last_command"] == "gravity",
+                parameters["interpreter_timeout"],
+            ),
+            node.get_logger(),
+            self._clock,
+            given.observer,
+        )
+        self.real_time = RealTime(RealTimeSettings.of(given.values))
+        undo.callback(self.real_time.leave)
+        self.real_time.enter_process()
+        self._hear_trajectories(given, action, undo)
+        self._in_force = node.create_publisher(ParameterEvent, f"~/{IN_FORCE}", LATCHED)
+        undo.callback(node.destroy_publisher, self._in_force)
+        self._tell_sentinel()
+        log_guard = node.create_guard_condition(self.tell)
+        undo.callback(node.destroy_guard_condition, log_guard)
+        self.loop.log.wake = log_guard.trigger
+        self.feed = StateFeed(node, self.loop, self.real_time, self.command, log_guard)
+        undo.callback(self.feed.destroy)
+        self._operation = Operation(node, self.loop, self.sentinel, self.feed, undo)
+        self.model_watch = ModelWatch(
+            self.loop,
+            parameters["measured_effort_is_trusted"],
+            parameters["payload.link"] or None,
+            node.get_logger(),
+        )
+        undo.callback(self._operation.publish_changes)
+        undo.callback(self.deactivate, "the controller was cleaned up or shut down")
+        warm_up(self.loop)
+        self.sentinel.loop = self.loop
+
+    def _hear_trajectories(
+        self, given: InForce, action: TrajectoryAction | None, undo: ExitStack
+    ) -> None:
+        node, parameters, loop = self._node, self._parameters, self.loop
+        loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
+        self.trajectories = TrajectoryInput(loop, given.input, node.get_logger())
+        topic = node.create_subscription(
+            JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1, raw=True
+        )
+        undo.callback(node.destroy_subscription, topic)
+        if StateTopics is None:
+            node.get_logger().warning(
+                "control_msgs is not installed: there is no action, no controller_state, "
+                "torque_terms, query_state or speed_scaling_input; trajectories come by topic only",
+                once=True,
+            )
+            return
+        self._topics = StateTopics(node, loop, parameters["state_publish_rate"])
+        undo.callback(self._topics.destroy)
+        if action is not None:
+            action.connect(self.trajectories, loop, parameters["action_monitor_rate"])
+            undo.callback(action.disconnect)
+
+    def release(self) -> None:
+        """Takes all down, a running loop first."""
+        self._undo.close()
+        self._released = True
+
+    def activate(self) -> str:
+        """Answers states from now on; why not, or empty."""
+        self.look_for_listeners()
+        if self._parameters["require_sentinel"] and not self.sentinel.await_it():
+            return "require_sentinel is true, and no rnea_sentinel is heard"
+        self.effort_controller.begin()
+        self.loop.start(self.sentinel.label)
+        self.sentinel.look()
+        self.feed.start()
+        log, real_time = self._node.get_logger(), self.real_time
+        log.info(f"real time: {real_time}")
+        if real_time.denied:
+            log.warning(
+                f"real time: the system denies {', '.join(real_time.denied)}; "
+                "docs/realtime.md says how to allow it. To run without it, set the parameters to "
+                "0, [-1], false and -1"
+            )
+        log.info("active: waiting for joint_states to hold the measured position")
+        return ""
+
+    def deactivate(self, reason: str) -> None:
+        """Brings a moving arm to rest, ends with the last command, and logs the effect of that."""
+        loop, deadline = self.loop, time.monotonic() + LONGEST_HALT
+        if not loop.running:
+            return
+        while loop.halt(reason) and time.monotonic() < deadline:
+            time.sleep(HALT_POLL)
+        self.feed.stop()
+        if loop.stop(reason):
+            guarded = self.sentinel.label == Phase.guarding.value
+            words = LAST_WORDS["guarded" if guarded else self._parameters["last_command"]]
+            self._node.get_logger().info(words)
+            if loop.speed > STILL and not guarded:
+                self._node.get_logger().warning(
+                    f"the arm was still moving, at up to {loop.speed:.2g} rad/s or m/s, and "
+                    "nothing brakes it now; bring it to rest before you deactivate the controller"
+                )
+
+    def put_in_force(self, given: InForce) -> None:
+        """Brings changed parameters into the running controller."""
+        self.loop.change(given.model, given.controller, given.observer)
+        self.trajectories.settings = given.input
+        self._tell_sentinel()
+
+    def _tell_sentinel(self) -> None:
+        """Publishes what is in force."""
+        name, parameters = self._node.get_fully_qualified_name(), self._parameters
+        joints, simulated = parameters["joints"], self._clock.ros_time_is_active
+        self._in_force.publish(parameters_in_force(name, parameters, joints, simulated))
+
+    def look_for_listeners(self) -> None:
+        """Begins anew when somebody begins to take the commands."""
+        if self._released:
+            return
+        supervisor, topic = self.loop.supervisor, self.command.topic
+        subscribed = self.command.listeners(without=(SENTINEL, self.sentinel.asking)) > 0
+        if not subscribed:
+            words = f"for a subscription to {topic}"
+        elif not self.effort_controller.takes_commands:
+            words = f"as {self.effort_controller} and takes no commands"
+        else:
+            if not supervisor.listening:
+                words = f"for joint_states, as somebody takes {topic} now"
+                self.loop.hear_listeners(True, words)
+            return
+        self.loop.hear_listeners(False, words)
+
+    def rivals(self) -> str:
+        """Who else publishes states or commands, where only one may."""
+        node, own, feed = self._node, self.command, self.feed
+        if node.count_publishers(own.topic) <= 1 and node.count_publishers(feed.topic) <= 1:
+            return ""  # the usual case: asking for names takes longer
+        others = (name for name in own.publishers() if not name.endswith(f"/{SENTINEL}"))
+        commanders = {node.get_fully_qualified_name(), *others}  # its own may not be discovered
+        for topic, names in ((own.topic, commanders), (feed.topic, feed.publisher_names())):
+            if len(names) > 1:
+                return (
+                    f"{topic} is published by {' and '.join(sorted(names))}; only one of them may: "
+                    "stop the other"
+                )
+        return ""
+
+    def remind(self) -> None:
+        """Logs what an active controller waits for."""
+        log, taker = self._node.get_logger(), self.effort_controller
+        if not self.loop.running:
+            return
+        if self.loop.without_clock:
+            log.error(f"{NO_CLOCK}; is the bridge of the clock running?")
+        elif self.loop.now is None:
+            publishers = self.feed.publishers()
+            log.info(f"still waiting for joint_states, which has {publishers} publisher(s)")
+        elif not taker.takes_commands:
+            remedy = "; activate it, or set activate_effort_controller"
+            if taker.was_active:
+                remedy = "; it was active before, and whoever has deactivated it must activate it"
+            elif self._parameters["activate_effort_controller"]:
+                remedy = ", and is activated as soon as the controller commands a gravity torque"
+            log.warning(f"nobody takes the commands: {taker}{remedy}")
+        elif self.command.listeners() == 0:
+            log.warning(
+                f"{self.command.topic} has no subscription; is the effort controller active?"
+            )
+
+    def tell(self) -> None:
+        """Logs and publishes the news of the loop."""
+        self.loop.attend()
+        self.loop.housekeeping()
+        self._operation.publish_changes()
+        streaming = self.loop.running and self.loop.supervisor.streaming
+        if streaming and self._parameters["activate_effort_controller"]:
+            self.effort_controller.activate()
+
+    def look(self) -> None:
+        """Once a second: looks at all that may have changed around the loop."""
+        self.effort_controller.look()
+        self.look_for_listeners()
+        self.sentinel.look()
+        self.model_watch.look(self._parameters["model_check.bound"])
+
+    def housekeeping(self) -> None:
+        """Once a second: the loop's work beside the ticks."""
+        self.tell()
+        if self._topics is not None:
+            self._topics.look_for_listeners()
+        self.real_time.housekeeping()

@@ -1,0 +1,247 @@
+"""`PythonTicks`: the ticks of the controller's loop that machine code leaves to Python.
+
+They are the start and its first states, bad states, and a time without any. They call the same
+kernels as machine code (ros/native_loop.py), which answers all usual states to the same torques.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+from rclpy.clock import Clock
+
+from rnea_control.control import Mode, SupervisionSettings, Supervisor
+from rnea_control.control.handover import Handover
+from rnea_control.control.output_stage import LATENESS
+from rnea_control.exceptions import ControllerError, TorqueError
+from rnea_control.messages.cdr import CdrError
+from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
+from rnea_control.messages.state_intake import AnothersState
+from rnea_control.node.shared_arm import SharedArm
+from rnea_control.ros import native_loop as native
+from rnea_control.ros.deferred_log import DeferredLog
+from rnea_control.ros.effort_command import Command
+from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
+from rnea_control.ros.node_clock import NodeClock
+
+# How often the loop looks, as a part of the lease, whether a state has come.
+LOOKS = 0.3
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """Settings of a `ControlLoop`.
+
+    Attributes:
+        supervision: when to start, and when to do without states.
+        trusts_effort: whether the measured effort is the torque in force.
+        ends_with_gravity: whether the last command is the gravity torque; else it is zero.
+        longest_hang: a motion ends when the interpreter has stood still for so long, [s].
+    """
+
+    supervision: SupervisionSettings
+    trusts_effort: bool = False
+    ends_with_gravity: bool = True
+    longest_hang: float = math.inf
+
+
+class PythonTicks(SharedArm):
+    """A loop that answers states, and does without them for a while.
+
+    Args:
+        supervisor, command, handover: as of `SharedArm`.
+        settings: see `LoopSettings`.
+        clock: of the node.
+        log: messages of the ticks.
+
+    Attributes:
+        refused: why the last state was refused; empty if it was not.
+    """
+
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        command: Command,
+        handover: Handover,
+        settings: LoopSettings,
+        clock: NodeClock | Clock,
+        log: DeferredLog,
+    ) -> None:
+        supervision = settings.supervision
+        super().__init__(
+            supervisor,
+            command,
+            handover,
+            silence=supervision.state_timeout,
+            gap=supervision.state_gap,
+            timeout=supervision.state_timeout,
+            longest_wait=min(0.5 * supervision.state_gap, LOOKS * handover.times.lease),
+            prediction=PREDICTION_PERIOD,
+            clock=clock,
+            log=log,
+        )
+        self.settings = settings
+        self.refused = ""
+
+    def tick(self, state: bytes, count: int | None = None, publisher: bytes | None = None) -> bool:
+        """Answers one state; whether that is done, so that `watch` has nothing to do.
+
+        Args:
+            state: a serialized JointState.
+            count: its publisher's count of it.
+            publisher: the GID of that; None where that is not known.
+        """
+        taken_at = time.monotonic()
+        with self.lock:
+            if not self.running:
+                return False
+            try:
+                if self._answer(state, count, publisher, taken_at):
+                    return True
+            except OtherJoints as error:
+                self.log.say("info", "others", f"{error}; such messages are ignored")
+            except AnothersState as error:
+                self.statistics.foreign += 1
+                hint = "its states are ignored. Stop it: only one may publish them"
+                self.log.say("error", "publisher", f"{error}; {hint}")
+            except (CdrError, JointStateError) as error:
+                self._refuse(str(error))
+            except ControllerError as error:
+                if isinstance(error, TorqueError):
+                    self._command_arm()
+                self._note_refusal(error)
+            self.handover.hear_nothing(taken_at)
+            return False
+
+    def _note_refusal(self, error: ControllerError) -> None:
+        if self._is_ignored(error):
+            self.refused = str(error)
+
+    def after_native(self, reason: int) -> None:
+        """Machine code has found that the arm is another's, or what is wrong with a state."""
+        with self.lock:
+            if reason == native.YIELDED:
+                self._yield_if_asked()
+                return
+            outcome = int(self.numbers[native.ANSWER])
+            states, torque = self.states, self.command.torque
+            if reason == native.PUSHED:
+                self.supervisor.collide(outcome, states.time, states.q, states.v)
+                self.controller.tell()
+                self.supervisor.follow_up()
+                return
+            try:
+                self.supervisor.refuse_step(outcome, states.time, states.q, states.v, torque)
+            except ControllerError as error:
+                self._note_refusal(error)
+            self.handover.hear_nothing(time.monotonic())
+
+    def watch(self) -> bool:
+        """Commands a torque if no state has come for long, or none that can be used; whether that
+        is so."""
+        now = time.monotonic()
+        missing = now - self.states.came_at
+        if not self.system_time or self.now is None:
+            return False
+        if not self.refused and missing <= self.settings.supervision.state_gap:
+            return False
+        if now - self.times[native.PREDICTED_AT] < PREDICTION_PERIOD:
+            return True
+        with self.lock:
+            if not self.running or self.now is None:
+                return False
+            self.times[native.PREDICTED_AT] = now
+            if not self.handover.may_answer(now):  # a torque that does not leave is not in force
+                self.supervisor.miss(missing)
+                if self.supervisor.mode is not Mode.WAITING:  # it has not had the arm yet
+                    self._yield_if_asked()
+                return True
+            t = self.states.time + missing
+            self.supervisor.miss(missing)
+            if not self.refused and self.controller.repeats(t):
+                return True
+            try:
+                if not self.supervisor.answer_gap(t, missing, self.command.torque):
+                    return True
+            except TorqueError as error:
+                self.log.say("error", "torque", str(error))
+            self._command_arm()
+        return True
+
+    def _refuse(self, text: str, kind: str = "state") -> None:
+        self.refused = text
+        self.supervisor.refuse_state(text)
+        self.log.say("error", kind, f"{text}; the state is ignored")
+
+    def _answer(
+        self, state: bytes, count: int | None, publisher: bytes | None, taken_at: float
+    ) -> bool:
+        """Publishes the command for a state; whether it was one with a new stamp."""
+        states, supervisor, handover = self.states, self.supervisor, self.handover
+        stamp, age = self._take(state, count, publisher, taken_at)
+        gap, now, step = states.gap(stamp), math.nan, 0
+        if gap < 0.0 or gap > self.settings.supervision.state_timeout:
+            bridged = self._bridge(gap)
+            if bridged is None:
+                return False
+            now = bridged
+        if gap == 0.0 and supervisor.predicting:
+            return False  # the same state again tells nothing new
+        moved = gap > 0.0 or (states.q != self.controller.measured[0]).any()
+        if moved and not self.system_time:
+            step = int(self.numbers[native.PERIOD])
+        states.place(stamp, taken_at, now, step)
+        now = states.time
+        handover.hear_state(now, taken_at, count)
+        if not handover.may_answer(taken_at):
+            if handover.commanding:
+                return False  # it was away, and a state that is fresh must tell for how long
+            self._hear_waiting_commands()
+            if not handover.look(taken_at):
+                return False
+            self._take_over("the sentinel commands no more")
+        if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
+            efforts = measured_efforts(state, self.controller.model.joint_names)
+            self.controller.in_force = efforts
+        if self.system_time and gap > (
+            elapsed := taken_at - self.times[native.PUBLISHED_AT] + LATENESS
+        ):
+            self.controller.limit_rate_step(elapsed)  # it counts no time ahead of the clock
+        if not supervisor.answer(now, states.q, states.v, self.command.torque):
+            return False
+        self.refused = ""
+        if not self._command_arm():
+            return False
+        self._record(taken_at, age)
+        return gap != 0.0 or step > 0
+
+    def _bridge(self, gap: float) -> float | None:
+        """The controller's time of a state whose stamp is not soon after the last one; None if the
+        state is refused."""
+        jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
+        if not self.system_time:  # the simulation was reset, or is slow
+            self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
+            longest = self.settings.supervision.state_timeout
+            return max(self.states.time, self.controller.time) + min(max(gap, 0.0), longest)
+        blind = self.supervisor.mode is Mode.BLIND
+        motion = self.controller.motion
+        if gap < 0.0 and not blind:
+            self._refuse(jump, "stamps")
+            if self.supervisor.mode is not Mode.BLIND:
+                return None
+        elif not blind:
+            self.supervisor.lose(jump)
+        self.statistics.dropped += motion is not None and self.controller.motion is None
+        # The controller's time goes on from where it is, whatever the clock of the stamps does.
+        return max(self.states.time, self.controller.time)
+
+    def _record(self, taken_at: float, age: float) -> None:
+        # Where another clock makes the stamps, the steady one tells nobody's lateness.
+        interval = self.states.interval if self.system_time else math.nan
+        if not 0.0 <= age < LONGEST_AGE:
+            age = math.nan  # the stamps are of another clock
+        duration = time.monotonic() - taken_at
+        states = self.states
+        self.statistics.record(duration, age + duration, interval, states.period, states.missed)

@@ -1,0 +1,328 @@
+"""`ArmLoop`: what the loops of controller and sentinel have in common.
+
+Each takes states, computes torques and commands them while the arm is its own: by machine code
+(native_loop.py) as long as states are usual ones, and else in Python.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import numpy as np
+from rclpy.clock import Clock
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.control import Controller
+from rnea_control.control.handover import Handover
+from rnea_control.control.momentum_observer import MomentumObserver, observed
+from rnea_control.exceptions import ControllerError, TorqueError
+from rnea_control.kernels.linking import barrier
+from rnea_control.messages.state_intake import StateIntake
+from rnea_control.ros import native_loop as native
+from rnea_control.ros.deferred_log import DeferredLog
+from rnea_control.ros.effort_command import Command
+from rnea_control.ros.loop_statistics import AppliedTorque, LoopStatistics
+from rnea_control.ros.node_clock import NodeClock
+from rnea_control.ros.rcl_calls import RclTable, Taken
+from rnea_control.ros.rclpy_internals import RCLError
+from rnea_control.ros.real_time import RealTime
+
+# Between looks at machine code, [s].
+POLL = 5e-5
+
+T = TypeVar("T")
+
+
+class ArmLoop:
+    """The base class of a loop.
+
+    One thread answers states, others may ask the loop for something: between two ticks, as they
+    hold `lock` then, or while it is `paused`. Machine code does not hold the lock, and serves what
+    they ask the controller for.
+
+    Args:
+        controller: computes the torques.
+        command: publishes them.
+        handover: who commands the arm, this loop or another node.
+        silence: as of `StateIntake`, [s].
+        gap: without a state for longer, torques come from a predicted one, [s].
+        timeout: without one for longer, machine code does not go on, [s].
+        longest_wait: for a state, [s].
+        prediction: between two torques without states, [s].
+        facts: of a supervisor.
+        clock: of the node.
+        log: messages of the ticks.
+
+    Attributes:
+        states: those that came.
+        numbers, times, stops: of machine code, see native_loop.py.
+        statistics, applied: of the ticks and of the last commands.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        command: Command,
+        handover: Handover,
+        *,
+        silence: float,
+        gap: float,
+        timeout: float,
+        longest_wait: float,
+        prediction: float,
+        facts: IntArray,
+        clock: NodeClock | Clock,
+        log: DeferredLog,
+    ) -> None:
+        self.controller, self.command, self.handover = controller, command, handover
+        self.states = StateIntake(controller.model.joint_names, silence)
+        self.statistics = LoopStatistics()
+        self.applied = AppliedTorque(controller.model.nv)
+        self.numbers = np.zeros(native.NUMBERS, dtype=np.int64)
+        self.times = np.zeros(native.TIMES)
+        self.times[native.STATE_GAP : native.LONGEST_WAIT + 1] = gap, timeout, longest_wait
+        self.times[native.PREDICTION] = prediction
+        self.times[native.LONGEST_HANG] = math.inf
+        self.stops = np.zeros((native.MOST_STOPS, 3), dtype=np.int64)
+        self.lock = threading.Lock()
+        self.log = log
+        self._clock = clock
+        self._facts = facts
+        self._message = np.zeros(native.LONGEST_MESSAGE, dtype=np.uint8)
+        self._table: RclTable | None = None
+        self._ticks_before = 0  # machine code had answered so many states when it ran last
+        self._thread: threading.Thread | None = None
+        controller.post = self._post
+        self.look_at_clock()
+
+    @property
+    def torque(self) -> FloatArray:
+        """The torques that are commanded, shape (nv,)."""
+        return self.command.torque
+
+    @property
+    def speed(self) -> float:
+        """Of the fastest joint in the last state, [rad/s] or [m/s]."""
+        return float(np.abs(self.states.v).max())
+
+    @property
+    def observer(self) -> MomentumObserver | None:
+        """Tells whether something pushes the arm; None for no such check."""
+        return None
+
+    def is_usual(self) -> bool:
+        """Whether it would simply answer the next state."""
+        raise NotImplementedError
+
+    # Its thread.
+
+    def run_in_thread(self, name: str, real_time: RealTime, rounds: Callable[[], None]) -> None:
+        """Calls `rounds` in a thread of its own until `join`; returns once that is set up. What it
+        raises is a bug, by which the loop fails: motors must not keep a moving arm's torque."""
+        ready = threading.Event()
+
+        def run() -> None:
+            try:
+                try:
+                    real_time.enter_thread()
+                finally:
+                    ready.set()
+                rounds()
+            except Exception:
+                self.fail(f"the {name} has failed:\n{traceback.format_exc()}")
+
+        self._thread = threading.Thread(target=run, name=name)
+        self._thread.start()
+        ready.wait()
+
+    def join(self) -> None:
+        """Waits for the end of the thread, if there is one."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def fail(self, reason: str) -> None:
+        """Ends for good after a bug in this program."""
+        raise NotImplementedError
+
+    # Ticks in Python.
+
+    @property
+    def system_time(self) -> bool:
+        """Whether the steady clock tells when states are missing: time is not simulated."""
+        return bool(self.numbers[native.SYSTEM_TIME])
+
+    def look_at_clock(self) -> None:
+        """Brings `system_time` up to date."""
+        self.numbers[native.SYSTEM_TIME] = not self._clock.ros_time_is_active
+
+    def _take(
+        self, state: bytes, count: int | None, publisher: bytes | None, now: float
+    ) -> tuple[int, float]:
+        """Takes a state in; returns its stamp [ns], and its age [s], NaN where that is not known.
+        Arguments and errors as of `StateIntake.take`."""
+        stamp = self.states.take(state, count, publisher, now)
+        clock = time.time_ns() if self.system_time else self._clock.now().nanoseconds
+        if stamp == 0:  # some hardware does not set it
+            return clock, math.nan
+        return stamp, (clock - stamp) * 1e-9
+
+    def _publish(self) -> bool:
+        """Commands the torques, if the arm is still this loop's."""
+        now = time.monotonic()
+        if not self.handover.may_command(now):
+            return False
+        self.note_command(self.command.publish(), now)
+        return True
+
+    def note_command(self, message: object, now: float) -> None:
+        """This has just been published."""
+        self.times[native.PUBLISHED_AT] = now
+        if self.numbers[native.TELLS_EFFORTS]:
+            self.applied.note(self.command.torque, now)
+
+    def _is_ignored(self, error: ControllerError) -> bool:
+        """Logs why a step was refused; whether the state is ignored: else the torque is the gravity
+        torque, or what is nearest to it."""
+        if isinstance(error, TorqueError):
+            self.log.say("error", "torque", str(error))
+            return False
+        self.log.say("error", "state", f"{error}; the state is ignored")
+        return True
+
+    # Ticks by machine code.
+
+    @property
+    def runs_natively(self) -> bool:
+        """Whether machine code answers states now."""
+        return bool(self.numbers[native.RUNS])
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Holds the lock, and no machine code answers states meanwhile."""
+        with self.lock:
+            self.numbers[native.ASKED] += 1
+            try:
+                while self.runs_natively:
+                    time.sleep(POLL)
+                barrier()
+                yield
+            finally:
+                self.numbers[native.ASKED] -= 1
+
+    def consistent(self, read: Callable[[], T]) -> T:
+        """The result of a function that reads, undisturbed by machine code that writes."""
+        while True:
+            before = int(self.numbers[native.SEQUENCE])
+            barrier()
+            found = read()
+            barrier()
+            if before % 2 == 0 and before == self.numbers[native.SEQUENCE]:
+                return found
+
+    def newest(self) -> bytes | None:
+        """The bytes of the state that was answered last; None before there is one."""
+        return self.consistent(self._newest)
+
+    def _newest(self) -> bytes | None:
+        numbers, table = self.numbers, self._table
+        answered = self.runs_natively and numbers[native.TICKS] != self._ticks_before
+        if table is None or not answered:
+            return self.states.message
+        return table.taken(int(numbers[native.WHICH])).data
+
+    def _post(self) -> None:
+        """Has the request in the controller's box carried out: between two ticks of machine code,
+        if that answers states. The lock must be held."""
+        numbers = self.numbers
+        if self.runs_natively:
+            barrier()
+            numbers[native.POSTED] = native.WAITS
+            while self.runs_natively and numbers[native.POSTED] == native.WAITS:
+                time.sleep(POLL)
+            barrier()
+            served = numbers[native.POSTED] == native.SERVED
+            numbers[native.POSTED] = native.NOTHING
+            if served:
+                return
+        self.controller.serve()
+
+    def attach(
+        self, table: RclTable | None, kinds: tuple[int, ...], own: bytes | None = None
+    ) -> None:
+        """Machine code may answer states from now on.
+
+        Args:
+            table: how they are taken, and answered; the first subscription is that of the states.
+                None where that is not possible.
+            kinds: of the further subscriptions; see native_loop.py.
+            own: the GID of the publisher of the commands, if these are heard as well.
+        """
+        self._table = table
+        self.numbers[native.KINDS : native.KINDS + len(kinds)] = kinds
+        if own is not None:
+            self.numbers[native.OWN : native.OWN + 2] = np.frombuffer(own, dtype=np.int64)
+
+    def detach(self) -> None:
+        """Gives the memory back, once nobody runs it any more."""
+        table, self._table = self._table, None
+        if table is not None:
+            while self.runs_natively:
+                time.sleep(POLL)
+            table.destroy()
+
+    def may_run_natively(self) -> bool:
+        """Whether machine code may answer the next state."""
+        return bool(
+            self._table is not None
+            and self.states.begun
+            and self.states.layouts
+            and self.handover.commanding
+            and not self.numbers[native.ASKED]
+            and self.is_usual()
+        )
+
+    def run_natively(self) -> tuple[int, Taken | None]:
+        """Answers states, in place of a wait for the next one; why it has ended, and the message
+        that is still to be looked at.
+
+        Raises:
+            RCLError: rcl does not wait, take or publish.
+        """
+        numbers, states, table = self.numbers, self.states, self._table
+        with self.lock:
+            if table is None or not self.may_run_natively():
+                return native.REQUESTED, None
+            statistics, applied, first = self.statistics, self.applied, states.layouts[0]
+            numbers[native.OBSERVER_CODE], of_observer = observed(self.observer)
+            arrays = (
+                *(table.array, numbers, self.times, states.numbers, states.times),
+                *(self.handover.rows, self._facts, *self.controller.arrays, self.torque),
+                *self.controller.box,
+                *(states.buffer, first.pattern, first.indices, states.bits, states.rows),
+                *(statistics.counts, statistics.largest, statistics.numbers),
+                *(applied.torques, applied.times, applied.place, self.stops, self._message),
+                *of_observer,
+            )
+            self._ticks_before = int(numbers[native.TICKS])
+            # Whatever Python has begun: that it comes to rest is told.
+            numbers[native.UNDER_WAY] = numbers[native.RUNS] = 1
+        try:
+            reason = native.run(*arrays)
+        finally:
+            barrier()
+            numbers[native.RUNS] = 0
+        which = int(numbers[native.WHICH])
+        if numbers[native.TICKS] != self._ticks_before or reason in native.STEPPED:
+            states.message = table.taken(which).data
+        if reason == native.FAILED:
+            raise RCLError(f"rcl answers {numbers[native.ANSWER]}")
+        if reason == native.COMMANDED:
+            return reason, table.taken(native.BESIDE)
+        return reason, table.taken(1 - which) if reason == native.UNUSUAL else None
