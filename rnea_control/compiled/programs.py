@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.compiled.regrouping import regrouped
 from rnea_control.compiled.tracing import Graph, Number, PlainFunctions, Reference
 from rnea_control.dynamics.aba import acceleration_pass, articulated_pass, velocity_pass
 from rnea_control.dynamics.crba import mass_matrix
@@ -25,6 +24,7 @@ from rnea_control.dynamics.workspace import COLUMNS, FORCE, row_count
 from rnea_control.exceptions import TraceError
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+from rnea_control.model.inertia import homogeneous, pseudo_inertia_of, ten_parameters
 
 Recorded = np.ndarray  # of numbers and Numbers
 
@@ -184,6 +184,8 @@ ALGORITHMS = {
 BODIES = "bodies"
 # What is left of 0 in a rotation by a right angle, which no floating-point number is exactly.
 _RIGHT_ANGLE = 1e-15
+# Of the ten inertial parameters.
+_M, _MCZ, _IXX, _IYY = 0, 3, 4, 7
 
 
 def trace(
@@ -217,7 +219,7 @@ def trace(
     rotations[1:][np.abs(rotations[1:]) < _RIGHT_ANGLE] = 0.0
     if base_parameters:
         inertia = range(layout.INERTIA, layout.INERTIA + 10)
-        bodies = regrouped(bodies, {row for row, column in variable if column in inertia})
+        bodies = _regrouped(bodies, {row for row, column in variable if column in inertia})
     bodies = bodies.astype(object)
     for row, column in variable:
         bodies[row, column] = graph.input(BODIES, row * layout.COLUMNS + column)
@@ -233,6 +235,38 @@ def trace(
         ) from error
     results = tuple(graph.reference(value) for value in result.ravel())
     return Program(name, {**inputs, BODIES: model.bodies.shape}, graph, results)
+
+
+def _regrouped(bodies: FloatArray, kept: Collection[int]) -> FloatArray:
+    """A copy of `model.bodies` with base parameters: the same torques from fewer numbers.
+
+    A part of a body that is symmetric about the axis of its revolute joint, and that has no moment
+    of inertia about it, feels nothing of the joint: it may as well belong to the parent. So m, mcz
+    and Iyy of each body become 0, and Ixx the difference of both. The moments and products of
+    inertia of a body on a prismatic joint belong to its parent altogether [Khalil, Dombre 2004,
+    ch. 9.4]. What the root gets, no joint feels.
+
+    Torques and the mass matrix are the same in exact arithmetic; the bodies by themselves are no
+    longer possible ones. Rows in `kept` keep their inertial parameters.
+    """
+    bodies = bodies.copy()
+    for i in range(len(bodies) - 1, 0, -1):
+        row = bodies[i]
+        parent = int(row[layout.PARENT])
+        if row[layout.MOTION] != layout.AXIS or i in kept or parent in kept:
+            continue
+        own = row[layout.INERTIA : layout.INERTIA + 10]
+        moved = np.zeros(10)
+        if row[layout.S_LINEAR] == 0.0:
+            moved[[_M, _MCZ, _IXX, _IYY]] = own[[_M, _MCZ, _IYY, _IYY]]
+        elif row[layout.S_ANGULAR] == 0.0:
+            moved[_IXX:] = own[_IXX:]
+        own -= moved
+        R_PB = row[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3)
+        X_PB = homogeneous(R_PB, row[layout.TRANSLATION : layout.TRANSLATION + 3])
+        in_parent = ten_parameters(X_PB @ pseudo_inertia_of(moved) @ X_PB.T)
+        bodies[parent, layout.INERTIA : layout.INERTIA + 10] += in_parent
+    return bodies
 
 
 def _objects(values: list) -> Recorded:
