@@ -281,12 +281,7 @@ class CompiledRobot:
     def target(self, algorithm: str, link: str | None = None) -> IntArray:
         """What the kernels of `calls` take, for other kernels; else as `address`."""
         self._constants.check()
-        if algorithm == "jacobian" and link is not None:
-            self._compile(algorithm, link)
-            return self._jacobians[link]
-        self._compile(algorithm, None)
-        target: IntArray = getattr(self, f"_{algorithm}")
-        return target
+        return self._compile(algorithm, link if algorithm == "jacobian" else None)
 
     def function(self, algorithm: str, link: str | None = None) -> Callable[..., None]:
         """`address` as a function of `ctypes`, which Numba's functions can call too.
@@ -364,7 +359,7 @@ class CompiledRobot:
             )
         return ALGORITHMS[name]
 
-    def _compile(self, name: str, link: str | None) -> None:
+    def _compile(self, name: str, link: str | None) -> IntArray:
         if link is None:
             self._rule(name)
         index = 0 if link is None else link_index(self.model, link)
@@ -375,6 +370,7 @@ class CompiledRobot:
             setattr(self, f"_{name}", target)
         else:
             self._jacobians[link] = target
+        return target
 
     def _machine_code(
         self, name: str, order: Order | None, precision: Precision, link: int = 0

@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from rnea_control.compiled.programs import Program
-from rnea_control.kernels import sincos
+from rnea_control.kernels import rotation
 
 _BINARY = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
 
@@ -128,12 +128,12 @@ class Lines:
 
 
 def sincos_function(kind: Kind) -> str:
-    """`@sincos_...`: sine and cosine of an angle [rad], by the method of kernels/sincos.py; beyond
-    the range of that, by the mathematics library."""
+    """`@sincos_...`: sine and cosine of an angle [rad], by the method of kernels/rotation.py;
+    beyond its range by the mathematics library."""
     lines, c = Lines(kind), kind.constant
     pair = f"{{ {kind.name}, {kind.name} }}"
     size = lines.call("fabs", "%angle")
-    beyond = lines.let(f"fcmp ogt {kind.name} {size}, {c(sincos.LARGEST_ANGLE)}")
+    beyond = lines.let(f"fcmp ogt {kind.name} {size}, {c(rotation.LARGEST_ANGLE)}")
     if kind.lanes > 1:
         bits = lines.let(f"bitcast {kind.truth} {beyond} to i{kind.lanes}")
         beyond = lines.let(f"icmp ne i{kind.lanes} {bits}, 0")
@@ -141,14 +141,14 @@ def sincos_function(kind: Kind) -> str:
     lines.label("usual")
     quarters = lines.call("rint", lines.binary("multiply", "%angle", c(2.0 / math.pi)))
     r = "%angle"
-    for digits in sincos.PI_2:
+    for digits in rotation.PI_2:
         product = lines.let(f"fmul {kind.name} {quarters}, {c(digits)}")
         r = lines.let(f"fsub {kind.name} {r}, {product}")
     z = lines.binary("multiply", r, r)
     rz, zz = lines.binary("multiply", r, z), lines.binary("multiply", z, z)
-    s = lines.binary("add", r, lines.binary("multiply", rz, _polynomial(lines, z, sincos.SINE)))
+    s = lines.binary("add", r, lines.binary("multiply", rz, _polynomial(lines, z, rotation.SINE)))
     half = lines.binary("multiply", c(0.5), z)
-    tail = lines.binary("multiply", zz, _polynomial(lines, z, sincos.COSINE))
+    tail = lines.binary("multiply", zz, _polynomial(lines, z, rotation.COSINE))
     cosine = lines.binary("add", lines.binary("subtract", c(1.0), half), tail)
     floor = lines.call("floor", lines.binary("multiply", c(0.25), quarters))
     quadrant = lines.let(
@@ -164,19 +164,19 @@ def sincos_function(kind: Kind) -> str:
     def chosen(condition: str, x: str, y: str) -> str:
         return lines.let(f"select {kind.truth} {condition}, {kind.name} {x}, {kind.name} {y}")
 
+    def give(sine: str, cosine: str) -> None:
+        part = lines.let(f"insertvalue {pair} undef, {kind.name} {sine}, 0")
+        whole = lines.let(f"insertvalue {pair} {part}, {kind.name} {cosine}, 1")
+        lines.do(f"ret {pair} {whole}")
+
     one, three = equal(1.0), equal(3.0)
     swap, two = either(one, three), equal(2.0)
     first, second = chosen(swap, cosine, s), chosen(swap, s, cosine)
     sine = chosen(either(two, three), lines.negative(first), first)
     cosine = chosen(either(one, two), lines.negative(second), second)
-    part = lines.let(f"insertvalue {pair} undef, {kind.name} {sine}, 0")
-    whole = lines.let(f"insertvalue {pair} {part}, {kind.name} {cosine}, 1")
-    lines.do(f"ret {pair} {whole}")
+    give(sine, cosine)
     lines.label("large")
-    parts = [lines.by_library(name, "%angle") for name in ("sin", "cos")]
-    part = lines.let(f"insertvalue {pair} undef, {kind.name} {parts[0]}, 0")
-    whole = lines.let(f"insertvalue {pair} {part}, {kind.name} {parts[1]}, 1")
-    lines.do(f"ret {pair} {whole}")
+    give(*(lines.by_library(name, "%angle") for name in ("sin", "cos")))
     name = f"define internal {pair} @sincos_{kind.suffix}({kind.name} %angle)"
     return "\n".join([f"{name} {{", *lines.text, "}"])
 
