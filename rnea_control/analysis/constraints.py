@@ -20,9 +20,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.arguments import link_index
 from rnea_control.dynamics.crba import crba
-from rnea_control.dynamics.forward_kinematics import forward_kinematics
-from rnea_control.dynamics.jacobian import jacobian
-from rnea_control.dynamics.link_acceleration import link_acceleration
+from rnea_control.dynamics.kinematics import forward_kinematics, jacobian, link_acceleration
 from rnea_control.dynamics.rnea import inverse_dynamics
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError

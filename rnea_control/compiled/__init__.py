@@ -1,6 +1,6 @@
 """A robot's recursions traced into straight-line code, and that compiled for it alone."""
 
 from rnea_control.compiled.compiled_robot import CompiledRobot, compile_robot
-from rnea_control.compiled.functions import Order
+from rnea_control.compiled.machine_code import Order
 
 __all__ = ["CompiledRobot", "Order", "compile_robot"]

@@ -11,9 +11,8 @@ from threading import Thread
 
 import numpy as np
 
-from rnea_control.compiled.functions import Order
 from rnea_control.compiled.llvm_text import Precision
-from rnea_control.compiled.machine_code import MachineCode, lanes
+from rnea_control.compiled.machine_code import MachineCode, Order, lanes
 from rnea_control.compiled.programs import ALGORITHMS, sizes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel

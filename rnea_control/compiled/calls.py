@@ -1,4 +1,5 @@
-"""How a call from Python gets to the machine code of a program: arrays checked, no allocation.
+"""How a call from Python gets to the machine code of a program: arrays and constants checked, no
+allocation.
 
 One kernel for each kind of arguments serves all programs and robots; it is told where the code and
 the robot are by one array, which takes less time to pass than a number. Python functions that Numba
@@ -7,14 +8,16 @@ compiles can call the kernels too.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic as _intrinsic
 
 from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
@@ -34,6 +37,14 @@ ADDRESS, _BODIES, _EXPECTED, _NQ, _NV, _LINKS, _SHAPE = range(7)
 _LARGEST = _SHAPE + 3  # outputs have up to three dimensions
 NOWHERE: IntArray = np.zeros(_LARGEST, dtype=np.int64)
 
+GRAVITY, ARMATURE = "gravity", "armature"
+
+_OF_GRAVITY = range(layout.BASE_ACCELERATION, layout.BASE_ACCELERATION + 3)
+_OF_INERTIA = range(layout.INERTIA, layout.INERTIA + 10)
+_OF_ARMATURE = range(layout.ARMATURE, layout.ARMATURE + 1)
+# The columns of `model.bodies` that change with each count of `CHANGES`.
+_COLUMNS = (_OF_GRAVITY, _OF_INERTIA, _OF_ARMATURE)
+
 
 def target(
     model: RobotModel, expected: FloatArray, address: int, shape: tuple[int, ...]
@@ -51,39 +62,25 @@ def target(
     return np.array([address, *places, *counts], dtype=np.int64)
 
 
-def _jump(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+@intrinsic
+def _run(typing: Any, address: Any, inputs: Any, bodies: Any, out: Any) -> Any:
     """Calls the function at an address with the data of arrays, which may be addresses too."""
     number = ir.DoubleType().as_pointer()
 
-    def pointer(kind: Any, value: Any) -> Any:
-        if isinstance(kind, types.Integer):
-            return builder.inttoptr(value, number)
-        return builder.bitcast(context.make_array(kind)(context, builder, value).data, number)
+    def jump(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def pointer(kind: Any, value: Any) -> Any:
+            if isinstance(kind, types.Integer):
+                return builder.inttoptr(value, number)
+            return builder.bitcast(context.make_array(kind)(context, builder, value).data, number)
 
-    pointers = list(map(pointer, signature.args[1:], arguments[1:]))
-    of_code = ir.FunctionType(ir.VoidType(), [number] * len(pointers))
-    builder.call(builder.inttoptr(arguments[0], of_code.as_pointer()), pointers)
-    return context.get_dummy_value()
+        code, given, *others = arguments
+        values = (*cgutils.unpack_tuple(builder, given), *others)
+        pointers = list(map(pointer, (*inputs.types, bodies, out), values))
+        of_code = ir.FunctionType(ir.VoidType(), [number] * len(pointers))
+        builder.call(builder.inttoptr(code, of_code.as_pointer()), pointers)
+        return context.get_dummy_value()
 
-
-@intrinsic
-def _run_1(typing: Any, address: Any, x: Any, bodies: Any, out: Any) -> Any:
-    return types.void(address, x, bodies, out), _jump
-
-
-@intrinsic
-def _run_2(typing: Any, address: Any, x: Any, y: Any, bodies: Any, out: Any) -> Any:
-    return types.void(address, x, y, bodies, out), _jump
-
-
-@intrinsic
-def _run_3(typing: Any, address: Any, x: Any, y: Any, z: Any, bodies: Any, out: Any) -> Any:
-    return types.void(address, x, y, z, bodies, out), _jump
-
-
-@intrinsic
-def _run_4(typing: Any, address: Any, x: Any, y: Any, z: Any, w: Any, bodies: Any, out: Any) -> Any:
-    return types.void(address, x, y, z, w, bodies, out), _jump
+    return types.void(address, inputs, bodies, out), jump
 
 
 @intrinsic
@@ -108,8 +105,8 @@ def _changed(target: IntArray) -> bool:
 
 
 @inlined
-def _fault(target: IntArray, q: FloatArray, others_fit: bool, out: Any) -> int:
-    """What is wrong with a call, if anything."""
+def _call(target: IntArray, q: FloatArray, others_fit: bool, inputs: Any, out: Any) -> int:
+    """Runs the code, unless something is wrong: what that is, if anything."""
     if target[ADDRESS] == 0:
         return NOT_COMPILED
     fit = others_fit and q.shape[0] == target[_NQ]
@@ -117,30 +114,25 @@ def _fault(target: IntArray, q: FloatArray, others_fit: bool, out: Any) -> int:
         fit = fit and out.shape[k] == target[_SHAPE + k]
     if not fit:
         return WRONG_ARGUMENT
-    return CHANGED if _changed(target) else RIGHT
+    if _changed(target):
+        return CHANGED
+    _run(target[ADDRESS], inputs, target[_BODIES], out)
+    return RIGHT
 
 
 def _of_q(target: IntArray, q: FloatArray, out: FloatArray) -> int:
-    fault = _fault(target, q, True, out)
-    if fault == RIGHT:
-        _run_1(target[ADDRESS], q, target[_BODIES], out)
-    return fault
+    return _call(target, q, True, (q,), out)
 
 
 def _of_q_v(target: IntArray, q: FloatArray, v: FloatArray, out: FloatArray) -> int:
-    fault = _fault(target, q, v.shape[0] == target[_NV], out)
-    if fault == RIGHT:
-        _run_2(target[ADDRESS], q, v, target[_BODIES], out)
-    return fault
+    return _call(target, q, v.shape[0] == target[_NV], (q, v), out)
 
 
 def _of_q_v_a(
     target: IntArray, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray
 ) -> int:
-    fault = _fault(target, q, v.shape[0] == target[_NV] and a.shape[0] == target[_NV], out)
-    if fault == RIGHT:
-        _run_3(target[ADDRESS], q, v, a, target[_BODIES], out)
-    return fault
+    fit = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
+    return _call(target, q, fit, (q, v, a), out)
 
 
 def _of_forces(
@@ -153,10 +145,7 @@ def _of_forces(
 ) -> int:
     fit = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
     fit = fit and forces.shape[0] == target[_LINKS] and forces.shape[1] == 6
-    fault = _fault(target, q, fit, out)
-    if fault == RIGHT:
-        _run_4(target[ADDRESS], q, v, a, forces, target[_BODIES], out)
-    return fault
+    return _call(target, q, fit, (q, v, a, forces), out)
 
 
 # By what they take and fill; `a` may be tau.
@@ -187,11 +176,83 @@ def call_bound(target: IntArray) -> int:
     address, bodies, inputs = target[ADDRESS], target[_BODIES], target[_INPUTS]
     x, y, out = target[_X], target[_Y], target[_X + inputs]
     if inputs == 1:
-        _run_1(address, x, bodies, out)
+        _run(address, (x,), bodies, out)
     elif inputs == 2:
-        _run_2(address, x, y, bodies, out)
+        _run(address, (x, y), bodies, out)
     elif inputs == 3:
-        _run_3(address, x, y, target[_Z], bodies, out)
+        _run(address, (x, y, target[_Z]), bodies, out)
     else:
-        _run_4(address, x, y, target[_Z], target[_W], bodies, out)
+        _run(address, (x, y, target[_Z], target[_W]), bodies, out)
     return RIGHT
+
+
+def _entries(model: RobotModel, columns: range) -> set[tuple[int, int]]:
+    rows = range(1) if columns is _OF_GRAVITY else range(1, len(model.bodies))
+    return {(row, column) for row in rows for column in columns}
+
+
+class Constants:
+    """The numbers of a robot when this was made.
+
+    Args:
+        model, variable: as of `compile_robot`.
+
+    Attributes:
+        variable: entries of `model.bodies`, (row, column), that are none: code reads them when it
+            runs.
+        expected: how often a setter has changed each of `CHANGES`, or `VARIABLE`, for `calls`.
+
+    Raises:
+        ArgumentError: a word in `variable` that means nothing.
+    """
+
+    def __init__(self, model: RobotModel, variable: Collection[str]) -> None:
+        self._model = model
+        self.variable = frozenset(entry for word in variable for entry in _entries_of(model, word))
+        self._numbers = model.bodies.copy()
+        self.expected = np.array([model.bodies[0, column] for column in CHANGES])
+        for k, columns in enumerate(_COLUMNS):
+            if _entries(model, columns) <= self.variable:
+                self.expected[k] = VARIABLE
+
+    def check(self) -> None:
+        """Accepts what has changed and was set back.
+
+        Raises:
+            ArgumentError: a constant has changed.
+        """
+        now = self._model.bodies
+        differs = now != self._numbers
+        differs[0, list(CHANGES)] = False
+        for entry in self.variable:
+            differs[entry] = False
+        if differs.any():
+            row, column = np.argwhere(differs)[0]
+            raise ArgumentError(
+                f"{self._model.name!r} has changed since it was compiled ({_name(row, column)}); "
+                "compile it again, or name what changes in `variable`"
+            )
+        for k, column in enumerate(CHANGES):
+            if self.expected[k] != VARIABLE:
+                self.expected[k] = now[0, column]
+
+
+def _entries_of(model: RobotModel, word: str) -> set[tuple[int, int]]:
+    if word in (GRAVITY, ARMATURE):
+        return _entries(model, _OF_GRAVITY if word == GRAVITY else _OF_ARMATURE)
+    if word in model.link_names:
+        row = int(model.links[model.link_names.index(word), layout.LINK_BODY])
+        return {(row, column) for column in _OF_INERTIA}
+    raise ArgumentError(
+        f"variable has {word!r}; it may have {GRAVITY!r}, {ARMATURE!r} and the links of "
+        f"{model.name!r}: {', '.join(model.link_names)}"
+    )
+
+
+def _name(row: int, column: int) -> str:
+    """What an entry of `model.bodies` is, in words."""
+    if row == 0 and column in _OF_GRAVITY:
+        return "gravity"
+    if column in _OF_INERTIA:
+        return f"the inertia of body {row}"
+    return f"the armature of body {row}" if column in _OF_ARMATURE else f"body {row}"

@@ -14,10 +14,8 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.compiled import calls
 from rnea_control.compiled.batches import Array, Batches
-from rnea_control.compiled.constants import Constants
-from rnea_control.compiled.functions import ALONE, Order
 from rnea_control.compiled.llvm_text import Precision
-from rnea_control.compiled.machine_code import MachineCode, c_header, object_code
+from rnea_control.compiled.machine_code import ALONE, MachineCode, Order, c_header, object_code
 from rnea_control.compiled.programs import ALGORITHMS, WITH_FORCES, Algorithm, Program, trace
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, argument_error, link_index
@@ -67,17 +65,17 @@ class CompiledRobot:
         if not isinstance(model, RobotModel):
             raise ArgumentError(f"a robot is compiled from a RobotModel, not from {model!r}")
         self.model = model
-        self._constants = Constants(model, variable)
+        self._constants = calls.Constants(model, variable)
         self._lock = Lock()
         self._base_parameters = base_parameters
-        self._code: dict[tuple[str, Order | None, int, Precision], MachineCode] = {}
+        self._code: dict[tuple[str, Order | None, Precision, int], MachineCode] = {}
         # Where the code is, once it is compiled.
         self._rnea = self._gravity = self._nonlinear_effects = self._crba = calls.NOWHERE
         self._aba = self._forward_kinematics = self._regressor = calls.NOWHERE
         self._rnea_with_external_forces = calls.NOWHERE
         self._jacobians: dict[str, IntArray] = {}
         self._parameters = parameter_count(model)
-        self._batches = Batches(model, self._bulk_code)
+        self._batches = Batches(model, self._machine_code)
 
     def rnea(
         self,
@@ -283,12 +281,7 @@ class CompiledRobot:
     def target(self, algorithm: str, link: str | None = None) -> IntArray:
         """What the kernels of `calls` take, for other kernels; else as `address`."""
         self._constants.check()
-        if algorithm == "jacobian" and link is not None:
-            self._compile(algorithm, link)
-            return self._jacobians[link]
-        self._compile(algorithm, None)
-        target: IntArray = getattr(self, f"_{algorithm}")
-        return target
+        return self._compile(algorithm, link if algorithm == "jacobian" else None)
 
     def function(self, algorithm: str, link: str | None = None) -> Callable[..., None]:
         """`address` as a function of `ctypes`, which Numba's functions can call too.
@@ -366,30 +359,24 @@ class CompiledRobot:
             )
         return ALGORITHMS[name]
 
-    def _compile(self, name: str, link: str | None) -> None:
+    def _compile(self, name: str, link: str | None) -> IntArray:
         if link is None:
             self._rule(name)
         index = 0 if link is None else link_index(self.model, link)
-        address = self._machine_code(name, None, index).address(ALONE)
+        address = self._machine_code(name, None, Precision.double, index).address(ALONE)
         shape = ALGORITHMS[name].shape(self.model)
         target = calls.target(self.model, self._constants.expected, address, shape)
         if link is None:
             setattr(self, f"_{name}", target)
         else:
             self._jacobians[link] = target
-
-    def _bulk_code(self, name: str, order: Order, precision: Precision) -> MachineCode:
-        return self._machine_code(name, order, precision=precision)
+        return target
 
     def _machine_code(
-        self,
-        name: str,
-        order: Order | None,
-        link: int = 0,
-        precision: Precision = Precision.double,
+        self, name: str, order: Order | None, precision: Precision, link: int = 0
     ) -> MachineCode:
         with self._lock:
-            key = (name, order, link, precision)
+            key = (name, order, precision, link)
             code = self._code.get(key)
             if code is None:
                 program = self._trace(name, link)

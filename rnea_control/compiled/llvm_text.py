@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
+from functools import cache
 
+import llvmlite.binding as llvm
 import numpy as np
 
-from rnea_control.kernels import sincos
+from rnea_control.compiled.programs import Program
+from rnea_control.kernels import rotation
 
 _BINARY = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
 
@@ -49,6 +52,22 @@ class Kind:
         return "<" + ", ".join([f"{self.number} {text}"] * self.lanes) + ">"
 
 
+@cache
+def _opaque_pointers() -> bool:
+    for pointer in ("ptr", "double*"):
+        try:
+            llvm.parse_assembly(f"declare void @f({pointer})")
+        except RuntimeError:
+            continue
+        return pointer == "ptr"
+    raise RuntimeError("this LLVM knows neither typed nor opaque pointers")
+
+
+def pointer_to(type_: str) -> str:
+    """A pointer to a type, as this LLVM writes it."""
+    return "ptr" if _opaque_pointers() else f"{type_}*"
+
+
 class Lines:
     """The lines of a function, and names for its values."""
 
@@ -69,6 +88,10 @@ class Lines:
 
     def label(self, name: str) -> None:
         self.text.append(f"{name}:")
+
+    def entry(self, array: str, index: str, number: str = "double") -> str:
+        """The address of an entry of an array."""
+        return self.let(f"getelementptr {number}, {pointer_to(number)} %{array}, i64 {index}")
 
     def binary(self, name: str, x: str, y: str) -> str:
         """x and y by an operation of `_BINARY`; products and sums may become one instruction."""
@@ -105,12 +128,12 @@ class Lines:
 
 
 def sincos_function(kind: Kind) -> str:
-    """`@sincos_...`: sine and cosine of an angle [rad], by the method of kernels/sincos.py; beyond
-    the range of that, by the mathematics library."""
+    """`@sincos_...`: sine and cosine of an angle [rad], by the method of kernels/rotation.py;
+    beyond its range by the mathematics library."""
     lines, c = Lines(kind), kind.constant
     pair = f"{{ {kind.name}, {kind.name} }}"
     size = lines.call("fabs", "%angle")
-    beyond = lines.let(f"fcmp ogt {kind.name} {size}, {c(sincos.LARGEST_ANGLE)}")
+    beyond = lines.let(f"fcmp ogt {kind.name} {size}, {c(rotation.LARGEST_ANGLE)}")
     if kind.lanes > 1:
         bits = lines.let(f"bitcast {kind.truth} {beyond} to i{kind.lanes}")
         beyond = lines.let(f"icmp ne i{kind.lanes} {bits}, 0")
@@ -118,14 +141,14 @@ def sincos_function(kind: Kind) -> str:
     lines.label("usual")
     quarters = lines.call("rint", lines.binary("multiply", "%angle", c(2.0 / math.pi)))
     r = "%angle"
-    for digits in sincos.PI_2:
+    for digits in rotation.PI_2:
         product = lines.let(f"fmul {kind.name} {quarters}, {c(digits)}")
         r = lines.let(f"fsub {kind.name} {r}, {product}")
     z = lines.binary("multiply", r, r)
     rz, zz = lines.binary("multiply", r, z), lines.binary("multiply", z, z)
-    s = lines.binary("add", r, lines.binary("multiply", rz, _polynomial(lines, z, sincos.SINE)))
+    s = lines.binary("add", r, lines.binary("multiply", rz, _polynomial(lines, z, rotation.SINE)))
     half = lines.binary("multiply", c(0.5), z)
-    tail = lines.binary("multiply", zz, _polynomial(lines, z, sincos.COSINE))
+    tail = lines.binary("multiply", zz, _polynomial(lines, z, rotation.COSINE))
     cosine = lines.binary("add", lines.binary("subtract", c(1.0), half), tail)
     floor = lines.call("floor", lines.binary("multiply", c(0.25), quarters))
     quadrant = lines.let(
@@ -141,19 +164,19 @@ def sincos_function(kind: Kind) -> str:
     def chosen(condition: str, x: str, y: str) -> str:
         return lines.let(f"select {kind.truth} {condition}, {kind.name} {x}, {kind.name} {y}")
 
+    def give(sine: str, cosine: str) -> None:
+        part = lines.let(f"insertvalue {pair} undef, {kind.name} {sine}, 0")
+        whole = lines.let(f"insertvalue {pair} {part}, {kind.name} {cosine}, 1")
+        lines.do(f"ret {pair} {whole}")
+
     one, three = equal(1.0), equal(3.0)
     swap, two = either(one, three), equal(2.0)
     first, second = chosen(swap, cosine, s), chosen(swap, s, cosine)
     sine = chosen(either(two, three), lines.negative(first), first)
     cosine = chosen(either(one, two), lines.negative(second), second)
-    part = lines.let(f"insertvalue {pair} undef, {kind.name} {sine}, 0")
-    whole = lines.let(f"insertvalue {pair} {part}, {kind.name} {cosine}, 1")
-    lines.do(f"ret {pair} {whole}")
+    give(sine, cosine)
     lines.label("large")
-    parts = [lines.by_library(name, "%angle") for name in ("sin", "cos")]
-    part = lines.let(f"insertvalue {pair} undef, {kind.name} {parts[0]}, 0")
-    whole = lines.let(f"insertvalue {pair} {part}, {kind.name} {parts[1]}, 1")
-    lines.do(f"ret {pair} {whole}")
+    give(*(lines.by_library(name, "%angle") for name in ("sin", "cos")))
     name = f"define internal {pair} @sincos_{kind.suffix}({kind.name} %angle)"
     return "\n".join([f"{name} {{", *lines.text, "}"])
 
@@ -174,3 +197,103 @@ def declarations(kinds: Iterable[Kind]) -> str:
         for name in ("fabs", "rint", "floor", "sqrt"):
             lines.append(f"declare {kind.name} @llvm.{name}.{kind.suffix}({kind.name})")
     return "\n".join(lines)
+
+
+class StraightLine:
+    """The values of a program's operations, as they are written.
+
+    Args:
+        program: what is computed.
+        lines: where to.
+        load: writes the line that reads an entry of an input; returns the value's name.
+    """
+
+    def __init__(self, program: Program, lines: Lines, load: Callable[[str, int], str]) -> None:
+        self._graph, self._order = program.graph, program.order
+        self._lines = lines
+        self._load = load
+        self._values: dict[int, str] = {}
+        self._negatives: dict[int, str] = {}
+
+    def value(self, reference: int) -> str:
+        """The name of what a reference stands for."""
+        index = abs(reference) - 1
+        if reference > 0:
+            return self._values[index]
+        operation = self._graph.operations[index]
+        if operation.name == "constant":
+            return self._lines.kind.constant(-operation.value)
+        if index not in self._negatives:
+            self._negatives[index] = self._lines.negative(self._values[index])
+        return self._negatives[index]
+
+    def write(self, angles: Kind) -> None:
+        """Writes the operations in their order, but sines and cosines first, of type `angles`."""
+        operations = self._graph.operations
+        turned = {
+            abs(operations[index].arguments[0])
+            for index in self._order
+            if operations[index].name in ("sine", "cosine")
+        }
+        needed = sorted(self._all_before(turned))
+        for index in needed:
+            self._write_one(index)
+        ready = sorted(turned)
+        count = angles.lanes if self._lines.kind.lanes == 1 else 1
+        for k in range(0, len(ready), count):
+            self._write_angles(ready[k : k + count], angles)
+        for index in self._order:
+            self._write_one(index)
+
+    def _all_before(self, references: set[int]) -> set[int]:
+        """Which operations these need, with themselves."""
+        found: set[int] = set()
+        open_ = [reference - 1 for reference in references]
+        while open_:
+            index = open_.pop()
+            if index not in found:
+                found.add(index)
+                open_.extend(abs(each) - 1 for each in self._graph.operations[index].arguments)
+        return found
+
+    def _write_one(self, index: int) -> None:
+        if index in self._values:
+            return
+        operation, lines = self._graph.operations[index], self._lines
+        if operation.name == "constant":
+            value = lines.kind.constant(operation.value)
+        elif operation.name == "input":
+            value = self._load(*operation.source)
+        elif operation.name == "square_root":
+            value = lines.call("sqrt", self.value(operation.arguments[0]))
+        elif operation.name == "hyperbolic_tangent":
+            value = lines.by_library("tanh", self.value(operation.arguments[0]))
+        else:
+            x, y = map(self.value, operation.arguments)
+            value = lines.binary(operation.name, x, y)
+        self._values[index] = value
+
+    def _write_angles(self, angles: list[int], together: Kind) -> None:
+        """Sines and cosines of angles: of one after the other, or, for a single sample, of several
+        by one call."""
+        lines, kind = self._lines, self._lines.kind
+        values = [self.value(angle) for angle in angles]
+        pair = f"{{ {together.name}, {together.name} }}"
+        if together.lanes == kind.lanes:
+            (packed,) = (lines.converted(value, kind, together) for value in values)
+        else:
+            packed = "zeroinitializer"
+            for lane, value in enumerate(values):
+                of = f"{together.name} {packed}, double {value}, i32 {lane}"
+                packed = lines.let(f"insertelement {of}")
+        both = lines.let(f"call {pair} @sincos_{together.suffix}({together.name} {packed})")
+        parts = [lines.let(f"extractvalue {pair} {both}, {k}") for k in (0, 1)]
+        for lane, angle in enumerate(angles):
+            of_angle = self._graph.angles[angle]
+            for name, part in zip(("sine", "cosine"), parts, strict=True):
+                if together.lanes == kind.lanes:
+                    value = lines.converted(part, together, kind)
+                else:
+                    value = lines.let(f"extractelement {together.name} {part}, i32 {lane}")
+                if name in of_angle:
+                    self._values[of_angle[name]] = value

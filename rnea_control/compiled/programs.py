@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.compiled.regrouping import regrouped
+from rnea_control.array_types import FloatArray
 from rnea_control.compiled.tracing import Graph, Number, PlainFunctions, Reference
-from rnea_control.dynamics.aba import acceleration_pass, articulated_pass, velocity_pass
-from rnea_control.dynamics.crba import mass_matrix
-from rnea_control.dynamics.external_forces import subtract_external_forces
-from rnea_control.dynamics.forward_kinematics import fill_poses
-from rnea_control.dynamics.gravity import gravity_outward_pass
-from rnea_control.dynamics.jacobian import fill_jacobian
-from rnea_control.dynamics.regressor import fill_regressor, parameter_count
-from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
-from rnea_control.dynamics.workspace import COLUMNS, FORCE, row_count
+from rnea_control.dynamics.aba import aba_kernel
+from rnea_control.dynamics.crba import crba_kernel
+from rnea_control.dynamics.kinematics import forward_kinematics_kernel, jacobian_kernel
+from rnea_control.dynamics.regressor import parameter_count, regressor_kernel
+from rnea_control.dynamics.rnea import gravity_kernel, rnea_kernel, rnea_with_forces_kernel
+from rnea_control.dynamics.workspace import COLUMNS, row_count
 from rnea_control.exceptions import TraceError
+from rnea_control.kernels.compilation import source
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
 
 Recorded = np.ndarray  # of numbers and Numbers
 
@@ -37,13 +36,14 @@ class Algorithm:
         inputs: names of the arrays; what each has numbers of is a key of `sizes`.
         output: name of the result.
         shape: of the result.
-        run: takes a `Recorder`, the inputs, and the result to fill.
+        kernel: computes it. Its arguments are arrays of the model, `memory` of a workspace, the
+            index of a `link`, the inputs, and the output.
     """
 
     inputs: dict[str, str]
     output: str
     shape: Callable[[RobotModel], tuple[int, ...]]
-    run: Callable[..., None]
+    kernel: Callable[..., bool]
 
 
 @dataclass(frozen=True)
@@ -89,72 +89,6 @@ class Program:
         return order
 
 
-@dataclass(frozen=True)
-class Recorder:
-    """What an algorithm runs on when it is traced.
-
-    Attributes:
-        plain: makes plain functions.
-        bodies, memory: of the model and of a workspace, as arrays of objects.
-        links, joint_links: of the model.
-        link: the one that is asked for, by its index.
-    """
-
-    plain: Callable[[Any], Any]
-    bodies: Recorded
-    memory: Recorded
-    links: FloatArray
-    joint_links: IntArray
-    link: int
-
-
-def _rnea(on: Recorder, q: Recorded, v: Recorded, a: Recorded, tau: Recorded) -> None:
-    on.plain(outward_pass)(on.bodies, on.memory, q, v, a)
-    on.plain(inward_pass)(on.bodies, on.memory, tau)
-    on.plain(add_armature)(on.bodies, a, tau)
-
-
-def _rnea_with_forces(
-    on: Recorder, q: Recorded, v: Recorded, a: Recorded, external_forces: Recorded, tau: Recorded
-) -> None:
-    on.plain(outward_pass)(on.bodies, on.memory, q, v, a)
-    on.plain(subtract_external_forces)(on.links, on.memory, external_forces, FORCE)
-    on.plain(inward_pass)(on.bodies, on.memory, tau)
-    on.plain(add_armature)(on.bodies, a, tau)
-
-
-def _regressor(on: Recorder, q: Recorded, v: Recorded, a: Recorded, Y: Recorded) -> None:
-    fill = on.plain(fill_regressor)
-    fill(on.bodies, on.links, on.joint_links, on.memory, q, v, a, Y)
-
-
-def _nonlinear_effects(on: Recorder, q: Recorded, v: Recorded, tau: Recorded) -> None:
-    _rnea(on, q, v, np.zeros(len(v), dtype=object), tau)
-
-
-def _gravity(on: Recorder, q: Recorded, tau: Recorded) -> None:
-    on.plain(gravity_outward_pass)(on.bodies, on.memory, q)
-    on.plain(inward_pass)(on.bodies, on.memory, tau)
-
-
-def _crba(on: Recorder, q: Recorded, M: Recorded) -> None:
-    on.plain(mass_matrix)(on.bodies, on.memory, None, q, M)
-
-
-def _aba(on: Recorder, q: Recorded, v: Recorded, tau: Recorded, a: Recorded) -> None:
-    on.plain(velocity_pass)(on.bodies, on.memory, q, v)
-    on.plain(articulated_pass)(on.bodies, on.memory, tau)
-    on.plain(acceleration_pass)(on.bodies, on.memory, a)
-
-
-def _jacobian(on: Recorder, q: Recorded, J: Recorded) -> None:
-    on.plain(fill_jacobian)(on.bodies, on.links, on.memory, on.link, q, J)
-
-
-def _forward_kinematics(on: Recorder, q: Recorded, poses: Recorded) -> None:
-    on.plain(fill_poses)(on.bodies, on.links, on.memory, q, poses)
-
-
 def sizes(model: RobotModel) -> dict[str, tuple[int, ...]]:
     """The shapes of inputs: positions, velocities, a force and a moment for each link."""
     return {"nq": (model.nq,), "nv": (model.nv,), "links": (len(model.link_names), 6)}
@@ -165,18 +99,18 @@ _QVA = {**_QV, "a": "nv"}
 # `rnea` where there are external forces.
 WITH_FORCES = "rnea_with_external_forces"
 ALGORITHMS = {
-    "rnea": Algorithm(_QVA, "tau", lambda m: (m.nv,), _rnea),
+    "rnea": Algorithm(_QVA, "tau", lambda m: (m.nv,), rnea_kernel),
     WITH_FORCES: Algorithm(
-        {**_QVA, "external_forces": "links"}, "tau", lambda m: (m.nv,), _rnea_with_forces
+        {**_QVA, "external_forces": "links"}, "tau", lambda m: (m.nv,), rnea_with_forces_kernel
     ),
-    "regressor": Algorithm(_QVA, "Y", lambda m: (m.nv, parameter_count(m)), _regressor),
-    "gravity": Algorithm(_Q, "tau", lambda m: (m.nv,), _gravity),
-    "nonlinear_effects": Algorithm(_QV, "tau", lambda m: (m.nv,), _nonlinear_effects),
-    "crba": Algorithm(_Q, "M", lambda m: (m.nv, m.nv), _crba),
-    "aba": Algorithm({**_QV, "tau": "nv"}, "a", lambda m: (m.nv,), _aba),
-    "jacobian": Algorithm(_Q, "J", lambda m: (6, m.nv), _jacobian),
+    "regressor": Algorithm(_QVA, "Y", lambda m: (m.nv, parameter_count(m)), regressor_kernel),
+    "gravity": Algorithm(_Q, "tau", lambda m: (m.nv,), gravity_kernel),
+    "nonlinear_effects": Algorithm(_QV, "tau", lambda m: (m.nv,), rnea_kernel),
+    "crba": Algorithm(_Q, "M", lambda m: (m.nv, m.nv), crba_kernel),
+    "aba": Algorithm({**_QV, "tau": "nv"}, "a", lambda m: (m.nv,), aba_kernel),
+    "jacobian": Algorithm(_Q, "J", lambda m: (6, m.nv), jacobian_kernel),
     "forward_kinematics": Algorithm(
-        _Q, "poses", lambda m: (len(m.link_names), 4, 4), _forward_kinematics
+        _Q, "poses", lambda m: (len(m.link_names), 4, 4), forward_kinematics_kernel
     ),
 }
 
@@ -184,6 +118,8 @@ ALGORITHMS = {
 BODIES = "bodies"
 # What is left of 0 in a rotation by a right angle, which no floating-point number is exactly.
 _RIGHT_ANGLE = 1e-15
+# Of the ten inertial parameters.
+_M, _MCZ, _IXX, _IYY = 0, 3, 4, 7
 
 
 def trace(
@@ -208,24 +144,34 @@ def trace(
     """
     algorithm, graph = ALGORITHMS[name], Graph()
     inputs = {array: sizes(model)[size] for array, size in algorithm.inputs.items()}
-    arrays = [
-        _objects([graph.input(array, i) for i in range(math.prod(shape))]).reshape(shape)
+    arrays: dict[str, Any] = {
+        array: _objects([graph.input(array, i) for i in range(math.prod(shape))]).reshape(shape)
         for array, shape in inputs.items()
-    ]
+    }
     bodies = model.bodies.copy()
     rotations = bodies[:, layout.ROTATION : layout.ROTATION + 9]
     rotations[1:][np.abs(rotations[1:]) < _RIGHT_ANGLE] = 0.0
     if base_parameters:
         inertia = range(layout.INERTIA, layout.INERTIA + 10)
-        bodies = regrouped(bodies, {row for row, column in variable if column in inertia})
+        bodies = _regrouped(bodies, {row for row, column in variable if column in inertia})
     bodies = bodies.astype(object)
     for row, column in variable:
         bodies[row, column] = graph.input(BODIES, row * layout.COLUMNS + column)
-    memory = np.zeros((row_count(len(bodies) - 1), COLUMNS), dtype=object)
     result = np.zeros(algorithm.shape(model), dtype=object)
-    on = Recorder(_functions(graph).plain, bodies, memory, model.links, model.joint_links, link)
+    known = {
+        "bodies": bodies,
+        "links": model.links,
+        "joint_links": model.joint_links,
+        "memory": np.zeros((row_count(len(bodies) - 1), COLUMNS), dtype=object),
+        "link": link,
+        "a": np.zeros(model.nv, dtype=object),  # where it is no input
+        "external_forces": np.zeros((0, 6)),
+        **arrays,
+        algorithm.output: result,
+    }
+    kernel = source(algorithm.kernel)
     try:
-        algorithm.run(on, *arrays, result)
+        _functions(graph).plain(kernel)(*map(known.get, signature(kernel).parameters))
     except ZeroDivisionError as error:
         raise TraceError(
             f"{name} of {model.name!r} divides by 0: a joint moves nothing that has inertia. Give "
@@ -233,6 +179,38 @@ def trace(
         ) from error
     results = tuple(graph.reference(value) for value in result.ravel())
     return Program(name, {**inputs, BODIES: model.bodies.shape}, graph, results)
+
+
+def _regrouped(bodies: FloatArray, kept: Collection[int]) -> FloatArray:
+    """A copy of `model.bodies` with base parameters: the same torques from fewer numbers.
+
+    A part of a body that is symmetric about the axis of its revolute joint, and that has no moment
+    of inertia about it, feels nothing of the joint: it may as well belong to the parent. So m, mcz
+    and Iyy of each body become 0, and Ixx the difference of both. The moments and products of
+    inertia of a body on a prismatic joint belong to its parent altogether [Khalil, Dombre 2004,
+    ch. 9.4]. What the root gets, no joint feels.
+
+    Torques and the mass matrix are the same in exact arithmetic; the bodies by themselves are no
+    longer possible ones. Rows in `kept` keep their inertial parameters.
+    """
+    bodies = bodies.copy()
+    for i in range(len(bodies) - 1, 0, -1):
+        row = bodies[i]
+        parent = int(row[layout.PARENT])
+        if row[layout.MOTION] != layout.AXIS or i in kept or parent in kept:
+            continue
+        own = row[layout.INERTIA : layout.INERTIA + 10]
+        moved = np.zeros(10)
+        if row[layout.S_LINEAR] == 0.0:
+            moved[[_M, _MCZ, _IXX, _IYY]] = own[[_M, _MCZ, _IYY, _IYY]]
+        elif row[layout.S_ANGULAR] == 0.0:
+            moved[_IXX:] = own[_IXX:]
+        own -= moved
+        R_PB = row[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3)
+        X_PB = homogeneous(R_PB, row[layout.TRANSLATION : layout.TRANSLATION + 3])
+        in_parent = ten_parameters(X_PB @ pseudo_inertia_of(moved) @ X_PB.T)
+        bodies[parent, layout.INERTIA : layout.INERTIA + 10] += in_parent
+    return bodies
 
 
 def _objects(values: list) -> Recorded:

@@ -34,8 +34,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
-from rnea_control.dynamics.gravity import gravity_outward_pass
-from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
+from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
 from rnea_control.parameters.table import tick_row
 

@@ -1,7 +1,7 @@
 r"""External joint torques without a force sensor, by the generalized momentum of the arm.
 
 With the momentum p = M v, its rate of change without external torques is
-:math:`\beta = \tau + C^T v - g` [dynamics/momentum.py]. The residual
+:math:`\beta = \tau + C^T v - g` [dynamics/energy_and_momentum.py]. The residual
 
 .. math::
 
@@ -33,8 +33,8 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.arguments import fit
+from rnea_control.dynamics.energy_and_momentum import momentum_passes
 from rnea_control.dynamics.friction import friction_torque
-from rnea_control.dynamics.momentum import momentum_passes
 from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.kernels.compilation import address
 from rnea_control.kernels.inlining import inlined

@@ -25,7 +25,7 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
-from rnea_control.dynamics.felt_inertia import felt_inertias
+from rnea_control.dynamics.crba import felt_inertias
 from rnea_control.kernels.inlining import inlined
 
 # Of the deceleration beyond the velocity limit, [1/s].

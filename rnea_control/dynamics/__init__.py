@@ -12,17 +12,28 @@ from rnea_control.dynamics.aba import aba
 from rnea_control.dynamics.configuration import difference, integrate
 from rnea_control.dynamics.coriolis import coriolis_matrix, passivity_torque
 from rnea_control.dynamics.crba import crba
-from rnea_control.dynamics.energy import center_of_mass, kinetic_energy, potential_energy
-from rnea_control.dynamics.external_forces import world_to_link_force
+from rnea_control.dynamics.energy_and_momentum import (
+    center_of_mass,
+    generalized_momentum,
+    kinetic_energy,
+    potential_energy,
+)
 from rnea_control.dynamics.forward_dynamics import forward_dynamics
-from rnea_control.dynamics.forward_kinematics import forward_kinematics
 from rnea_control.dynamics.friction import friction
-from rnea_control.dynamics.gravity import gravity
-from rnea_control.dynamics.jacobian import jacobian
 from rnea_control.dynamics.joint_wrenches import joint_wrenches
-from rnea_control.dynamics.link_acceleration import link_acceleration
-from rnea_control.dynamics.momentum import generalized_momentum
-from rnea_control.dynamics.rnea import inverse_dynamics, nonlinear_effects, rnea, static_torque
+from rnea_control.dynamics.kinematics import (
+    forward_kinematics,
+    jacobian,
+    link_acceleration,
+    world_to_link_force,
+)
+from rnea_control.dynamics.rnea import (
+    gravity,
+    inverse_dynamics,
+    nonlinear_effects,
+    rnea,
+    static_torque,
+)
 from rnea_control.dynamics.workspace import Workspace
 
 __all__ = [

@@ -33,9 +33,15 @@ from __future__ import annotations
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import articulated_inertia as articulated
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
-from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
-from rnea_control.dynamics.forward_kinematics import find_velocity, start_velocities
+from rnea_control.dynamics.arguments import (
+    ARGUMENT_FAULTS,
+    WrongSize,
+    argument_error,
+    fit,
+    forces_fit,
+)
+from rnea_control.dynamics.body import subtract_external_forces
+from rnea_control.dynamics.kinematics import find_velocity, start_velocities
 from rnea_control.dynamics.workspace import (
     ACCELERATION,
     ARTICULATED_INERTIA,
@@ -49,6 +55,7 @@ from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import (
+    ORIGIN,
     add_to_spatial,
     cross_force,
     force_to_parent,
@@ -59,7 +66,6 @@ from rnea_control.kernels.spatial import (
     spatial_scale,
     store_spatial,
 )
-from rnea_control.kernels.vector3 import ORIGIN
 from rnea_control.model import RobotModel
 
 
@@ -78,9 +84,7 @@ def aba(
 
     Args:
         model: the robot; none of its joints may mimic another one.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
-        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        ws, q, v: as of `rnea`.
         tau: joint torques, shape (nv,), [Nm] or [N].
         a: output, shape (nv,), [rad/s^2] or [m/s^2]; overwritten and returned. Not finite where a
             joint moves nothing that has inertia.
@@ -97,7 +101,7 @@ def aba(
                 "use forward_dynamics"
             )
         forces = ws.no_forces if external_forces is None else external_forces
-        if not _aba(model.bodies, model.links, ws.memory, q, v, tau, forces, a):
+        if not aba_kernel(model.bodies, model.links, ws.memory, q, v, tau, forces, a):
             raise WrongSize
     except ARGUMENT_FAULTS as fault:
         arrays = {"q": q, "v": v, "tau": tau, "a": a, "external_forces": external_forces}
@@ -163,20 +167,20 @@ def acceleration_pass(bodies: FloatArray, memory: FloatArray, a: FloatArray) -> 
 @kernel_on_demand(
     "b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
 )
-def _aba(
+def aba_kernel(
     bodies: FloatArray,
     links: FloatArray,
     memory: FloatArray,
     q: FloatArray,
     v: FloatArray,
     tau: FloatArray,
-    forces: FloatArray,
+    external_forces: FloatArray,
     a: FloatArray,
 ) -> bool:
-    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, forces):
+    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, external_forces):
         return False
     velocity_pass(bodies, memory, q, v)
-    subtract_external_forces(links, memory, forces, BIAS_FORCE)
+    subtract_external_forces(links, memory, external_forces, BIAS_FORCE)
     articulated_pass(bodies, memory, tau)
     acceleration_pass(bodies, memory, a)
     return True

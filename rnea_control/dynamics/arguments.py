@@ -70,6 +70,12 @@ def fit(
     return right and fit_position(bodies, memory, q)
 
 
+@inlined
+def forces_fit(links: FloatArray, forces: FloatArray) -> bool:
+    """Whether there are forces for every link, or for none."""
+    return forces.shape[0] in (0, links.shape[0]) and forces.shape[1] == 6
+
+
 def argument_error(model: RobotModel, ws: Workspace, **arrays: object) -> ArgumentError:
     """The error for the first argument that does not fit.
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body
 from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vector3 import (
+from rnea_control.kernels.spatial import (
     Matrix3,
+    Spatial,
     Symmetric3,
     Vector3,
     add,

@@ -6,13 +6,18 @@ from __future__ import annotations
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import workspace as state
 from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.spatial import Spatial, add_to_spatial, spatial_at, store_spatial
-from rnea_control.kernels.vector3 import (
+from rnea_control.kernels.spatial import (
     Matrix3,
+    Spatial,
     Symmetric3,
     Vector3,
+    add_to_spatial,
+    force_to_parent,
     matrix_at,
+    spatial_at,
+    spatial_scale,
     store_matrix,
+    store_spatial,
     store_vector,
     symmetric_at,
     vector_at,
@@ -145,3 +150,21 @@ def store_force(memory: FloatArray, i: int, f: Spatial) -> None:
 @inlined
 def add_force(memory: FloatArray, i: int, f: Spatial) -> None:
     add_to_spatial(memory, i, state.FORCE, f)
+
+
+@inlined
+def subtract_external_forces(
+    links: FloatArray, memory: FloatArray, forces: FloatArray, column: int
+) -> None:
+    """Subtracts what the world exerts on each body from what its joint must exert.
+
+    Args:
+        links: of the model.
+        memory: of the workspace.
+        forces: a row for each link, or no rows for no forces.
+        column: where in `memory` the six numbers of each body stand.
+    """
+    for k in range(forces.shape[0]):
+        R, p = link_placement(links, k)
+        force = force_to_parent(R, p, spatial_at(forces, k, 0))
+        add_to_spatial(memory, link_body(links, k), column, spatial_scale(-1.0, force))

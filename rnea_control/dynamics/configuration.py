@@ -2,7 +2,7 @@
 
 Most joints add the step to the position. A spherical joint multiplies its quaternion by that of the
 step, a rotation vector. A floating joint moves for 1 s with the step as constant velocity in the
-body's own frame. joint.py and kernels/quaternion.py have the equations.
+body's own frame. joint.py and kernels/rotation.py have the equations.
 """
 
 from __future__ import annotations
@@ -20,18 +20,14 @@ def integrate(
     model: RobotModel, ws: Workspace, q: FloatArray, step: FloatArray, result: FloatArray
 ) -> FloatArray:
     """The position that a step leads to: for a velocity v and a short time dt, `step` is v dt.
-    Performs no allocation.
+    Performs no allocation. Errors as of `rnea`.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
+        model, ws: as of `rnea`.
         q: joint positions, shape (nq,).
         step: in the units of v times 1 s, shape (nv,).
         result: output, shape (nq,), with quaternions of length 1; overwritten and returned. May be
             `q`.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         if not _integrate(model.bodies, q, step, result):
@@ -44,16 +40,13 @@ def integrate(
 def difference(
     model: RobotModel, ws: Workspace, q0: FloatArray, q1: FloatArray, step: FloatArray
 ) -> FloatArray:
-    """The shortest step from `q0` to `q1`: `integrate` leads back. Performs no allocation.
+    """The shortest step from `q0` to `q1`: `integrate` leads back. Performs no allocation. Errors
+    as of `rnea`.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
+        model, ws: as of `rnea`.
         q0, q1: joint positions, shape (nq,). Continuous joints go the shorter way round.
         step: output, shape (nv,); overwritten and returned.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         if not _difference(model.bodies, q0, q1, step):

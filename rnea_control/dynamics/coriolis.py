@@ -16,7 +16,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import articulated_inertia as articulated
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
-from rnea_control.dynamics.forward_kinematics import velocity_pass
+from rnea_control.dynamics.kinematics import velocity_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass
 from rnea_control.dynamics.workspace import (
     REFERENCE_ACCELERATION,
@@ -27,7 +27,9 @@ from rnea_control.dynamics.workspace import (
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import (
+    ORIGIN,
     ZERO,
+    Vector3,
     cross_force,
     cross_motion,
     motion_to_child,
@@ -36,7 +38,6 @@ from rnea_control.kernels.spatial import (
     spatial_scale,
     store_spatial,
 )
-from rnea_control.kernels.vector3 import ORIGIN, Vector3
 from rnea_control.model import RobotModel
 
 
@@ -50,18 +51,12 @@ def passivity_torque(
     tau: FloatArray,
 ) -> FloatArray:
     """M(q) a_r + C(q, v) v_r + g(q), for passivity-based control, without friction. Performs no
-    allocation.
+    allocation. Errors as of `rnea`.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
-        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        model, ws, q, v: as of `rnea`.
         v_r, a_r: reference velocities and accelerations, shape (nv,), in the units of v and a.
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         if not _passivity_torque(model.bodies, ws.memory, q, v, v_r, a_r, tau):
@@ -76,19 +71,13 @@ def coriolis_matrix(
     model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, C: FloatArray
 ) -> FloatArray:
     """C(q, v), with C v the Coriolis and centrifugal torques and dM/dt - 2C skew. Performs no
-    allocation.
+    allocation. Errors as of `rnea`.
 
     Column j is the torque C v_r for a reference velocity v_r of 1 at index j and 0 elsewhere.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
-        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        model, ws, q, v: as of `rnea`.
         C: output, shape (nv, nv), [Nm s/rad] or [N s/m]; overwritten and returned.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         rows = (model.bodies, ws.memory, ws.unit, ws.zeros, ws.torque)

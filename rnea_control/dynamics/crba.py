@@ -13,43 +13,67 @@ bodies beyond it, S the motion subspace of a joint, and X* taking a force to the
     (6)   M_ij     =  M_ji  =  S_j . F
 
 All vectors are in axes of the root, about the origin of the body that they belong to, so that X*
-only shifts: n + p x f.
+only shifts: n + p x f. With p from the parent's origin to the body's, and h = m c, X* I X is
+
+    m,    h + m p,    I + 2 (p . h) 1 - p h^T - h p^T + m (p . p 1 - p p^T)
+
+[Featherstone 2008, sec. 2.13], and inertias of bodies that move as one add up.
+
+The inertia that a joint feels is M_jj with all other joints held. With all others free it is
+1 / (M^-1)_jj <= M_jj: where axes are in line, as those of joints 1 and 3 of a stretched arm, they
+differ by a factor of ten and more. With M = L L^T and L y = e_j, (M^-1)_jj is y . y.
 """
 
 from __future__ import annotations
 
+import math
+
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.dynamics import body
-from rnea_control.dynamics import composite_inertia as composite
-from rnea_control.dynamics.arguments import (
-    ARGUMENT_FAULTS,
-    WrongSize,
-    argument_error,
-    fit_position,
-)
-from rnea_control.dynamics.joint import s_angular, s_linear
-from rnea_control.dynamics.workspace import Workspace
+from rnea_control.dynamics import body, joint
+from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit_position
+from rnea_control.dynamics.workspace import COMPOSITE_INERTIA, LEVER, POSE_ROTATION, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vector3 import ORIGIN, add, cross, dot, scale, times_symmetric
+from rnea_control.kernels.spatial import (
+    ORIGIN,
+    Spatial,
+    Symmetric3,
+    Vector3,
+    add,
+    add_to_vector,
+    cross,
+    dot,
+    matrix_at,
+    multiply,
+    rotate,
+    rotated_symmetric,
+    scale,
+    store_matrix,
+    store_vector,
+    symmetric_at,
+    times_symmetric,
+    vector_at,
+    z_axis,
+)
 from rnea_control.model import RobotModel
+
+_MASS = COMPOSITE_INERTIA
+_FIRST_MOMENT = COMPOSITE_INERTIA + 1
+_INERTIA = COMPOSITE_INERTIA + 4
+# What rounding leaves of a pivot that is 0, relative to the largest that it could be.
+_SMALLEST_PIVOT = 1e-13
 
 
 def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> FloatArray:
-    """The joint-space mass matrix M(q), armature included. Performs no allocation.
+    """The joint-space mass matrix M(q), armature included. Performs no allocation. Errors as of
+    `rnea`.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
+        model, ws, q: as of `rnea`.
         M: output, shape (nv, nv), [kg m^2], [kg m] or [kg]; overwritten and returned.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
-        if not _crba(model.bodies, ws.memory, q, M):
+        if not crba_kernel(model.bodies, ws.memory, q, M):
             raise WrongSize
     except ARGUMENT_FAULTS as fault:
         raise argument_error(model, ws, q=q, M=M) from fault
@@ -65,14 +89,14 @@ def mass_matrix(
     M: FloatArray,
 ) -> None:
     """Fills M; velocity k is row and column `permutation[k]`, or k if that is None."""
-    composite.single_bodies(bodies, memory, q)  # (1)
+    single_bodies(bodies, memory, q)  # (1)
     for r in range(M.shape[0]):
         for c in range(M.shape[1]):
             M[r, c] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
         j, P = i, body.parent(bodies, i)
         if P != 0:
-            composite.add_to_parent(bodies, memory, i)  # (2)
+            add_to_parent(bodies, memory, i)  # (2)
         f, n = composite_force(bodies, memory, i)  # (3)
         ratio, row = body.ratio(bodies, i), body.velocity_index(bodies, i)
         if permutation is not None:
@@ -80,7 +104,7 @@ def mass_matrix(
         felt = felt_by_joint(bodies, memory, i, (f, n)) + body.armature(bodies, i)
         M[row, row] += ratio * ratio * felt  # (4)
         while P != 0:
-            n = add(n, cross(composite.lever(memory, j), f))  # (5)
+            n = add(n, cross(lever(memory, j), f))  # (5)
             j, P = P, body.parent(bodies, P)
             column = body.velocity_index(bodies, j)
             if permutation is not None:
@@ -94,15 +118,15 @@ def mass_matrix(
 @inlined
 def composite_force(bodies: FloatArray, memory: FloatArray, i: int) -> Spatial:
     """I^c S: the force that accelerates composite body i along its joint by 1."""
-    z, mc = composite.joint_axis(memory, i), composite.first_moment(memory, i)
+    z, mc = joint_axis(memory, i), composite_first_moment(memory, i)
     f = n = ORIGIN
-    if s_angular(bodies, i) != 0.0:
-        angular = scale(s_angular(bodies, i), z)
+    if joint.s_angular(bodies, i) != 0.0:
+        angular = scale(joint.s_angular(bodies, i), z)
         f = cross(angular, mc)
-        n = times_symmetric(composite.inertia(memory, i), angular)
-    if s_linear(bodies, i) != 0.0:
-        linear = scale(s_linear(bodies, i), z)
-        f = add(f, scale(composite.mass(memory, i), linear))
+        n = times_symmetric(composite_inertia(memory, i), angular)
+    if joint.s_linear(bodies, i) != 0.0:
+        linear = scale(joint.s_linear(bodies, i), z)
+        f = add(f, scale(composite_mass(memory, i), linear))
         n = add(n, cross(mc, linear))
     return f, n
 
@@ -110,15 +134,121 @@ def composite_force(bodies: FloatArray, memory: FloatArray, i: int) -> Spatial:
 @inlined
 def felt_by_joint(bodies: FloatArray, memory: FloatArray, i: int, force: Spatial) -> float:
     """S . F, with all in axes of the root."""
-    z = composite.joint_axis(memory, i)
-    felt = s_angular(bodies, i) * dot(z, force[1])
-    if s_linear(bodies, i) != 0.0:
-        felt += s_linear(bodies, i) * dot(z, force[0])
+    z = joint_axis(memory, i)
+    felt = joint.s_angular(bodies, i) * dot(z, force[1])
+    if joint.s_linear(bodies, i) != 0.0:
+        felt += joint.s_linear(bodies, i) * dot(z, force[0])
     return felt
 
 
+@inlined
+def single_bodies(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+    """Every body by itself: its rotation, lever and inertia, in axes of the root."""
+    joint.sines_and_cosines(bodies, memory, q)
+    for i in range(1, bodies.shape[0]):
+        P = body.parent(bodies, i)
+        R, p = joint.placement(bodies, memory, q, i)
+        if P != 0:
+            R_WP = matrix_at(memory, P, POSE_ROTATION)
+            R, p = multiply(R_WP, R), rotate(R_WP, p)
+        store_matrix(memory, i, POSE_ROTATION, R)
+        store_vector(memory, i, LEVER, p)
+        memory[i, _MASS] = body.mass(bodies, i)
+        store_vector(memory, i, _FIRST_MOMENT, rotate(R, body.first_moment(bodies, i)))
+        rotated = rotated_symmetric(R, body.inertia(bodies, i))
+        for k in range(6):
+            memory[i, _INERTIA + k] = rotated[k]
+
+
+@inlined
+def add_to_parent(bodies: FloatArray, memory: FloatArray, i: int) -> None:
+    """I_P += X* I X"""
+    P = body.parent(bodies, i)
+    p = lever(memory, i)
+    m, h = composite_mass(memory, i), composite_first_moment(memory, i)
+    own = composite_inertia(memory, i)
+    mp = scale(m, p)
+    # p h^T + h p^T + m p p^T = p s^T + s p^T
+    s = add(h, scale(0.5, mp))
+    x, y, z = 2.0 * p[0] * s[0], 2.0 * p[1] * s[1], 2.0 * p[2] * s[2]
+    memory[P, _MASS] += m
+    add_to_vector(memory, P, _FIRST_MOMENT, add(h, mp))
+    memory[P, _INERTIA] += own[0] + (y + z)
+    memory[P, _INERTIA + 1] += own[1] - (p[0] * s[1] + s[0] * p[1])
+    memory[P, _INERTIA + 2] += own[2] - (p[0] * s[2] + s[0] * p[2])
+    memory[P, _INERTIA + 3] += own[3] + (x + z)
+    memory[P, _INERTIA + 4] += own[4] - (p[1] * s[2] + s[1] * p[2])
+    memory[P, _INERTIA + 5] += own[5] + (x + y)
+
+
+@inlined
+def composite_mass(memory: FloatArray, i: int) -> float:
+    """m"""
+    return memory[i, _MASS]
+
+
+@inlined
+def composite_first_moment(memory: FloatArray, i: int) -> Vector3:
+    """m c, in axes of the root"""
+    return vector_at(memory, i, _FIRST_MOMENT)
+
+
+@inlined
+def composite_inertia(memory: FloatArray, i: int) -> Symmetric3:
+    """I about the body's origin, in axes of the root"""
+    return symmetric_at(memory, i, _INERTIA)
+
+
+@inlined
+def lever(memory: FloatArray, i: int) -> Vector3:
+    """From the origin of the parent to that of body i, in axes of the root"""
+    return vector_at(memory, i, LEVER)
+
+
+@inlined
+def joint_axis(memory: FloatArray, i: int) -> Vector3:
+    """z of body i, in axes of the root"""
+    return z_axis(matrix_at(memory, i, POSE_ROTATION))
+
+
+@inlined
+def felt_inertias(
+    bodies: FloatArray,
+    memory: FloatArray,
+    q: FloatArray,
+    M: FloatArray,
+    held: FloatArray,
+    free: FloatArray,
+) -> None:
+    """Fills `held` and `free`, shape (nv,), [kg m^2] or [kg]; `free` is NaN where a joint moves
+    nothing that has inertia. `M`, shape (nv, nv), is overwritten."""
+    mass_matrix(bodies, memory, None, q, M)
+    n = M.shape[0]
+    for k in range(n):
+        held[k] = M[k, k]
+        pivot = M[k, k]
+        for i in range(k):
+            pivot -= M[k, i] * M[k, i]
+        M[k, k] = math.sqrt(max(pivot, _SMALLEST_PIVOT * held[k]))
+        for i in range(k + 1, n):
+            for j in range(k):
+                M[i, k] -= M[i, j] * M[k, j]
+            M[i, k] /= M[k, k]
+    for j in range(n):
+        # y beyond y_j is kept in row j, right of the diagonal.
+        first = 1.0 / M[j, j]
+        square = first * first
+        for i in range(j + 1, n):
+            y = -M[i, j] * first
+            for k in range(j + 1, i):
+                y -= M[i, k] * M[j, k]
+            M[j, i] = y / M[i, i]
+            square += M[j, i] * M[j, i]
+        free[j] = 1.0 / square
+
+
 @kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[:,::1])")
-def _crba(bodies: FloatArray, memory: FloatArray, q: FloatArray, M: FloatArray) -> bool:
+def crba_kernel(bodies: FloatArray, memory: FloatArray, q: FloatArray, M: FloatArray) -> bool:
     nv = body.velocity_count(bodies)
     if not fit_position(bodies, memory, q) or M.shape[0] != nv or M.shape[1] != nv:
         return False

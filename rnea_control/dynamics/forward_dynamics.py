@@ -12,10 +12,15 @@ import math
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.dynamics import body
-from rnea_control.dynamics import composite_inertia as composite
-from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
-from rnea_control.dynamics.crba import mass_matrix
-from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
+from rnea_control.dynamics.arguments import (
+    ARGUMENT_FAULTS,
+    WrongSize,
+    argument_error,
+    fit,
+    forces_fit,
+)
+from rnea_control.dynamics.body import subtract_external_forces
+from rnea_control.dynamics.crba import composite_inertia, composite_mass, mass_matrix
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.joint import s_angular, s_linear
 from rnea_control.dynamics.rnea import inward_pass, outward_pass
@@ -45,10 +50,7 @@ def forward_dynamics(
     The inverse of `inverse_dynamics`. Performs no allocation.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
-        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        model, ws, q, v: as of `rnea`.
         tau: actuator torques, shape (nv,), [Nm] or [N].
         a: output, shape (nv,), [rad/s^2] or [m/s^2]; overwritten and returned.
         external_forces: as of `rnea`.
@@ -87,9 +89,9 @@ def diagonal_bound(
     for k in range(bound.shape[0]):
         bound[k] = 0.0
     for i in range(1, bodies.shape[0]):
-        xx, _, _, yy, _, zz = composite.inertia(memory, i)
+        xx, _, _, yy, _, zz = composite_inertia(memory, i)
         S_angular, S_linear = s_angular(bodies, i), s_linear(bodies, i)
-        felt = S_angular**2 * (xx + yy + zz) + S_linear**2 * composite.mass(memory, i)
+        felt = S_angular**2 * (xx + yy + zz) + S_linear**2 * composite_mass(memory, i)
         largest = body.ratio(bodies, i) ** 2 * (felt + body.armature(bodies, i))
         bound[permutation[body.velocity_index(bodies, i)]] += largest
 

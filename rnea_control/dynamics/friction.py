@@ -24,17 +24,13 @@ STICKING_VELOCITY = 0.01
 
 def friction(model: RobotModel, ws: Workspace, v: FloatArray, tau: FloatArray) -> FloatArray:
     """Actuator torques for friction and offset at joint velocities `v`. Performs no allocation.
+    Errors as of `rnea`.
 
     From `model.damping`, `model.friction` and `model.torque_offset`, by the equation above.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        model, ws, v: as of `rnea`.
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         if not _friction(model.friction_parameters, v, tau):

@@ -16,7 +16,8 @@ from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.body import ratio, velocity_index
 from rnea_control.dynamics.workspace import ANGLE, COSINE, LANES, SINE
 from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.quaternion import (
+from rnea_control.kernels.rotation import (
+    LARGEST_ANGLE,
     Quaternion,
     conjugate,
     normalized,
@@ -25,12 +26,12 @@ from rnea_control.kernels.quaternion import (
     rotation_of_quaternion,
     screw_translation,
     screw_velocity,
+    sincos,
     vector_of_quaternion,
 )
-from rnea_control.kernels.sincos import LARGEST_ANGLE, sincos
-from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vector3 import (
+from rnea_control.kernels.spatial import (
     Matrix3,
+    Spatial,
     Vector3,
     add,
     cross,

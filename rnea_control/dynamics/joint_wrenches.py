@@ -8,14 +8,19 @@ from __future__ import annotations
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.dynamics import body
-from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
-from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
+from rnea_control.dynamics.arguments import (
+    ARGUMENT_FAULTS,
+    WrongSize,
+    argument_error,
+    fit,
+    forces_fit,
+)
+from rnea_control.dynamics.body import subtract_external_forces
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import FORCE, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.spatial import force_to_parent, store_spatial
-from rnea_control.kernels.vector3 import rotate_back
+from rnea_control.kernels.spatial import force_to_parent, rotate_back, store_spatial
 from rnea_control.model import RobotModel
 
 
@@ -29,22 +34,15 @@ def joint_wrenches(
     external_forces: FloatArray | None = None,
 ) -> FloatArray:
     """What each joint's parent link exerts on its child link, and the ground on the root. Gravity
-    is included. Performs no allocation.
+    is included. Performs no allocation. Errors as of `rnea`.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
-        v: joint velocities, shape (nv,), [rad/s] or [m/s].
-        a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
+        model, ws, q, v, a: as of `rnea`.
         wrenches: output, shape (1 + number of joints, 6): first what the ground exerts on the root
             link, in its frame; then for each joint of `model.joint_names` and `model.mimic_joints`
             the force [N], and the moment about the child link frame's origin [Nm], both expressed
             in the child link's URDF frame; overwritten and returned.
         external_forces: as of `rnea`.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
         forces = ws.no_forces if external_forces is None else external_forces

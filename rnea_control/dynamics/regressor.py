@@ -35,7 +35,7 @@ from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.vector3 import (
+from rnea_control.kernels.spatial import (
     ORIGIN,
     Vector3,
     add,
@@ -60,22 +60,17 @@ def regressor(
     """The matrix Y(q, v, a) with `inverse_dynamics` = Y `inertial_parameters`. Gravity is included.
 
     The module's docstring has the equations and the order of the columns; Y does not depend on the
-    values of the parameters. Performs no allocation.
+    values of the parameters. Performs no allocation. Errors as of `rnea`.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
-        v: joint velocities, shape (nv,), [rad/s] or [m/s].
-        a: joint accelerations, shape (nv,), [rad/s^2] or [m/s^2].
+        model, ws, q, v, a: as of `rnea`.
         Y: output, shape (nv, `parameter_count(model)`), torque for 1 of each parameter;
             overwritten and returned.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     try:
-        if not _regressor(model.bodies, model.links, model.joint_links, ws.memory, q, v, a, Y):
+        if not regressor_kernel(
+            model.bodies, model.links, model.joint_links, ws.memory, q, v, a, Y
+        ):
             raise WrongSize
     except ARGUMENT_FAULTS as fault:
         raise argument_error(model, ws, q=q, v=v, a=a, Y=Y) from fault
@@ -190,31 +185,10 @@ def actuator_columns(v: FloatArray, a: FloatArray, Y: FloatArray, first: int) ->
         Y[j, first + 3 * n + j] = 1.0
 
 
-@inlined
-def fill_regressor(
-    bodies: FloatArray,
-    links: FloatArray,
-    joint_links: IntArray,
-    memory: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    Y: FloatArray,
-) -> None:
-    """Fills all columns."""
-    outward_pass(bodies, memory, q, v, a)
-    for row in range(Y.shape[0]):
-        for column in range(Y.shape[1]):
-            Y[row, column] = 0.0
-    for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
-        body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
-    actuator_columns(v, a, Y, 10 * (joint_links.shape[0] - 1))
-
-
 @kernel_on_demand(
     "b1(f8[:,::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1])"
 )
-def _regressor(
+def regressor_kernel(
     bodies: FloatArray,
     links: FloatArray,
     joint_links: IntArray,
@@ -229,5 +203,11 @@ def _regressor(
     columns = 10 * (joint_links.shape[0] - 1) + 4 * v.shape[0]
     if Y.shape[0] != v.shape[0] or Y.shape[1] != columns:
         return False
-    fill_regressor(bodies, links, joint_links, memory, q, v, a, Y)
+    outward_pass(bodies, memory, q, v, a)
+    for row in range(Y.shape[0]):
+        for column in range(Y.shape[1]):
+            Y[row, column] = 0.0
+    for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
+        body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
+    actuator_columns(v, a, Y, 10 * (joint_links.shape[0] - 1))
     return True

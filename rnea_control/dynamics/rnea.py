@@ -20,29 +20,37 @@ inward, where each joint carries its body and all bodies beyond it,
     (8)   n_P  +=  R n + p x R f
 
 External forces are subtracted after (5). joint.py has R, p and S v for each type of joint.
-`nonlinear_effects` and `static_torque` leave out some of the inputs; `inverse_dynamics` adds
-friction.
+`gravity`, `nonlinear_effects` and `static_torque` leave out some of the inputs; `inverse_dynamics`
+adds friction.
 """
 
 from __future__ import annotations
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
-from rnea_control.dynamics.external_forces import forces_fit, subtract_external_forces
+from rnea_control.dynamics.arguments import (
+    ARGUMENT_FAULTS,
+    WrongSize,
+    argument_error,
+    fit,
+    forces_fit,
+)
 from rnea_control.dynamics.friction import friction
-from rnea_control.dynamics.workspace import FORCE, Workspace
+from rnea_control.dynamics.workspace import ACCELERATION, FORCE, Workspace
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel, kernel_on_demand
-from rnea_control.kernels.spatial import Spatial, force_to_parent
-from rnea_control.kernels.vector3 import (
+from rnea_control.kernels.spatial import (
     ORIGIN,
+    Spatial,
     Vector3,
     add,
     cross,
+    force_to_parent,
     rotate_back,
     scale,
+    store_vector,
     times_symmetric,
+    vector_at,
 )
 from rnea_control.model import RobotModel
 
@@ -77,9 +85,9 @@ def rnea(
     """
     try:
         if external_forces is None:
-            done = _rnea(model.bodies, ws.memory, q, v, a, tau)
+            done = rnea_kernel(model.bodies, ws.memory, q, v, a, tau)
         else:
-            done = _rnea_with_forces(
+            done = rnea_with_forces_kernel(
                 model.bodies, model.links, ws.memory, q, v, a, external_forces, tau
             )
         if not done:
@@ -90,23 +98,35 @@ def rnea(
     return tau
 
 
+def gravity(model: RobotModel, ws: Workspace, q: FloatArray, tau: FloatArray) -> FloatArray:
+    """Torques that hold the robot still at `q` against gravity, g(q).
+
+    Equal to `rnea` with zero velocity and acceleration [Featherstone 2008, sec. 5.3]. Performs no
+    allocation. Errors as of `rnea`.
+
+    Args:
+        model, ws, q: as of `rnea`.
+        tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
+    """
+    try:
+        if not gravity_kernel(model.bodies, ws.memory, q, tau):
+            raise WrongSize
+    except ARGUMENT_FAULTS as fault:
+        raise argument_error(model, ws, q=q, tau=tau) from fault
+    return tau
+
+
 def nonlinear_effects(
     model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, tau: FloatArray
 ) -> FloatArray:
     """C(q, v) v + g(q): Coriolis, centrifugal and gravity torques, without friction.
 
     Equal to `rnea` with zero acceleration [Featherstone 2008, sec. 6.1]. Performs no allocation.
+    Errors as of `rnea`.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
-        v: joint velocities, shape (nv,), [rad/s] or [m/s].
+        model, ws, q, v: as of `rnea`.
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above; `tau` is
-            then untouched.
     """
     return rnea(model, ws, q, v, ws.zeros, tau)
 
@@ -116,17 +136,13 @@ def static_torque(
 ) -> FloatArray:
     """g(q) - J^T F: torques that hold the robot still at `q` while the world exerts F on its links.
 
-    Equal to `rnea` with zero velocity and acceleration. Performs no allocation.
+    Equal to `rnea` with zero velocity and acceleration. Performs no allocation. Errors as of
+    `rnea`.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        q: joint positions, shape (nq,), [rad] or [m].
+        model, ws, q: as of `rnea`.
         external_forces: as of `rnea`, shape (number of links, 6).
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
-
-    Raises:
-        ArgumentError: an array that is not C-contiguous float64 of the size given above.
     """
     return rnea(model, ws, q, ws.zeros, ws.zeros, tau, external_forces)
 
@@ -182,6 +198,21 @@ def newton_euler(bodies: FloatArray, i: int, w: Vector3, dw: Vector3, acc: Vecto
 
 
 @inlined
+def gravity_outward_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+    """The same at rest, with equal numbers: (3) is R^T acc_P, (4) m acc, and (5) mc x acc."""
+    joint.sines_and_cosines(bodies, memory, q)
+    store_vector(memory, 0, ACCELERATION, body.base_acceleration(bodies))
+    for i in range(1, bodies.shape[0]):
+        R, p = joint.placement(bodies, memory, q, i)
+        acc = rotate_back(R, vector_at(memory, body.parent(bodies, i), ACCELERATION))  # (3)
+        f = scale(body.mass(bodies, i), acc)  # (4)
+        n = cross(body.first_moment(bodies, i), acc)  # (5)
+        body.store_relative_pose(memory, i, R, p)
+        store_vector(memory, i, ACCELERATION, acc)
+        body.store_force(memory, i, (f, n))
+
+
+@inlined
 def inward_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None:
     """Equations (6) to (8) without the armature, from the leaf bodies to the root."""
     for j in range(tau.shape[0]):
@@ -204,7 +235,7 @@ def add_armature(bodies: FloatArray, a: FloatArray, tau: FloatArray) -> None:
 
 
 @kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
-def _rnea(
+def rnea_kernel(
     bodies: FloatArray,
     memory: FloatArray,
     q: FloatArray,
@@ -223,20 +254,29 @@ def _rnea(
 @kernel_on_demand(
     "b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
 )
-def _rnea_with_forces(
+def rnea_with_forces_kernel(
     bodies: FloatArray,
     links: FloatArray,
     memory: FloatArray,
     q: FloatArray,
     v: FloatArray,
     a: FloatArray,
-    forces: FloatArray,
+    external_forces: FloatArray,
     tau: FloatArray,
 ) -> bool:
-    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, forces):
+    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, external_forces):
         return False
     outward_pass(bodies, memory, q, v, a)
-    subtract_external_forces(links, memory, forces, FORCE)
+    body.subtract_external_forces(links, memory, external_forces, FORCE)
     inward_pass(bodies, memory, tau)
     add_armature(bodies, a, tau)
+    return True
+
+
+@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
+def gravity_kernel(bodies: FloatArray, memory: FloatArray, q: FloatArray, tau: FloatArray) -> bool:
+    if not fit(bodies, memory, q, tau, tau, tau):
+        return False
+    gravity_outward_pass(bodies, memory, q)
+    inward_pass(bodies, memory, tau)
     return True

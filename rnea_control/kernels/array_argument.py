@@ -5,8 +5,9 @@ dynamics of an arm. A call of the compiled function itself avoids that, but chec
 kernels take their arrays as `ArrayArgument`: a Numba array that is read from NumPy's own record of
 it, once its type, dimensions, layout and byte order are found right. The kernel checks the sizes.
 
-The records are private to NumPy: `proof.py` tests that they are as this file assumes before any
-kernel relies on it.
+The records are private to NumPy: `difference` compares what stands there with NumPy's public
+attributes, so that `proof.py` detects a NumPy with another record before any kernel reads one. It
+follows a pointer only once it has found that the pointer is right.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ from numba.core import cgutils, sigutils, types
 from numba.extending import NativeValue, models, register_model, unbox
 from numba.np.numpy_support import as_dtype
 
-from rnea_control.kernels.array_record import ArrayRecord, DescrRecord
-
 _BYTE = ir.IntType(8)
 _INT = ir.IntType(8 * ctypes.sizeof(ctypes.c_int))
 _POINTER = _BYTE.as_pointer()
@@ -31,6 +30,40 @@ _POINTER = _BYTE.as_pointer()
 _WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
 _NDARRAY = "rnea_control_ndarray"
 llvmlite.binding.add_symbol(_NDARRAY, id(np.ndarray))
+# Every object ends its head with a pointer to its type.
+_HEAD: list[Any] = [
+    ("head", ctypes.c_char * (object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p))),
+    ("type", ctypes.c_void_p),
+]
+
+
+class ArrayRecord(ctypes.Structure):
+    """PyArrayObject of NumPy's C interface, up to the last field needed."""
+
+    _fields_ = [
+        *_HEAD,
+        ("data", ctypes.c_void_p),
+        ("nd", ctypes.c_int),
+        ("dimensions", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("base", ctypes.c_void_p),
+        ("descr", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+    ]
+
+
+class DescrRecord(ctypes.Structure):
+    """PyArray_Descr, the record of a dtype, up to the last field needed."""
+
+    _fields_ = [
+        *_HEAD,
+        ("typeobj", ctypes.c_void_p),
+        ("kind", ctypes.c_char),
+        ("char", ctypes.c_char),
+        ("byteorder", ctypes.c_char),
+        ("other", ctypes.c_char),
+        ("type_num", ctypes.c_int),
+    ]
 
 
 class ArrayArgument(types.Array):
@@ -125,3 +158,58 @@ def _field(builder: ir.IRBuilder, record: ir.Value, field: Any, type_: ir.Type) 
     """Loads a field of a record, at the offset that it has in the ctypes structure."""
     address = builder.gep(record, [_INT(field.offset)])
     return builder.load(builder.bitcast(address, type_.as_pointer()))
+
+
+def difference(
+    array: np.ndarray,
+    array_record: type[ctypes.Structure] = ArrayRecord,
+    descr_record: type[ctypes.Structure] = DescrRecord,
+) -> str | None:
+    """The first difference between the records of `array` and its dtype and what NumPy says, in
+    words; None if they agree."""
+    for record, object_ in ((array_record, array), (descr_record, array.dtype)):
+        if ctypes.sizeof(record) > type(object_).__basicsize__:
+            return f"{type(object_).__name__} is smaller than its record"
+    found = array_record.from_address(id(array))
+    said = {
+        "type": id(type(array)),
+        "data": array.__array_interface__["data"][0] or None,
+        "nd": array.ndim,
+        "base": None if array.base is None else id(array.base),
+        "descr": id(array.dtype),
+        "flags": array.flags.num,
+    }
+    wrong = _first_difference("array", found, said) or _difference_of_sizes(array, found)
+    if wrong:
+        return wrong
+    dtype = array.dtype
+    said = {
+        "type": id(type(dtype)),
+        "typeobj": id(dtype.type),
+        "kind": dtype.kind.encode(),
+        "char": dtype.char.encode(),
+        "byteorder": dtype.byteorder.encode(),
+        "type_num": dtype.num,
+    }
+    return _first_difference("dtype", descr_record.from_address(id(dtype)), said)
+
+
+def _first_difference(of: str, found: ctypes.Structure, said: dict[str, Any]) -> str | None:
+    for field, value in said.items():
+        if getattr(found, field) != value:
+            return f"the field {field} of the {of} reads {getattr(found, field)}, not {value}"
+    return None
+
+
+def _difference_of_sizes(array: np.ndarray, found: ctypes.Structure) -> str | None:
+    """The same for the dimensions and strides, which stand one after the other in memory."""
+    if array.ndim == 0:
+        return None
+    sizes = ctypes.c_ssize_t * array.ndim
+    if not found.dimensions or found.strides != found.dimensions + ctypes.sizeof(sizes):
+        return "the dimensions and strides of the array are not one after the other"
+    shape = tuple(sizes.from_address(found.dimensions))
+    strides = tuple(sizes.from_address(found.strides))
+    if (shape, strides) != (array.shape, array.strides):
+        return f"the array reads shape {shape} and strides {strides}, not those that it has"
+    return None

@@ -23,7 +23,7 @@ from rnea_control.kernels.disk_cache import keep_on_disk
 from rnea_control.kernels.fingerprint import fingerprint, module_digest, processor
 
 # The code by which a kernel reads its arrays itself.
-_ENTRY_MODULES = ("rnea_control.kernels.array_argument", "rnea_control.kernels.array_record")
+_ENTRY_MODULE = "rnea_control.kernels.array_argument"
 
 EntrySignature = Callable[[str], Any]
 # Of each kernel, by what Python calls: its source, what keeps its machine code, and its address.
@@ -75,7 +75,7 @@ def compiled(
     dispatcher: Any = numba.njit(**options)(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT
         return function
-    of_entry = [module_digest(name) for name in _ENTRY_MODULES] if entry_signature else "dispatch"
+    of_entry = module_digest(_ENTRY_MODULE) if entry_signature else "dispatch"
     variant = (signature, entry_signature is None, sys.implementation.cache_tag, processor()[0])
     stamp = fingerprint(function, options, signature, of_entry)
     keep_on_disk(dispatcher, stamp, repr(variant))

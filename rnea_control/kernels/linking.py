@@ -48,18 +48,23 @@ def _by_address(signature: str) -> Any:
         def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
             of_code = context.call_conv.get_function_type(result, wanted)
             target = builder.inttoptr(values[0], of_code.as_pointer())
-            given = [
-                value if isinstance(kind, types.Array) else context.cast(builder, value, has, kind)
-                for value, has, kind in zip(
-                    cgutils.unpack_tuple(builder, values[1]), arguments.types, wanted, strict=True
-                )
-            ]
+            given = _cast(context, builder, values[1], arguments.types, wanted)
             _, answer = context.call_conv.call_function(builder, target, result, wanted, given)
             return answer
 
         return result(code, arguments), generate
 
     return intrinsic(call)
+
+
+def _cast(context: Any, builder: ir.IRBuilder, values: Any, kinds: Any, wanted: Any) -> list[Any]:
+    """What is in a tuple, each of the type that is wanted; arrays have theirs."""
+    return [
+        value if isinstance(kind, types.Array) else context.cast(builder, value, has, kind)
+        for value, has, kind in zip(
+            cgutils.unpack_tuple(builder, values), kinds, wanted, strict=True
+        )
+    ]
 
 
 def _copied(function: Callable[..., Any]) -> Any:
@@ -86,12 +91,8 @@ else:
 
         def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
             array = context.make_array(of_call.return_type)(context, builder)
-            lengths = [
-                context.cast(builder, value, has, types.int64)
-                for value, has in zip(
-                    cgutils.unpack_tuple(builder, values[1]), shape.types, strict=True
-                )
-            ]
+            integers = [types.int64] * len(shape)
+            lengths = _cast(context, builder, values[1], shape.types, integers)
             strides = [_WORD(_ITEM)]
             for length in lengths[:0:-1]:
                 strides.insert(0, builder.mul(length, strides[0]))
@@ -111,12 +112,8 @@ def call_c(typing: Any, code: Any, arguments: Any) -> Any:
     """Calls a function of C at an address with integers and pointers, and returns its int."""
 
     def generate(context: Any, builder: ir.IRBuilder, of_call: Any, values: Any) -> Any:
-        given = [
-            context.cast(builder, value, has, types.int64)
-            for value, has in zip(
-                cgutils.unpack_tuple(builder, values[1]), arguments.types, strict=True
-            )
-        ]
+        integers = [types.int64] * len(arguments)
+        given = _cast(context, builder, values[1], arguments.types, integers)
         # Pointers and 64-bit integers go the same way on x86-64 and AArch64.
         of_code = ir.FunctionType(_INT, [_WORD] * len(given))
         answer = builder.call(builder.inttoptr(values[0], of_code.as_pointer()), given)

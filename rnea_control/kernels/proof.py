@@ -11,14 +11,13 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import llvmlite
 import numba
 import numpy as np
 
-from rnea_control.kernels.array_record import difference
 from rnea_control.kernels.compilation import EntrySignature, compiled
 
 # Set to anything but 0 or an empty string, it asks for Numba's dispatch.
@@ -34,12 +33,12 @@ class _Subclass(np.ndarray):
 def proven_entry() -> EntrySignature | None:
     """The entry of `array_argument` if it works here; else None, and a warning that says why."""
     reason = _version_objection()
-    entry_signature: EntrySignature | None = None
+    entry_signature: Any = None
     if reason is None:
         try:
             module = importlib.import_module("rnea_control.kernels.array_argument")
             entry_signature = module.entry_signature
-            reason = _record_objection() or _kernel_objection(module.entry_signature)
+            reason = _record_objection(module.difference) or _kernel_objection(entry_signature)
         except Exception as error:  # whatever NumPy, Numba or llvmlite changed
             reason = f"reading arrays failed with {error!r}"
     if reason is None:
@@ -62,7 +61,7 @@ def _version_objection() -> str | None:
     return None
 
 
-def _record_objection() -> str | None:
+def _record_objection(difference: Callable[[np.ndarray], str | None]) -> str | None:
     for array in (*_taken(), *_refused()):
         wrong = difference(array)
         if wrong:

@@ -10,6 +10,7 @@ from robots import random_tree, two_link_arm
 
 from rnea_control import dynamics
 from rnea_control.dynamics import Workspace, aba, forward_dynamics, gravity, jacobian, rnea
+from rnea_control.dynamics.arguments import SHAPES as SHAPES_OF
 from rnea_control.dynamics.regressor import regressor
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import Joint, Mimic, RobotModel, pseudo_inertia
@@ -25,18 +26,8 @@ def read_only(array: np.ndarray) -> np.ndarray:
     return array
 
 
-SHAPES = {
-    **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step", "p", "rate"), (2,)),
-    **dict.fromkeys(("q", "q0", "q1", "result"), (2,)),
-    **dict.fromkeys(("M", "C"), (2, 2)),
-    **dict.fromkeys(("world_force", "link_force", "acceleration"), (6,)),
-    "com": (3,),
-    "J": (6, 2),
-    "Y": (2, 28),
-    "external_forces": (3, 6),
-    "wrenches": (3, 6),
-    "poses": (3, 4, 4),
-}
+SIZES = {"nq": 2, "nv": 2, "links": 3, "wrenches": 3, "parameters": 28}
+SHAPES = {name: tuple(SIZES.get(size, size) for size in of) for name, of in SHAPES_OF.items()}
 ALGORITHMS = [*(getattr(dynamics, name) for name in sorted(dynamics.__all__)), regressor]
 ALGORITHMS.remove(Workspace)
 RETURN_NUMBERS = ("kinetic_energy", "potential_energy")
