@@ -16,7 +16,7 @@ from rnea_control.model import RobotModel
 MARGIN, LEAST_MARGIN = 0.05, 0.05
 # Where the URDF has no velocity limit, [rad/s] or [m/s].
 DEFAULT_VELOCITY = {"revolute": math.pi, "continuous": math.pi, "prismatic": 1.0}
-# By default joints reach the velocity allowed in this time, [s].
+# Joints reach the velocity allowed in this time, [s].
 RISE_TIME = 0.5
 # A motion must have the time for a share of the range, or for this much, there and back.
 STROKE = {"revolute": 0.5, "continuous": 0.5, "prismatic": 0.25}
@@ -46,7 +46,6 @@ def excitation_limits(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     speed: float = 0.5,
     torque: float = 0.7,
-    acceleration: float | None = None,
 ) -> ExcitationLimits:
     """The limits of a robot's exciting motion.
 
@@ -56,8 +55,6 @@ def excitation_limits(
             joints have the URDF's range less `MARGIN` on both sides; continuous ones, and revolute
             ones without limits, -pi to pi.
         speed, torque: shares of the velocity and effort limits that may be used, in (0, 1].
-        acceleration: of all joints, [rad/s^2] or [m/s^2]. By default each may reach the velocity
-            allowed in `RISE_TIME`.
 
     Raises:
         IdentificationError: a joint of another type, an unknown joint, a range that is empty or not
@@ -70,10 +67,6 @@ def excitation_limits(
                 f"{name} is {share}; it must be above 0 and at most 1: the share of the URDF's "
                 f"{'velocity' if name == 'speed' else 'effort'} limits that the motion may use"
             )
-    if acceleration is not None and not 0.0 < acceleration < math.inf:
-        raise IdentificationError(
-            f"acceleration is {acceleration}; it must be positive and finite, [rad/s^2] or [m/s^2]"
-        )
     lower, upper = _ranges(model, dict(ranges or {}))
     given = np.where(
         np.isfinite(model.velocity_limit),
@@ -81,8 +74,8 @@ def excitation_limits(
         [DEFAULT_VELOCITY[kind] for kind in model.joint_types],
     )
     velocity = speed * given
-    most = velocity / RISE_TIME if acceleration is None else np.full(model.nv, acceleration)
-    return ExcitationLimits(lower, upper, velocity, most, torque * model.effort_limit)
+    acceleration = velocity / RISE_TIME
+    return ExcitationLimits(lower, upper, velocity, acceleration, torque * model.effort_limit)
 
 
 def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float) -> None:

@@ -12,11 +12,11 @@ from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import (
     LOAD_TRUST,
     ParameterSpace,
+    parameters_in_body,
 )
 from rnea_control.identification.identify import actuator_scales, check_joints
 from rnea_control.identification.least_squares import delay_of, solve
 from rnea_control.identification.motion import Motion, join
-from rnea_control.identification.moving_links import parameters_in_body
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 from rnea_control.model.links import link_inertia_of
