@@ -167,7 +167,6 @@ class ConsistentParameters:
     Attributes:
         inertias: pseudo-inertia of each link that moves, in its own frame, shape (4, 4).
         armature, damping, friction, torque_offset: shape (nv,), SI units.
-        phi: all parameters as `inertial_parameters` orders them.
         beta: the same in the equations' unknowns: base parameters, then those of the load.
         load: pseudo-inertia of the load that was identified beside the robot, in its link's frame,
             or None.
@@ -178,7 +177,6 @@ class ConsistentParameters:
     damping: FloatArray
     friction: FloatArray
     torque_offset: FloatArray
-    phi: FloatArray
     beta: FloatArray
     load: FloatArray | None
 
@@ -212,22 +210,22 @@ class ParameterSpace:
         self._links = moving_links(model)
         count, bodies = parameter_count(model), 10 * (len(model.joint_links) - 1)
         size, actuators = SIZE * len(self._links), len(ACTUATOR_PARAMETERS) * model.nv
-        self._free = size + actuators
-        total = self._free + (SIZE if load_link else 0)
-        self._phi_matrix = np.zeros((count, self._free))
+        free = size + actuators
+        total = free + (SIZE if load_link else 0)
         self.start, self.prior = np.zeros(total), np.zeros(total)
+        # All parameters of the robot are phi_matrix theta + phi_offset.
         own = inertial_parameters(model)
-        self._phi_offset = own.copy()
-        self._phi_offset[bodies:] = 0.0
+        phi_matrix, phi_offset = np.zeros((count, free)), own.copy()
+        phi_offset[bodies:] = 0.0
         self._blocks = [slice(SIZE * k, SIZE * (k + 1)) for k in range(len(self._links))]
         for columns, link in zip(self._blocks, self._links, strict=True):
             rows = slice(10 * link.body, 10 * link.body + 10)
-            self._phi_matrix[rows, columns] = link.to_body
-            self._phi_offset[rows] -= link.own
+            phi_matrix[rows, columns] = link.to_body
+            phi_offset[rows] -= link.own
             self.start[columns] = svec(np.eye(4))
-        self._actuators = slice(size, self._free)
-        self._load = slice(self._free, total)
-        self._phi_matrix[bodies:, self._actuators] = np.eye(actuators)
+        self._actuators = slice(size, free)
+        self._load = slice(free, total)
+        phi_matrix[bodies:, self._actuators] = np.eye(actuators)
         self.start[self._actuators] = own[bodies:]
         self.prior[:size] = trust**-2
         self.prior[self._actuators] = scales.ravel() ** -2
@@ -236,8 +234,8 @@ class ParameterSpace:
         B[:, base.dependent] = base.K
         width = base.rank + (SIZE if load_link else 0)
         self.to_beta, self.beta_offset = np.zeros((width, total)), np.zeros(width)
-        self.to_beta[: base.rank, : self._free] = B @ self._phi_matrix
-        self.beta_offset[: base.rank] = B @ self._phi_offset
+        self.to_beta[: base.rank, :free] = B @ phi_matrix
+        self.beta_offset[: base.rank] = B @ phi_offset
         self._load_root = root_of(ball(1.0, LOAD_RADIUS))
         if load_link is not None:
             self.to_beta[base.rank :, self._load] = columns_of(self._load_root, np.eye(4))
@@ -290,11 +288,9 @@ class ParameterSpace:
         found = None
         if load in definite:
             found = symmetric(self._load_root @ smat(theta[load]) @ self._load_root.T)
-        phi = self._phi_offset + self._phi_matrix @ theta[: self._free]
         beta = self.to_beta @ theta + self.beta_offset
-        rows = theta[actuators].reshape(4, model.nv)
-        armature, damping, friction, offset = rows
-        return ConsistentParameters(inertias, armature, damping, friction, offset, phi, beta, found)
+        armature, damping, friction, offset = theta[actuators].reshape(4, model.nv)
+        return ConsistentParameters(inertias, armature, damping, friction, offset, beta, found)
 
 
 def _minimum(

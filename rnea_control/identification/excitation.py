@@ -18,18 +18,16 @@ from rnea_control.analysis import BaseParameters, base_parameters, inertial_para
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import compile_robot
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.excitation_limits import (
+from rnea_control.identification.excitation_goal import (
+    CRITERIA,
+    Criterion,
     ExcitationLimits,
     check_duration,
+    condition_number,
+    covariance,
     excitation_limits,
 )
 from rnea_control.identification.excitation_problem import ExcitationProblem, FourierSeries
-from rnea_control.identification.information import (
-    CRITERIA,
-    Criterion,
-    condition_number,
-    covariance,
-)
 from rnea_control.model import RobotModel
 from rnea_control.model.units import units
 

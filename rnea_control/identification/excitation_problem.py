@@ -5,7 +5,7 @@ halves of its range: every x is a motion that begins and ends at rest. The cost 
 
 .. math:: f(G) + w \operatorname{mean} \sum_{u \in \{q, v, a, \tau\}} \max(0, |u| - 1)^2
 
-with f a criterion of `information`, and u as shares of the limits, on a grid of one period. The
+with f a `Criterion`, and u as shares of the limits, on a grid of one period. The
 derivatives of regressor and torque by q, v and a are differences, the rest is exact.
 """
 
@@ -20,8 +20,7 @@ from rnea_control.analysis import BaseParameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import Order, compile_robot
 from rnea_control.dynamics.friction import STICKING_VELOCITY
-from rnea_control.identification.excitation_limits import ExcitationLimits
-from rnea_control.identification.information import CRITERIA, Criterion
+from rnea_control.identification.excitation_goal import CRITERIA, Criterion, ExcitationLimits
 from rnea_control.model import RobotModel
 
 # Grid points in a period for each harmonic: for the cost, and at least for the check of the result,
@@ -115,7 +114,7 @@ class ExcitationProblem:
         return value, (gradient * self._half[:, None]).ravel()
 
     def information(self, x: FloatArray) -> FloatArray:
-        """G of `information`, shape (base.rank, base.rank)."""
+        """G of `excitation_goal`, shape (base.rank, base.rank)."""
         G, _ = self._gram(self._regressor(*self._motion(x, self._grid)))
         return G
 

@@ -40,7 +40,6 @@ class Payload:
         center_of_mass: in the link's frame, shape (3,), [m].
         inertia: about the center of mass, in axes parallel to the link's, shape (3, 3), [kg m^2].
         mass_deviation, center_deviation: standard deviations of the first two.
-        noise: standard deviation of each joint's residual, shape (nv,), [Nm] or [N].
         delay: by which the efforts are later than the motion, [s].
         seconds: of motion with the load.
         notes: what the user should know.
@@ -52,7 +51,6 @@ class Payload:
     inertia: FloatArray
     mass_deviation: float
     center_deviation: FloatArray
-    noise: FloatArray
     delay: float
     seconds: float
     notes: tuple[str, ...]
@@ -132,7 +130,6 @@ def identify_payload(
         found.inertia,
         mass_deviation,
         np.sqrt(np.diag(slope @ covariance[:4, :4] @ slope.T)),
-        solution.noise,
         delay,
         parts[0].seconds,
         tuple(notes),

@@ -44,7 +44,6 @@ class TrajectoryFile:
     """The points of a file.
 
     Attributes:
-        source: the file, for messages.
         joints: the order of the columns.
         time: from the start, rising, shape (points,), [s].
         q: shape (points, joints), [rad] or [m].
@@ -52,7 +51,6 @@ class TrajectoryFile:
             none.
     """
 
-    source: str
     joints: tuple[str, ...]
     time: FloatArray
     q: FloatArray
@@ -140,7 +138,7 @@ def read_trajectory(path: str | os.PathLike[str]) -> TrajectoryFile:
         np.array([_field(source, i, point, name, len(joints)) for i, point in enumerate(points)])
         for name in ("positions", "velocities", "accelerations")
     )
-    return TrajectoryFile(source, tuple(joints), time, q, v, a)
+    return TrajectoryFile(tuple(joints), time, q, v, a)
 
 
 def _comment(excitation: Excitation, approach: float, notes: dict[str, str]) -> list[str]:

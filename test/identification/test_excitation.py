@@ -24,14 +24,14 @@ from rnea_control.identification.excitation import (
     plan_excitation,
     random_motion,
 )
-from rnea_control.identification.excitation_limits import excitation_limits
-from rnea_control.identification.excitation_problem import ExcitationProblem
-from rnea_control.identification.information import (
+from rnea_control.identification.excitation_goal import (
     Criterion,
     condition_number,
     covariance,
+    excitation_limits,
     log_determinant,
 )
+from rnea_control.identification.excitation_problem import ExcitationProblem
 from rnea_control.identification.pictures import shortened
 from rnea_control.identification.trajectory_file import (
     LONGEST_ARGUMENT,

@@ -105,7 +105,7 @@ def changed(found: Residuals, joint: str, after: float) -> Residuals:
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
 
-REST = (0.02, 0.01 * np.ones(3), np.ones(7), 0.0, 30.0, ())
+REST = (0.02, 0.01 * np.ones(3), 0.0, 30.0, ())
 CENTER, INERTIAS = np.array([0.01, -0.02, 0.1]), slice(INERTIA, INERTIA + 10)
 PAYLOAD = Payload("panda_hand", 0.73, CENTER, np.diag([1.1e-3, 1e-3, 3e-4]), *REST)
 

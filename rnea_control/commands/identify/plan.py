@@ -21,7 +21,7 @@ from rnea_control.identification.excitation import (
     Excitation,
     plan_excitation,
 )
-from rnea_control.identification.information import Criterion
+from rnea_control.identification.excitation_goal import Criterion
 from rnea_control.identification.pictures import draw_excitation, shortened
 from rnea_control.identification.trajectory_file import LONGEST_ARGUMENT, trajectory_yaml
 
