@@ -66,6 +66,8 @@ class ExcitationProblem:
         self._basis = rest_basis(harmonics)
         self._middle = 0.5 * (limits.upper + limits.lower)
         self._half = 0.5 * (limits.upper - limits.lower)
+        scales = [self._half, limits.velocity, limits.acceleration, limits.torque]
+        self._scales = np.stack(scales)[:, :, None]
         self._columns = 1 + self._basis.shape[1]
         self.size = model.nv * self._columns
         self._grid = self._derivatives(POINTS * harmonics)
@@ -93,18 +95,16 @@ class ExcitationProblem:
         G, Y_b = self._gram(Y)
         value, S = CRITERIA[criterion](G)
         points, n = Y.shape[2], self.model.nv
-        # Derivatives of the cost by Y, by tau, and by q, v and a.
+        shares = self._shares(*motion, tau)
+        excess = np.maximum(np.abs(shares) - AIM, 0.0)
+        for each in excess:
+            value += weight * float(np.vdot(each, each)) / points
+        # Derivatives of the cost by q, v, a and tau, and by Y.
+        by_kind = (2.0 * weight / points) * excess * np.sign(shares) / self._scales
+        by_motion, by_tau = by_kind[:3], by_kind[3]
         by_Y = np.zeros_like(Y)
         for j in range(n):
             by_Y[j, self.base.independent] = (2.0 * self._weights[j] / points) * (S @ Y_b[j])
-        by_motion = np.zeros((3, n, points))
-        by_tau = np.zeros((n, points))
-        all_shares = (*self._shares(motion), tau / self.limits.torque[:, None])
-        scales = (*self._scales(), self.limits.torque[:, None])
-        for rows, share, scale in zip((*by_motion, by_tau), all_shares, scales, strict=True):
-            excess = np.maximum(np.abs(share) - AIM, 0.0)
-            value += weight * float(np.vdot(excess, excess)) / points
-            rows[:] = (2.0 * weight / points) * excess * np.sign(share) / scale
         by_Y += by_tau[:, None, :] * self._phi[None, :, None]
         self._add_derivatives(motion, Y, by_Y, by_motion)
         gradient = np.zeros((n, self._columns))
@@ -121,7 +121,8 @@ class ExcitationProblem:
     def peaks(self, x: FloatArray) -> FloatArray:
         """The largest |u| of position, velocity, acceleration and torque, as shares of the limits,
         on the grid of the check, shape (4, joints)."""
-        return np.abs(self._all_shares(self._motion(x, self._fine_grid))).max(axis=2)
+        motion = self._motion(x, self._fine_grid)
+        return np.abs(self._shares(*motion, self._torque(*motion))).max(axis=2)
 
     def effects(self, x: FloatArray, scale: FloatArray) -> FloatArray:
         """The largest torque that 1 of each base parameter makes, shape (base.rank,), as a share of
@@ -161,7 +162,7 @@ class ExcitationProblem:
 
         def fits(share: float) -> bool:
             motion = self._motion(centre + share * amplitude.ravel(), grid)
-            return bool(np.abs(self._all_shares(motion)).max() <= KEPT)
+            return bool(np.abs(self._shares(*motion, self._torque(*motion))).max() <= KEPT)
 
         if fits(1.0):
             return x
@@ -187,16 +188,9 @@ class ExcitationProblem:
         q += (self._middle + X[:, 0])[:, None]
         return q, v, a
 
-    def _shares(
-        self, motion: tuple[FloatArray, FloatArray, FloatArray]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        q, v, a = motion
-        half, velocity, acceleration = self._scales()
-        return (q - self._middle[:, None]) / half, v / velocity, a / acceleration
-
-    def _scales(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        limits = self.limits
-        return self._half[:, None], limits.velocity[:, None], limits.acceleration[:, None]
+    def _shares(self, q: FloatArray, v: FloatArray, a: FloatArray, tau: FloatArray) -> FloatArray:
+        """u of the module's docstring, shape (4, joints, points)."""
+        return np.stack([q - self._middle[:, None], v, a, tau]) / self._scales
 
     def _regressor(
         self, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray | None = None
@@ -206,11 +200,6 @@ class ExcitationProblem:
             "regressor", q, v, a, out=out, order=Order.entry_major, workers=1
         )
         return Y
-
-    def _all_shares(self, motion: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
-        """Shape (4, joints, points)."""
-        torque = self._torque(*motion) / self.limits.torque[:, None]
-        return np.stack([*self._shares(motion), torque])
 
     def _torque(self, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
         """Shape (joints, points), friction included."""
