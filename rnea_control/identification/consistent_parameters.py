@@ -267,18 +267,9 @@ class ParameterSpace:
         Raises:
             IdentificationError: the solver finds none.
         """
-        model, load, actuators = self.model, self._load, self._actuators
-        definite = [*self._blocks, *([load] if load.stop > load.start else [])]
-        bounded = slice(actuators.start, actuators.start + 3 * model.nv)
-        theta = _minimum(
-            self.to_beta.T @ information @ self.to_beta,
-            self.to_beta.T @ (vector - information @ self.beta_offset),
-            self.prior,
-            self.start,
-            definite,
-            bounded,
-            [0.0 if block is load else LEAST_SHARE for block in definite],
-        )
+        load, actuators = self._load, self._actuators
+        bounded = slice(actuators.start, actuators.start + 3 * self.model.nv)
+        theta = self._minimum(information, vector, bounded)
         # The solver meets the bound of 0 to rounding, from either side.
         theta[bounded] = np.maximum(theta[bounded], 0.0)
         inertias = {}
@@ -286,51 +277,45 @@ class ParameterSpace:
             inertias[link.name] = symmetric(link.root @ smat(theta[block]) @ link.root.T)
         _check_definite(inertias)
         found = None
-        if load in definite:
+        if load.stop > load.start:
             found = symmetric(self._load_root @ smat(theta[load]) @ self._load_root.T)
         beta = self.to_beta @ theta + self.beta_offset
-        armature, damping, friction, offset = theta[actuators].reshape(4, model.nv)
+        armature, damping, friction, offset = theta[actuators].reshape(4, -1)
         return ConsistentParameters(inertias, armature, damping, friction, offset, beta, found)
 
-
-def _minimum(
-    matrix: FloatArray,
-    vector: FloatArray,
-    prior: FloatArray,
-    start: FloatArray,
-    definite: list[slice],
-    nonnegative: slice,
-    least: list[float],
-) -> FloatArray:
-    """The theta that minimizes 1/2 theta^T matrix theta - vector^T theta + 1/2 |theta - start|^2 by
-    `prior`, with S - `least` positive semidefinite for each S of `definite`."""
-    # Each unknown is scaled by what it weighs, so that the solver's tolerances mean something.
-    scale = 1.0 / np.sqrt(np.diag(matrix) + prior)
-    P = (matrix + np.diag(prior)) * np.outer(scale, scale)
-    gradient = (matrix @ start - vector) * scale  # of the change from the start
-    bounds = np.zeros(len(start))
-    cones = [clarabel.NonnegativeConeT(nonnegative.stop - nonnegative.start)]
-    for block, share in zip(definite, least, strict=True):
-        bounds[block] = share * svec(np.eye(4))
-        cones.append(clarabel.PSDTriangleConeT(4))
-    rows = np.concatenate([np.arange(each.start, each.stop) for each in (nonnegative, *definite)])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-    solution = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(P)),
-        gradient,
-        sparse.csc_matrix(-np.diag(scale)[rows]),
-        (start - bounds)[rows],
-        cones,
-        settings,
-    ).solve()
-    if str(solution.status) not in ("Solved", "AlmostSolved"):
-        raise IdentificationError(
-            f"no physically consistent parameters were found ({solution.status}). Are the efforts "
-            "in Nm and N, and have they the sign of the positions?"
-        )
-    return np.asarray(start + scale * np.array(solution.x))
+    def _minimum(self, information: FloatArray, vector: FloatArray, bounded: slice) -> FloatArray:
+        """The theta of least cost, with S - `LEAST_SHARE` positive semidefinite for each S of the
+        robot, S for that of the load, and theta of `bounded` not negative."""
+        matrix = self.to_beta.T @ information @ self.to_beta
+        vector = self.to_beta.T @ (vector - information @ self.beta_offset)
+        # Each unknown is scaled by what it weighs, so that the solver's tolerances mean something.
+        scale = 1.0 / np.sqrt(np.diag(matrix) + self.prior)
+        P = (matrix + np.diag(self.prior)) * np.outer(scale, scale)
+        gradient = (matrix @ self.start - vector) * scale  # of the change from the start
+        bounds = np.zeros(len(self.start))
+        for block in self._blocks:
+            bounds[block] = LEAST_SHARE * svec(np.eye(4))
+        definite = [*self._blocks, *([self._load] if self._load.stop > self._load.start else [])]
+        cones = [clarabel.NonnegativeConeT(bounded.stop - bounded.start)]
+        cones += [clarabel.PSDTriangleConeT(4) for _ in definite]
+        rows = np.concatenate([np.arange(each.start, each.stop) for each in (bounded, *definite)])
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+        solution = clarabel.DefaultSolver(
+            sparse.csc_matrix(np.triu(P)),
+            gradient,
+            sparse.csc_matrix(-np.diag(scale)[rows]),
+            (self.start - bounds)[rows],
+            cones,
+            settings,
+        ).solve()
+        if str(solution.status) not in ("Solved", "AlmostSolved"):
+            raise IdentificationError(
+                f"no physically consistent parameters were found ({solution.status}). Are the "
+                "efforts in Nm and N, and have they the sign of the positions?"
+            )
+        return np.asarray(self.start + scale * np.array(solution.x))
 
 
 def _check_definite(inertias: dict[str, FloatArray]) -> None:
