@@ -1,4 +1,10 @@
-"""`plan_excitation`: a motion that makes a robot's parameters visible in its torques."""
+"""`plan_excitation`: a motion that makes a robot's parameters visible in its torques.
+
+Random motions come first, then the best of them are improved. Each step minimizes a cost in which
+leaving the limits has a price, by L-BFGS [Nocedal, Wright 2006, sec. 7.2]; the price rises from
+step to step. What is left beyond the limits at the end, about a thousandth, is taken off the
+amplitudes.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +12,33 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import minimize
 
 from rnea_control.analysis import BaseParameters, base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import compile_robot
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.excitation_limits import (
+from rnea_control.identification.excitation_goal import (
+    CRITERIA,
+    Criterion,
     ExcitationLimits,
     check_duration,
+    condition_number,
+    covariance,
     excitation_limits,
 )
-from rnea_control.identification.excitation_problem import ExcitationProblem
-from rnea_control.identification.excitation_search import search
-from rnea_control.identification.fourier_series import FourierSeries
-from rnea_control.identification.information import Criterion, condition_number, covariance
+from rnea_control.identification.excitation_problem import ExcitationProblem, FourierSeries
 from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 
-MOST_HARMONICS = 20
-# Of all periods together, [s].
-LONGEST = 3600.0
+# Of the Fourier series.
+HARMONICS = 5
+# Expected standard deviation of the measured torques, as a share of the effort limits; of the
+# largest torque in random motions where a joint has none.
+NOISE = 0.02
+# Of the samples that the deviations are predicted for, [Hz].
+RATE = 1000.0
+LONGEST = 3600.0  # [s]
 # A parameter that makes less than this share of the torque allowed, at its most, hardly matters:
 # its accuracy is given relative to the value that makes as much.
 NEGLIGIBLE = 0.01
@@ -32,6 +46,15 @@ NEGLIGIBLE = 0.01
 _ROUNDING = 1e-12
 # A parameter is poorly known if its relative deviation is larger.
 POOR = 0.1
+# Random motions for each one that is improved.
+CANDIDATES = 10
+# The price of leaving the limits: first for all, then for the best one.
+COARSE_WEIGHTS, FINE_WEIGHTS = (3.0, 30.0, 300.0), (300.0, 3000.0, 30000.0)
+# Postures looked at for one that the torque limits allow.
+_POSTURES = 4000
+# Gravity may take this share of the torque at the centre of a random motion.
+_HOLDING = 0.9
+Progress = Callable[[float], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +63,13 @@ class Excitation:
 
     Attributes:
         model: the robot.
-        series: one period of the motion.
-        periods: how often it is repeated.
+        series: the motion, one period of it.
         limits: that it keeps.
         base: the robot's base parameters.
         criterion: that was minimized.
         seed: of the search.
         noise: standard deviation that was expected of the measured torques, shape (joints,), [Nm]
             or [N].
-        rate: of the samples, [Hz].
         condition: condition number of the base regressor, rows divided by the noise, columns of
             length 1.
         prior: the base parameters by the robot's description, shape (base.rank,).
@@ -62,13 +83,11 @@ class Excitation:
 
     model: RobotModel
     series: FourierSeries
-    periods: int
     limits: ExcitationLimits
     base: BaseParameters
     criterion: Criterion
     seed: int
     noise: FloatArray
-    rate: float
     condition: float
     prior: FloatArray
     deviation: FloatArray
@@ -82,8 +101,8 @@ class Excitation:
 
     @property
     def duration(self) -> float:
-        """Of all periods, [s]."""
-        return self.periods * self.series.period
+        """[s]."""
+        return self.series.period
 
     @property
     def relative_deviation(self) -> FloatArray:
@@ -109,20 +128,15 @@ class Excitation:
 def plan_excitation(
     model: RobotModel,
     duration: float = 20.0,
-    periods: int = 1,
-    harmonics: int = 5,
     *,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     speed: float = 0.5,
     torque: float = 0.7,
-    acceleration: float | None = None,
     criterion: Criterion = Criterion.determinant,
-    noise: float = 0.02,
-    rate: float = 1000.0,
     seed: int = 0,
     starts: int = 6,
     iterations: int = 300,
-    progress: Callable[[float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Excitation:
     """A motion from rest to rest that keeps the limits and tells most about the base parameters.
 
@@ -130,14 +144,9 @@ def plan_excitation(
 
     Args:
         model: the robot; its friction and payload are part of the torques.
-        duration: of one period, [s].
-        periods: how often it is repeated.
-        harmonics: of the Fourier series, 2 to `MOST_HARMONICS`.
-        ranges, speed, torque, acceleration: as of `excitation_limits`.
+        duration: [s].
+        ranges, speed, torque: as of `excitation_limits`.
         criterion: to minimize.
-        noise: expected standard deviation of the measured torques, as a share of the effort limits;
-            of the largest torque in random motions where a joint has none.
-        rate: of the samples that the deviations are predicted for, [Hz].
         seed: of the random motions that the search starts from; the same one gives the same motion.
         starts, iterations: of the search: more take longer and find a little more.
         progress: is called with the share of the work that is done, from 0 to 1.
@@ -147,27 +156,20 @@ def plan_excitation(
             is not allowed, too short or too long a duration, or gravity that takes all torque
             allowed.
     """
-    limits = excitation_limits(model, ranges, speed, torque, acceleration)
+    limits = excitation_limits(model, ranges, speed, torque)
     check_duration(model, limits, duration)
-    _check_at_least(1, periods=periods, starts=starts, iterations=iterations)
-    _check_at_least(2, harmonics=harmonics)
-    if duration * periods > LONGEST:
+    if duration > LONGEST:
         raise IdentificationError(
-            f"{periods} x {duration:g} s is longer than an hour; plan a shorter motion, and record "
-            "it several times"
+            f"{duration:g} s is longer than an hour; plan a shorter motion, and record it several "
+            "times"
         )
-    if harmonics > MOST_HARMONICS:
-        raise IdentificationError(f"harmonics is {harmonics}; at most {MOST_HARMONICS} are planned")
-    for name, value in {"noise": noise, "rate": rate}.items():
-        if not 0.0 < value < np.inf:
-            raise IdentificationError(f"{name} is {value}; it must be positive and finite")
-    _check_at_least(0, seed=seed)
+    if seed < 0:
+        raise IdentificationError(f"seed is {seed}; it must be an integer, at least 0")
     rng = np.random.default_rng(seed)
     base = base_parameters(model)
     scale = _effort_scale(model, limits)
-    deviations = noise * scale
-    problem = ExcitationProblem(model, base, limits, deviations, duration, harmonics)
-    criterion = Criterion(criterion)
+    noise = NOISE * scale
+    problem = ExcitationProblem(model, base, limits, noise, duration, HARMONICS)
     x = search(problem, criterion, rng, starts, iterations, progress or (lambda _: None))
     G = problem.information(x)
     prior = base.values(inertial_parameters(model))
@@ -175,16 +177,14 @@ def plan_excitation(
     return Excitation(
         model,
         problem.series(x),
-        periods,
         limits,
         base,
         criterion,
         seed,
-        deviations,
-        rate,
+        noise,
         condition_number(G),
         prior,
-        np.sqrt(np.diag(covariance(G, rate * duration * periods))),
+        np.sqrt(np.diag(covariance(G, RATE * duration))),
         np.maximum(np.abs(prior), NEGLIGIBLE / problem.effects(x, torque * scale)),
         problem.peaks(x),
     )
@@ -201,7 +201,119 @@ def _effort_scale(model: RobotModel, limits: ExcitationLimits) -> FloatArray:
     return np.where(np.isfinite(model.effort_limit), model.effort_limit, largest)
 
 
-def _check_at_least(least: int, **values: int) -> None:
-    for name, value in values.items():
-        if not isinstance(value, int) or value < least:
-            raise IdentificationError(f"{name} is {value}; it must be an integer, at least {least}")
+def search(
+    problem: ExcitationProblem,
+    criterion: Criterion,
+    rng: np.random.Generator,
+    starts: int,
+    iterations: int,
+    progress: Progress,
+) -> FloatArray:
+    """The variables of the best motion found; it keeps the limits.
+
+    Args:
+        problem: to be solved.
+        criterion: of the result. The determinant always comes first: it is smooth, and leads near
+            a motion of a good condition number.
+        rng: draws the random motions.
+        starts: how many of them are improved.
+        iterations: at most, in each step of the best one; a quarter in those of the others.
+        progress: is called with the share done, from 0 to 1.
+
+    Raises:
+        IdentificationError: no posture within the limits holds the arm against gravity.
+    """
+    postures = holding_postures(problem.model, problem.limits, rng)
+    candidates = [random_motion(problem, postures, rng) for _ in range(CANDIDATES * starts)]
+    candidates.sort(key=lambda x: _value(problem, x, Criterion.determinant))
+    short = max(iterations // 4, 1)
+    steps = [Criterion.determinant] * len(FINE_WEIGHTS)
+    if criterion is not Criterion.determinant:
+        steps += [criterion] * len(FINE_WEIGHTS)
+    total = short * starts * len(COARSE_WEIGHTS) + iterations * len(steps)
+    done = 0
+
+    def improved(x: FloatArray, which: Criterion, weight: float, most: int) -> FloatArray:
+        nonlocal done
+        passed = done
+
+        def step(_: FloatArray) -> None:
+            nonlocal passed
+            passed += 1
+            progress(passed / total)
+
+        result = minimize(
+            problem.cost,
+            x,
+            (which, weight),
+            method="L-BFGS-B",
+            jac=True,
+            callback=step,
+            options={"maxiter": most, "maxfun": 2 * most, "maxcor": 30},
+        )
+        done += most
+        progress(done / total)
+        best: FloatArray = result.x
+        return best
+
+    found = []
+    for candidate in candidates[:starts]:
+        x = candidate
+        for weight in COARSE_WEIGHTS:
+            x = improved(x, Criterion.determinant, weight, short)
+        found.append(x)
+    costs = [problem.cost(x, Criterion.determinant, COARSE_WEIGHTS[-1])[0] for x in found]
+    x = found[int(np.argmin(costs))]
+    for which, weight in zip(steps, FINE_WEIGHTS * 2, strict=False):
+        x = improved(x, which, weight, iterations)
+    kept = [problem.within_limits(each) for each in (x, *found, *candidates[:starts])]
+    return min(
+        (each for each in kept if each is not None), key=lambda x: _value(problem, x, criterion)
+    )
+
+
+def _value(problem: ExcitationProblem, x: FloatArray, criterion: Criterion) -> float:
+    return CRITERIA[criterion](problem.information(x))[0]
+
+
+def random_motion(
+    problem: ExcitationProblem, postures: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Variables of a random motion about one of the postures, as large as the limits allow; the
+    postures are those of `holding_postures`."""
+    while True:
+        centre = postures[rng.integers(len(postures))]
+        coefficients = rng.standard_normal((problem.model.nv, 2 * problem.harmonics - 2))
+        coefficients *= problem.largest_amplitudes(centre, coefficients)[:, None]
+        x = problem.within_limits(problem.variables(centre, coefficients), fine=False)
+        if x is not None:
+            return x
+
+
+def holding_postures(
+    model: RobotModel, limits: ExcitationLimits, rng: np.random.Generator
+) -> FloatArray:
+    """Random postures that take no more than `_HOLDING` of the torque allowed, shape (postures,
+    joints).
+
+    Raises:
+        IdentificationError: there is none; the message names the joint and the best posture.
+    """
+    share = rng.uniform(size=(_POSTURES, model.nv))
+    postures = limits.lower + share * (limits.upper - limits.lower)
+    holding = compile_robot(model).batch("gravity", postures, workers=1) + model.torque_offset
+    loads = np.abs(holding) / limits.torque
+    worst = loads.max(axis=1)
+    if worst.min() <= _HOLDING:
+        return postures[worst <= _HOLDING]
+    best = int(np.argmin(worst))
+    j = int(np.argmax(loads[best]))
+    unit = units(model, j).effort
+    pairs = zip(model.joint_names, postures[best], strict=True)
+    raise IdentificationError(
+        f"gravity alone takes {abs(holding[best, j]):.3g} {unit} of joint "
+        f"{model.joint_names[j]!r}, and the motion may use {limits.torque[j]:.3g} {unit}, even in "
+        f"the easiest of {_POSTURES} postures within the ranges: "
+        f"{', '.join(f'{name} {position:.2f}' for name, position in pairs)}; allow a greater share "
+        "of the torque or other ranges, and check masses and effort limits of the URDF"
+    )

@@ -5,11 +5,14 @@ halves of its range: every x is a motion that begins and ends at rest. The cost 
 
 .. math:: f(G) + w \operatorname{mean} \sum_{u \in \{q, v, a, \tau\}} \max(0, |u| - 1)^2
 
-with f a criterion of `information`, and u as shares of the limits, on a grid of one period. The
+with f a `Criterion`, and u as shares of the limits, on a grid of one period. The
 derivatives of regressor and torque by q, v and a are differences, the rest is exact.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,9 +20,7 @@ from rnea_control.analysis import BaseParameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import Order, compile_robot
 from rnea_control.dynamics.friction import STICKING_VELOCITY
-from rnea_control.identification.excitation_limits import ExcitationLimits
-from rnea_control.identification.fourier_series import FourierSeries, derivatives, rest_basis
-from rnea_control.identification.information import CRITERIA, Criterion
+from rnea_control.identification.excitation_goal import CRITERIA, Criterion, ExcitationLimits
 from rnea_control.model import RobotModel
 
 # Grid points in a period for each harmonic: for the cost, and at least for the check of the result,
@@ -65,6 +66,8 @@ class ExcitationProblem:
         self._basis = rest_basis(harmonics)
         self._middle = 0.5 * (limits.upper + limits.lower)
         self._half = 0.5 * (limits.upper - limits.lower)
+        scales = [self._half, limits.velocity, limits.acceleration, limits.torque]
+        self._scales = np.stack(scales)[:, :, None]
         self._columns = 1 + self._basis.shape[1]
         self.size = model.nv * self._columns
         self._grid = self._derivatives(POINTS * harmonics)
@@ -92,19 +95,16 @@ class ExcitationProblem:
         G, Y_b = self._gram(Y)
         value, S = CRITERIA[criterion](G)
         points, n = Y.shape[2], self.model.nv
-        # Derivatives of the cost by Y, by tau, and by q, v and a.
+        shares = self._shares(*motion, tau)
+        excess = np.maximum(np.abs(shares) - AIM, 0.0)
+        for each in excess:
+            value += weight * float(np.vdot(each, each)) / points
+        # Derivatives of the cost by q, v, a and tau, and by Y.
+        by_kind = (2.0 * weight / points) * excess * np.sign(shares) / self._scales
+        by_motion, by_tau = by_kind[:3], by_kind[3]
         by_Y = np.zeros_like(Y)
         for j in range(n):
             by_Y[j, self.base.independent] = (2.0 * self._weights[j] / points) * (S @ Y_b[j])
-        by_motion = np.zeros((3, n, points))
-        for rows, share, scale in zip(by_motion, self._shares(motion), self._scales(), strict=True):
-            excess = np.maximum(np.abs(share) - AIM, 0.0)
-            value += weight * float(np.vdot(excess, excess)) / points
-            rows[:] = (2.0 * weight / points) * excess * np.sign(share) / scale
-        share = tau / self.limits.torque[:, None]
-        excess = np.maximum(np.abs(share) - AIM, 0.0)
-        value += weight * float(np.vdot(excess, excess)) / points
-        by_tau = (2.0 * weight / points) * excess * np.sign(share) / self.limits.torque[:, None]
         by_Y += by_tau[:, None, :] * self._phi[None, :, None]
         self._add_derivatives(motion, Y, by_Y, by_motion)
         gradient = np.zeros((n, self._columns))
@@ -114,14 +114,15 @@ class ExcitationProblem:
         return value, (gradient * self._half[:, None]).ravel()
 
     def information(self, x: FloatArray) -> FloatArray:
-        """G of `information`, shape (base.rank, base.rank)."""
+        """G of `excitation_goal`, shape (base.rank, base.rank)."""
         G, _ = self._gram(self._regressor(*self._motion(x, self._grid)))
         return G
 
     def peaks(self, x: FloatArray) -> FloatArray:
         """The largest |u| of position, velocity, acceleration and torque, as shares of the limits,
         on the grid of the check, shape (4, joints)."""
-        return np.abs(self._all_shares(self._motion(x, self._fine_grid))).max(axis=2)
+        motion = self._motion(x, self._fine_grid)
+        return np.abs(self._shares(*motion, self._torque(*motion))).max(axis=2)
 
     def effects(self, x: FloatArray, scale: FloatArray) -> FloatArray:
         """The largest torque that 1 of each base parameter makes, shape (base.rank,), as a share of
@@ -161,7 +162,7 @@ class ExcitationProblem:
 
         def fits(share: float) -> bool:
             motion = self._motion(centre + share * amplitude.ravel(), grid)
-            return bool(np.abs(self._all_shares(motion)).max() <= KEPT)
+            return bool(np.abs(self._shares(*motion, self._torque(*motion))).max() <= KEPT)
 
         if fits(1.0):
             return x
@@ -187,16 +188,9 @@ class ExcitationProblem:
         q += (self._middle + X[:, 0])[:, None]
         return q, v, a
 
-    def _shares(
-        self, motion: tuple[FloatArray, FloatArray, FloatArray]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        q, v, a = motion
-        half, velocity, acceleration = self._scales()
-        return (q - self._middle[:, None]) / half, v / velocity, a / acceleration
-
-    def _scales(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        limits = self.limits
-        return self._half[:, None], limits.velocity[:, None], limits.acceleration[:, None]
+    def _shares(self, q: FloatArray, v: FloatArray, a: FloatArray, tau: FloatArray) -> FloatArray:
+        """u of the module's docstring, shape (4, joints, points)."""
+        return np.stack([q - self._middle[:, None], v, a, tau]) / self._scales
 
     def _regressor(
         self, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray | None = None
@@ -206,11 +200,6 @@ class ExcitationProblem:
             "regressor", q, v, a, out=out, order=Order.entry_major, workers=1
         )
         return Y
-
-    def _all_shares(self, motion: tuple[FloatArray, FloatArray, FloatArray]) -> FloatArray:
-        """Shape (4, joints, points)."""
-        torque = self._torque(*motion) / self.limits.torque[:, None]
-        return np.stack([*self._shares(motion), torque])
 
     def _torque(self, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
         """Shape (joints, points), friction included."""
@@ -245,3 +234,77 @@ class ExcitationProblem:
                 self._regressor(q, v, a, out=moved)
                 np.subtract(moved, Y, out=moved)
                 by_motion[kind, j] += np.einsum("jcp,jcp->p", by_Y, moved) / step
+
+
+@dataclass(frozen=True, eq=False)
+class FourierSeries:
+    r"""Periodic motions of all joints that begin and end at rest.
+
+    With the period T and N harmonics of each joint [Swevers et al. 1997],
+
+    .. math::
+
+        q(t) = c + \sum_{k=1}^{N} a_k \cos k \omega t + b_k \sin k \omega t,
+        \qquad \omega = 2 \pi / T
+
+    velocity and acceleration are 0 at t = 0, and so at the end of each period, if
+
+    .. math:: \sum_k k\, b_k = 0, \qquad \sum_k k^2 a_k = 0
+
+    `rest_basis` spans the coefficients for which this holds.
+
+    Attributes:
+        period: T, [s].
+        centre: c, shape (joints,), [rad] or [m].
+        cosine, sine: a and b, shape (joints, harmonics).
+    """
+
+    period: float
+    centre: FloatArray
+    cosine: FloatArray
+    sine: FloatArray
+
+    @property
+    def harmonics(self) -> int:
+        """N."""
+        return self.cosine.shape[1]
+
+    def sample(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Positions, velocities and accelerations at any times, shape (times, joints) each.
+
+        Args:
+            time: from the start of the first period, shape (times,), [s].
+        """
+        coefficients = np.hstack([self.cosine, self.sine])
+        q, v, a = (D @ coefficients.T for D in derivatives(time, self.period, self.harmonics))
+        return q + self.centre, v, a
+
+
+def derivatives(
+    time: FloatArray, period: float, harmonics: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What position less centre, velocity and acceleration are for 1 of each coefficient, the
+    cosines first, shape (times, 2 harmonics) each."""
+    k = 2.0 * math.pi / period * np.arange(1, harmonics + 1)
+    angle = np.asarray(time)[:, None] * k
+    c, s = np.cos(angle), np.sin(angle)
+    return np.hstack([c, s]), np.hstack([-k * s, k * c]), np.hstack([-k * k * c, -k * k * s])
+
+
+def rest_basis(harmonics: int) -> FloatArray:
+    """Coefficients, cosines first, that are at rest at both ends: orthonormal columns, shape
+    (2 harmonics, 2 harmonics - 2)."""
+    k = np.arange(1.0, harmonics + 1.0)
+    basis = np.zeros((2 * harmonics, 2 * harmonics - 2))
+    basis[:harmonics, : harmonics - 1] = _normal_to(k * k)
+    basis[harmonics:, harmonics - 1 :] = _normal_to(k)
+    return basis
+
+
+def _normal_to(vector: FloatArray) -> FloatArray:
+    """Orthonormal columns that are normal to a vector, by a Householder reflection that takes it
+    to the first axis."""
+    u = vector / np.linalg.norm(vector)
+    u[0] += 1.0
+    reflection = np.eye(len(u)) - np.outer(u, u) / u[0]
+    return reflection[:, 1:]

@@ -1,4 +1,4 @@
-"""The causes by which the torques of a robot differ from those of its model.
+"""The causes by which the torques of a robot differ from those of its model, and what each means.
 
 Each cause has a torque of its own kind: a load, friction, a constant offset, masses, rotors, an
 effort of another unit, a delay. Causes are added one by one, the one first that takes away most
@@ -7,7 +7,6 @@ for the numbers it needs (Schwarz's criterion), until what is left is noise or h
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -16,13 +15,16 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch, parameter_count, parameter_names
 from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.exceptions import listed
+from rnea_control.identification.consistent_parameters import parameters_in_body
+from rnea_control.identification.effort_doubts import frictionless
 from rnea_control.identification.identify import check_joints
-from rnea_control.identification.least_squares import BLOCK_SECONDS, slope_of, solve
-from rnea_control.identification.motion import Motion
-from rnea_control.identification.moving_links import parameters_in_body
-from rnea_control.identification.residuals import measurement_noise
+from rnea_control.identification.least_squares import BLOCK_SECONDS, late, slope_of, solve
+from rnea_control.identification.motion import Motion, measurement_noise
 from rnea_control.identification.torque_equations import NormalEquations, TorqueEquations
 from rnea_control.model import RobotModel
+from rnea_control.model.rigid_body import link_inertia_of, pseudo_inertia_of
+from rnea_control.model.robot_model import units
 
 # A joint whose residual is below this many times its noise has nothing to explain.
 AT_NOISE = 1.2
@@ -30,6 +32,12 @@ AT_NOISE = 1.2
 LEAST_PART = 0.03
 # Columns that depend on each other are told apart no further than this.
 RANK = 1e-9
+# Values of a joint that would make less than this part of its residual are not told.
+SMALL = 0.1
+# A factor on gravity within this of -1 is gravity that is not in the efforts.
+NEAR = 0.15
+# Factors on the efforts that differ by less, and are as near to 1, may be those of the masses.
+ALIKE, HEAVIER = 0.1, 0.5
 
 
 class Cause(Enum):
@@ -104,7 +112,7 @@ def explain(model: RobotModel, motion: Motion) -> Explanation:
     check_joints(model)
     tau = inverse_dynamics_batch(model, motion.q, motion.v, motion.a)
     still = np.zeros_like(motion.v)
-    weight = inverse_dynamics_batch(_frictionless(model), motion.q, still, still)
+    weight = inverse_dynamics_batch(frictionless(model), motion.q, still, still)
     columns = np.arange(parameter_count(model))
     equations = TorqueEquations(model, columns)
     slope = slope_of(tau, motion)
@@ -119,15 +127,14 @@ def explain(model: RobotModel, motion: Motion) -> Explanation:
     width = len(columns) + 2 + model.nv
     unexplained = solve(equations, rest, np.zeros(width), more=more).variance
     normal = equations.normal(rest, more=more)
-    choice = _Choice(
-        normal, np.maximum(unexplained, noise**2), round(BLOCK_SECONDS / motion.period)
-    )
     groups = _groups(model)
+    variance = np.maximum(unexplained, noise**2)
+    found = _Choice(normal, variance, round(BLOCK_SECONDS / motion.period), groups).explain()
     body, to_body = parameters_in_body(model, model.child_links[-1])
-    found = choice.explain(groups)
+    samples = np.maximum(normal.samples, 1.0)
     contributions = []
     for cause, part, theta in found:
-        torque = np.sqrt(np.maximum((normal.G @ theta) @ theta, 0.0) / _at_least_one(normal))
+        torque = np.sqrt(np.maximum((normal.G @ theta) @ theta, 0.0) / samples)
         values = theta[groups[cause]]
         if cause is Cause.payload:
             load = np.linalg.solve(to_body, theta[10 * body : 10 * body + 10])
@@ -135,27 +142,15 @@ def explain(model: RobotModel, motion: Motion) -> Explanation:
         elif cause in (Cause.masses, Cause.inertias):
             values = values[:0]
         contributions.append(Contribution(cause, part, torque, values))
-    total = (
-        np.sum([theta for _, _, theta in found], axis=0) if found else np.zeros(len(normal.b[0]))
-    )
+    total = sum((theta for _, _, theta in found), np.zeros(len(normal.b[0])))
     return Explanation(
         model.child_links[-1],
-        np.sqrt(normal.power / _at_least_one(normal)),
+        np.sqrt(normal.power / samples),
         np.sqrt(normal.mean_square(total)),
         noise,
         np.sqrt(np.mean(motion.effort**2, axis=0)),
         tuple(contributions),
     )
-
-
-def _at_least_one(normal: NormalEquations) -> FloatArray:
-    return np.maximum(normal.samples, 1.0)
-
-
-def _frictionless(model: RobotModel) -> RobotModel:
-    bare = copy.deepcopy(model)
-    bare.damping = bare.friction = bare.torque_offset = np.zeros(model.nv)
-    return bare
 
 
 def _groups(model: RobotModel) -> dict[Cause, IntArray]:
@@ -182,81 +177,162 @@ def _groups(model: RobotModel) -> dict[Cause, IntArray]:
 
 
 class _Choice:
-    """Which causes explain the residual, by its normal equations."""
+    """Which causes explain the residual, by its normal equations.
 
-    def __init__(self, normal: NormalEquations, variance: FloatArray, block: int) -> None:
+    Args:
+        variance: of the noise, shape (nv,).
+        block: samples whose residuals are not independent.
+        groups: the columns of each cause.
+    """
+
+    def __init__(
+        self,
+        normal: NormalEquations,
+        variance: FloatArray,
+        block: int,
+        groups: dict[Cause, IntArray],
+    ) -> None:
         self._matrix, self._vector = normal.weighted(variance)
-        # Residuals within a block of time are not independent.
+        self._groups = groups
         self._block = max(block, 1)
         self._power = float((normal.power / variance).sum())
-        self._noise = float(normal.samples.sum())
-        self._blocks = max(self._noise / self._block, 2.0)
+        noise = float(normal.samples.sum())
+        self._blocks = max(noise / self._block, 2.0)
+        self._excess = max(self._power - noise, 1e-12)
 
-    def explain(self, groups: dict[Cause, IntArray]) -> list[tuple[Cause, float, FloatArray]]:
+    def explain(self) -> list[tuple[Cause, float, FloatArray]]:
         """The causes in the order found, each with its part and its share of the unknowns."""
         chosen: list[Cause] = []
-        while True:
-            better = self._one_more(groups, chosen)
-            if better is None:
-                break
-            chosen = self._exchanged(groups, better)
-        if not chosen:
-            return []
-        solution, _, _ = self._fit_all(groups, chosen)
-        excess = max(self._power - self._noise, 1e-12)
+        while (better := self._one_more(chosen)) is not None:
+            chosen = self._exchanged(better)
+        solution, _, _ = self._fit(chosen)
         found, claimed, left = [], set[int](), self._power
         for k, cause in enumerate(chosen):
-            own = [column for column in groups[cause].tolist() if column not in claimed]
+            own = [column for column in self._groups[cause].tolist() if column not in claimed]
             claimed.update(own)
             theta = np.zeros(len(self._vector))
             theta[own] = solution[own]
-            _, power, _ = self._fit_all(groups, chosen[: k + 1])
-            found.append((cause, min((left - power) / excess, 1.0), theta))
+            _, power, _ = self._fit(chosen[: k + 1])
+            found.append((cause, min((left - power) / self._excess, 1.0), theta))
             left = power
         return found
 
-    def _one_more(self, groups: dict[Cause, IntArray], chosen: list[Cause]) -> list[Cause] | None:
+    def _one_more(self, chosen: list[Cause]) -> list[Cause] | None:
         """The causes with the best one added; None if no one is worth it."""
-        _, left, rank = self._fit_all(groups, chosen)
-        trials = [[*chosen, cause] for cause in groups if cause not in chosen]
-        best = min(trials, key=lambda trial: self._cost_of(groups, trial), default=None)
-        if best is None or self._cost_of(groups, best) >= self._cost(left, rank):
+        trials = [[*chosen, cause] for cause in self._groups if cause not in chosen]
+        best = min(trials, key=self._cost, default=chosen)
+        if self._cost(best) >= self._cost(chosen):
             return None
-        _, power, _ = self._fit_all(groups, best)
-        excess = max(self._power - self._noise, 1e-12)
-        return best if left - power >= LEAST_PART * excess else None
+        (_, before, _), (_, after, _) = self._fit(chosen), self._fit(best)
+        return best if before - after >= LEAST_PART * self._excess else None
 
-    def _exchanged(self, groups: dict[Cause, IntArray], chosen: list[Cause]) -> list[Cause]:
+    def _exchanged(self, chosen: list[Cause]) -> list[Cause]:
         """The causes, one of them exchanged for another or left out if that explains as well: one
         that came first may have stood for another."""
         trials = [chosen]
         for k in range(len(chosen)):
             others = [*chosen[:k], *chosen[k + 1 :]]
             trials.append(others)
-            trials += [[*others, cause] for cause in groups if cause not in chosen]
-        return min(trials, key=lambda trial: self._cost_of(groups, trial))
+            trials += [[*others, cause] for cause in self._groups if cause not in chosen]
+        return min(trials, key=self._cost)
 
-    def _cost_of(self, groups: dict[Cause, IntArray], chosen: list[Cause]) -> float:
-        _, power, rank = self._fit_all(groups, chosen)
-        return self._cost(power, rank)
-
-    def _fit_all(
-        self, groups: dict[Cause, IntArray], chosen: list[Cause]
-    ) -> tuple[FloatArray, float, int]:
-        if not chosen:
-            return np.zeros(len(self._vector)), self._power, 0
-        return self._fit(np.unique(np.concatenate([groups[cause] for cause in chosen])))
-
-    def _cost(self, power: float, unknowns: int) -> float:
+    def _cost(self, chosen: list[Cause]) -> float:
+        _, power, unknowns = self._fit(chosen)
         return power / self._block + unknowns * math.log(self._blocks)
 
-    def _fit(self, columns: IntArray) -> tuple[FloatArray, float, int]:
+    def _fit(self, chosen: list[Cause]) -> tuple[FloatArray, float, int]:
         """Unknowns, what is left of the weighted squares, and the rank of the columns."""
+        theta = np.zeros(len(self._vector))
+        if not chosen:
+            return theta, self._power, 0
+        columns = np.unique(np.concatenate([self._groups[cause] for cause in chosen]))
         A, b = self._matrix[np.ix_(columns, columns)], self._vector[columns]
         scale = np.sqrt(np.maximum(np.diag(A), 1e-300))
         values, vectors = np.linalg.eigh(A / np.outer(scale, scale))
         good = values > RANK * values[-1]
         projected = vectors[:, good].T @ (b / scale)
-        theta = np.zeros(len(self._vector))
         theta[columns] = vectors[:, good] @ (projected / values[good]) / scale
         return theta, self._power - float((projected**2 / values[good]).sum()), int(good.sum())
+
+
+def sentence(model: RobotModel, explanation: Explanation, contribution: Contribution) -> str:
+    """What was found, with numbers, and what to do."""
+    values, cause = contribution.values, contribution.cause
+    told = [
+        j
+        for j in range(model.nv)
+        if contribution.torque[j] > SMALL * max(explanation.rms[j], explanation.noise[j])
+    ] or [int(np.argmax(contribution.torque))]
+    names = model.joint_names
+
+    def values_of(numbers: np.ndarray, unit: str) -> str:
+        return ", ".join(f"{names[j]} {numbers[j]:+.3g} {unit}".rstrip() for j in told)
+
+    if cause is Cause.delay:
+        return (
+            f"the efforts are {late(values[0])} than the positions: a filter of the drives? fit "
+            "makes up for it"
+        )
+    if cause is Cause.gravity:
+        if abs(values[0] + 1.0) < NEAR:
+            return (
+                "gravity is not in the efforts: does the hardware compensate it? Set "
+                "hardware_compensates_gravity: true, or record the whole torque"
+            )
+        return (
+            f"gravity is {1.0 + values[0]:.2f} times the model's: are its direction and strength "
+            "right (parameter gravity), are the masses, and does the hardware compensate a part?"
+        )
+    if cause is Cause.scale:
+        factors = ", ".join(f"{names[j]} {1.0 + values[j]:.3g}" for j in told)
+        reversed_ = [names[j] for j in told if values[j] < -1.0 - NEAR]
+        signs = f" The sign is reversed at {listed(reversed_)}." if reversed_ else ""
+        scales = 1.0 + values[told]
+        heavier = ""
+        if np.ptp(scales) < ALIKE and abs(scales.mean() - 1.0) < HEAVIER:
+            heavier = f" Or are all masses and inertias {scales.mean():.2g} times the URDF's?"
+        return (
+            f"the efforts are the model's torques times {factors}.{signs} Are they in Nm? Motor "
+            f"currents need torque constant and gear ratio.{heavier}"
+        )
+    if cause is Cause.offset:
+        unit = units(model, told[0]).effort
+        return (
+            f"constant offsets: {values_of(values, unit)}. Set friction.<joint>.offset, or zero "
+            "the torque sensors"
+        )
+    if cause is Cause.friction:
+        damping, coulomb = values[: model.nv], values[model.nv :]
+        rows = ", ".join(
+            f"{names[j]} {coulomb[j]:+.3g} {units(model, j).effort} {damping[j]:+.3g} "
+            f"{units(model, j).effort} s/{units(model, j).position}"
+            for j in told
+        )
+        driving = [
+            names[j]
+            for j in told
+            if model.friction[j] + coulomb[j] < 0.0 and model.damping[j] + damping[j] < 0.0
+        ]
+        if driving:
+            return (
+                f"friction that drives {listed(driving)}, which none does: is the sign of the "
+                f"efforts reversed? In all: {rows}"
+            )
+        return f"friction that the model lacks: {rows}. rnea_identify fit writes friction.<joint>"
+    if cause is Cause.rotor:
+        return (
+            f"rotor inertia that the model lacks: {values_of(values, 'kg m^2')}. rnea_identify fit "
+            "writes armature.<joint>"
+        )
+    if cause is Cause.payload:
+        load = link_inertia_of(explanation.link, pseudo_inertia_of(values))
+        center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
+        return (
+            f"a load of {load.mass:+.3g} kg on {explanation.link}, centre of mass [{center}] m in "
+            f"its frame. rnea_identify fit --payload {explanation.link} writes payload"
+        )
+    what = "masses and centres of mass" if cause is Cause.masses else "moments of inertia"
+    felt = ", ".join(
+        f"{names[j]} {contribution.torque[j]:.3g} {units(model, j).effort}" for j in told
+    )
+    return f"{what} of the URDF are off, felt by {felt}. rnea_identify fit writes a new URDF"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from rnea_control.analysis import BaseParameters, base_parameters, inertial_para
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import ParameterSpace
-from rnea_control.identification.doubts import doubts_of
+from rnea_control.identification.effort_doubts import doubts_of
 from rnea_control.identification.least_squares import (
     Solution,
     delay_of,
@@ -19,7 +21,6 @@ from rnea_control.identification.least_squares import (
     solve_for_any_delay,
 )
 from rnea_control.identification.motion import STANDING, Motion
-from rnea_control.identification.result import Certainty, Estimate, Identification
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 
@@ -45,6 +46,78 @@ _ACTUATOR_UNITS = {
 }
 
 
+class Certainty(Enum):
+    """How well the data determine a parameter."""
+
+    identified = "identified"
+    uncertain = "uncertain"
+    unidentified = "not identified"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One base parameter.
+
+    Attributes:
+        name: as a sum of the robot's parameters, such as "panda_link3.mcx + 0.08 panda_link4.m".
+        unit: such as "kg m".
+        prior: by the URDF and the configuration.
+        value: by least squares.
+        deviation: standard deviation of `value`.
+        certainty: in words.
+    """
+
+    name: str
+    unit: str
+    prior: float
+    value: float
+    deviation: float
+    certainty: Certainty
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """The parameters of a robot from recordings.
+
+    Attributes:
+        model: the robot as described, before.
+        base: how its parameters group.
+        beta: base parameters by least squares, shape (base.rank,); NaN where the data say nothing.
+        covariance: of `beta`, shape (base.rank, base.rank).
+        estimates: the same, one for each base parameter.
+        inertias: the physically consistent pseudo-inertia of each link that moves, in the link's
+            frame, shape (4, 4), by name.
+        armature, damping, friction, torque_offset: shape (nv,), SI units.
+        noise: standard deviation of the residual, shape (nv,), [Nm] or [N].
+        condition: of the weighted and scaled regressor.
+        delay: by which the measured effort is later than the motion, [s].
+        cutoff: of the filter, [Hz].
+        samples: how many torques were used for each joint, shape (nv,).
+        seconds: of motion that were used.
+        notes: what was dropped, what is not identified, and what else the user should know.
+        doubts: why the parameters may be wrong although they fit.
+    """
+
+    model: RobotModel
+    base: BaseParameters
+    beta: FloatArray
+    covariance: FloatArray
+    estimates: tuple[Estimate, ...]
+    inertias: dict[str, FloatArray]
+    armature: FloatArray
+    damping: FloatArray
+    friction: FloatArray
+    torque_offset: FloatArray
+    noise: FloatArray
+    condition: float
+    delay: float
+    cutoff: float
+    samples: FloatArray
+    seconds: float
+    notes: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
+
+
 def identify(
     model: RobotModel, motion: Motion, robust: bool = False, delay: float | None = None
 ) -> Identification:
@@ -64,7 +137,7 @@ def identify(
     base = base_parameters(model)
     equations = TorqueEquations(model, base.independent)
     space = ParameterSpace(model, base, actuator_scales(motion))
-    notes = [*motion.notes]
+    notes = list(motion.notes)
     if delay is None:
         found = delay_of(equations, motion, space.beta, robust)
         delay = found.seconds

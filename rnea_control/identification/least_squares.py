@@ -18,6 +18,7 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.motion import Motion
+from rnea_control.identification.recording import MEDIAN_DEVIATION
 from rnea_control.identification.torque_equations import (
     MoreColumns,
     NormalEquations,
@@ -34,8 +35,6 @@ SETTLED = 1e-4
 # A torque counts less where its residual is beyond this many standard deviations [Huber 1964]: 95 %
 # as good as least squares where the noise is normal.
 HUBER = 1.345
-# One median absolute deviation of normal noise is this part of its standard deviation.
-MEDIAN_DEVIATION = 0.6745
 ROBUST_PASSES = 10
 # For the delay that many samples are enough.
 DELAY_SAMPLES = 30_000
@@ -105,10 +104,15 @@ def solve(
         residual = motion.effort - equations.predicted(motion, beta, more)
         if np.abs(beta - before).max() <= SETTLED * np.abs(beta).max():
             break
-    noise = _robust_scale(residual, motion.counts) if robust else _deviation(residual, motion)
     if robust:
+        noise = _robust_scale(residual, motion.counts)
         residual = np.clip(residual, -3.0 * noise, 3.0 * noise)
-    noise = np.maximum(noise, _least_noise(motion))
+    else:
+        counts = np.maximum(motion.counts.sum(axis=0), 1)
+        noise = np.sqrt((np.where(motion.counts, residual, 0.0) ** 2).sum(axis=0) / counts)
+    # Rounding is a millionth of the measured torque.
+    rounding = 1e-6 * np.maximum(np.sqrt(np.mean(motion.effort**2, axis=0)), 1e-6)
+    noise = np.maximum(noise, rounding)
     variance = np.maximum(noise**2, slow_variance(residual, motion))
     return _solved(normal, prior, noise, variance)
 
@@ -216,16 +220,8 @@ def _solved(
     lost = np.flatnonzero(~determined)
     covariance[lost, lost] = np.inf
     condition = float(np.sqrt(values[-1] / values[good][0]))
-    return Solution(
-        prior + change / scale,
-        covariance,
-        determined,
-        condition,
-        variance,
-        noise,
-        information,
-        vector,
-    )
+    beta = prior + change / scale
+    return Solution(beta, covariance, determined, condition, variance, noise, information, vector)
 
 
 def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
@@ -240,16 +236,6 @@ def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
         if np.abs(variance - before).max() <= SETTLED * variance.max():
             break
     return beta
-
-
-def _deviation(residual: FloatArray, motion: Motion) -> FloatArray:
-    counts = np.maximum(motion.counts.sum(axis=0), 1)
-    return np.sqrt((np.where(motion.counts, residual, 0.0) ** 2).sum(axis=0) / counts)
-
-
-def _least_noise(motion: Motion) -> FloatArray:
-    """Rounding: a millionth of the measured torque."""
-    return 1e-6 * np.maximum(np.sqrt(np.mean(motion.effort**2, axis=0)), 1e-6)
 
 
 def _robust_scale(residual: FloatArray, counts: BoolArray) -> FloatArray:

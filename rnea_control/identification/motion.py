@@ -7,6 +7,7 @@ averages it. Where a joint hardly moves, its torque says little: friction at res
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -18,9 +19,7 @@ from scipy.signal import butter, sosfiltfilt
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.exceptions import RecordingError
-from rnea_control.identification.derivatives import REACH, derivative, second_derivative
-from rnea_control.identification.recording import Recording
-from rnea_control.identification.stamps import SHORTEST, cleaned, continuous
+from rnea_control.identification.recording import SHORTEST, Recording, cleaned, continuous
 
 # Below this velocity a joint counts as standing, [rad/s] or [m/s]; Coulomb friction is at 99.5 %.
 STANDING = 3.0 * STICKING_VELOCITY
@@ -37,7 +36,17 @@ ABOVE_NOISE = 30.0
 HIGHEST_CUTOFF = 0.2
 # Joint states come with a rate in between, [Hz].
 LOWEST_RATE, HIGHEST_RATE = 5.0, 1e5
+# A value beyond so many standard deviations is an outlier, and counts as that many.
+OUTLYING = 20.0
+# So much of normal noise is within so many standard deviations.
+USUAL, USUAL_DEVIATIONS = 0.95, 1.96
+# Fewer samples cannot be filtered.
+SHORTEST_FILTERED = 5 * ORDER
 _ARRAYS = ("time", "q", "v", "a", "effort", "counts")
+# Central differences of sixth order, for steps 1, 2 and 3.
+FIRST = (3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0)
+SECOND = (3.0 / 2.0, -3.0 / 20.0, 1.0 / 90.0)
+REACH = len(FIRST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,3 +263,56 @@ def _highest_frequency(positions: list[FloatArray], period: float) -> float:
     if not total[-1] > 0.0:
         return 0.0
     return float(frequency[order][np.searchsorted(total, 0.99 * total[-1])] / period)
+
+
+def derivative(values: FloatArray, period: float) -> FloatArray:
+    """The first derivative; the first and last samples repeat their neighbors'."""
+    result = np.zeros_like(values)
+    n = len(values)
+    inner = slice(REACH, n - REACH)
+    for k, weight in enumerate(FIRST, start=1):
+        result[inner] += weight * (
+            values[REACH + k : n - REACH + k] - values[REACH - k : n - REACH - k]
+        )
+    result[inner] /= period
+    return _with_ends(result)
+
+
+def second_derivative(values: FloatArray, period: float) -> FloatArray:
+    result = np.zeros_like(values)
+    n = len(values)
+    inner = slice(REACH, n - REACH)
+    result[inner] = -2.0 * sum(SECOND) * values[inner]
+    for k, weight in enumerate(SECOND, start=1):
+        result[inner] += weight * (
+            values[REACH + k : n - REACH + k] + values[REACH - k : n - REACH - k]
+        )
+    result[inner] /= period**2
+    return _with_ends(result)
+
+
+def _with_ends(values: FloatArray) -> FloatArray:
+    values[:REACH], values[-REACH:] = values[REACH], values[-REACH - 1]
+    return values
+
+
+def measurement_noise(motion: Motion) -> FloatArray:
+    """Standard deviation of the measured torques about their own smooth course, shape (nv,): the
+    part that the filter of the positions would remove from them, for white noise without
+    outliers."""
+    sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
+    parts = [part for part in motion.parts if part.stop - part.start > SHORTEST_FILTERED]
+    if parts:
+        efforts = [motion.effort[part] for part in parts]
+        rough = np.concatenate([each - sosfiltfilt(sos, each, axis=0) for each in efforts])
+        counts = np.concatenate([motion.counts[part] for part in parts])
+    else:
+        rough = np.diff(motion.effort, axis=0) / math.sqrt(2.0)
+        counts = motion.counts[1:]
+    counts = counts | ~counts.any(axis=0)  # a joint that never moves has noise too
+    # Noise of feedback comes in bursts: the median is not the usual size.
+    sizes = np.where(counts, np.abs(rough), np.nan)
+    usual = np.nanquantile(sizes, USUAL, axis=0) / USUAL_DEVIATIONS
+    power = np.nanmean(np.minimum(sizes, OUTLYING * usual) ** 2, axis=0)
+    kept = 1.0 - 2.0 * motion.cutoff * motion.period
+    return np.asarray(np.sqrt(power / kept))

@@ -12,11 +12,11 @@ from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import (
     LOAD_TRUST,
     ParameterSpace,
+    parameters_in_body,
 )
 from rnea_control.identification.identify import actuator_scales, check_joints
 from rnea_control.identification.least_squares import delay_of, solve
 from rnea_control.identification.motion import Motion, join
-from rnea_control.identification.moving_links import parameters_in_body
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of
@@ -40,7 +40,6 @@ class Payload:
         center_of_mass: in the link's frame, shape (3,), [m].
         inertia: about the center of mass, in axes parallel to the link's, shape (3, 3), [kg m^2].
         mass_deviation, center_deviation: standard deviations of the first two.
-        noise: standard deviation of each joint's residual, shape (nv,), [Nm] or [N].
         delay: by which the efforts are later than the motion, [s].
         seconds: of motion with the load.
         notes: what the user should know.
@@ -52,7 +51,6 @@ class Payload:
     inertia: FloatArray
     mass_deviation: float
     center_deviation: FloatArray
-    noise: FloatArray
     delay: float
     seconds: float
     notes: tuple[str, ...]
@@ -132,7 +130,6 @@ def identify_payload(
         found.inertia,
         mass_deviation,
         np.sqrt(np.diag(slope @ covariance[:4, :4] @ slope.T)),
-        solution.noise,
         delay,
         parts[0].seconds,
         tuple(notes),

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.exceptions import RecordingError, listed
-from rnea_control.identification.number_topic import (
-    NumberTopic,
-    commands_of_size,
-    joint_columns,
-    joints_with_effort,
-    messages_naming,
-    most_efforts,
-)
 from rnea_control.identification.recording import Recording
 from rnea_control.messages.batch import (
+    Batch,
+    BatchDecoder,
+    Layout,
     float64_multi_array_layout,
     joint_state_layout,
 )
@@ -30,6 +26,101 @@ STRING = "std_msgs/msg/String"
 JOINT_STATES, COMMANDS, ROBOT_DESCRIPTION = "/joint_states", "/commands", "/robot_description"
 # How compressed bytes begin.
 _ZSTD = "28 b5 2f fd"
+# So many messages are decoded at once.
+_BLOCK = 4096
+
+
+class NumberTopic:
+    """The messages of one topic, decoded block by block.
+
+    Args:
+        name: of the topic.
+        read_layout: `joint_state_layout` or `float64_multi_array_layout`.
+
+    Attributes:
+        batches: what was decoded; `finish` decodes the rest.
+        log_times: when each message was recorded, [ns].
+    """
+
+    def __init__(self, name: str, read_layout: Callable[[bytes], Layout]) -> None:
+        self.name = name
+        self.batches: list[Batch] = []
+        self.log_times: list[int] = []
+        self._decoder = BatchDecoder(read_layout)
+        self._waiting: list[bytes] = []
+
+    def add(self, log_time: int, message: bytes) -> None:
+        """Takes a message.
+
+        Raises:
+            CdrError: an earlier one, or this one, has other bytes than its type's.
+        """
+        self.log_times.append(log_time)
+        self._waiting.append(message)
+        if len(self._waiting) == _BLOCK:
+            self.finish()
+
+    def finish(self) -> None:
+        """Decodes what waits to be decoded; raises as `add` does."""
+        first = len(self.log_times) - len(self._waiting)
+        self.batches += self._decoder.decode(self._waiting, first)
+        self._waiting = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every joint that a message names."""
+        return tuple(dict.fromkeys(name for each in self.batches for name in each.layout.names))
+
+    def with_effort(self) -> set[str]:
+        """The joints that have a finite effort in some message."""
+        found: set[str] = set()
+        for batch in self.batches:
+            efforts, names = batch.numbers[2], batch.layout.names
+            if efforts.shape[1] == len(names) and not found.issuperset(names):
+                has = np.flatnonzero(np.isfinite(efforts).any(axis=0))
+                found.update(names[i] for i in has.tolist())
+        return found
+
+    def most_efforts(self) -> tuple[str, ...]:
+        """The joints of the messages that have the most efforts, and of these the most joints."""
+        having = self.with_effort()
+        kinds = dict.fromkeys(batch.layout.names for batch in self.batches)
+        return max(kinds, key=lambda names: (len(having & set(names)), len(names)))
+
+    def count_naming(self, names: set[str]) -> int:
+        """How many messages name all these joints."""
+        return sum(len(each.rows) for each in self.batches if names <= set(each.layout.names))
+
+    def joint_columns(self, joints: tuple[str, ...]) -> tuple[BoolArray, IntArray, FloatArray]:
+        """The joint states of some joints, as they came.
+
+        Returns:
+            Which of the n messages name all these joints; their stamps, [ns]; and their positions,
+            velocities and efforts, shape (3, n, joints), NaN where a message has none.
+        """
+        count = len(self.log_times)
+        named = np.zeros(count, dtype=bool)
+        stamps = np.zeros(count, dtype=np.int64)
+        values = np.full((3, count, len(joints)), np.nan)
+        for batch in self.batches:
+            names = batch.layout.names
+            if not set(joints) <= set(names):
+                continue
+            named[batch.rows], stamps[batch.rows] = True, batch.stamps
+            columns = [names.index(joint) for joint in joints]
+            for kind, numbers in enumerate(batch.numbers):
+                if numbers.shape[1] == len(names):
+                    values[kind, batch.rows] = numbers[:, columns]
+        return named, stamps, values
+
+    def commands(self, size: int) -> tuple[IntArray, FloatArray]:
+        """The times, ascending, and numbers of the messages that have so many."""
+        fit = [batch for batch in self.batches if batch.numbers[0].shape[1] == size]
+        rows = np.concatenate([batch.rows for batch in fit])
+        values = np.concatenate([batch.numbers[0] for batch in fit])
+        times = np.array(self.log_times, dtype=np.int64)[rows]
+        order = np.lexsort((rows, times))
+        return times[order], values[order]
 
 
 @dataclass
@@ -85,9 +176,10 @@ class RecordedTopics:
                 each.finish()
             except CdrError as error:
                 raise self._unreadable(name, error) from error
-        chosen, notes = self._choose(joints, topic)
-        wanted = tuple(joints) if joints is not None else most_efforts(chosen)
-        named, stamps, values = joint_columns(chosen, wanted)
+        notes: list[str] = []
+        chosen = self._choose(joints, topic, notes)
+        wanted = tuple(joints) if joints is not None else chosen.most_efforts()
+        named, stamps, values = chosen.joint_columns(wanted)
         logged = np.array(chosen.log_times, dtype=np.int64)[named]
         stamps, values = stamps[named], values[:, named]
         if not named.all():
@@ -102,23 +194,29 @@ class RecordedTopics:
                 "fill header.stamp"
             )
             stamps = logged
-        commanded, more = self._commanded(chosen.name, wanted, logged, joints is None)
-        return Recording(
-            source=self.source,
-            joints=wanted,
-            time=(stamps - stamps[0]) / 1e9,
-            q=values[0],
-            v=values[1],
-            effort=values[2],
-            commanded=commanded,
-            robot_description=self._description(chosen.name),
-            notes=(*notes, *more),
-        )
+        commanded = np.full(values[2].shape, np.nan)
+        commands = self._commands(chosen.name, len(wanted), notes)
+        if commands is not None:
+            times, numbers = commands.commands(len(wanted))
+            held = np.searchsorted(times, logged, side="right") - 1
+            commanded[held >= 0] = numbers[held[held >= 0]]
+            if joints is None:
+                notes.append(
+                    f"{self.source}: {commands.name} names no joints; its numbers are taken to be "
+                    f"in the order {listed(wanted)}. Name the joints in the controller's order if "
+                    "it is not"
+                )
+        time = (stamps - stamps[0]) / 1e9
+        near = sorted(self.descriptions, key=lambda name: -_shared_namespace(name, chosen.name))
+        urdf = self.descriptions[near[0]] if near else ""
+        q, v, effort = values
+        return Recording(self.source, wanted, time, q, v, effort, commanded, urdf, tuple(notes))
 
     def _choose(
-        self, joints: Sequence[str] | None, topic: str | None
-    ) -> tuple[NumberTopic, list[str]]:
-        states = {name: each for name, each in self.states.items() if each.log_times}
+        self, joints: Sequence[str] | None, topic: str | None, notes: list[str]
+    ) -> NumberTopic:
+        """The most complete joint states that there are of the joints."""
+        states = self.states
         if topic is not None:
             topic = "/" + topic.lstrip("/")
             if topic not in states:
@@ -131,84 +229,58 @@ class RecordedTopics:
                 f"{self.source}: no {JOINT_STATE} message; {self._has()}. Record the topic of "
                 "joint_state_broadcaster, /joint_states"
             )
-        if joints is None:
-            best = max(states.values(), key=lambda each: _worth(each, None))
-            return best, self._other_topics(best, states)
-        names = set(joints)
-        if not joints or len(names) != len(joints):
+        names = set(joints or ())
+        if joints is not None and (not joints or len(names) != len(joints)):
             raise RecordingError(
                 f"{self.source}: the joints to read are {listed(joints) or 'none'}; name at least "
                 "one, and each once"
             )
-        fit = {
-            name: each
-            for name, each in states.items()
-            if any(names <= set(batch.layout.names) for batch in each.batches)
-        }
+        fit = {name: each for name, each in states.items() if each.count_naming(names)}
         if not fit:
-            raise RecordingError(self._wrong_joints(joints, states))
-        best = max(fit.values(), key=lambda each: _worth(each, names))
-        return best, self._other_topics(best, fit)
+            found = "; ".join(
+                f"{name} has {listed(each.names) or 'no names'}" for name, each in states.items()
+            )
+            raise RecordingError(
+                f"{self.source}: no message names all of the joints {listed(joints or [])}; "
+                f"{found}. Give the joints as joint_states names them, or the recording of this "
+                "robot"
+            )
 
-    def _other_topics(self, best: NumberTopic, fit: dict[str, NumberTopic]) -> list[str]:
+        def worth(each: NumberTopic) -> tuple[int, int]:
+            having = each.with_effort()
+            return len(having & names if names else having), each.count_naming(names)
+
+        best = max(fit.values(), key=worth)
         others = [name for name in fit if name != best.name]
-        if not others:
-            return []
-        return [
-            f"{self.source}: the joint states are those of {best.name}, the most complete ones; "
-            f"{listed(others)} could be meant too"
-        ]
-
-    def _wrong_joints(self, joints: Sequence[str], states: dict[str, NumberTopic]) -> str:
-        found = "; ".join(
-            f"{name} has {listed(each.names) or 'no names'}" for name, each in states.items()
-        )
-        return (
-            f"{self.source}: no message names all of the joints {listed(joints)}; {found}. Give "
-            "the joints as joint_states names them, or the recording of this robot"
-        )
+        if others:
+            notes.append(
+                f"{self.source}: the joint states are those of {best.name}, the most complete "
+                f"ones; {listed(others)} could be meant too"
+            )
+        return best
 
     def _has(self) -> str:
         """The contents of the recording, for an error."""
-        states = [name for name, each in self.states.items() if each.log_times]
-        if states:
-            return f"it has joint states on {listed(states)}"
+        if self.states:
+            return f"it has joint states on {listed(self.states)}"
         known = [f"{name} ({kind})" for name, kind in self.others.items()]
         return f"it has {listed(known) or 'no topics'}"
 
-    def _commanded(
-        self, states: str, joints: tuple[str, ...], logged: IntArray, is_order_guessed: bool
-    ) -> tuple[FloatArray, list[str]]:
-        """The command in force at each state, by the times at which both were recorded."""
-        commanded = np.full((len(logged), len(joints)), np.nan)
+    def _commands(self, states: str, size: int, notes: list[str]) -> NumberTopic | None:
+        """The commands of so many joints that belong to these joint states, if that is clear."""
         fit = {
             name: each
             for name, each in self.commands.items()
-            if any(batch.numbers[0].shape[1] == len(joints) for batch in each.batches)
+            if any(batch.numbers[0].shape[1] == size for batch in each.batches)
         }
-        if not fit:
-            return commanded, []
         closeness = {name: _shared_namespace(name, states) for name in fit}
         near = [name for name in fit if closeness[name] == max(closeness.values())]
         if len(near) > 1:
-            return commanded, [
-                f"{self.source}: {listed(near)} each have {len(joints)} numbers, so that it is "
-                f"open which belongs to {states}: no commands are read"
-            ]
-        topic = fit[near[0]]
-        times, values = commands_of_size(topic, len(joints))
-        held = np.searchsorted(times, logged, side="right") - 1
-        commanded[held >= 0] = values[held[held >= 0]]
-        if not is_order_guessed:
-            return commanded, []
-        return commanded, [
-            f"{self.source}: {topic.name} names no joints; its numbers are taken to be in the "
-            f"order {listed(joints)}. Name the joints in the controller's order if it is not"
-        ]
-
-    def _description(self, states: str) -> str:
-        near = sorted(self.descriptions, key=lambda name: -_shared_namespace(name, states))
-        return self.descriptions[near[0]] if near else ""
+            notes.append(
+                f"{self.source}: {listed(near)} each have {size} numbers, so that it is open which "
+                f"belongs to {states}: no commands are read"
+            )
+        return fit[near[0]] if len(near) == 1 else None
 
     def _unreadable(self, topic: str, error: CdrError) -> RecordingError:
         hint = "Record it again, or convert it with the tool that wrote it"
@@ -220,18 +292,7 @@ class RecordedTopics:
         return RecordingError(f"{self.source}: {topic}: {error}. {hint}")
 
 
-def _worth(topic: NumberTopic, joints: set[str] | None) -> tuple[int, int]:
-    """How many of some joints, or of all, have efforts, and how many messages name them."""
-    having = joints_with_effort(topic)
-    efforts = len(having if joints is None else having & joints)
-    return efforts, messages_naming(topic, joints or set())
-
-
 def _shared_namespace(a: str, b: str) -> int:
     """How many parts of their names two topics have in common, from the front."""
-    shared = 0
-    for one, other in zip(a.split("/")[:-1], b.split("/")[:-1], strict=False):
-        if one != other:
-            break
-        shared += 1
-    return shared
+    pairs = zip(a.split("/")[:-1], b.split("/")[:-1], strict=False)
+    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))

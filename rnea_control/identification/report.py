@@ -1,27 +1,30 @@
-"""The report of an identification: one HTML file that holds its pictures and needs no network."""
+"""The report of an identification: one HTML page that holds its pictures and needs no network."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from pathlib import Path
+import html
+import math
+from collections.abc import Iterable, Sequence
 
-from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.report_pictures import torque_picture
-from rnea_control.identification.report_tables import (
-    actuator_table,
-    link_table,
-    number,
-    parameter_table,
-    score_table,
-    text,
-    torque_unit,
-)
-from rnea_control.identification.result import Certainty, Identification, Residuals
-from rnea_control.identification.verdict import judged, scores
+from rnea_control.array_types import FloatArray
+from rnea_control.identification.identify import Certainty, Identification
+from rnea_control.identification.pictures import torque_picture
+from rnea_control.identification.verdict import SAME, JointScore, Residuals, factor, scores
+from rnea_control.model import RobotModel
+from rnea_control.model.rigid_body import link_inertia_of
+from rnea_control.model.robot_model import units
 
 # More pictures than this are left out, as of many recordings: a file of some megabytes.
 MOST_PICTURES = 48
+NONE = "\N{EN DASH}"
+# Smaller numbers are 0, in SI units.
+ROUNDING = 1e-12
+_BEFORE_AFTER = ("URDF", "identified")
+_CLASSES = {
+    Certainty.identified: "good",
+    Certainty.uncertain: "fair",
+    Certainty.unidentified: "poor",
+}
 
 _STYLE = """
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1.2rem; background: #fff; color: #1c1c1c;
@@ -69,35 +72,6 @@ code { font-family: ui-monospace, Consolas, monospace; font-size: .9em; }
 """
 
 
-def write_report(
-    path: str | os.PathLike[str],
-    identification: Identification,
-    residuals: Sequence[Residuals],
-    words: str,
-    urdf: str = "",
-    parameters: str = "",
-) -> None:
-    """Writes the report.
-
-    Args:
-        path: of the HTML file.
-        identification: its results.
-        residuals: of all recordings; those that were held out come first.
-        words: the verdict, as of `verdict`.
-        urdf, parameters: the files that were written with it, for how to use them.
-
-    Raises:
-        IdentificationError: the file cannot be written.
-    """
-    page = report(identification, residuals, words, urdf, parameters)
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise IdentificationError(
-            f"the report {os.fspath(path)!r} cannot be written: {error.strerror or error}"
-        ) from error
-
-
 def report(
     identification: Identification,
     residuals: Sequence[Residuals],
@@ -105,23 +79,38 @@ def report(
     urdf: str = "",
     parameters: str = "",
 ) -> str:
-    """The HTML of the report; arguments as for `write_report`."""
-    title = f"Identified parameters of {identification.model.name}"
-    held_out = any(found.held_out for found in residuals)
-    kind = "verdict" if held_out else "verdict warning"
+    """The HTML of the report.
+
+    Args:
+        identification: its results.
+        residuals: of all recordings; those that were held out come first in it.
+        words: the verdict, as of `verdict`.
+        urdf, parameters: the files that are written with it, for how to use them.
+    """
+    title = text(f"Identified parameters of {identification.model.name}")
+    kind = "verdict" if any(found.held_out for found in residuals) else "verdict warning"
     body = [
-        f"<h1>{text(title)}</h1>",
+        f"<h1>{title}</h1>",
         f'<p class="{kind}">{text(words)}</p>',
         _facts(identification),
-        _residuals(identification, residuals, held_out),
-        _parameters(identification),
-        _notes(identification),
-        _usage(identification, urdf, parameters),
+        "<h2>Measured and predicted torques</h2>",
+        *_residuals(identification.model, residuals),
+        "<h2>Friction and rotors</h2>",
+        _actuator_table(identification),
+        "<h2>Links</h2>",
+        "<p>The masses and centers of real bodies that agree with the base parameters below and "
+        "are nearest to the URDF's. A single one of them is not a measurement: torques determine "
+        "only combinations.</p>",
+        _link_table(identification),
+        "<h2>Base parameters</h2>",
+        _parameter_table(identification),
+        *_list("Notes", "ul", map(text, identification.notes)),
+        *_list("How to use it", "ol", _usage(text(urdf), text(parameters))),
     ]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         + "\n".join(body)
         + "\n</body>\n</html>\n"
     )
@@ -144,107 +133,223 @@ def _facts(identification: Identification) -> str:
         "uncertain": f"{counts[Certainty.uncertain]} {of_all}",
         "not identified": f"{counts[Certainty.unidentified]} {of_all}",
     }
-    entries = "".join(
-        f"<div><dt>{text(key)}</dt><dd>{text(value)}</dd></div>" for key, value in facts.items()
-    )
-    return f"<dl>{entries}</dl>"
+    entries = (f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts.items())
+    return f"<dl>{''.join(entries)}</dl>"
 
 
-def _residuals(
-    identification: Identification, residuals: Sequence[Residuals], held_out: bool
-) -> str:
-    model, basis = identification.model, judged(residuals)
-    parts = ["<h2>Measured and predicted torques</h2>"]
-    if held_out:
-        parts.append(
+def _residuals(model: RobotModel, residuals: Sequence[Residuals]) -> list[str]:
+    """A table and pictures for each recording."""
+    if not residuals:
+        return ["<p>There is no recording to compare with.</p>"]
+    if any(found.held_out for found in residuals):
+        parts = [
             "<p>First by what was <strong>held out</strong>: recordings that the parameters were "
             "not fitted to.</p>"
-        )
-    elif residuals:
-        parts.append(
+        ]
+    else:
+        parts = [
             '<p class="verdict warning">No recording was held out: all figures and pictures are of '
             "the data that the parameters were fitted to. How well they predict another motion is "
             "not known.</p>"
-        )
-    else:
-        return parts[0] + "<p>There is no recording to compare with.</p>"
-    ordered = [*basis, *(found for found in residuals if not any(found is b for b in basis))]
+        ]
     pictures = 0
-    for found in ordered:
+    for found in sorted(residuals, key=lambda each: not each.held_out):
         role = "held out" if found.held_out else "fitted to"
         parts.append(f"<h3>{text(found.source)}: {role}</h3>")
         of_recording = [score for score in scores(model, [found]) if score.joint in found.joints]
-        parts.append(score_table(model, of_recording))
-        for score in of_recording:
-            if not score.is_known:
-                continue
+        parts.append(_score_table(model, of_recording))
+        for joint in (score.joint for score in of_recording if score.is_known):
             pictures += 1
             if pictures <= MOST_PICTURES:
-                unit = torque_unit(model, score.joint)
-                parts.append(_figure(found, score.joint, unit))
+                words = f"{joint}: torque measured, by the URDF and identified, and errors of both"
+                parts.append(
+                    f"<figure><figcaption>{text(joint)}</figcaption>"
+                    f'<img alt="{text(words)}" '
+                    f'src="{torque_picture(found, joint, _torque_unit(model, joint))}"></figure>'
+                )
     parts.append(
         "<p>The noise is the scatter of the measured torque about its own smooth course. Where no "
         "prediction is drawn, the joint is at rest, and its friction may be anything.</p>"
     )
     if pictures > MOST_PICTURES:
         parts.append(f"<p>{pictures - MOST_PICTURES} more pictures are left out.</p>")
-    return "\n".join(parts)
+    return parts
 
 
-def _figure(residuals: Residuals, joint: str, unit: str) -> str:
-    words = f"{joint}: torque as measured, by the URDF and identified, and the errors of both"
-    return (
-        f"<figure><figcaption>{text(joint)}</figcaption>"
-        f'<img alt="{text(words)}" src="{torque_picture(residuals, joint, unit)}"></figure>'
-    )
+def _score_table(model: RobotModel, of_recording: Iterable[JointScore]) -> str:
+    """Errors of each joint before and after, with the noise and the effort limit."""
+    heads = (
+        "joint", "unit", "URDF", "identified", "the error is", "noise", "identified / noise",
+        "identified / effort limit",
+    )  # fmt: skip
+    rows = []
+    for score in of_recording:
+        gain = score.gain
+        words = "the same"
+        if abs(gain - 1.0) > SAME:
+            words = f"{factor(max(gain, 1.0 / gain))} times {'smaller' if gain > 1.0 else 'larger'}"
+        kind = "poor" if score.is_worse else "good" if score.is_at_noise else "fair"
+        limited = score.is_known and 0.0 < score.limit < math.inf
+        rows.append(
+            [
+                text(score.joint),
+                _torque_unit(model, score.joint),
+                number(score.before, 3),
+                _strong(number(score.after, 3)),
+                _pill(words, kind) if score.is_known else "did not move",
+                number(score.noise, 3),
+                number(score.after / score.noise if score.noise > 0.0 else math.nan, 2),
+                f"{number(100.0 * score.after / score.limit, 2)} %" if limited else NONE,
+            ]
+        )
+    return _table(heads, rows, "RMS of measured less predicted torque")
 
 
-def _parameters(identification: Identification) -> str:
-    return "\n".join(
+def _parameter_table(identification: Identification) -> str:
+    rows = [
         [
-            "<h2>Friction and rotors</h2>",
-            actuator_table(identification),
-            "<h2>Links</h2>",
-            "<p>The masses and centers of real bodies that agree with the base parameters below "
-            "and are nearest to the URDF's. A single one of them is not a measurement: torques "
-            "determine only combinations.</p>",
-            link_table(identification),
-            "<h2>Base parameters</h2>",
-            parameter_table(identification),
+            text(estimate.name),
+            text(estimate.unit.replace("^2", "²")),
+            number(estimate.prior),
+            _strong(number(estimate.value)),
+            number(estimate.deviation, 2),
+            _pill(estimate.certainty.value, _CLASSES[estimate.certainty]),
         ]
-    )
+        for estimate in identification.estimates
+    ]
+    heads = ("base parameter", "unit", "URDF", "identified", "standard deviation", "certainty")
+    return _table(heads, rows, "Base parameters: what the torques depend on", kind="sums")
 
 
-def _notes(identification: Identification) -> str:
-    if not identification.notes:
-        return ""
-    items = "".join(f"<li>{text(note)}</li>" for note in identification.notes)
-    return f"<h2>Notes</h2>\n<ul>{items}</ul>"
+def _actuator_table(identification: Identification) -> str:
+    """Friction, offset and rotor inertia of each joint, before and after."""
+    groups = {
+        "viscous friction, Nm s/rad or N s/m": "damping",
+        "Coulomb friction, Nm or N": "friction",
+        "offset, Nm or N": "torque_offset",
+        "rotor inertia, kg m² or kg": "armature",
+    }
+    rows = []
+    for name, part in identification.model.v_slices.items():
+        for k in range(part.start, part.stop):
+            cells = [text(name)]
+            for kind in groups.values():
+                before, after = getattr(identification.model, kind), getattr(identification, kind)
+                cells += [number(before[k]), _strong(number(after[k]))]
+            rows.append(cells)
+    words = "Actuators; URDF stands for URDF and configuration"
+    return _table(("joint", *4 * _BEFORE_AFTER), rows, words, groups)
 
 
-def _usage(identification: Identification, urdf: str, parameters: str) -> str:
+def _link_table(identification: Identification) -> str:
+    """Mass and center of mass of each link, before and after."""
+    rows = []
+    for name, matrix in identification.inertias.items():
+        after = link_inertia_of(name, matrix)
+        own = identification.model.link_inertias.get(name)
+        before = None if own is None else link_inertia_of(name, own)
+        if after.mass == 0.0 and (before is None or before.mass == 0.0):
+            continue  # a frame, such as that of a tool
+        rows.append(
+            [
+                text(name),
+                NONE if before is None else number(before.mass),
+                _strong(number(after.mass)),
+                NONE if before is None else _vector(before.center_of_mass),
+                _strong(_vector(after.center_of_mass)),
+            ]
+        )
+    groups = ("mass, kg", "center of mass, m")
+    return _table(("link", *2 * _BEFORE_AFTER), rows, "Links, each in its own frame", groups)
+
+
+def _usage(urdf: str, parameters: str) -> Iterable[str]:
     """How to use the files that were written."""
-    items = []
     if urdf:
-        items.append(
-            f"<code>{text(urdf)}</code> is the robot's URDF with these inertias and nothing else "
+        yield (
+            f"<code>{urdf}</code> is the robot's URDF with these inertias and nothing else "
             "changed. Give it to robot_state_publisher in place of the old one: controller and "
             "sentinel read it from the topic <code>robot_description</code>."
         )
     if parameters:
-        items.append(
-            f"<code>{text(parameters)}</code> has friction, offsets and rotor inertias. Copy them "
-            "into the controller's parameters, or start the nodes with <code>--params-file "
-            f"{text(parameters)}</code> after their own file. The two files go together: rotor "
-            "inertias and links were identified at the same time."
+        yield (
+            f"<code>{parameters}</code> has friction, offsets and rotor inertias. Copy them into "
+            "the controller's parameters, or start the nodes with <code>--params-file "
+            f"{parameters}</code> after their own file. The two files go together: rotor inertias "
+            "and links were identified at the same time."
         )
-    items += [
+    yield (
         "Begin with <code>control_law: gravity_compensation</code>: the arm must hold where it is "
-        "left. Then move slowly, with <code>friction_compensation: false</code>.",
+        "left. Then move slowly, with <code>friction_compensation: false</code>."
+    )
+    yield (
         "Then set <code>friction_compensation: true</code>. If a joint creeps or hums, its "
-        "friction is overestimated: lower <code>friction.&lt;joint&gt;.coulomb</code>.",
+        "friction is overestimated: lower <code>friction.&lt;joint&gt;.coulomb</code>."
+    )
+    yield (
         "<code>rnea_identify check</code> compares any later recording with the model that the "
-        "controller uses.",
-    ]
-    listed = "".join(f"<li>{item}</li>" for item in items)
-    return f"<h2>How to use it</h2>\n<ol>{listed}</ol>"
+        "controller uses."
+    )
+
+
+def _list(title: str, kind: str, items: Iterable[str]) -> list[str]:
+    entries = "".join(f"<li>{item}</li>" for item in items)
+    return [f"<h2>{title}</h2>\n<{kind}>{entries}</{kind}>"] if entries else []
+
+
+def _table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    caption: str,
+    groups: Iterable[str] = (),
+    kind: str = "",
+) -> str:
+    """A table.
+
+    Args:
+        heads: of the columns.
+        rows: of cells.
+        caption: above it.
+        groups: heads of two columns each, above those of the second column and on.
+        kind: class of the table, for its style.
+    """
+    upper = "".join(f'<th scope="colgroup" colspan="2">{name}</th>' for name in groups)
+    head = f"<tr><td></td>{upper}</tr>" if upper else ""
+    head += "<tr>" + "".join(f'<th scope="col">{cell}</th>' for cell in heads) + "</tr>"
+    body = "\n".join(
+        f'<tr><th scope="row">{row[0]}</th>{"".join(f"<td>{cell}</td>" for cell in row[1:])}</tr>'
+        for row in rows
+    )
+    return (
+        f'<div class="wide"><table class="{kind}"><caption>{caption}</caption>\n'
+        f"<thead>{head}</thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number for people; a dash if there is none."""
+    if not math.isfinite(value):
+        return NONE
+    value = 0.0 if abs(value) < ROUNDING else value
+    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
+
+
+def text(words: str) -> str:
+    """Text as HTML."""
+    return html.escape(words)
+
+
+def _vector(values: FloatArray) -> str:
+    return ", ".join(number(0.0 + round(float(value), 5)) for value in values)
+
+
+def _strong(words: str) -> str:
+    return f"<strong>{words}</strong>"
+
+
+def _pill(words: str, kind: str) -> str:
+    return f'<span class="pill {kind}">{words}</span>'
+
+
+def _torque_unit(model: RobotModel, joint: str) -> str:
+    return units(model, model.joint_names.index(joint)).effort

@@ -107,17 +107,11 @@ class TorqueEquations:
         phi = np.zeros(self._memory.shape[2])
         rank = len(self.columns)
         phi[self.columns] = beta[:rank]
-        tau = self.torques(motion, phi)
-        if more is not None:
-            for rows, Y in self._blocks(motion):
-                tau[rows] += more(rows, Y) @ beta[rank:]
-        return tau
-
-    def torques(self, motion: Motion, phi: FloatArray) -> FloatArray:
-        """The torques by all parameters, shape (samples, nv)."""
         tau = np.empty_like(motion.effort)
         for rows, Y in self._blocks(motion):
             np.matmul(Y, phi, out=tau[rows])
+            if more is not None:
+                tau[rows] += more(rows, Y) @ beta[rank:]
         return tau
 
     def _blocks(self, motion: Motion) -> Iterator[tuple[slice, FloatArray]]:

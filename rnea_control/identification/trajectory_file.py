@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +21,22 @@ import yaml  # type: ignore[import-untyped]
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError, TrajectoryError, listed
 from rnea_control.identification.excitation import Excitation
-from rnea_control.messages.joint_trajectory import MOST_POINTS
+from rnea_control.model.robot_model import units
 
 # Significant digits of a number.
 DIGITS = 10
 # Linux passes no longer argument than this to a program, [bytes]: longer files need another way.
 LONGEST_ARGUMENT = 128 * 1024 - 1
+# Longest time between points, [s]: a motion of 7 joints of half a minute stays within
+# `LONGEST_ARGUMENT`.
+_STEP = 0.1
 # Points in the time of the fastest oscillation, at least: quintics then stray from a sine by less
 # than 1e-5 of its amplitude.
 _POINTS_PER_OSCILLATION = 8
 _BILLION = 1_000_000_000
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+# Strings that YAML takes for something else.
+_RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +44,6 @@ class TrajectoryFile:
     """The points of a file.
 
     Attributes:
-        source: the file, for messages.
         joints: the order of the columns.
         time: from the start, rising, shape (points,), [s].
         q: shape (points, joints), [rad] or [m].
@@ -44,7 +51,6 @@ class TrajectoryFile:
             none.
     """
 
-    source: str
     joints: tuple[str, ...]
     time: FloatArray
     q: FloatArray
@@ -55,7 +61,6 @@ class TrajectoryFile:
 def trajectory_yaml(
     excitation: Excitation,
     approach: float = 5.0,
-    step: float = 0.1,
     notes: Mapping[str, str] | None = None,
 ) -> str:
     """An exciting motion as text.
@@ -67,33 +72,23 @@ def trajectory_yaml(
     Args:
         excitation: the motion.
         approach: time_from_start of the first point, [s].
-        step: longest time between points, [s]; a period is divided evenly, into shorter steps if
-            the fastest oscillation needs them. With the default a motion of 7 joints of half a
-            minute stays within `LONGEST_ARGUMENT`.
         notes: more lines of the comment that the text begins with: what, and its value.
 
     Raises:
-        IdentificationError: a time that is not positive and finite, or more points than a
-            controller takes.
+        IdentificationError: a time that is not positive and finite.
     """
-    for name, value in {"approach": approach, "step": step}.items():
-        if not 0.0 < value < math.inf:
-            raise IdentificationError(f"{name} is {value} s; it must be positive and finite")
+    if not 0.0 < approach < math.inf:
+        raise IdentificationError(f"approach is {approach} s; it must be positive and finite")
     series = excitation.series
-    step = min(step, series.period / series.harmonics / _POINTS_PER_OSCILLATION)
-    count = excitation.periods * math.ceil(series.period / step - 1e-9)
-    if count >= MOST_POINTS:
-        raise IdentificationError(
-            f"{excitation.duration:g} s in steps of {step:.3g} s are {count + 1} points; a "
-            f"controller takes {MOST_POINTS}: give a longer step"
-        )
+    step = min(_STEP, series.period / series.harmonics / _POINTS_PER_OSCILLATION)
+    count = math.ceil(series.period / step - 1e-9)  # an hour is fewer than a controller takes
     time: FloatArray = np.arange(count + 1.0) * (excitation.duration / count)
     q, v, a = excitation.sample(time)
     # Zero at both ends but for rounding.
     v[[0, -1]], a[[0, -1]] = 0.0, 0.0
     nanoseconds = np.rint((approach + time) * _BILLION).astype(np.int64)
     lines = [f"# {line}".rstrip() for line in _comment(excitation, approach, dict(notes or {}))]
-    lines += [f"joint_names: [{', '.join(map(_quoted, excitation.joint_names))}]", "points:"]
+    lines += [f"joint_names: [{', '.join(map(quoted, excitation.joint_names))}]", "points:"]
     for t, *rows in zip(nanoseconds.tolist(), q, v, a, strict=True):
         positions, velocities, accelerations = map(_numbers, rows)
         lines += [
@@ -143,7 +138,7 @@ def read_trajectory(path: str | os.PathLike[str]) -> TrajectoryFile:
         np.array([_field(source, i, point, name, len(joints)) for i, point in enumerate(points)])
         for name in ("positions", "velocities", "accelerations")
     )
-    return TrajectoryFile(source, tuple(joints), time, q, v, a)
+    return TrajectoryFile(tuple(joints), time, q, v, a)
 
 
 def _comment(excitation: Excitation, approach: float, notes: dict[str, str]) -> list[str]:
@@ -155,8 +150,7 @@ def _comment(excitation: Excitation, approach: float, notes: dict[str, str]) -> 
         "what is around it were not looked at: watch the motion in simulation first.",
         "",
         f"approach: {approach:g} s, from where the arm is to the first point",
-        f"motion:   {excitation.periods} x {series.period:g} s, {series.harmonics} harmonics, "
-        f"at rest at both ends",
+        f"motion:   {series.period:g} s, {series.harmonics} harmonics, at rest at both ends",
         f"made by:  criterion {excitation.criterion.value}, seed {excitation.seed}; condition "
         f"number {excitation.condition:.3g}",
         *(f"{f'{name}:':9} {value}" for name, value in notes.items()),
@@ -166,7 +160,7 @@ def _comment(excitation: Excitation, approach: float, notes: dict[str, str]) -> 
     time = np.linspace(0.0, series.period, 4001)
     q, v, a = series.sample(time)
     for j, name in enumerate(excitation.joint_names):
-        unit = "m" if excitation.model.joint_types[j] == "prismatic" else "rad"
+        unit = units(excitation.model, j).position
         lines.append(
             f"{name}: {q[:, j].min():.3f} to {q[:, j].max():.3f} {unit} ({limits.lower[j]:.3f} to "
             f"{limits.upper[j]:.3f}), {np.abs(v[:, j]).max():.3g} {unit}/s "
@@ -178,9 +172,9 @@ def _comment(excitation: Excitation, approach: float, notes: dict[str, str]) -> 
 
 def _torque_words(excitation: Excitation, j: int) -> str:
     allowed = excitation.limits.torque[j]
-    unit = "N" if excitation.model.joint_types[j] == "prismatic" else "Nm"
     if not math.isfinite(allowed):
         return "no effort limit"
+    unit = units(excitation.model, j).effort
     return f"{excitation.peaks[3, j] * allowed:.3g} {unit} ({allowed:.3g})"
 
 
@@ -195,12 +189,10 @@ def _with_point(text: str) -> str:
     return (mantissa if "." in mantissa else f"{mantissa}.0") + e + exponent
 
 
-def _quoted(name: str) -> str:
-    """In quotes where YAML would read something else, such as a boolean."""
-    if name.isidentifier() and isinstance(yaml.safe_load(name), str):
-        return name
-    escaped = name.replace("'", "''")
-    return f"'{escaped}'"
+def quoted(name: str) -> str:
+    """A name as every reader of YAML takes it for a string."""
+    plain = _PLAIN.fullmatch(name) and name.lower() not in _RESERVED
+    return name if plain else json.dumps(name, ensure_ascii=False)
 
 
 def _check_joints(source: str, joints: Any) -> None:

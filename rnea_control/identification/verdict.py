@@ -1,4 +1,4 @@
-"""The verdict of the residuals on the identified parameters, in plain words."""
+"""Measured torques beside those of two models, and what they say of the parameters, in words."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import listed
 from rnea_control.identification.explanation import AT_NOISE
-from rnea_control.identification.result import Certainty, Identification, Residuals
+from rnea_control.identification.identify import Certainty, Identification
+from rnea_control.identification.motion import Motion, measurement_noise
 from rnea_control.model import RobotModel
 
 # Errors that differ by less than this part are the same.
@@ -21,6 +23,50 @@ ROUNDING = 1e-6
 # A noise this much smaller than the error is no measure of it.
 NO_NOISE = 1e-3
 _NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Measured torques beside those of two models, on one recording.
+
+    Attributes:
+        source: the recording.
+        held_out: whether it was kept from the fit.
+        joints: the order of the columns.
+        time: shape (samples,), [s].
+        measured, before, after: torques as measured, by the robot's description and with the
+            identified parameters, shape (samples, joints), [Nm] or [N]; NaN where a joint stands.
+        noise: standard deviation of the measured torque about its own smooth course, which no model
+            explains, shape (joints,).
+    """
+
+    source: str
+    held_out: bool
+    joints: tuple[str, ...]
+    time: FloatArray
+    measured: FloatArray
+    before: FloatArray
+    after: FloatArray
+    noise: FloatArray
+
+
+def residuals_of(
+    before: RobotModel, after: RobotModel, motion: Motion, held_out: bool
+) -> Residuals:
+    """The torques of a motion, as measured and by two models, friction included.
+
+    Args:
+        before, after: models of the same joints.
+        motion: of these, with any delay made up for.
+        held_out: whether `after` knows nothing of it.
+    """
+    arrays = motion.q, motion.v, motion.a
+    predicted = [inverse_dynamics_batch(model, *arrays) for model in (before, after)]
+    for tau in predicted:
+        tau[~motion.counts] = np.nan  # at rest, friction may be anything
+    source, noise = motion.source, measurement_noise(motion)
+    joints, time, effort = before.joint_names, motion.time, motion.effort
+    return Residuals(source, held_out, joints, time, effort, predicted[0], predicted[1], noise)
 
 
 @dataclass(frozen=True)
@@ -57,12 +103,16 @@ class JointScore:
     @property
     def is_at_noise(self) -> bool:
         """Whether nothing is left to explain."""
-        return self.after <= max(AT_NOISE * self.noise, ROUNDING * self.torque)
+        return self.after <= self._least_error
 
     @property
     def was_at_noise(self) -> bool:
         """The same of the description."""
-        return self.before <= max(AT_NOISE * self.noise, ROUNDING * self.torque)
+        return self.before <= self._least_error
+
+    @property
+    def _least_error(self) -> float:
+        return max(AT_NOISE * self.noise, ROUNDING * self.torque)
 
     @property
     def is_worse(self) -> bool:
@@ -70,42 +120,29 @@ class JointScore:
         return self.gain < 1.0 - SAME and not self.is_at_noise
 
 
-def judged(residuals: Sequence[Residuals]) -> list[Residuals]:
-    """The recordings to judge by: those that were held out, or all if none was."""
-    return [found for found in residuals if found.held_out] or list(residuals)
-
-
 def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore]:
     """The joints of `model` over some recordings. Samples count where both models have a torque."""
     result = []
     for name, part in model.v_slices.items():
-        columns = [
-            np.stack([getattr(found, what)[:, found.joints.index(name)] for what in _TORQUES])
-            for found in residuals
-            if name in found.joints
-        ]
-        torques = np.concatenate([np.zeros((3, 0)), *columns], axis=1)
-        measured, before, after = torques[:, np.isfinite(torques).all(axis=0)]
-        noises = [
-            np.full(column.shape[1], found.noise[found.joints.index(name)])
-            for found, column in zip(
-                (found for found in residuals if name in found.joints), columns, strict=True
-            )
-        ]
+        rows = [np.zeros((4, 0))]
+        for found in residuals:
+            if name in found.joints:
+                j = found.joints.index(name)
+                torques = found.measured[:, j], found.before[:, j], found.after[:, j]
+                rows.append(np.stack([*torques, np.full(len(found.time), found.noise[j])]))
+        measured, before, after, noise = np.concatenate(rows, axis=1)
+        known = np.isfinite(measured + before + after)
         result.append(
             JointScore(
                 name,
-                _rms(measured - before),
-                _rms(measured - after),
-                _rms(np.concatenate([np.zeros(0), *noises])),
-                _rms(measured),
+                _rms((measured - before)[known]),
+                _rms((measured - after)[known]),
+                _rms(noise),
+                _rms(measured[known]),
                 float(model.effort_limit[part].min()),
             )
         )
     return result
-
-
-_TORQUES = ("measured", "before", "after")
 
 
 def verdict(identification: Identification, residuals: Sequence[Residuals]) -> str:
@@ -118,8 +155,9 @@ def verdict(identification: Identification, residuals: Sequence[Residuals]) -> s
         identification: what was found.
         residuals: of all recordings.
     """
-    basis = judged(residuals)
-    known = [score for score in scores(identification.model, basis) if score.is_known]
+    basis = [found for found in residuals if found.held_out] or residuals
+    of_all = scores(identification.model, basis)
+    known = [score for score in of_all if score.is_known]
     if not known:
         return (
             "No joint moves in any recording, so nothing can be said about the parameters. Record "
@@ -134,7 +172,7 @@ def verdict(identification: Identification, residuals: Sequence[Residuals]) -> s
         sentences.append(
             f"It is larger than the URDF's at {_named(worse, lambda s: _times(1.0 / s.gain))}."
         )
-    still = [score.joint for score in scores(identification.model, basis) if not score.is_known]
+    still = [score.joint for score in of_all if not score.is_known]
     if still:
         sentences.append(f"{listed(still)} did not move there and cannot be judged.")
     return " ".join([*sentences, *_to_do(identification, known, gain, held_out)])

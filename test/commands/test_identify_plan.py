@@ -11,8 +11,8 @@ from robots import two_link_arm
 
 from rnea_control.analysis import inertial_parameters
 from rnea_control.commands.identify.executable import main
-from rnea_control.commands.identify.robot import add_robot_arguments, load_robot
-from rnea_control.commands.identify.trajectory_message import trajectory_message
+from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot
+from rnea_control.commands.identify.motion_sender import trajectory_message
 from rnea_control.exceptions import ParameterError, RobotModelError
 from rnea_control.identification.trajectory_file import read_trajectory
 from rnea_control.model import RobotModel
@@ -55,12 +55,12 @@ def robot(urdf: Path, *words: object) -> RobotModel:
 
 def test_plan_writes_trajectory_and_picture(urdf, tmp_path, capsys) -> None:
     output, picture = tmp_path / "plan.yaml", tmp_path / "plan.png"
-    options = ["--output", output, "--picture", picture, "--duration", 6, "--periods", 2]
+    options = ["--output", output, "--picture", picture, "--duration", 6]
     ranges = ["--range", "elbow", "-0.5", "1.0", "--approach", 3, "--seed", 5]
     assert plan(urdf, *options, *ranges) == 0
     found = read_trajectory(output)
     assert found.joints == ("shoulder", "elbow")
-    assert found.time[[0, -1]].tolist() == [3.0, 15.0]
+    assert found.time[[0, -1]].tolist() == [3.0, 9.0]
     assert found.q[:, 1].min() >= -0.5 and found.q[:, 1].max() <= 1.0
     # What record sends.
     points = trajectory_message(found).points

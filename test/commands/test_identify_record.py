@@ -99,7 +99,7 @@ def assert_there_and_back(path: Path, seconds: float) -> None:
 
 
 def test_motion_by_the_action_into_a_bag_while_another_listens(control, tmp_path) -> None:
-    output, heard = tmp_path / "motion", tmp_path / "heard.csv"
+    output, heard = tmp_path / "motion", tmp_path / "heard.npz"
     with (
         Record("--output", heard, before=NO_WAIT_SET) as listener,
         Record(trajectory(tmp_path, 0.8), "--output", output) as process,

@@ -8,7 +8,7 @@ import numpy as np
 from robots import two_link_arm
 
 from rnea_control.commands.identify.live_checks import LiveChecks
-from rnea_control.commands.identify.trajectory_message import trajectory_message
+from rnea_control.commands.identify.motion_sender import trajectory_message
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.identification.trajectory_file import read_trajectory
 from rnea_control.model import RobotModel

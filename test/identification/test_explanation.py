@@ -12,9 +12,8 @@ from identification_bench import hidden_robot, recording_of
 from robots import PANDA_JOINTS, example_robot, load_quietly
 
 from rnea_control.analysis import base_parameters, inertial_parameters, inverse_dynamics_batch
-from rnea_control.commands.identify.causes import sentence
-from rnea_control.identification.doubts import doubts_of
-from rnea_control.identification.explanation import Cause, Explanation, explain
+from rnea_control.identification.effort_doubts import doubts_of
+from rnea_control.identification.explanation import Cause, Explanation, explain, sentence
 from rnea_control.identification.least_squares import solve
 from rnea_control.identification.motion import motion_of
 from rnea_control.identification.recording import Recording

@@ -13,12 +13,15 @@ from robots import PANDA_JOINTS, example_robot, load_quietly, random_tree
 
 from rnea_control.analysis import base_parameters, inertial_parameters, inverse_dynamics_batch
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.consistent_parameters import ParameterSpace
-from rnea_control.identification.identify import actuator_scales, identify
+from rnea_control.identification.consistent_parameters import ParameterSpace, parameters_in_body
+from rnea_control.identification.identify import (
+    Certainty,
+    Identification,
+    actuator_scales,
+    identify,
+)
 from rnea_control.identification.motion import Motion, join, motion_of
-from rnea_control.identification.moving_links import parameters_in_body
 from rnea_control.identification.payload import Payload, identify_payload
-from rnea_control.identification.result import Certainty, Identification
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
@@ -66,7 +69,7 @@ def test_base_parameters_are_within_deviations_and_torques_at_noise(name, report
         standardised.append((found.beta - true) / np.sqrt(np.diag(found.covariance)))
         held_out = measured(hidden, 10.0, seed + 500, delay=delay)
         held_out = held_out.delayed(found.delay)
-        error = held_out.effort - equations.torques(held_out, parameters(found))
+        error = held_out.effort - equations.predicted(held_out, parameters(found))
         rms = np.sqrt(np.mean(error**2, axis=0, where=held_out.counts))
         worst = max(worst, float((rms / (NOISE * model.effort_limit)).max()))
     z = np.abs(np.concatenate(standardised))

@@ -10,8 +10,7 @@ from robots import joint, link, robot
 
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.motion import Motion, motion_of
-from rnea_control.identification.recording import Recording
-from rnea_control.identification.recording_checks import of_robot
+from rnea_control.identification.recording import Recording, of_robot
 from rnea_control.model import RobotModel
 
 RATE = 500.0

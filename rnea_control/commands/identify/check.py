@@ -5,20 +5,17 @@ from __future__ import annotations
 import argparse
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from rnea_control.commands.identify import one_blas_thread  # noqa: F401  # before NumPy
-from rnea_control.commands.identify.causes import sentence
-from rnea_control.commands.identify.motions import (
+from rnea_control.commands.identify.inputs import (
     add_recording_arguments,
+    add_robot_arguments,
     check_distinct,
     described_robot,
     motions_of,
 )
-from rnea_control.commands.identify.robot import add_robot_arguments
 from rnea_control.exceptions import listed
-from rnea_control.identification.explanation import Explanation, explain
+from rnea_control.identification.explanation import Explanation, explain, sentence
 from rnea_control.identification.motion import join
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -35,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compares and prints; the exit status is 0 for a good model."""
-    console = Console()
+    console = Console(markup=False, highlight=False)
     _, model = described_robot(options)
     motions = motions_of(options, model, options.recordings, console)
     check_distinct(motions)
     motion = join(motions)
     for note in motion.notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
+        console.print(f"note: {note}")
     explanation = explain(model, motion.delayed(options.delay or 0.0))
     console.print(_table(model, explanation))
     good = _is_good(explanation)
@@ -53,13 +50,11 @@ def run(options: argparse.Namespace) -> int:
         console.print("The model differs from the robot.")
     still = [name for name, rms in zip(model.joint_names, explanation.rms, strict=True) if not rms]
     if still:
-        console.print(f"{listed(still)} did not move and cannot be judged.", markup=False)
+        console.print(f"{listed(still)} did not move and cannot be judged.")
     for contribution in explanation.contributions:
         console.print(
             f"- {100 * contribution.part:.0f} % of what is above the noise: "
-            f"{sentence(model, explanation, contribution)}",
-            markup=False,
-            highlight=False,
+            f"{sentence(model, explanation, contribution)}"
         )
     if not good and not explanation.contributions:
         console.print(
@@ -84,5 +79,5 @@ def _table(model: RobotModel, explanation: Explanation) -> Table:
         numbers = [f"{each[j]:.3g}" for each in columns]
         if not explanation.rms[j]:
             numbers[1] = numbers[3] = "-"  # it stands
-        table.add_row(escape(name), *numbers, units(model, j).effort)
+        table.add_row(name, *numbers, units(model, j).effort)
     return table

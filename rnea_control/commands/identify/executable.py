@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -36,6 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
+    # Before NumPy is imported. The matrices of robots are small: on a busy machine the threads of
+    # OpenBLAS wait for each other, and a search takes ten times as long.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments, for_ros = _split(given)
     parser = argparse.ArgumentParser(
         prog="rnea_identify",

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import argparse
 import copy
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from rnea_control.commands.identify import one_blas_thread  # noqa: F401  # before NumPy
-from rnea_control.commands.identify.motions import (
+from rnea_control.commands.identify.inputs import (
     add_recording_arguments,
+    add_robot_arguments,
     check_distinct,
     described_robot,
+    load_robot,
     motions_of,
 )
-from rnea_control.commands.identify.new_folder import check_new, new_folder
-from rnea_control.commands.identify.robot import add_robot_arguments, load_robot
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.controller_yaml import controller_yaml, payload_yaml
-from rnea_control.identification.identify import identify
+from rnea_control.identification.identify import Certainty, Identification, identify
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.payload import Payload, identify_payload
-from rnea_control.identification.report import write_report
-from rnea_control.identification.residuals import residuals_of
-from rnea_control.identification.result import Certainty, Identification, Residuals
+from rnea_control.identification.report import report
 from rnea_control.identification.urdf_inertials import with_inertials
-from rnea_control.identification.verdict import verdict
+from rnea_control.identification.verdict import Residuals, residuals_of, scores, verdict
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
@@ -78,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Fits and writes; the exit status is 0 if the new model is better on what it was not fitted
     to."""
-    console = Console()
+    console = Console(markup=False, highlight=False)
     output = Path(options.output)
     check_new(output)
     if options.without and options.payload is None:
@@ -121,14 +123,15 @@ def run(options: argparse.Namespace) -> int:
     with new_folder(output) as folder:
         (folder / URDF).write_bytes(new_urdf)
         (folder / PARAMETERS).write_text(controller_yaml(found, source), encoding="utf-8")
-        write_report(folder / REPORT, found, residuals, words, URDF, PARAMETERS)
+        page = report(found, residuals, words, URDF, PARAMETERS)
+        (folder / REPORT).write_text(page, encoding="utf-8")
     for warning in _new_warnings(model, after):
-        console.print(f"warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
     _show(found, residuals[0], console)
-    console.print(words, markup=False, highlight=False)
+    console.print(words)
     written = ", ".join(str(output / each) for each in (URDF, PARAMETERS, REPORT))
-    console.print(f"\nwritten: {written}", markup=False, highlight=False)
-    return int(bool(found.doubts) or not _is_better(residuals[: len(held_out)]))
+    console.print(f"\nwritten: {written}")
+    return int(bool(found.doubts) or not _is_better(model, residuals[: len(held_out)]))
 
 
 def _fit_payload(
@@ -159,17 +162,15 @@ def _fit_payload(
     _show_payload(found, console)
     console.print(_torque_table(model, residuals[0]))
     for note in found.notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
-    better = _is_better(residuals)
+        console.print(f"note: {note}")
+    better = _is_better(model, residuals)
     if not better:
         console.print(
             "The load makes the torques that were held out no better: do not use it. Are these "
             "the recordings with the load, those of --without the ones without it, and is "
-            f"{found.link} the link that carries it?",
-            markup=False,
-            highlight=False,
+            f"{found.link} the link that carries it?"
         )
-    console.print(f"\nwritten: {output / PARAMETERS}", markup=False, highlight=False)
+    console.print(f"\nwritten: {output / PARAMETERS}")
     return int(not better)
 
 
@@ -180,11 +181,12 @@ def _new_warnings(before: RobotModel, after: RobotModel) -> list[str]:
     return [warning for warning in found if warning not in known]
 
 
-def _is_better(residuals: list[Residuals]) -> bool:
+def _is_better(model: RobotModel, residuals: list[Residuals]) -> bool:
     """Whether the joints' errors together, each as a part of its noise, have become smaller."""
-    before = sum(float(np.nansum((each.rms_before / each.noise) ** 2)) for each in residuals)
-    after = sum(float(np.nansum((each.rms_after / each.noise) ** 2)) for each in residuals)
-    return after < before
+    known = [score for each in residuals for score in scores(model, [each]) if score.is_known]
+    errors = np.array([(score.before, score.after, score.noise) for score in known]).reshape(-1, 3)
+    before, after, _ = np.nansum((errors / errors[:, 2:]) ** 2, axis=0)
+    return bool(after < before)
 
 
 def _show(found: Identification, residuals: Residuals, console: Console) -> None:
@@ -196,7 +198,6 @@ def _show(found: Identification, residuals: Residuals, console: Console) -> None
         f"\n{len(found.estimates)} base parameters: "
         + ", ".join(f"{number} {certainty.value}" for certainty, number in count.items())
         + f"; condition {found.condition:.0f}, delay {1e3 * found.delay:.2f} ms",
-        highlight=False,
     )
     console.print(_torque_table(found.model, residuals))
     unknown = [each for each in found.estimates if each.certainty is Certainty.unidentified]
@@ -205,14 +206,12 @@ def _show(found: Identification, residuals: Residuals, console: Console) -> None
         for name in ("base parameter", "URDF", "standard deviation", ""):
             table.add_column(name, justify="left" if name in ("base parameter", "") else "right")
         for each in unknown[:WORST]:
-            table.add_row(
-                escape(each.name), f"{each.prior:.3g}", f"{each.deviation:.2g}", each.unit
-            )
+            table.add_row(each.name, f"{each.prior:.3g}", f"{each.deviation:.2g}", each.unit)
         console.print(table)
         if len(unknown) > WORST:
             console.print(f"and {len(unknown) - WORST} more, in {REPORT}")
     for note in found.notes:
-        console.print(f"note: {note}", markup=False, highlight=False)
+        console.print(f"note: {note}")
     console.print()
 
 
@@ -223,10 +222,10 @@ def _torque_table(model: RobotModel, residuals: Residuals) -> Table:
     table = Table(title=f"Measured minus predicted torque, RMS, on {words}")
     for k, name in enumerate(("joint", "before", "after", "noise", "")):
         table.add_column(name, justify="right" if 0 < k < 4 else "left")
-    rows = zip(residuals.rms_before, residuals.rms_after, residuals.noise, strict=True)
-    for j, values in enumerate(rows):
-        numbers = ["-" if np.isnan(value) else f"{value:.3g}" for value in values]
-        table.add_row(escape(model.joint_names[j]), *numbers, units(model, j).effort)
+    for j, score in enumerate(scores(model, [residuals])):
+        values = (score.before, score.after, score.noise)
+        numbers = ["-" if math.isnan(value) else f"{value:.3g}" for value in values]
+        table.add_row(score.joint, *numbers, units(model, j).effort)
     return table
 
 
@@ -238,5 +237,56 @@ def _show_payload(found: Payload, console: Console) -> None:
     console.print(
         f"\nload of {found.link}: {found.mass:.4g} kg (sd {found.mass_deviation:.2g}), centre of "
         f"mass [{center}] m in its frame",
-        highlight=False,
     )
+
+
+def check_new(path: Path) -> None:
+    """Raises IdentificationError if a folder cannot be made there."""
+    try:
+        is_there = bool(path.lstat())
+    except (FileNotFoundError, NotADirectoryError):
+        is_there = False
+    except OSError as error:
+        raise IdentificationError(
+            f"{path} cannot be made: {error.strerror}. Name another folder by --output"
+        ) from error
+    if is_there:
+        raise IdentificationError(
+            f"{path} is there already; nothing is overwritten. Name a new folder by --output"
+        )
+    nearest = next(each for each in path.absolute().parents if os.path.lexists(each))
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        what = "cannot be written" if nearest.is_dir() else "is no folder"
+        raise IdentificationError(
+            f"{path} cannot be made: {nearest} {what}. Name another folder by --output"
+        )
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder to fill, which gets its name at the end, or is removed if that fails.
+
+    Raises:
+        IdentificationError: it cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".rnea_identify_", dir=path.parent))
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        check_new(path)
+        temporary.rename(path)
+    except OSError as error:
+        raise IdentificationError(
+            f"{path} cannot be written: {error.strerror or error}. Name another folder by --output"
+        ) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.commands.identify.motor_current import motor_current_guess
 from rnea_control.exceptions import RobotModelError, listed
+from rnea_control.identification.effort_doubts import motor_current_guess
 from rnea_control.model import RobotModel, RobotModelWarning
 
 # So many states are looked at before efforts and rate are judged.

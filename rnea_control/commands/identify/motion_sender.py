@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from builtin_interfaces.msg import Duration
 from rcl_interfaces.msg import Log
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.task import Future
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rnea_control.identification.trajectory_file import TrajectoryFile
 
 try:
     from control_msgs.action import FollowJointTrajectory
@@ -151,3 +156,17 @@ class MotionSender:
         # The topic has no answer: the log has it.
         if self.way and self._client is None and message.level >= ERROR:
             self._end(message.msg)
+
+
+def trajectory_message(trajectory: TrajectoryFile) -> JointTrajectory:
+    """The message, without a stamp: the motion starts when it comes."""
+    message = JointTrajectory(joint_names=list(trajectory.joints))
+    for i, seconds in enumerate(trajectory.time.tolist()):
+        sec, nanosec = divmod(round(1e9 * seconds), 1_000_000_000)
+        point = JointTrajectoryPoint(time_from_start=Duration(sec=sec, nanosec=nanosec))
+        point.positions = array("d", trajectory.q[i])
+        for field, values in (("velocities", trajectory.v), ("accelerations", trajectory.a)):
+            if np.isfinite(values[i]).all():
+                setattr(point, field, array("d", values[i]))
+        message.points.append(point)
+    return message

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from rnea_control.commands.identify import one_blas_thread  # noqa: F401  # before NumPy
-from rnea_control.commands.identify.robot import add_robot_arguments, load_robot
+from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.excitation import (
     NEGLIGIBLE,
@@ -23,9 +21,8 @@ from rnea_control.identification.excitation import (
     Excitation,
     plan_excitation,
 )
-from rnea_control.identification.excitation_picture import draw_excitation
-from rnea_control.identification.information import Criterion
-from rnea_control.identification.short_names import shortened
+from rnea_control.identification.excitation_goal import Criterion
+from rnea_control.identification.pictures import draw_excitation, shortened
 from rnea_control.identification.trajectory_file import LONGEST_ARGUMENT, trajectory_yaml
 
 # Of a base parameter's name in the table.
@@ -43,26 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--picture", metavar="PLAN.png", help="a picture of it")
     files.add_argument("--force", action="store_true", help="overwrite output and picture")
     motion = parser.add_argument_group("motion")
-    motion.add_argument(
-        "--duration", type=float, default=20.0, help="of one period, [s]; 20 by default"
-    )
-    motion.add_argument(
-        "--periods", type=int, default=1, help="how often it is repeated; 1 by default"
-    )
-    motion.add_argument(
-        "--harmonics", type=int, default=5, help="of the Fourier series; 5 by default"
-    )
+    motion.add_argument("--duration", type=float, default=20.0, help="[s]; 20 by default")
     motion.add_argument(
         "--speed", type=float, default=0.5, help="share of the velocity limits; 0.5 by default"
     )
     motion.add_argument(
         "--torque", type=float, default=0.7, help="share of the effort limits; 0.7 by default"
-    )
-    motion.add_argument(
-        "--acceleration",
-        type=float,
-        help="largest acceleration of all joints, [rad/s^2] or [m/s^2]; by default each may reach "
-        "the velocity allowed in 0.5 s",
     )
     motion.add_argument(
         "--range",
@@ -81,30 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="time for the way from where the arm is to the start, [s]; 5 by default",
     )
     motion.add_argument(
-        "--step",
-        type=float,
-        default=0.1,
-        help="longest time between points of the trajectory, [s]; 0.1 by default",
-    )
-    goal = parser.add_argument_group("goal")
-    goal.add_argument(
         "--criterion",
         choices=[each.value for each in Criterion],
         default=Criterion.determinant.value,
         help="what is made small: the determinant of the parameters' covariance (the default), or "
         "the condition number of the regressor",
     )
-    goal.add_argument(
-        "--noise",
-        type=float,
-        default=0.02,
-        help="expected noise of the measured torques, as a share of the effort limits; 0.02 by "
-        "default",
-    )
-    goal.add_argument(
-        "--rate", type=float, default=1000.0, help="of the joint states, [Hz]; 1000 by default"
-    )
-    goal.add_argument(
+    motion.add_argument(
         "--seed", type=int, default=0, help="of the search: another one gives another motion"
     )
 
@@ -119,11 +85,11 @@ def run(options: argparse.Namespace) -> int:
         RneaControlError: a file that exists, or cannot be written; a robot or an option that no
             motion can be planned for. Nothing is written then.
     """
-    console = Console()
+    console = Console(markup=False, highlight=False)
     _check_files(options)
     model = load_robot(options, options.urdf)
     for warning in model.warnings:
-        console.print(f"Warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+        console.print(f"Warning: {warning}", style="yellow", soft_wrap=True)
     ranges = _ranges(options.ranges)
     with Progress(
         TextColumn("planning"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
@@ -132,26 +98,23 @@ def run(options: argparse.Namespace) -> int:
         excitation = plan_excitation(
             model,
             options.duration,
-            options.periods,
-            options.harmonics,
             ranges=ranges,
             speed=options.speed,
             torque=options.torque,
-            acceleration=options.acceleration,
             criterion=Criterion(options.criterion),
-            noise=options.noise,
-            rate=options.rate,
             seed=options.seed,
             progress=lambda done: bar.update(task, completed=done),
         )
     notes = {"limits": f"{options.speed:g} of the velocity, {options.torque:g} of the effort"}
-    text = trajectory_yaml(excitation, options.approach, options.step, notes)
-    _write(options.output, text)
-    if options.picture is not None:
-        try:
-            draw_excitation(options.picture, excitation)
-        except OSError as error:
-            raise IdentificationError(f"{options.picture} cannot be written: {error}") from error
+    text = trajectory_yaml(excitation, options.approach, notes)
+    path = options.output
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+        if options.picture is not None:
+            path = options.picture
+            draw_excitation(path, excitation)
+    except OSError as error:
+        raise IdentificationError(f"{path} cannot be written: {error}") from error
     _print(console, excitation, options, len(text.encode()))
     return 0
 
@@ -192,13 +155,6 @@ def _ranges(given: list[list[str]]) -> dict[str, tuple[float, float]]:
     return ranges
 
 
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise IdentificationError(f"{path} cannot be written: {error}") from error
-
-
 def _print(
     console: Console, excitation: Excitation, options: argparse.Namespace, size: int
 ) -> None:
@@ -211,35 +167,31 @@ def _print(
     console.print(
         f"{poor} of {excitation.base.rank} parameters will be poorly known, to worse than "
         f"{100.0 * POOR:g} % of their value, or of what makes {100.0 * NEGLIGIBLE:g} % of the "
-        "torque allowed."
-        + (" A longer motion, more periods, more speed and wider ranges help." if poor else "")
+        "torque allowed." + (" A longer motion, more speed and wider ranges help." if poor else "")
     )
     console.print(
         "Collisions of the arm with itself and with what is around it were not looked at: watch "
         "the motion in simulation first, and keep a hand on the emergency stop.",
         style="yellow",
     )
-    console.print(f"Trajectory: {options.output}", soft_wrap=True, markup=False)
+    console.print(f"Trajectory: {options.output}", soft_wrap=True)
     if options.picture is not None:
-        console.print(f"Picture: {options.picture}", soft_wrap=True, markup=False)
+        console.print(f"Picture: {options.picture}", soft_wrap=True)
     console.print(
         f"Next: rnea_identify record {shlex.quote(options.output)} --output recording",
         soft_wrap=True,
-        markup=False,
     )
     if size > LONGEST_ARGUMENT:
         console.print(
             f"The file has {size} bytes. A shell passes at most {LONGEST_ARGUMENT} as "
-            '"$(cat FILE)" to `ros2 topic pub`; rnea_identify record sends any, and a longer '
-            "--step makes the file shorter.",
-            markup=False,
+            '"$(cat FILE)" to `ros2 topic pub`; rnea_identify record sends any.',
         )
 
 
 def _motion_table(excitation: Excitation) -> Table:
     table = Table(
-        title=f"{escape(excitation.model.name)}: {excitation.periods} x "
-        f"{excitation.series.period:g} s, largest shares of what is allowed",
+        title=f"{excitation.model.name}: {excitation.duration:g} s, largest shares of what "
+        "is allowed",
         box=SIMPLE_HEAD,
     )
     table.add_column("joint", overflow="fold")
@@ -250,7 +202,7 @@ def _motion_table(excitation: Excitation) -> Table:
     for j, name in enumerate(excitation.joint_names):
         torque = f"{100.0 * excitation.peaks[3, j]:.0f} %"
         table.add_row(
-            escape(name),
+            name,
             f"{limits.lower[j]:.3g} to {limits.upper[j]:.3g}",
             *(f"{100.0 * share:.0f} %" for share in excitation.peaks[1:3, j]),
             torque if math.isfinite(limits.torque[j]) else "no limit",
@@ -261,25 +213,16 @@ def _motion_table(excitation: Excitation) -> Table:
 def _parameter_table(excitation: Excitation) -> Table:
     table = Table(title="What the motion will tell, in SI units", box=SIMPLE_HEAD)
     table.add_column("base parameter", overflow="fold")
-    table.add_column("by URDF", justify="right")
-    table.add_column("deviation", justify="right")
-    table.add_column("relative", justify="right")
+    for heading in ("by URDF", "deviation", "relative"):
+        table.add_column(heading, justify="right")
     table.add_column("")
-    rows = zip(
-        excitation.base.names,
-        excitation.prior,
-        excitation.deviation,
-        excitation.relative_deviation,
-        strict=True,
-    )
-    for name, prior, deviation, relative in rows:
-        poor = relative > POOR
+    for k, relative in enumerate(excitation.relative_deviation):
         table.add_row(
-            escape(shortened(name, _LONGEST_NAME)),
-            f"{prior:.4g}",
-            f"{deviation:.2g}",
+            shortened(excitation.base.names[k], _LONGEST_NAME),
+            f"{excitation.prior[k]:.4g}",
+            f"{excitation.deviation[k]:.2g}",
             f"{100.0 * relative:.2g} %",
-            "poor" if poor else "",
-            style="yellow" if poor else None,
+            "poor" if relative > POOR else "",
+            style="yellow" if relative > POOR else None,
         )
     return table

@@ -12,11 +12,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rich.console import Console
 
-from rnea_control.commands.identify.motion_sender import MotionSender
+from rnea_control.commands.identify.motion_sender import MotionSender, trajectory_message
 from rnea_control.commands.identify.recorder import Recorder
-from rnea_control.commands.identify.recording_display import RecordingDisplay
-from rnea_control.commands.identify.recording_session import MARGIN, RecordingSession
-from rnea_control.commands.identify.trajectory_message import trajectory_message
+from rnea_control.commands.identify.recording_session import (
+    MARGIN,
+    RecordingDisplay,
+    RecordingSession,
+)
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.recording_files import refuse_existing
 from rnea_control.identification.trajectory_file import read_trajectory
@@ -40,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=Path,
         metavar="NAME",
-        help="folder for rosbag2 (MCAP), or a file that ends in .npz or .csv; must not exist",
+        help="folder for rosbag2 (MCAP), or a file that ends in .npz; must not exist",
     )
     parser.add_argument(
         "--seconds",
@@ -60,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=[],
         metavar="JOINT",
-        help="joints to look at, and columns of .npz and .csv; those of the trajectory, or of "
+        help="joints to look at, and columns of .npz; those of the trajectory, or of "
         "joint_states by default",
     )
 
@@ -83,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
             "--seconds is for listening without a trajectory; with one, its end ends the recording"
         )
     joints = tuple(options.joints or (trajectory.joints if trajectory else ()))
-    console = Console()
+    console = Console(markup=False, highlight=False)
     with ros_process([NODE, *getattr(options, "ros_arguments", [])]) as running:
         try:
             node = Node(
@@ -135,7 +137,7 @@ def _write(
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
 
 
 def _duration(text: str) -> float:

@@ -21,9 +21,8 @@ from rnea_control.identification.recorded_topics import (
     STRING,
     RecordedTopics,
 )
-from rnea_control.identification.recording import Recording
 from rnea_control.identification.recording_files import write_recording
-from rnea_control.identification.rosbag_writing import TopicMessages, write_rosbag
+from rnea_control.identification.rosbag_files import TopicMessages, write_rosbag
 from rnea_control.messages.cdr import BIG_ENDIAN, HEADER, CdrReader
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.effort_command import publisher_names
@@ -35,7 +34,6 @@ STREAM = QoSProfile(depth=10_000, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED = QoSProfile(
     depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-TABLES = (".npz", ".csv")
 # How the node ends with which a controller hears its sentinel.
 ASKS_SENTINEL = "_asks_sentinel"
 # How long a thread waits before it looks whether it shall end, [s].
@@ -180,7 +178,7 @@ class Recorder:
         elsewhere then, and the error is raised after that.
 
         Args:
-            path: `.npz` or `.csv` for a table of `joints`, else a rosbag2 folder.
+            path: `.npz` for a table of `joints`, else a rosbag2 folder.
             joints: of a table; None for all.
 
         Raises:
@@ -188,8 +186,12 @@ class Recorder:
         """
         topics = self._topics()
         try:
-            if path.suffix in TABLES:
-                write_recording(path, _table(path, topics, joints))
+            if path.suffix == ".npz":
+                recorded = RecordedTopics(str(path))
+                for topic in topics:
+                    for received, message in topic.messages:
+                        recorded.add(topic.name, topic.kind, received, message)
+                write_recording(path, recorded.recording(joints))
             else:
                 write_rosbag(path, topics)
         except RecordingError as error:
@@ -215,14 +217,6 @@ class Recorder:
     def _hear_description(self, message: bytes) -> None:
         self._descriptions.append((self._now(), message))
         self.robot_description = CdrReader(message, self._description_topic).string("data")
-
-
-def _table(path: Path, topics: Sequence[TopicMessages], joints: Sequence[str] | None) -> Recording:
-    recorded = RecordedTopics(str(path))
-    for topic in topics:
-        for received, message in topic.messages:
-            recorded.add(topic.name, topic.kind, received, message)
-    return recorded.recording(joints)
 
 
 def _rescue(path: Path, topics: Sequence[TopicMessages]) -> Path:

@@ -1,4 +1,5 @@
-"""`RecordingSession`: from the first joint state to the last one, with a motion in between."""
+"""`RecordingSession`: from the first joint state to the last one, with a motion in between; and how
+it is shown."""
 
 from __future__ import annotations
 
@@ -7,13 +8,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from rclpy.executors import SingleThreadedExecutor
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 
 from rnea_control.commands.identify.live_checks import LiveChecks
 from rnea_control.commands.identify.motion_sender import MotionSender
 from rnea_control.commands.identify.recorder import Recorder
-from rnea_control.commands.identify.recording_display import RecordingDisplay
 from rnea_control.exceptions import listed
-from rnea_control.identification.number_topic import NumberTopic, joint_columns
+from rnea_control.identification.recorded_topics import NumberTopic
 from rnea_control.messages.batch import joint_state_layout
 from rnea_control.messages.cdr import CdrError
 
@@ -26,6 +28,8 @@ SILENCE, PATIENCE = 5.0, 20.0
 # How long a canceled motion may take to end, [s].
 LONGEST_END = 3.0
 INTERRUPTED = "interrupted"
+# Between two lines, where the output is no terminal, [s].
+LINES = 5.0
 
 
 class RecordingSession:
@@ -152,7 +156,7 @@ class RecordingSession:
         if urdf != self._described:
             self._described = urdf
             self._checks.know(urdf)
-        named, stamps, values = joint_columns(topic, joints)
+        named, stamps, values = topic.joint_columns(joints)
         if not named.any():
             missing = [joint for joint in joints if joint not in topic.names]
             self._say_once(
@@ -179,3 +183,55 @@ class RecordingSession:
         if others:
             return f"{text}, but there are joint states on {listed(others)}: give --namespace"
         return f"{text}. Is joint_state_broadcaster active, and ROS_DOMAIN_ID the same?"
+
+
+class RecordingDisplay(Progress):
+    """A bar with time, messages and rate in a terminal, else a line from time to time; a context
+    manager.
+
+    Args:
+        seconds: how long the recording is to be, [s]; None if nobody knows.
+        console: where it is shown.
+    """
+
+    def __init__(self, seconds: float | None, console: Console) -> None:
+        super().__init__(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[figures]}", markup=False),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._seconds = seconds
+        self._bar = self.add_task("waiting", total=seconds, figures="")
+        self._line_at = time.monotonic() + LINES
+        self._counts: list[tuple[float, int]] = []
+
+    def show(self, phase: str, seconds: float, messages: int) -> None:
+        """Shows where it is.
+
+        Args:
+            phase: what is going on.
+            seconds: since the first message, [s].
+            messages: joint states so far.
+        """
+        now = time.monotonic()
+        self._counts = [each for each in self._counts if now - each[0] < 1.0]
+        self._counts.append((now, messages))
+        start, first = self._counts[0]
+        passed = now - start
+        rate = (messages - first) / passed if passed > 0.0 else 0.0
+        figures = f"{seconds:5.1f} s, {messages} joint states, {rate:.0f} Hz"
+        done = seconds if self._seconds is None else min(seconds, self._seconds)
+        self.update(self._bar, description=phase, completed=done, figures=figures)
+        if self.disable and now >= self._line_at:
+            self._line_at = now + LINES
+            self.say(f"{phase}: {figures.strip()}")
+
+    def say(self, text: str, style: str | None = None) -> None:
+        """Prints a line above the bar."""
+        self.console.print(text, style=style, soft_wrap=True)
+
+    def warn(self, text: str) -> None:
+        """Prints a warning above the bar."""
+        self.say(f"warning: {text}", "yellow")

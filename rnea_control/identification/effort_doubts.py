@@ -1,4 +1,4 @@
-"""Why parameters may be wrong although they fit: efforts that cannot be the torques of this robot.
+"""Whether efforts can be the torques of this robot: of a motion that was fitted, and at rest.
 
 Least squares fits efforts of any unit and sign, as long as they follow the motion. Only the robot's
 description tells the size that torques must have, and only nature the sign of friction.
@@ -13,6 +13,7 @@ import numpy as np
 
 from rnea_control.analysis import BaseParameters, inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
+from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import listed
 from rnea_control.identification.least_squares import Solution
 from rnea_control.identification.motion import Motion
@@ -25,6 +26,12 @@ FACTOR = 3.0
 ALIKE, OPPOSITE = 0.7, -0.5
 # A friction below zero counts beyond so many standard deviations, and this part of the torque.
 SIGNIFICANT, NOTABLE = 3.0, 0.05
+# Gravity must need that much somewhere, and at a joint, to tell anything, [Nm] or [N].
+TELLING, LEAST = 10.0, 5.0
+# Efforts that are this many times smaller than gravity, or whose ratios to it differ that much.
+CURRENT_FACTOR = 5.0
+# Smaller efforts are noise: brakes, or firmware that compensates gravity.
+NOTHING = 0.01
 
 
 def doubts_of(
@@ -56,12 +63,17 @@ def doubts_of(
     return doubts
 
 
+def frictionless(model: RobotModel) -> RobotModel:
+    """The robot without friction and constant offsets."""
+    bare = copy.deepcopy(model)
+    bare.damping = bare.friction = bare.torque_offset = np.zeros(model.nv)
+    return bare
+
+
 def _wrong_sizes(model: RobotModel, motion: Motion) -> list[str]:
     """The joints whose efforts are much less than the description's torques, or the same times a
     factor that is far from 1."""
-    bare = copy.deepcopy(model)
-    bare.damping = bare.friction = bare.torque_offset = np.zeros(model.nv)
-    described = inverse_dynamics_batch(bare, motion.q, motion.v, motion.a)
+    described = inverse_dynamics_batch(frictionless(model), motion.q, motion.v, motion.a)
     found = []
     for j, name in enumerate(model.joint_names):
         used = motion.counts[:, j]
@@ -107,3 +119,36 @@ def _negative_friction(
 
 def _rms(values: FloatArray) -> float:
     return float(np.sqrt(np.mean(values**2)))
+
+
+def motor_current_guess(model: RobotModel, q: FloatArray, effort: FloatArray) -> str:
+    """Why the efforts at rest may be currents, with the numbers; empty if nothing says so.
+
+    Args:
+        model: of the robot as it was recorded.
+        q: its positions, shape (nv,), [rad] or [m].
+        effort: measured there, shape (nv,).
+    """
+    needed = gravity(model, Workspace(model), np.ascontiguousarray(q), np.zeros(model.nv))
+    heavy = np.flatnonzero(np.abs(needed) >= LEAST)
+    if not len(heavy) or np.abs(needed).max() < TELLING or not np.isfinite(effort[heavy]).all():
+        return ""
+    ratio = effort[heavy] / needed[heavy]
+    if ratio.min() < NOTHING:
+        return ""
+    if ratio.max() < 1.0 / CURRENT_FACTOR:
+        found = f"{1.0 / ratio.max():.0f} times smaller or more"
+    elif ratio.max() > CURRENT_FACTOR * ratio.min():
+        found = f"{ratio.min():.2g} to {ratio.max():.2g} of that, by the joint"
+    else:
+        return ""
+    numbers = ", ".join(
+        f"{model.joint_names[i]}: {needed[i]:.1f} {units(model, i).effort}, effort {effort[i]:.2f}"
+        for i in heavy.tolist()
+    )
+    return (
+        f"the efforts may be motor currents in ampere: at rest they are {found} than what gravity "
+        f"needs by robot_description ({numbers}). This is a guess: a robot that is not mounted as "
+        "robot_description has it, springs or counterweights can look like this. If they are "
+        "currents, multiply them by torque constant and gear ratio"
+    )

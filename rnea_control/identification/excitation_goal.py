@@ -1,10 +1,22 @@
-"""`ExcitationLimits`: the bounds of an exciting motion, from the URDF and the user's options."""
+r"""What is asked of an exciting motion: `ExcitationLimits` to keep, a `Criterion` to make small.
+
+With the base regressor Y_b at each sample and noise of standard deviation sigma_j in the torque of
+joint j, independent from sample to sample, least squares finds the base parameters with the
+covariance [Swevers et al. 1997]
+
+.. math:: C = G^{-1} / \text{samples}, \qquad
+    G = \operatorname{mean} Y_b^T \operatorname{diag}(\sigma)^{-2} Y_b
+
+A criterion is a function of G that becomes smaller as the motion becomes better; it gives its value
+f and the matrix S with df = tr(S dG).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -16,11 +28,13 @@ from rnea_control.model import RobotModel
 MARGIN, LEAST_MARGIN = 0.05, 0.05
 # Where the URDF has no velocity limit, [rad/s] or [m/s].
 DEFAULT_VELOCITY = {"revolute": math.pi, "continuous": math.pi, "prismatic": 1.0}
-# By default joints reach the velocity allowed in this time, [s].
+# Joints reach the velocity allowed in this time, [s].
 RISE_TIME = 0.5
 # A motion must have the time for a share of the range, or for this much, there and back.
 STROKE = {"revolute": 0.5, "continuous": 0.5, "prismatic": 0.25}
 STROKE_SHARE = 0.25
+# Added to the diagonal, relative to it: a motion that does not excite a parameter has a cost, too.
+REGULARIZATION = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +60,6 @@ def excitation_limits(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     speed: float = 0.5,
     torque: float = 0.7,
-    acceleration: float | None = None,
 ) -> ExcitationLimits:
     """The limits of a robot's exciting motion.
 
@@ -56,8 +69,6 @@ def excitation_limits(
             joints have the URDF's range less `MARGIN` on both sides; continuous ones, and revolute
             ones without limits, -pi to pi.
         speed, torque: shares of the velocity and effort limits that may be used, in (0, 1].
-        acceleration: of all joints, [rad/s^2] or [m/s^2]. By default each may reach the velocity
-            allowed in `RISE_TIME`.
 
     Raises:
         IdentificationError: a joint of another type, an unknown joint, a range that is empty or not
@@ -70,10 +81,6 @@ def excitation_limits(
                 f"{name} is {share}; it must be above 0 and at most 1: the share of the URDF's "
                 f"{'velocity' if name == 'speed' else 'effort'} limits that the motion may use"
             )
-    if acceleration is not None and not 0.0 < acceleration < math.inf:
-        raise IdentificationError(
-            f"acceleration is {acceleration}; it must be positive and finite, [rad/s^2] or [m/s^2]"
-        )
     lower, upper = _ranges(model, dict(ranges or {}))
     given = np.where(
         np.isfinite(model.velocity_limit),
@@ -81,8 +88,8 @@ def excitation_limits(
         [DEFAULT_VELOCITY[kind] for kind in model.joint_types],
     )
     velocity = speed * given
-    most = velocity / RISE_TIME if acceleration is None else np.full(model.nv, acceleration)
-    return ExcitationLimits(lower, upper, velocity, most, torque * model.effort_limit)
+    acceleration = velocity / RISE_TIME
+    return ExcitationLimits(lower, upper, velocity, acceleration, torque * model.effort_limit)
 
 
 def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float) -> None:
@@ -189,3 +196,66 @@ def _checked_range(
             f"{most:g} in the URDF; give a range within them"
         )
     return low, high
+
+
+class Criterion(str, Enum):
+    """The criterion that an exciting motion minimizes."""
+
+    determinant = "determinant"
+    """The volume of the confidence ellipsoid: the determinant of the covariance."""
+
+    condition = "condition"
+    """The condition number of the weighted base regressor with columns of length 1."""
+
+
+def condition_number(G: FloatArray) -> float:
+    """Of the weighted base regressor with columns of length 1; infinite where it is singular."""
+    H, _ = _scaled(G)
+    values = np.linalg.eigvalsh(H)
+    smallest = values[0]
+    rounding = len(G) * np.finfo(float).eps * values[-1]
+    return float(np.sqrt(values[-1] / smallest)) if smallest > rounding else np.inf
+
+
+def covariance(G: FloatArray, samples: float) -> FloatArray:
+    """Of the base parameters from this many samples; infinite where G is singular."""
+    if not np.isfinite(condition_number(G)):
+        return np.full_like(G, np.inf)
+    H, d = _scaled(G)
+    inverse: FloatArray = np.linalg.inv(H) * np.outer(d, d) / samples
+    return inverse
+
+
+def log_determinant(G: FloatArray) -> tuple[float, FloatArray]:
+    """- log det G over its size: the mean logarithm of the variances along the principal axes."""
+    H, d = _scaled(G)
+    H[np.diag_indices_from(H)] += REGULARIZATION
+    L = np.linalg.cholesky(H)
+    inverse = np.linalg.inv(L)
+    S = -(inverse.T @ inverse) * np.outer(d, d) / len(G)
+    S[np.diag_indices_from(S)] *= 1.0 + REGULARIZATION
+    return 2.0 * float(np.log(d).sum() - np.log(np.diag(L)).sum()) / len(G), S
+
+
+def log_condition(G: FloatArray) -> tuple[float, FloatArray]:
+    """log of `condition_number`. The derivative is that of the outermost eigenvalues of the scaled
+    matrix D G D, where D depends on G too."""
+    H, d = _scaled(G)
+    H[np.diag_indices_from(H)] += REGULARIZATION
+    values, vectors = np.linalg.eigh(H)
+    smallest = max(float(values[0]), REGULARIZATION)
+    high, low = d * vectors[:, -1], d * vectors[:, 0]
+    S = np.outer(high, high) / values[-1] - np.outer(low, low) / smallest
+    S[np.diag_indices_from(S)] -= high**2 - low**2
+    return 0.5 * float(np.log(values[-1] / smallest)), 0.5 * S
+
+
+CRITERIA: dict[Criterion, Callable[[FloatArray], tuple[float, FloatArray]]] = {
+    Criterion.determinant: log_determinant,
+    Criterion.condition: log_condition,
+}
+
+
+def _scaled(G: FloatArray) -> tuple[FloatArray, FloatArray]:
+    d = 1.0 / np.sqrt(np.maximum(np.diag(G), np.finfo(float).tiny))
+    return G * np.outer(d, d), d

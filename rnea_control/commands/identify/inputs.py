@@ -1,0 +1,251 @@
+"""What `plan`, `fit` and `check` are given: a robot, by its URDF and its controller's settings, and
+recordings of its motions."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import yaml
+from rich.console import Console
+
+from rnea_control.exceptions import ParameterError, RecordingError, RobotModelError
+from rnea_control.identification.identify import check_joints
+from rnea_control.identification.motion import Motion, motion_of
+from rnea_control.identification.recording import check_effort, check_positions, of_robot
+from rnea_control.identification.recording_files import read_recording
+from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model.robot_model import EARTH_GRAVITY
+from rnea_control.model.urdf_text import read_urdf_file
+from rnea_control.parameters.parameter import JOINT, GivenParameters, expand
+from rnea_control.parameters.settings import update_model
+from rnea_control.parameters.table import LOCKED_POSITION, ROBOT
+from rnea_control.ros.parameter_files import section_of
+
+LOCKED = LOCKED_POSITION.name.partition(JOINT)[0]
+# A delay that can be given, [s].
+LONGEST = 1.0
+
+
+def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `load_robot`."""
+    group = parser.add_argument_group("robot")
+    group.add_argument(
+        "--joints",
+        nargs="+",
+        metavar="JOINT",
+        help="the joints that move, in this order; by default those of the --config, else every "
+        "joint that moves by itself. All others are locked",
+    )
+    group.add_argument(
+        "--config",
+        metavar="FILE.yaml",
+        help="parameters of rnea_controller: joints, locked positions, gravity, payload, friction "
+        "and armature are taken from it",
+    )
+    group.add_argument(
+        "--node",
+        default="/rnea_controller",
+        help="the node whose section of the --config is read; /rnea_controller by default",
+    )
+    group.add_argument(
+        "--lock",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("JOINT", "POSITION"),
+        help="position of a joint that is locked, [rad] or [m]; 0 by default; may be repeated",
+    )
+    group.add_argument(
+        "--gravity",
+        nargs=3,
+        type=float,
+        metavar=("X", "Y", "Z"),
+        help="acceleration of gravity in the root link's frame, [m/s^2]; 0 0 -9.81 by default",
+    )
+
+
+def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes) -> RobotModel:
+    """The robot of a URDF. Its warnings are in `RobotModel.warnings`; none is issued.
+
+    Args:
+        options: of `add_robot_arguments`; they go before what the --config says.
+        urdf: the file, or what would be in it.
+
+    Raises:
+        RobotModelError: the URDF is not that of a robot with these joints.
+        ParameterError: the --config cannot be read, has no section for the node, or has a value
+            that is not allowed.
+    """
+    locked, gravity, joints = _locked(options.lock), options.gravity, options.joints
+    parameters = None
+    if options.config is not None:
+        values = _section(options.config, options.node)
+        joints = joints or values.get("joints") or list(_model(urdf).joint_names)
+        if gravity is not None:
+            values["gravity"] = gravity
+        of_file = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
+        known = expand(ROBOT, joints if isinstance(joints, list) else [])
+        known |= {f"{LOCKED}{name}": LOCKED_POSITION for name in of_file}
+        parameters = GivenParameters(values, known)
+        joints = options.joints or (parameters["joints"] if "joints" in values else None)
+        moving = joints or []
+        locked = {
+            name: parameters[f"{LOCKED}{name}"] for name in of_file if name not in moving
+        } | locked
+        gravity = parameters["gravity"]
+    model = _model(urdf, joints, locked, EARTH_GRAVITY if gravity is None else gravity)
+    if parameters is not None:
+        update_model(parameters, model)
+    return model
+
+
+def _model(
+    urdf: str | os.PathLike[str] | bytes,
+    joints: Sequence[str] | None = None,
+    locked: Mapping[str, float] | None = None,
+    gravity: Iterable[float] = EARTH_GRAVITY,
+) -> RobotModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        if isinstance(urdf, bytes):
+            return RobotModel.from_urdf_string(urdf, joints, locked or {}, gravity)
+        return RobotModel.from_urdf_file(urdf, joints, locked or {}, gravity)
+
+
+def _section(path: str, node: str) -> dict[str, Any]:
+    """What a file says for a node."""
+    name = f"/{node.lstrip('/')}"
+    try:
+        values = dict(section_of(name, ["--params-file", path]))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ParameterError(f"{path} cannot be read: {error}") from error
+    if not values:
+        raise ParameterError(
+            f"{path} has no parameters for {name}; give the file of rnea_controller, or the name "
+            "of its node with --node"
+        )
+    return values
+
+
+def _locked(pairs: list[list[str]]) -> dict[str, float]:
+    locked = {}
+    for name, position in pairs:
+        try:
+            locked[name] = float(position)
+        except ValueError as error:
+            raise RobotModelError(
+                f"--lock {name} {position}: the position must be a number, [rad] or [m]"
+            ) from error
+    return locked
+
+
+def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `motions_of` and `described_robot`."""
+    group = parser.add_argument_group("recordings")
+    group.add_argument(
+        "recordings",
+        nargs="+",
+        metavar="RECORDING",
+        help="rosbag2 folder, .mcap, .db3 or .npz with positions and efforts",
+    )
+    group.add_argument(
+        "--urdf",
+        metavar="FILE.urdf",
+        help="the robot; by default the robot_description that was recorded",
+    )
+    group.add_argument("--topic", help="of the joint states; found by the joints by default")
+    group.add_argument(
+        "--cutoff",
+        type=positive,
+        metavar="HZ",
+        help="cut-off of the zero-phase filter of the positions; by the motion's own frequencies "
+        "by default",
+    )
+    group.add_argument(
+        "--delay",
+        type=delay,
+        metavar="SECONDS",
+        help="by which the efforts are later than the positions; found from the data by default",
+    )
+
+
+def described_robot(options: argparse.Namespace) -> tuple[bytes, RobotModel]:
+    """The URDF that the options or a recording give, and the robot that it describes.
+
+    Raises:
+        RecordingError: there is none.
+        RobotModelError, ParameterError: as `load_robot`.
+    """
+    if options.urdf is not None:
+        return read_urdf_file(options.urdf), load_robot(options, options.urdf)
+    for path in options.recordings:
+        text = read_recording(path, topic=options.topic).robot_description
+        if text:
+            urdf = text.encode()
+            return urdf, load_robot(options, urdf)
+    raise RecordingError(
+        f"{options.recordings[0]}: no robot_description was recorded; name the robot's URDF by "
+        "the option --urdf"
+    )
+
+
+def motions_of(
+    options: argparse.Namespace, model: RobotModel, paths: Sequence[str], console: Console
+) -> list[Motion]:
+    """The motions of some recordings, cleaned, filtered and differentiated; says what they are.
+
+    Raises:
+        RecordingError: one cannot be read, lacks joints, efforts or a second without gaps, or
+            cannot be of this robot.
+        IdentificationError: joints of several degrees of freedom.
+    """
+    check_joints(model)
+    motions = []
+    for path in paths:
+        recording = read_recording(path, model.joint_names, options.topic)
+        check_positions(recording)
+        check_effort(recording)
+        recording = of_robot(recording, model)
+        for note in recording.notes:
+            console.print(f"note: {note}")
+        motion = motion_of(recording, options.cutoff)
+        motions.append(motion)
+        console.print(
+            f"{path}: {len(motion.time)} states, {motion.seconds:.1f} s at "
+            f"{1.0 / motion.period:.0f} Hz; positions filtered at {motion.cutoff:.1f} Hz"
+        )
+    return motions
+
+
+def check_distinct(motions: Sequence[Motion]) -> None:
+    """Raises RecordingError if two motions are of the same measurement, which would count twice or
+    judge itself."""
+    for k, one in enumerate(motions):
+        for other in motions[:k]:
+            if np.array_equal(one.effort, other.effort):
+                raise RecordingError(
+                    f"{one.source} has the same efforts as {other.source}; give each recording "
+                    "once, to fit, to --hold-out or to --without"
+                )
+
+
+def delay(text: str) -> float:
+    """A time that efforts may be late by, for argparse."""
+    value = float(text)
+    if not abs(value) <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text}; it must be at most {LONGEST:g} s")
+    return value
+
+
+def positive(text: str) -> float:
+    """A number above 0, for argparse."""
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}; it must be positive and finite")
+    return value
