@@ -24,8 +24,7 @@ from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.parameters.table import LONGEST_DEAD_TIME
-from rnea_control.simulation.run import run_in_real_time
-from rnea_control.simulation.simulated_arm import SimulatedArm
+from rnea_control.simulation.simulated_arm import SimulatedArm, run_in_real_time
 
 # Apart from any real robot in the same network.
 NAMESPACE = "rnea_demo"
