@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from allocation import allocated
+from measuring import allocated
 from numba.core.errors import TypingError
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
