@@ -6,14 +6,13 @@ from __future__ import annotations
 from array import array
 
 import numpy as np
-from allocation import CALLS, allocated
 from benchmark_robots import PANDA_JOINTS, START, load
+from measuring import CALLS, allocated, medians
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
-from table import Table
-from timing import medians
+from table import Table, show
 
 from rnea_control.control import (
     Controller,
@@ -39,11 +38,6 @@ class UnsentCommand:
 
     def publish(self) -> bytes:
         return self.message.encode()
-
-
-def main() -> None:
-    for table in tables():
-        table.show()
 
 
 def tables() -> list[Table]:
@@ -110,4 +104,4 @@ def tables() -> list[Table]:
 
 
 if __name__ == "__main__":
-    main()
+    show(tables())

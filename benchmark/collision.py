@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from table import Table
-from timing import medians
+from measuring import medians
+from table import Table, show
 
 from rnea_control.control import Controller, ControllerSettings, Gains
 from rnea_control.control.momentum_observer import MomentumObserver, default_thresholds
@@ -165,5 +165,4 @@ def tables() -> list[Table]:
 
 
 if __name__ == "__main__":
-    for each in tables():
-        each.show()
+    show(tables())

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import os
-import statistics
 import time
 
 import numpy as np
 import pinocchio as pin
-from benchmark_robots import PANDA_JOINTS, load, urdf_path
-from table import Table
-from timing import medians
+from benchmark_robots import PANDA_JOINTS, load, pinocchio_model
+from measuring import medians
+from table import Table, show
 
 from rnea_control.compiled import Order, compile_robot
 from rnea_control.compiled.machine_code import assembled, assembly, lanes
 from rnea_control.compiled.programs import Program, trace
 from rnea_control.dynamics import Workspace, rnea
-from rnea_control.model import RobotModel
 
 ROBOTS = {"ur5_robot": None, "panda": PANDA_JOINTS, "talos_reduced": None}
 # Numbers in an array of many samples.
@@ -24,11 +22,6 @@ NUMBERS = 14_000_000
 # So many samples by a loop in Python.
 FEWER = 2_000
 ROUNDS = 21
-
-
-def main() -> None:
-    for table in tables():
-        table.show()
 
 
 def tables() -> list[Table]:
@@ -92,7 +85,7 @@ def _alone() -> Table:
         q, tau = model.random(rng), np.zeros(model.nv)
         v, a = rng.uniform(-1.0, 1.0, (2, model.nv))
         regrouped = compile_robot(model, base_parameters=True)
-        peer = _peer(name, model)
+        peer = pinocchio_model(name, model)
         data = peer.createData()
         times = medians(
             {
@@ -133,7 +126,7 @@ def _bulk() -> Table:
         v, a = rng.uniform(-1.0, 1.0, (2, count, model.nv))
         turned = [np.ascontiguousarray(each.T) for each in (q, v, a)]
         out, out_turned = np.empty((count, model.nv)), np.empty((model.nv, count))
-        peer = _peer(name, model)
+        peer = pinocchio_model(name, model)
         data, neutral = peer.createData(), pin.neutral(peer)
 
         def loop_over_pinocchio(peer=peer, data=data, neutral=neutral, v=v, a=a) -> None:
@@ -154,17 +147,12 @@ def _bulk() -> Table:
             loop_over_pinocchio,
         )
         counts = (*[count] * 4, FEWER)
-        times: list[list[float]] = [[] for _ in ways]
-        for _ in range(ROUNDS):
-            for way, rounds in zip(ways, times, strict=True):
-                start = time.perf_counter()
-                way()
-                rounds.append(time.perf_counter() - start)
-        rates = [n / statistics.median(t) for n, t in zip(counts, times, strict=True)]
+        times = medians({k: (way, ()) for k, way in enumerate(ways)}, ROUNDS, 1)
+        rates = [n / times[k] for k, n in enumerate(counts)]
         table.rows.append(
             (
                 f"{name}, {model.nv}",
-                *(f"{1e-6 * rate:.2f}" for rate in rates),
+                *(f"{rate:.2f}" for rate in rates),
                 f"{max(rates[:4]) / rates[4]:.0f}",
             )
         )
@@ -175,11 +163,5 @@ def _bulk() -> Table:
     return table
 
 
-def _peer(name: str, model: RobotModel) -> pin.Model:
-    peer = pin.buildModelFromUrdf(str(urdf_path(name)))
-    locked = [i for i, joint in enumerate(peer.names) if i and joint not in model.joint_names]
-    return pin.buildReducedModel(peer, locked, pin.neutral(peer))
-
-
 if __name__ == "__main__":
-    main()
+    show(tables())

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 import pinocchio as pin
-from benchmark_robots import PANDA_JOINTS, load, urdf_path
+from benchmark_robots import PANDA_JOINTS, dynibo_robot, load, pinocchio_model, urdf_path
+from measuring import medians
 from table import Table
 
 from rnea_control.compiled import Order, compile_robot
@@ -60,21 +59,16 @@ def tables() -> list[Table]:
     with_jax = importlib.util.find_spec("mujoco.mjx") is not None
     if with_jax:
         ways.append(_mjx(model, q, v, a))
-    times: list[list[float]] = [[] for _ in ways]
-    for _ in range(ROUNDS):
-        for way, rounds in zip(ways, times, strict=True):
-            start = time.perf_counter()
-            way.run()
-            rounds.append(time.perf_counter() - start)
-    rates = [w.samples / statistics.median(t) for w, t in zip(ways, times, strict=True)]
-    peer = next(rate for w, rate in zip(ways, rates, strict=True) if w.name == ONE_THREAD)
+    times = medians({way.name: (way.run, ()) for way in ways}, ROUNDS, 1)
+    rates = {way.name: way.samples / times[way.name] for way in ways}
     table = Table(
         f"Compiled robots: rnea of the Panda, {model.nv} joints, against others",
         ("way", "million samples/s", f"times {ONE_THREAD}", "off [Nm]"),
     )
-    for way, rate in zip(ways, rates, strict=True):
+    for way in ways:
+        rate, part = rates[way.name], rates[way.name] / rates[ONE_THREAD]
         off = np.abs(np.asarray(way.first(), dtype=float) - expected).max()
-        table.rows.append((way.name, f"{1e-6 * rate:.3g}", f"{rate / peer:.2g}", f"{off:.0e}"))
+        table.rows.append((way.name, f"{rate:.3g}", f"{part:.2g}", f"{off:.0e}"))
     table.notes.append(
         f"{SAMPLES} samples in a call, {FEWER} by loops in Python and by JAX; medians of {ROUNDS} "
         "rounds. Off: from the loop kernel, at the first sample."
@@ -113,9 +107,7 @@ def _ours(model: RobotModel, q, v, a) -> list[Way]:
 
 
 def _pinocchio(model: RobotModel, q, v, a) -> list[Way]:
-    peer = pin.buildModelFromUrdf(str(urdf_path("panda")))
-    locked = [i for i, joint in enumerate(peer.names) if i and joint not in model.joint_names]
-    peer = pin.buildReducedModel(peer, locked, pin.neutral(peer))
+    peer = pinocchio_model("panda", model)
     data, out = peer.createData(), np.zeros((FEWER, model.nv))
 
     def loop() -> None:
@@ -158,21 +150,8 @@ def _mujoco(model: RobotModel, q, v, a) -> Way:
 
 
 def _dynibo(model: RobotModel, q, v, a) -> Way:
-    import tempfile  # noqa: PLC0415
-    import xml.etree.ElementTree as ET  # noqa: PLC0415
-
-    import dynibo  # noqa: PLC0415
-
-    robot = ET.fromstring(urdf_path("panda").read_bytes())
-    for joint in robot.findall("joint"):
-        for mimic in joint.findall("mimic"):
-            joint.remove(mimic)
-        if joint.get("type") != "fixed" and joint.get("name") not in model.joint_names:
-            joint.set("type", "fixed")
-    with tempfile.NamedTemporaryFile("wb", suffix=".urdf") as file:
-        file.write(ET.tostring(robot))
-        file.flush()
-        peer = dynibo.Robot.from_urdf(file.name)
+    peer = dynibo_robot("panda", model.joint_names)
+    assert peer is not None
     out = np.zeros((FEWER, model.nv))
 
     def loop() -> None:

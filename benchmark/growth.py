@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from table import Table
-from timing import medians
+from measuring import medians
+from table import Table, show
 
 from rnea_control.dynamics import Workspace, aba, rnea
 from rnea_control.model import RobotModel
 
 JOINTS = (1, 2, 5, 10, 20, 50, 100)
-
-
-def main() -> None:
-    for table in tables():
-        table.show()
 
 
 def tables() -> list[Table]:
@@ -61,4 +56,4 @@ def chain(n: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    show(tables())

@@ -6,15 +6,15 @@ FIGAROH is not among the requirements; without it, its rows are left out.
 from __future__ import annotations
 
 import importlib.util
-import statistics
 import time
 import warnings
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from benchmark_robots import PANDA_JOINTS, load, urdf_path
-from table import Table
+from benchmark_robots import PANDA_JOINTS, load, pinocchio_model
+from measuring import medians
+from table import Table, show
 
 from rnea_control.analysis import base_parameters, inverse_dynamics_batch
 from rnea_control.identification.identify import identify
@@ -31,11 +31,6 @@ PEER_SAMPLES = 5_000
 ROUNDS = 5
 # Far above this velocity the peer's sign and our tanh are the same friction, [rad/s].
 FAST = 0.1
-
-
-def main() -> None:
-    for table in tables():
-        table.show()
 
 
 def tables() -> list[Table]:
@@ -118,16 +113,13 @@ def _beside_figaroh() -> Table:
         from figaroh.tools.qrdecomposition import QRDecomposer  # noqa: PLC0415
         from figaroh.tools.regressor import build_regressor_basic  # noqa: PLC0415
 
-    from pinocchio import Model, buildModelFromUrdf, buildReducedModel, neutral  # noqa: PLC0415
-
     motion = motion_of(_recording(40 * PEER_SAMPLES))
     fast = np.flatnonzero((motion.counts & (np.abs(motion.v) > FAST)).all(axis=1))
     spread = fast[np.linspace(0, len(fast) - 1, PEER_SAMPLES).astype(int)]
     chosen = motion.take([slice(int(k), int(k) + 1) for k in spread])
     assert len(chosen.time) == PEER_SAMPLES
-    whole: Model = buildModelFromUrdf(str(urdf_path("panda")))
-    locked = [whole.getJointId(name) for name in whole.names[1:] if name not in PANDA_JOINTS]
-    peer = _Peer(buildReducedModel(whole, locked, neutral(whole)))
+    model = load("panda", PANDA_JOINTS)
+    peer = _Peer(pinocchio_model("panda", model))
     settings = {
         "has_friction": True,
         "has_actuator_inertia": True,
@@ -135,7 +127,6 @@ def _beside_figaroh() -> Table:
         "is_joint_torques": True,
         "act_idxv": list(range(7)),
     }
-    model = load("panda", PANDA_JOINTS)
     tau = chosen.effort.T.ravel()
 
     def by_figaroh() -> tuple[np.ndarray, np.ndarray]:
@@ -154,13 +145,8 @@ def _beside_figaroh() -> Table:
     ours = by_us()
     same = np.linalg.lstsq(W_base, ours.T.ravel(), rcond=None)[0]
     off = float(np.abs(same - theirs).max() / np.abs(theirs).max())
-    times: list[list[float]] = [[], []]
-    for _ in range(ROUNDS):
-        for way, rounds in zip((by_us, by_figaroh), times, strict=True):
-            start = time.perf_counter()
-            way()
-            rounds.append(time.perf_counter() - start)
-    here, there = (statistics.median(rounds) for rounds in times)
+    times = medians({way: (way, ()) for way in (by_us, by_figaroh)}, ROUNDS, 1)
+    here, there = 1e-6 * times[by_us], 1e-6 * times[by_figaroh]
     table = Table(
         f"Identification beside FIGAROH: least squares of {len(chosen.time)} samples, Panda",
         ("way", "time [s]", "times FIGAROH"),
@@ -184,4 +170,4 @@ class _Peer:
 
 
 if __name__ == "__main__":
-    main()
+    show(tables())

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
-from xml.etree import ElementTree
 
-import dynibo
 import mujoco
 import numpy as np
 import pinocchio as pin
-from benchmark_robots import PANDA_JOINTS, load, urdf_path
-from table import Table
-from timing import medians
+from benchmark_robots import PANDA_JOINTS, dynibo_robot, load, pinocchio_model, urdf_path
+from measuring import medians
+from table import Table, show
 
 from rnea_control.dynamics import Workspace, aba, crba, gravity, rnea
 from rnea_control.model import RobotModel
@@ -32,11 +28,6 @@ ROBOTS = {
     "simple_humanoid": None,
     "talos_reduced": None,
 }
-
-
-def main() -> None:
-    for table in tables():
-        table.show()
 
 
 def tables() -> list[Table]:
@@ -59,7 +50,8 @@ def _rows(name: str, joints: Sequence[str] | None) -> list[tuple[str, ...]]:
     n = model.nv
     ws, out, M = Workspace(model), np.zeros(n), np.zeros((n, n))
     q, v, a = (row.copy() for row in np.random.default_rng(0).uniform(-1.0, 1.0, (3, n)))
-    peer, q_pin = _pinocchio(name, model, q)
+    peer = pinocchio_model(name, model)
+    q_pin = q if peer.nq == model.nq else pin.neutral(peer)
     data = peer.createData()
     physics, state = _mujoco(name, model, q, v, a)
     calls: dict[tuple[str, str], tuple] = {
@@ -75,7 +67,7 @@ def _rows(name: str, joints: Sequence[str] | None) -> list[tuple[str, ...]]:
         ("aba", "pin"): (pin.aba, (peer, data, q_pin, v, a)),
         ("aba", "mujoco"): (mujoco.mj_forward, (physics, state)),
     }
-    other = _dynibo_robot(name, model.joint_names)
+    other = dynibo_robot(name, model.joint_names)
     if other is not None:
         result = np.zeros(n)
         calls["rnea", "dynibo"] = (other.inverse_dynamics, (q, v, a, None, result))
@@ -95,13 +87,6 @@ def _rows(name: str, joints: Sequence[str] | None) -> list[tuple[str, ...]]:
     return rows
 
 
-def _pinocchio(name: str, model: RobotModel, q: np.ndarray) -> tuple[pin.Model, np.ndarray]:
-    peer = pin.buildModelFromUrdf(str(urdf_path(name)))
-    locked = [i for i, joint in enumerate(peer.names) if i and joint not in model.joint_names]
-    peer = pin.buildReducedModel(peer, locked, pin.neutral(peer))
-    return peer, q if peer.nq == model.nq else pin.neutral(peer)
-
-
 def _mujoco(
     name: str, model: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -117,23 +102,5 @@ def _mass_matrix_of_mujoco(physics: mujoco.MjModel, state: mujoco.MjData) -> Non
     mujoco.mj_crb(physics, state)
 
 
-def _dynibo_robot(name: str, joint_names: tuple[str, ...]) -> dynibo.Robot | None:
-    """The robot with all joints but these made fixed; dynibo takes no mimic joints."""
-    root = ElementTree.fromstring(urdf_path(name).read_text())
-    for joint in root.iter("joint"):
-        if joint.get("type") and joint.get("name") not in joint_names:
-            joint.set("type", "fixed")
-            for mimic in joint.findall("mimic"):
-                joint.remove(mimic)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "robot.urdf"
-        path.write_text(ElementTree.tostring(root, encoding="unicode"))
-        try:
-            robot = dynibo.Robot.from_urdf(str(path))
-        except dynibo.DyniboError:
-            return None
-    return robot if robot.generalized_count == len(joint_names) else None
-
-
 if __name__ == "__main__":
-    main()
+    show(tables())

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from growth import chain
-from table import Table
+from table import Table, show
 
 from rnea_control.dynamics import Workspace, aba, crba, joint, rnea
 from rnea_control.model import RobotModel
@@ -73,11 +73,6 @@ class Number(float):
 
     __radd__ = __add__
     __rmul__ = __mul__
-
-
-def main() -> None:
-    for table in tables():
-        table.show()
 
 
 def tables() -> list[Table]:
@@ -163,4 +158,4 @@ def _plain(value: float) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    show(tables())

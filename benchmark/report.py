@@ -21,6 +21,7 @@ import lost_answers
 import operations
 import start
 import stopped_peer
+from table import show
 
 HEAD = """# Performance
 
@@ -41,8 +42,7 @@ def main() -> None:
     named = sys.argv[1:]
     parts = [part for part in PARTS if part.__name__ in named or not named]
     tables = [table for part in parts for table in part.tables()]
-    for table in tables:
-        table.show()
+    show(tables)
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in PACKAGES)
     when = (
         f"{datetime.date.today()}, {_processor()}, {os.cpu_count()} CPUs, Linux "

@@ -23,7 +23,7 @@ from statistics import median
 import yaml
 from benchmark_robots import PANDA_JOINTS, urdf_path
 from loop import FLOOR, FOLDER, PEERS, Hardware
-from table import Table
+from table import Table, show
 
 import rnea_control
 
@@ -148,5 +148,4 @@ def tables() -> Iterator[Table]:
 
 
 if __name__ == "__main__":
-    for each in tables():
-        each.show()
+    show(tables())

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from lost_answers import with_profile
-from table import Table
+from table import Table, show
 
 PROFILE = str(Path(__file__).parents[1] / "config" / "fastdds_localhost.xml")
 # Both stay on this computer.
@@ -100,5 +100,4 @@ def tables(stops: int = STOPS) -> list[Table]:
 
 
 if __name__ == "__main__":
-    for table in tables(int(sys.argv[1]) if len(sys.argv) > 1 else STOPS):
-        table.show()
+    show(tables(int(sys.argv[1]) if len(sys.argv) > 1 else STOPS))

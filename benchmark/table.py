@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rich.console import Console
@@ -36,3 +37,9 @@ class Table:
         lines.append("| --- |" + " ---: |" * (len(self.columns) - 1))
         lines += ["| " + " | ".join(row) + " |" for row in self.rows]
         return "\n".join([*lines, "", *(f"{note}\n" for note in self.notes)])
+
+
+def show(tables: Iterable[Table]) -> None:
+    """Prints tables, each as soon as it is there."""
+    for table in tables:
+        table.show()

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from allocation import allocated
+from measuring import allocated
 from numba.core.errors import TypingError
 from rclpy.clock import ROSClock
 from rclpy.logging import get_logger
@@ -56,7 +56,7 @@ def objects_of_other_tests_are_not_collected() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def fewer_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as it takes to see a byte for each: the benchmark makes more."""
-    monkeypatch.setattr("allocation.CALLS", 2_000)
+    monkeypatch.setattr("measuring.CALLS", 2_000)
 
 
 @pytest.fixture(scope="module")

@@ -5,32 +5,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import ModuleType
 
 from rnea_control.commands import (
-    clock_checks,
     command_checks,
     configuration,
     controller_checks,
-    description_checks,
     machine_checks,
-    motion_checks,
     state_checks,
     torque_checks,
 )
 from rnea_control.commands.evidence import Evidence
-from rnea_control.commands.finding import Code, Finding, Level, markdown
+from rnea_control.commands.finding import Code, Finding, Level
 
 # From the ground up: what the later ones rest on comes first.
+CHECKS = (
+    configuration.check,
+    state_checks.check,
+    command_checks.check,
+    controller_checks.check,
+    torque_checks.check,
+    controller_checks.check_motion,
+    machine_checks.check,
+)
 GROUPS = (
     configuration,
-    description_checks,
     state_checks,
-    clock_checks,
     command_checks,
     controller_checks,
     torque_checks,
-    motion_checks,
     machine_checks,
 )
 
@@ -46,9 +50,16 @@ CODES = tuple(code for group in GROUPS for code in codes_of(group))
 def findings(evidence: Evidence) -> list[Finding]:
     """What is wrong, errors first, then warnings and notes."""
     settings = configuration.configuration(evidence)
-    found = [finding for group in GROUPS for finding in group.check(evidence, settings)]
+    found = [finding for check in CHECKS for finding in check(evidence, settings)]
     levels = list(Level)
     return sorted(found, key=lambda finding: levels.index(finding.level))
+
+
+def markdown(codes: Iterable[Code]) -> str:
+    """The table of codes, for the documentation."""
+    rows = [("code", "level", "meaning", "remedy"), ("---",) * 4]
+    rows += [(f"`{c.name}`", c.level.value, c.meaning, c.remedy) for c in codes]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 if __name__ == "__main__":

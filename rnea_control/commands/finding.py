@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 
 class Level(Enum):
@@ -45,14 +45,14 @@ class Code:
     """A kind of finding.
 
     Attributes:
-        name: short and stable.
         level: how bad it is.
+        name: short and stable.
         meaning: what it means, in general.
         remedy: what to do, in a sentence or two; words in capitals stand for names.
     """
 
-    name: str
     level: Level
+    name: str
     meaning: str
     remedy: str
 
@@ -69,23 +69,4 @@ class Code:
         return Finding(self.level, self.name, what.rstrip("."), remedy)
 
 
-def error(name: str, meaning: str, remedy: str) -> Code:
-    """A `Code` that is an error."""
-    return Code(name, Level.error, meaning, remedy)
-
-
-def warning(name: str, meaning: str, remedy: str) -> Code:
-    """A `Code` that is a warning."""
-    return Code(name, Level.warning, meaning, remedy)
-
-
-def note(name: str, meaning: str, remedy: str) -> Code:
-    """A `Code` that is a note."""
-    return Code(name, Level.note, meaning, remedy)
-
-
-def markdown(codes: Iterable[Code]) -> str:
-    """The table of codes, for the documentation."""
-    rows = [("code", "level", "meaning", "remedy"), ("---",) * 4]
-    rows += [(f"`{c.name}`", c.level.value, c.meaning, c.remedy) for c in codes]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+error, warning, note = (partial(Code, level) for level in Level)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +34,6 @@ CGROUPS, OWN_CGROUP, PROCESSES = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup
 MANAGER = "ros2_control_node"
 
 
-@dataclass(frozen=True)
-class _Arrival:
-    received: float
-    clock: int
-    simulated: int | None
-    message: bytes
-
-
 class StateRecorder:
     """Takes the states as bytes; reads them only at the end.
 
@@ -57,7 +48,7 @@ class StateRecorder:
 
     def __init__(self, node: Node, topic: str, simulated_time: Callable[[], int | None]) -> None:
         self._simulated_time = simulated_time
-        self._arrivals: list[_Arrival] = []
+        self._arrivals: list[tuple[float, int, int | None, bytes]] = []
         self._stopping = threading.Event()
         subscription = node.create_subscription(JointState, topic, self._keep, STATES, raw=True)
         try:
@@ -77,7 +68,7 @@ class StateRecorder:
 
     def states(self) -> tuple[State, ...]:
         """What was recorded, in the order that it came; to be called after `stop`."""
-        return tuple(map(_state, self._arrivals))
+        return tuple(_state(*arrival) for arrival in self._arrivals)
 
     def _record(self) -> None:
         while not self._stopping.is_set():
@@ -86,24 +77,15 @@ class StateRecorder:
                 self._keep(taken[0])
 
     def _keep(self, message: bytes) -> None:
-        self._arrivals.append(
-            _Arrival(time.monotonic(), time.time_ns(), self._simulated_time(), message)
-        )
+        now = time.monotonic(), time.time_ns(), self._simulated_time()
+        self._arrivals.append((*now, message))
 
 
-def _state(arrival: _Arrival) -> State:
-    message = deserialize_message(arrival.message, JointState)
-    stamp = message.header.stamp
-    return State(
-        arrival.received,
-        arrival.clock,
-        arrival.simulated,
-        stamp.sec * 1_000_000_000 + stamp.nanosec,
-        tuple(message.name),
-        tuple(message.position),
-        tuple(message.velocity),
-        tuple(message.effort),
-    )
+def _state(received: float, clock: int, simulated: int | None, content: bytes) -> State:
+    message = deserialize_message(content, JointState)
+    values = (message.name, message.position, message.velocity, message.effort)
+    stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+    return State(received, clock, simulated, stamp, *map(tuple, values))
 
 
 class Question:

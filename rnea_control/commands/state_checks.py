@@ -1,4 +1,5 @@
-"""Whether joint_states has what the controller needs: joints, numbers, rate, and who sends them."""
+"""Whether joint_states has what the controller needs: joints, numbers, rate, who sends them, and
+stamps of the clock that the nodes go by."""
 
 from __future__ import annotations
 
@@ -71,7 +72,44 @@ STATES_OLD = warning(
     "Run the controller on the computer of controller_manager, synchronise the clocks (chrony), or "
     "take load from the computer",
 )
+CLOCK_MISSING = error(
+    "clock-missing",
+    "use_sim_time is true, and no /clock comes: missing states would never be noticed",
+    "On a robot set use_sim_time to false everywhere; in simulation publish /clock (ros_gz_bridge)",
+)
+CLOCK_UNUSED = error(
+    "clock-unused",
+    "the states are stamped with the time of /clock, and the controller does not use it",
+    "Set use_sim_time to true for rnea_controller and rnea_sentinel",
+)
+SIM_TIME_DIFFERS = error(
+    "sim-time-differs",
+    "use_sim_time is true for some nodes and false for others",
+    "Set use_sim_time to the same value for all of them",
+)
+STAMPS_ZERO = error(
+    "stamps-zero",
+    "joint states have no stamp; the controller's time stands still, and no motion advances",
+    "Have the publisher stamp each message; joint_state_broadcaster does",
+)
+STAMPS_STAND_STILL = error(
+    "stamps-stand-still",
+    "the stamps of the states do not advance, and with them the controller's time",
+    "Start the publisher again; in simulation, see whether it is paused",
+)
+STAMPS_GO_BACK = error(
+    "stamps-go-back",
+    "stamps run backward; the controller refuses such states",
+    "Look for a second publisher, or a clock that is set while the robot runs",
+)
+STAMPS_OF_ANOTHER_CLOCK = warning(
+    "stamps-of-another-clock",
+    "the stamps are not of the clock that the controller uses; trajectories with a start time "
+    "begin at the wrong moment, and the age of states is not known",
+    "Synchronise the computers' clocks (chrony); in simulation compare use_sim_time of all nodes",
+)
 
+SIM_TIME = "use_sim_time"
 # By so much, as a part, the rate may differ from update_rate.
 RATE_TOLERANCE = 0.1
 # States that seem to be older than this were stamped by another clock, [ns].
@@ -98,7 +136,20 @@ def age(state: State, simulated: bool) -> int | None:
 
 
 def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
-    """What is wrong with joint_states."""
+    """What is wrong with joint_states, clocks and stamps."""
+    states = of_joints(evidence, settings)
+    yield from _publishers(evidence)
+    if evidence.states:
+        yield from _content(evidence, settings, states)
+        if len(evidence.states_topic.publishers) <= 1 and len(states) >= FEWEST:
+            yield from _timing(evidence, settings, states)
+    simulated = bool(settings.values.get(SIM_TIME))
+    yield from _clock(evidence, settings, simulated)
+    if states:
+        yield from _stamps(evidence, simulated, states)
+
+
+def _publishers(evidence: Evidence) -> Iterator[Finding]:
     topic = evidence.states_topic
     nodes = [publisher.node for publisher in topic.publishers]
     if len(nodes) > 1:
@@ -108,11 +159,6 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield STATES_MISSING.found(
             f"nothing came on {topic.name} in {evidence.seconds:g} s; {who} it{_asleep(evidence)}"
         )
-        return
-    states = of_joints(evidence, settings)
-    yield from _content(evidence, settings, states)
-    if len(nodes) <= 1 and len(states) >= FEWEST:
-        yield from _timing(evidence, settings, states)
 
 
 def _asleep(evidence: Evidence) -> str:
@@ -170,7 +216,7 @@ def _timing(evidence: Evidence, settings: Configuration, states: list[State]) ->
     topic = evidence.states_topic.name
     received = np.diff([state.received for state in states])
     stamped = 1e-9 * np.diff([state.stamp for state in states])
-    simulated = bool(settings.values.get("use_sim_time"))
+    simulated = bool(settings.values.get(SIM_TIME))
     advances = bool((stamped > 0.0).all())
     period = float(
         np.median(stamped) if advances else np.mean(stamped if stamped.any() else received)
@@ -208,3 +254,54 @@ def _timing(evidence: Evidence, settings: Configuration, states: list[State]) ->
             f"{topic}: 99 % of the states are at most {1e-6 * oldest:.3g} ms old when they come, "
             f"and {1e3 * bound:g} ms is the bound"
         )
+
+
+def _clock(evidence: Evidence, settings: Configuration, simulated: bool) -> Iterator[Finding]:
+    known = {
+        node: bool(evidence.parameter(node, SIM_TIME))
+        for node in (evidence.controller, evidence.sentinel, evidence.manager)
+        if evidence.parameter(node, SIM_TIME) is not None
+    }
+    if len(set(known.values())) > 1:
+        words = [f"{str(value).lower()} for {node}" for node, value in known.items()]
+        yield SIM_TIME_DIFFERS.found(f"{SIM_TIME} is {listed(words)}")
+    if simulated and evidence.clock_times == 0:
+        count = len(evidence.clock_topic.publishers)
+        yield CLOCK_MISSING.found(
+            f"{settings.where}: {SIM_TIME} is true; {evidence.clock_topic.name} has {count} "
+            f"publisher(s), and nothing came in {evidence.seconds:g} s"
+        )
+
+
+def _stamps(evidence: Evidence, simulated: bool, states: list[State]) -> Iterator[Finding]:
+    topic = evidence.states_topic.name
+    stamps = np.array([state.stamp for state in states])
+    if not stamps.any():
+        yield STAMPS_ZERO.found(f"{topic}: all {len(states)} stamps are 0")
+        return
+    if len(stamps) > 1 and (stamps == stamps[0]).all():
+        yield STAMPS_STAND_STILL.found(f"{topic}: all {len(states)} stamps are the same")
+        return
+    back = int((np.diff(stamps) < 0).sum())
+    if back and len(evidence.states_topic.publishers) <= 1:
+        yield STAMPS_GO_BACK.found(f"{topic}: {back} of {len(stamps)} stamps go back")
+        return
+    typical = _typical_age(states, simulated)
+    if typical is None or abs(typical) < OTHER_CLOCK:
+        return
+    other = _typical_age(states, not simulated)
+    if not simulated and other is not None and abs(other) < OTHER_CLOCK:
+        yield CLOCK_UNUSED.found(
+            f"{topic}: the stamps are those of {evidence.clock_topic.name}, and {SIM_TIME} is false"
+        )
+        return
+    clock = evidence.clock_topic.name if simulated else "this computer's clock"
+    yield STAMPS_OF_ANOTHER_CLOCK.found(
+        f"{topic}: the stamps are {abs(1e-9 * typical):.3g} s "
+        f"{'behind' if typical > 0 else 'ahead of'} {clock}"
+    )
+
+
+def _typical_age(states: list[State], simulated: bool) -> float | None:
+    ages = [own for state in states if (own := age(state, simulated)) is not None]
+    return float(np.median(ages)) if ages else None

@@ -13,13 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rnea_control.control import ControlLaw
-from rnea_control.demo import catalogue, report
-from rnea_control.demo.film import film
-from rnea_control.demo.picture import draw
+from rnea_control.demo import report
+from rnea_control.demo.film import film, has_display, show
+from rnea_control.demo.picture import bones, draw, draw_robots, link_poses
 from rnea_control.demo.recording import Recording, disturbances, void
 from rnea_control.demo.robots import DemoRobot, default_robot, load_robot
 from rnea_control.demo.run import BANDWIDTH, run
-from rnea_control.demo.skeleton import bones, draw_robots, link_poses
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModelWarning
 from rnea_control.ros.process import ros_process
@@ -100,7 +99,7 @@ def _problems(given: argparse.Namespace) -> list[str]:
         found += _unwritable("--video", Path(given.video), FILMS)
         if Path(given.video).suffix == ".mp4" and shutil.which("ffmpeg") is None:
             found.append("--video to .mp4 needs ffmpeg, which is not installed; a .gif does not")
-    if given.view and not _has_display():
+    if given.view and not has_display():
         found.append("--view needs a display, and there is none; --video FILE needs none")
     return found
 
@@ -121,12 +120,6 @@ def _unwritable(option: str, path: Path, suffixes: list[str] | tuple[str, ...]) 
     if new:
         path.unlink()
     return []
-
-
-def _has_display() -> bool:
-    from rnea_control.demo.viewer import has_display  # noqa: PLC0415 - MuJoCo's viewer, rarely used
-
-    return has_display()
 
 
 def main() -> int:
@@ -168,8 +161,8 @@ def main() -> int:
 
 
 def _list(console: Console, picture: str | None) -> None:
-    robots = catalogue.entries()
-    console.print(catalogue.table(robots))
+    robots = report.entries()
+    console.print(report.robots_table(robots))
     if picture is not None:
         drawn = []
         for robot in robots:
@@ -249,7 +242,5 @@ def _show(
         how = film(Path(given.video), robot, recordings[0])
         console.print(f"Film, drawn by {how}: {Path(given.video).resolve()}", soft_wrap=True)
     if given.view:
-        from rnea_control.demo.viewer import show  # noqa: PLC0415 - MuJoCo's viewer, rarely used
-
         console.print("Playing both runs; close the window to end.")
         show(robot, recordings)

@@ -4,7 +4,6 @@ run is a comparison, or the reasons why it is none."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,13 +25,6 @@ AT_LIMIT = 0.999
 # Less than this is no motion, [rad] or [m], and no inertia, [kg m^2] or [kg].
 SMALLEST_MOTION = 1e-3
 SMALLEST_INERTIA = 1e-9
-
-
-class Stalls(NamedTuple):
-    """How often, and for how long at most [s], a state was sent late or no new command came."""
-
-    count: int
-    longest: float
 
 
 @dataclass(frozen=True)
@@ -100,14 +92,15 @@ class Recording:
         edges = np.concatenate([[0], came, [len(self.commands) - 1]])
         return np.maximum(np.diff(self.time[edges]) - self.period, 0.0)
 
-    def stalls(self) -> Stalls:
-        """Waits and late states of more than `STALL`; late states in a row are one stall."""
+    def stalls(self) -> tuple[int, float]:
+        """How often, and for how long at most [s], a state was sent late or no new command came: by
+        more than `STALL`. Late states in a row are one stall."""
         waits = self.waits()
         late = self.lateness > STALL
         begins = np.count_nonzero(late[1:] & ~late[:-1]) + int(late[:1].any())
         count = begins + np.count_nonzero(waits > STALL)
         longest = max(waits.max(initial=0.0), self.lateness.max(initial=0.0))
-        return Stalls(int(count), float(longest) if count else 0.0)
+        return int(count), float(longest) if count else 0.0
 
 
 def void(robot: DemoRobot) -> str:

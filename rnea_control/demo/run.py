@@ -24,8 +24,7 @@ from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.parameters.table import LONGEST_DEAD_TIME
-from rnea_control.simulation.run import run_in_real_time
-from rnea_control.simulation.simulated_arm import SimulatedArm
+from rnea_control.simulation.simulated_arm import SimulatedArm, run_in_real_time
 
 # Apart from any real robot in the same network.
 NAMESPACE = "rnea_demo"
@@ -65,10 +64,9 @@ def run(
     arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=_arm_parameters(robot, rate))
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
-    sender, watch = Sender(arm, robot), ControllerWatch(arm)
     try:
         with _controller(robot, law, rate) as process:
-            recorder = _Recorder(robot, arm, sender, watch, process, progress)
+            recorder = _Recorder(robot, arm, process, progress)
             run_in_real_time(arm, executor, lambda: running() and not recorder.done, recorder)
             if not recorder.done:
                 raise RneaControlError("the demo was stopped")
@@ -81,23 +79,24 @@ def run(
 class _Recorder:
     """Sends the trajectory once the controller holds the arm, and records until its end."""
 
-    def __init__(self, robot, arm, sender, watch, process, progress) -> None:
+    def __init__(
+        self,
+        robot: DemoRobot,
+        arm: SimulatedArm,
+        process: subprocess.Popen,
+        progress: Callable[[float], None],
+    ) -> None:
         self.done = False
-        self._robot, self._arm, self._sender, self._watch = robot, arm, sender, watch
-        self._process, self._progress = process, progress
+        self._robot, self._arm, self._process, self._progress = robot, arm, process, progress
+        self._sender, self._watch = Sender(arm, robot), ControllerWatch(arm)
         self._deadline = time.monotonic() + LONGEST_START
         self._settled: float | None = None
         self._start = 0
         self._duration = robot.waypoints[-1].time
-        size = int((self._duration + 1.0) / arm.period)
-        self._count = 0
         self._ended = False
         self._reports = 0
-        self._stamp = np.zeros(size, dtype=np.int64)
-        self._lateness = np.zeros(size)
-        self._commands = np.zeros(size, dtype=np.int64)
-        self._measured = np.zeros((size, robot.model.nv))
-        self._torque = np.zeros((size, robot.model.nv))
+        # Stamp, positions, torques, lateness, and how many commands had come.
+        self._rows: list[tuple[int, FloatArray, FloatArray, float, int]] = []
 
     def __call__(self, stamp: int) -> None:
         """Takes the state just published."""
@@ -125,27 +124,24 @@ class _Recorder:
             self._sender.send(self._start)
 
     def _take(self, stamp: int) -> None:
-        i, arm = self._count, self._arm
-        self._stamp[i], self._measured[i], self._torque[i] = stamp, arm.q, arm.torque
-        self._lateness[i] = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
-        self._commands[i] = arm.commands_received
-        self._count += 1
-        passed = 1e-9 * (stamp - self._start)
-        if i % 64 == 0:
+        arm, passed = self._arm, 1e-9 * (stamp - self._start)
+        lateness = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
+        if len(self._rows) % 64 == 0:
             self._progress(min(passed / self._duration, 1.0))
-        over = passed > self._duration + TAIL or self._count == len(self._stamp)
-        if over or self._sender.aborted:
+        self._rows.append((stamp, arm.q, arm.torque, lateness, arm.commands_received))
+        if passed > self._duration + TAIL or self._sender.aborted:
             self._ended = True
             self._reports = self._watch.reports
             self._deadline = time.monotonic() + LONGEST_REPORT
 
     def recording(self, law: str) -> Recording:
-        """What was recorded."""
-        n = self._count
-        times = 1e-9 * (self._stamp[:n] - self._start)
+        """What was recorded, once it is done."""
+        stamps, *columns = map(np.array, zip(*self._rows, strict=True))
+        measured, torque, lateness, commands = columns
+        times = 1e-9 * (stamps - self._start)
         robot = self._robot
         trajectory = motion(robot.model, robot.start, robot.waypoints)
-        desired = np.array([trajectory.at(t)[0] for t in times]).reshape(n, robot.model.nq)
+        desired = np.array([trajectory.at(t)[0] for t in times])
         incidents = list(self._watch.incidents())
         if self._sender.aborted:
             incidents.insert(0, self._sender.aborted)
@@ -155,12 +151,12 @@ class _Recorder:
             law,
             times,
             desired,
-            self._measured[:n],
-            self._torque[:n],
+            measured,
+            torque,
             self._watch.latency,
             self._sender.report,
-            self._lateness[:n],
-            self._commands[:n],
+            lateness,
+            commands,
             tuple(incidents),
         )
 

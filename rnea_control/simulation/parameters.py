@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from rnea_control.parameters.parameter import Parameter, markdown
 
+
+def _amount(name: str, description: str, unit: str = "", at_most: float = 1e4) -> Parameter:
+    """Not negative; 0, the default, is none."""
+    return Parameter(name, float, 0.0, description, unit, at_least=0.0, at_most=at_most)
+
+
 PARAMETERS = (
     Parameter(
         "robot_description",
@@ -63,15 +69,7 @@ PARAMETERS = (
         above=0.0,
         at_most=1000.0,
     ),
-    Parameter(
-        "payload_mass",
-        float,
-        0.0,
-        "model error: point mass on a link",
-        "kg",
-        at_least=0.0,
-        at_most=1e4,
-    ),
+    _amount("payload_mass", "model error: point mass on a link", "kg"),
     Parameter(
         "payload_link",
         str,
@@ -89,65 +87,24 @@ PARAMETERS = (
         at_most=100.0,
         length=3,
     ),
-    Parameter(
-        "joint_friction",
-        float,
-        0.0,
-        "model error: Coulomb friction of every joint",
-        "Nm or N",
-        at_least=0.0,
-        at_most=1e4,
-    ),
-    Parameter(
-        "joint_damping",
-        float,
-        0.0,
-        "model error: viscous friction of every joint",
-        "Nm s/rad or N s/m",
-        at_least=0.0,
-        at_most=1e4,
-    ),
-    Parameter(
+    _amount("joint_friction", "model error: Coulomb friction of every joint", "Nm or N"),
+    _amount("joint_damping", "model error: viscous friction of every joint", "Nm s/rad or N s/m"),
+    _amount(
         "joint_armature",
-        float,
-        0.0,
         "model error: rotor inertia of the actuator of every joint, times the gear ratio squared",
         "kg m^2 or kg",
-        at_least=0.0,
-        at_most=1e4,
     ),
-    Parameter(
-        "position_noise",
-        float,
-        0.0,
-        "standard deviation of the published positions",
-        "rad or m",
-        at_least=0.0,
-        at_most=1e3,
+    _amount("position_noise", "standard deviation of the published positions", "rad or m", 1e3),
+    _amount(
+        "velocity_noise", "standard deviation of the published velocities", "rad/s or m/s", 1e3
     ),
-    Parameter(
-        "velocity_noise",
-        float,
-        0.0,
-        "standard deviation of the published velocities",
-        "rad/s or m/s",
-        at_least=0.0,
-        at_most=1e3,
-    ),
-    Parameter(
+    _amount(
         "effort_noise",
-        float,
-        0.0,
         "standard deviation of the published efforts, as a share of each joint's effort limit",
-        at_least=0.0,
         at_most=1e3,
     ),
     Parameter(
-        "noise_seed",
-        int,
-        0,
-        "seed of the noise; the same seed gives the same noise",
-        at_least=0,
+        "noise_seed", int, 0, "seed of the noise; the same seed gives the same noise", at_least=0
     ),
 )
 

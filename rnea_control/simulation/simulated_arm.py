@@ -1,18 +1,21 @@
 """`SimulatedArm`: the ROS node that takes the place of ros2_control and a robot.
 
 It publishes what joint_state_broadcaster and robot_state_publisher publish, and takes what a
-ForwardCommandController takes. It does not spin: `simulation/run.py` runs it in real time or in
-lockstep.
+ForwardCommandController takes. It does not spin: `run_in_real_time` and `run_in_lockstep` do.
 """
 
 from __future__ import annotations
 
+import time
 import warnings
 from array import array
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 from rclpy.exceptions import InvalidTopicNameException
+from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
@@ -24,16 +27,25 @@ from rnea_control.exceptions import ParameterError, SimulationError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.model.urdf_text import urdf_text
 from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.process import build, ros_process, unblocked_output
 from rnea_control.ros.qos import LATCHED
-from rnea_control.simulation.effort_controller import EffortController
+from rnea_control.simulation.hardware import EffortController, SensorNoise
 from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
-from rnea_control.simulation.sensor_noise import SensorNoise
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
 
 COMMANDS = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE
 )
+
+# How far the arm may fall behind real time before it stops catching up, [s].
+LONGEST_DELAY = 0.05
+
+# Lockstep: how long to wait for a command before the state is sent again, at first and later; and
+# how long no command may come before all answers to a state that was sent twice are in, [s].
+FIRST_RETRY = 0.1
+RETRY = 2.0
+QUIET = 0.2
 
 
 class SimulatedArm(Node):
@@ -90,15 +102,7 @@ class SimulatedArm(Node):
             self.period,
             initial_positions,
             locked_positions,
-            ModelErrors(
-                parameters["mass_scale"],
-                parameters["payload_mass"],
-                parameters["payload_link"],
-                tuple(parameters["payload_position"]),
-                parameters["joint_friction"],
-                parameters["joint_damping"],
-                parameters["joint_armature"],
-            ),
+            ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)}),
         )
         noise = [parameters[f"{what}_noise"] for what in ("position", "velocity", "effort")]
         seed = parameters["noise_seed"]
@@ -206,3 +210,91 @@ def _description(parameters: NodeParameters) -> str | bytes:
         raise ParameterError(
             f"parameter 'urdf_file' is {path!r}, which cannot be read: {error}"
         ) from error
+
+
+def run_in_real_time(
+    arm: SimulatedArm,
+    executor: Executor,
+    running: Callable[[], bool],
+    observe: Callable[[int], None] = lambda stamp: None,
+) -> None:
+    """Publishes a state and steps the arm once a period of real time.
+
+    Args:
+        arm: the arm, added to `executor`.
+        executor: takes the commands in between.
+        running: asked once a period whether to go on.
+        observe: called once a period, after the state was published, with its stamp [ns].
+    """
+    due = time.monotonic()
+    arm.start_clock()
+    while running():
+        observe(arm.publish_state())
+        due += arm.period
+        while (left := due - time.monotonic()) > 0.0:
+            executor.spin_once(timeout_sec=left)
+        if -left > LONGEST_DELAY:
+            arm.get_logger().warning(
+                f"the simulated arm is {-left:.3f} s behind real time and does not catch up",
+                throttle_duration_sec=1.0,
+            )
+            due = time.monotonic()
+            arm.start_clock(1)
+        arm.advance()
+
+
+def run_in_lockstep(
+    arm: SimulatedArm,
+    executor: Executor,
+    running: Callable[[], bool],
+    observe: Callable[[int], None] = lambda stamp: None,
+) -> None:
+    """Publishes a state, waits for the command that answers it, and only then steps the arm.
+
+    Arguments as for `run_in_real_time`.
+    """
+    while running():
+        retry = RETRY if arm.ticks else FIRST_RETRY
+        before = arm.commands_received
+        observe(arm.publish_state())
+        sent, sent_at = 1, time.monotonic()
+        while arm.commands_received == before:
+            executor.spin_once(timeout_sec=retry)
+            if not running():
+                return
+            if arm.commands_received == before and time.monotonic() - sent_at > retry:
+                arm.publish_state()
+                sent, sent_at = sent + 1, time.monotonic()
+        if sent > 1:
+            _await_quiet(arm, executor)
+        arm.advance()
+
+
+def _await_quiet(arm: SimulatedArm, executor: Executor) -> None:
+    """A state sent twice may be answered twice: no later state may take that for its answer."""
+    received, since = arm.commands_received, time.monotonic()
+    while time.monotonic() - since < QUIET:
+        executor.spin_once(timeout_sec=QUIET)
+        if arm.commands_received != received:
+            received, since = arm.commands_received, time.monotonic()
+
+
+def main() -> int:
+    """Runs the simulated arm until SIGINT or SIGTERM; status 0 then, 1 for a wrong parameter."""
+    with unblocked_output(), ros_process() as running:
+        arm = build(SimulatedArm)
+        executor = SingleThreadedExecutor()
+        executor.add_node(arm)
+        run = run_in_lockstep if arm.lockstep else run_in_real_time
+        arm.get_logger().info(
+            f"simulating {arm.model.name!r} with {arm.model.nv} joints at {1.0 / arm.period:g} Hz, "
+            f"{'in lockstep' if arm.lockstep else 'in real time'}"
+        )
+        try:
+            run(arm, executor, running)
+        except SimulationError as error:
+            arm.get_logger().fatal(str(error))
+            return 1
+        finally:
+            arm.destroy_node()
+    return 0

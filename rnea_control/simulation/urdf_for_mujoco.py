@@ -1,13 +1,13 @@
 """Turns any URDF that `RobotModel` loads into one that MuJoCo loads, with chosen model errors.
 
 It drops shapes and the friction tags, and makes joints that are not simulated fixed ones. Joints
-that follow a simulated one move by themselves in it: simulation/coupled_joints.py couples them.
+that follow a simulated one move by themselves in it: `CoupledJoints` couples them.
 """
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,7 @@ class ModelErrors:
     mass_scale: float = 1.0
     payload_mass: float = 0.0
     payload_link: str = ""
-    payload_position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    payload_position: Sequence[float] = (0.0, 0.0, 0.0)
     joint_friction: float = 0.0
     joint_damping: float = 0.0
     joint_armature: float = 0.0
@@ -57,10 +57,7 @@ _COMPILER = {
 
 
 def urdf_for_mujoco(
-    xml: str | bytes,
-    model: RobotModel,
-    locked_positions: Mapping[str, float],
-    errors: ModelErrors,
+    xml: str | bytes, model: RobotModel, locked_positions: Mapping[str, float], errors: ModelErrors
 ) -> str:
     """The URDF text for MuJoCo.
 
@@ -156,5 +153,5 @@ def _add_payload(robot: ET.Element, model: RobotModel, errors: ModelErrors) -> N
     ET.SubElement(joint, "origin", xyz=_text(errors.payload_position))
 
 
-def _text(numbers: np.ndarray | tuple[float, ...]) -> str:
+def _text(numbers: np.ndarray | Sequence[float]) -> str:
     return " ".join(repr(float(number)) for number in numbers)

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from dds import wait_for
 
-from rnea_control.commands.checks import CODES, findings
+from rnea_control.commands.checks import CODES, findings, markdown
 from rnea_control.commands.command_checks import COMMAND_TYPE, DEPRECATED, FORWARD
+from rnea_control.commands.controller_checks import COUNTED
 from rnea_control.commands.evidence import (
     Endpoint,
     Evidence,
@@ -24,8 +25,7 @@ from rnea_control.commands.evidence import (
     Status,
     Topic,
 )
-from rnea_control.commands.finding import Finding, Level, markdown
-from rnea_control.commands.motion_checks import COUNTED
+from rnea_control.commands.finding import Finding, Level
 from rnea_control.commands.sources import cpu_quota, priorities_of
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel

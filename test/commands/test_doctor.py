@@ -27,9 +27,9 @@ from std_msgs.msg import Float64MultiArray, String
 from rnea_control.commands import machine_checks
 from rnea_control.commands.checks import codes_of, findings
 from rnea_control.commands.command_checks import FORWARD
+from rnea_control.commands.controller_checks import COUNTED, SHARED, TICKS
 from rnea_control.commands.doctor import main
 from rnea_control.commands.evidence import Evidence
-from rnea_control.commands.motion_checks import COUNTED, SHARED, TICKS
 from rnea_control.commands.observer import Observer, Request
 from rnea_control.ros.qos import LATCHED
 

@@ -19,13 +19,11 @@ from rich.console import Console
 from robots import joint, link, robot, two_link_arm
 
 from rnea_control.demo import program
-from rnea_control.demo.catalogue import entries, special
-from rnea_control.demo.catalogue import table as listing
 from rnea_control.demo.controller_link import ControllerWatch
 from rnea_control.demo.picture import draw
 from rnea_control.demo.program import options
 from rnea_control.demo.recording import Recording, disturbances, void
-from rnea_control.demo.report import stalls, summary, table
+from rnea_control.demo.report import entries, robots_table, special, stalls, summary, table
 from rnea_control.demo.robots import LIMIT_SHARE, find_urdf, known_robots, load_robot, motion
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
@@ -159,7 +157,7 @@ def test_robots_are_listed() -> None:
     assert "sliding" in robots["tiago"].special
     assert robots["ur3"].special.startswith("does not load")
     assert robots["iris_simple"].special == "no joint moves"
-    rows = printed(listing(list(robots.values())))
+    rows = printed(robots_table(list(robots.values())))
     assert re.search(r"seven_axis_arm .* 7 .* yes", rows)
 
 
@@ -241,7 +239,7 @@ def reasons(**changes: object) -> list[str]:
 def test_undisturbed_run_has_no_reasons() -> None:
     assert reasons() == []
     assert stalls(clean()) == "Stalls under pd: none longer than 10 ms"
-    assert replace(clean(), commands=np.arange(N) // 2).stalls().count == 0  # every other period
+    assert replace(clean(), commands=np.arange(N) // 2).stalls()[0] == 0  # every other period
     assert reasons(incidents=("the action aborted",)) == ["the action aborted"]
 
 
@@ -268,8 +266,8 @@ def test_missing_commands(missing: int, disturbed: bool) -> None:
     recording = replace(clean(), commands=commands)
     found = disturbances(MODEL, recording, DURATION)
     assert found == ([f"no command came for {missing} ms"] if disturbed else [])
-    assert recording.stalls().count == 1
-    assert recording.stalls().longest == pytest.approx(1e-3 * missing)
+    assert recording.stalls()[0] == 1
+    assert recording.stalls()[1] == pytest.approx(1e-3 * missing)
 
 
 def test_commands_that_end_are_missing() -> None:

@@ -9,12 +9,11 @@ import pytest
 from PIL import Image
 from robots import example_robot, example_robots, load_quietly, two_link_arm
 
-from rnea_control.demo.film import SIZE, drawn_by_mujoco, film
+from rnea_control.demo.film import SIZE, Scene, drawn_by_mujoco, film
+from rnea_control.demo.picture import bones, link_poses, skeleton_frames
 from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import load_robot
-from rnea_control.demo.scene import Scene
 from rnea_control.demo.shapes import mesh_file, shapes
-from rnea_control.demo.skeleton import bones, link_poses, skeleton_frames
 
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 

@@ -15,8 +15,7 @@ from robots import example_robots, joint, link, load_quietly, random_tree, robot
 from rnea_control.dynamics import Workspace, crba, forward_dynamics, gravity, nonlinear_effects
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
-from rnea_control.simulation.coupled_joints import CoupledJoints
-from rnea_control.simulation.mujoco_arm import MujocoArm
+from rnea_control.simulation.mujoco_arm import CoupledJoints, MujocoArm
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors, mend_inertias, urdf_for_mujoco
 
 
