@@ -103,14 +103,8 @@ class HandoverTimes:
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
         """The times of the controller, from the two that both nodes share."""
-        return cls(
-            lease,
-            2.0 * timeout,
-            4.0 * timeout,
-            6.0 * timeout,
-            timeout - lease,
-            simulated=simulated,
-        )
+        waits = 2.0 * timeout, 4.0 * timeout, 6.0 * timeout
+        return cls(lease, *waits, timeout - lease, simulated=simulated)
 
     @classmethod
     def of_sentinel(
