@@ -341,7 +341,7 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
     """One round of a process; whether it publishes what it withheld, and a command of its own."""
     handover, now = side.handover, world.now
     stray, side.withheld = side.withheld, False
-    before = handover.changes
+    before = handover.phase
     commands, modes = _take(side)
     for mode in modes:
         handover.hear_mode(now, mode)
@@ -350,7 +350,7 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
             handover.guard(now)
         else:
             handover.hear_command(now)
-    revokes = handover.phase is Phase.revoking and handover.changes != before
+    revokes = handover.phase is Phase.revoking and before is not Phase.revoking
     if name == "sentinel" and revokes and handover.strays > 1 and world.owner == "controller":
         world.fault = "evicted by one that had lost the arm"
     if not world.paused:
@@ -364,7 +364,7 @@ def _run(world: World, side: Side, name: str) -> tuple[bool, bool]:
         handover.hear_nothing(now)
     if handover.look(now) and world.pause >= LONGEST_PAUSE:
         world.fault = "taken although no states come"
-    if name == "sentinel" and handover.changes != before:
+    if name == "sentinel" and handover.phase is not before:
         _send(world, name, handover.phase.value, "late")
     return stray, not world.paused and handover.may_command(now)
 

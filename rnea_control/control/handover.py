@@ -58,7 +58,7 @@ class Phase(Enum):
     commanding = "commanding"
 
 
-_PHASES = (Phase.idle, Phase.guarding, Phase.revoking, Phase.commanding)
+_PHASES = tuple(Phase)  # by the numbers of lease.py
 # The mode of a sentinel that seems to be there and was not heard yet, and for how long a controller
 # that starts waits to hear it, [s].
 UNHEARD, LONGEST_UNHEARD = "unheard", 5.0
@@ -103,14 +103,8 @@ class HandoverTimes:
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
         """The times of the controller, from the two that both nodes share."""
-        return cls(
-            lease,
-            2.0 * timeout,
-            4.0 * timeout,
-            6.0 * timeout,
-            timeout - lease,
-            simulated=simulated,
-        )
+        waits = 2.0 * timeout, 4.0 * timeout, 6.0 * timeout
+        return cls(lease, *waits, timeout - lease, simulated=simulated)
 
     @classmethod
     def of_sentinel(
@@ -188,11 +182,6 @@ class Handover:
         if reason == lease.REVOKED:
             return "the sentinel has revoked it"
         return self._words
-
-    @property
-    def changes(self) -> int:
-        """How often the phase has changed."""
-        return int(self.rows[lease.CHANGES])
 
     @property
     def commanding(self) -> bool:
@@ -293,19 +282,17 @@ class Handover:
             return False
         if self._foreign_at > -math.inf:
             self._foreign_at, self.contested = -math.inf, False
-        phase = h[lease.PHASE]
-        if phase == lease.GUARDING:
-            if self._has_passed(now, h[lease.WAIT]):
-                self._take(now, "no commands came")
-                return True
-        elif phase == lease.REVOKING:
-            if self._has_passed(now, h[lease.WAIT]):
-                self._take(now, self.reason)
-                return True
-            if self._over(now, self._revoked_at, h[lease.REVOKED_STAMP], self.times.yielding):
-                self.contested = True
-                self._no_revocation_until = now + REVOCATION_PAUSE
-                self._change(lease.GUARDING, "another node goes on commanding")
+        revoking = h[lease.PHASE] == lease.REVOKING
+        if not revoking and h[lease.PHASE] != lease.GUARDING:
+            return False
+        if self._has_passed(now, h[lease.WAIT]):
+            self._take(now, self.reason if revoking else "no commands came")
+            return True
+        yielding = self.times.yielding
+        if revoking and self._over(now, self._revoked_at, h[lease.REVOKED_STAMP], yielding):
+            self.contested = True
+            self._no_revocation_until = now + REVOCATION_PAUSE
+            self._change(lease.GUARDING, "another node goes on commanding")
         return False
 
     def start(self, now: float, alone: bool, wait: float = 0.0) -> None:

@@ -13,28 +13,28 @@ from rnea_control.kernels.inlining import inlined
 
 # The phases of one of the two.
 IDLE, GUARDING, REVOKING, COMMANDING = range(4)
-# Rows: the phase, how often it has changed, and why it is as it is: a reason, and its two numbers.
-PHASE, CHANGES, REASON, REASON_NUMBERS = 0, 1, 2, 3
+# Rows: the phase, and why it is as it is: a reason, and its two numbers.
+PHASE, REASON, REASON_NUMBERS = 0, 1, 2
 # Whether the other might take the arm, and whether there is no other.
-GUARDED, ALONE = 5, 6
+GUARDED, ALONE = 4, 5
 # The newest state: its stamp, and its publisher's count of it, -1 where that is not known.
-STAMP, NUMBER = 7, 8
+STAMP, NUMBER = 6, 7
 # How long silence must last, since when it does, by both clocks, and in how many states.
-WAIT, SINCE, SINCE_STAMP, STATES = 9, 10, 11, 12
+WAIT, SINCE, SINCE_STAMP, STATES = range(8, 12)
 # An owner: whether it has commanded, until when it was never away for a lease, and the stamp and
 # the number of the state that its last command answered, with the way from stamps to the clock.
-HAS_COMMANDED, AWAKE_AT, COMMANDED_STAMP, COMMANDED_NUMBER, OFFSET = 13, 14, 15, 16, 17
+HAS_COMMANDED, AWAKE_AT, COMMANDED_STAMP, COMMANDED_NUMBER, OFFSET = range(12, 17)
 # One that was away: whether it does not know yet for how long the arm was without it, the stamp of
 # the last state since and when that came, how many came in time, since when states are judged, and
 # how many have waited.
-WAS_AWAY, EVIDENCE_STAMP, EVIDENCE_AT, IN_TIME, WOKE_AT, STALE = 18, 19, 20, 21, 22, 23
+WAS_AWAY, EVIDENCE_STAMP, EVIDENCE_AT, IN_TIME, WOKE_AT, STALE = range(17, 23)
 # Who listens: when it looked last, and at which stamp.
-LOOKED_AT, LOOKED_STAMP = 24, 25
+LOOKED_AT, LOOKED_STAMP = 23, 24
 # Who asks the other to yield: the newest stamp when it did.
-REVOKED_STAMP = 26
+REVOKED_STAMP = 25
 # Constants; see `HandoverTimes`.
-LEASE, RECOVERY, GRACE, AWAKE, LEAST_STATES, SIMULATED = 27, 28, 29, 30, 31, 32
-ROWS = 33
+LEASE, RECOVERY, GRACE, AWAKE, LEAST_STATES, SIMULATED = range(26, 32)
+ROWS = 32
 
 # Reasons that a tick finds; handover.py has the words for them.
 OTHER_REASON, WAS_AWAY_FOR, NO_STATE_TELLS, REVOKED = range(4)
@@ -55,8 +55,6 @@ def change(h: FloatArray, phase: int, reason: int) -> None:
     """Changes the phase."""
     if phase != COMMANDING:
         h[WAS_AWAY] = 0.0
-    if h[PHASE] != phase:
-        h[CHANGES] += 1.0
     h[PHASE], h[REASON] = phase, reason
 
 

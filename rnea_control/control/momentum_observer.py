@@ -177,17 +177,14 @@ class MomentumObserver:
                 v,
                 tau_applied,
             )
-        except TypeError as error:
-            raise self._wrong_arrays() from error
+        except TypeError:
+            joint = _BAD_SIZE
         if joint == _BAD_SIZE:
-            raise self._wrong_arrays()
+            raise ArgumentError(
+                f"q, v and tau_applied must each be a C-contiguous float64 array, q of shape "
+                f"({model.nq},), the others of shape ({model.nv},)"
+            )
         return joint
-
-    def _wrong_arrays(self) -> ArgumentError:
-        return ArgumentError(
-            f"q, v and tau_applied must each be a C-contiguous float64 array, q of shape "
-            f"({self.model.nq},), the others of shape ({self.model.nv},)"
-        )
 
 
 @inlined
