@@ -25,7 +25,8 @@ _ENTRY = None if getattr(numba.config, "DISABLE_JIT", False) else proven_entry()
 
 
 def kernel(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator: compiles a function for `signature` now, so that no call ever does.
+    """Decorator: compiles a function for `signature` now, so that no call ever does. Of one that is
+    `inlined` it gives the kernel for Python, beside what is compiled into others.
 
     Args:
         signature: in Numba's notation.
@@ -34,6 +35,7 @@ def kernel(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]]
     """
 
     def compile_now(function: Callable[..., Any]) -> Any:
+        function = getattr(function, "py_func", function)  # of an inlined one
         if compilation.collected is None:
             return compiled(function, signature, nogil, _ENTRY)
         compilation.collected.append((function, signature, nogil, _ENTRY))

@@ -261,9 +261,4 @@ def decode_state(
     return seconds * _SECOND + nanoseconds
 
 
-@kernel("i8(u1[::1], i8, u1[:,::1], i8[::1], u8[:,::1])")
-def decode(
-    data: ByteArray, size: int, pattern: ByteArray, indices: IntArray, bits: WordArray
-) -> int:
-    """`decode_state` by itself."""
-    return decode_state(data, size, pattern, indices, bits)
+decode = kernel("i8(u1[::1], i8, u1[:,::1], i8[::1], u8[:,::1])")(decode_state)

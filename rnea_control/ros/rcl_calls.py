@@ -179,7 +179,7 @@ class RclTable:
         Raises:
             RCLError: rcl does not take it.
         """
-        status = _take(self.array, subscription)
+        status = _take(self.array, subscription, 0)
         if status == TAKE_FAILED:
             return None
         if status != OK:
@@ -273,10 +273,7 @@ def trigger(calls: IntArray) -> None:
     call_c(calls[TRIGGER], (calls[GUARD],))
 
 
-@kernel("i8(i8[::1], i8)", nogil=True)
-def _take(calls: IntArray, subscription: int) -> int:
-    """`take` by itself, into the first message."""
-    return take(calls, subscription, 0)
+_take = kernel("i8(i8[::1], i8, i8)", nogil=True)(take)
 
 
 @kernel("i8(i8[::1], i8, u1[::1], i8[::1])", nogil=True)
