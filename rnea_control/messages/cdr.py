@@ -49,6 +49,7 @@ class CdrReader:
 
     Attributes:
         position: offset of the next byte in `data`.
+        order: of the bytes of a number, as `struct` and NumPy write it.
         spans: start and end of all that was read so far; the bytes in between are arbitrary.
 
     Raises:
@@ -63,14 +64,14 @@ class CdrReader:
                 f"{message}: the bytes begin with {data[:HEADER].hex(' ') or 'nothing'}; CDR "
                 "begins with 00 00 (big endian) or 00 01 (little endian)"
             )
-        self._order = "<" if data[1] == LITTLE_ENDIAN else ">"
+        self.order = "<" if data[1] == LITTLE_ENDIAN else ">"
         self.position = HEADER
         self.spans: list[tuple[int, int]] = []
 
     def integer(self, field: str, signed: bool = False) -> int:
         """An integer of four bytes."""
         start = self._skip(field, 4, 4)
-        return struct.unpack_from(self._order + ("i" if signed else "I"), self._data, start)[0]
+        return struct.unpack_from(self.order + ("i" if signed else "I"), self._data, start)[0]
 
     def string(self, field: str) -> str:
         """A string."""

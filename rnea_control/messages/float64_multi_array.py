@@ -93,13 +93,13 @@ class Float64MultiArrayDecoder:
             raise self._refusal(data)
 
     def _refusal(self, data: bytes) -> Float64MultiArrayError:
-        start, count = skip_to_numbers(CdrReader(data, self._topic))
+        reader = CdrReader(data, self._topic)
+        start, count = skip_to_numbers(reader)
         if count != len(self.values):
             return Float64MultiArrayError(
                 f"{self._topic} has {count} numbers; it must have {len(self.values)}"
             )
-        order = ">f8" if data[1] == BIG_ENDIAN else "<f8"
-        values = np.frombuffer(data, order, count, start)
+        values = np.frombuffer(data, f"{reader.order}f8", count, start)
         i = int(np.argmin(np.isfinite(values)))
         return Float64MultiArrayError(
             f"{self._topic}: number {i} is {values[i]}; it must be finite"

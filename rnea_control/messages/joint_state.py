@@ -115,13 +115,10 @@ class JointStateDecoder:
                     "names; it must have one for each. Does the hardware export this state "
                     "interface?"
                 )
-        order = ">f8" if data[1] == BIG_ENDIAN else "<f8"
+        positions, velocities = map(message.numbers, (message.positions, message.velocities))
         for joint in self._joints:
             i = message.names.index(joint)
-            position, velocity = (
-                np.frombuffer(data, order, 1, start + 8 * i)[0]
-                for start, _ in (message.positions, message.velocities)
-            )
+            position, velocity = positions[i], velocities[i]
             if not np.isfinite([position, velocity]).all():
                 return JointStateError(
                     f"joint_states: joint {joint!r} has position {position} and velocity "
@@ -142,16 +139,11 @@ def measured_efforts(data: bytes, joints: Sequence[str]) -> FloatArray:
         CdrError: bytes that are not a JointState.
     """
     message = JointStateFields(data)
-    start, count = message.efforts
-    found = np.full(len(joints), np.nan)
-    if count != len(message.names):
-        return found
-    order = ">f8" if data[1] == BIG_ENDIAN else "<f8"
-    for j, joint in enumerate(joints):
-        if joint in message.names:
-            found[j] = np.frombuffer(data, order, 1, start + 8 * message.names.index(joint))[0]
-    found[~np.isfinite(found)] = np.nan
-    return found
+    names, efforts = message.names, message.numbers(message.efforts)
+    if len(efforts) != len(names):
+        return np.full(len(joints), np.nan)
+    found = np.array([efforts[names.index(each)] if each in names else np.nan for each in joints])
+    return np.where(np.isfinite(found), found, np.nan)
 
 
 class JointStateFields:
@@ -172,6 +164,12 @@ class JointStateFields:
         self.velocities = reader.skip_numbers("velocity")
         self.efforts = reader.skip_numbers("effort")
         self.spans = reader.spans
+        self._data, self._type = data, f"{reader.order}f8"
+
+    def numbers(self, field: tuple[int, int]) -> FloatArray:
+        """Those of `positions`, `velocities` or `efforts`."""
+        start, count = field
+        return np.frombuffer(self._data, self._type, count, start)
 
 
 class Layout:
@@ -263,9 +261,4 @@ def decode_state(
     return seconds * _SECOND + nanoseconds
 
 
-@kernel("i8(u1[::1], i8, u1[:,::1], i8[::1], u8[:,::1])")
-def decode(
-    data: ByteArray, size: int, pattern: ByteArray, indices: IntArray, bits: WordArray
-) -> int:
-    """`decode_state` by itself."""
-    return decode_state(data, size, pattern, indices, bits)
+decode = kernel("i8(u1[::1], i8, u1[:,::1], i8[::1], u8[:,::1])")(decode_state)

@@ -52,51 +52,48 @@ class JointTrajectoryMessage:
     joints: BoolArray
 
 
-class JointTrajectoryDecoder:
-    """Decodes messages into arrays whose columns have the order of `joints`."""
+def decode_trajectory(
+    joints: Sequence[str], data: bytes, partial: bool = False
+) -> JointTrajectoryMessage:
+    """The trajectory in the bytes of a message.
 
-    def __init__(self, joints: Sequence[str]) -> None:
-        self._joints = tuple(joints)
+    Args:
+        joints: the controlled ones, in the order of the arrays' columns.
+        data: the message.
+        partial: whether it may leave controlled joints out.
 
-    def decode(self, data: bytes, partial: bool = False) -> JointTrajectoryMessage:
-        """The trajectory in the bytes of a message.
-
-        Args:
-            data: the message.
-            partial: whether it may leave controlled joints out.
-
-        Raises:
-            TrajectoryJointsError: joints that are unknown, missing or given twice, or none at all.
-            TrajectoryError: fields of the wrong size, bytes that are not a JointTrajectory. The
-                values themselves are not checked: they may be NaN, times may fall, and points may
-                have no field at all.
-        """
-        try:
-            reader = CdrReader(data, "joint_trajectory")
-            seconds, nanoseconds = reader.integer("stamp", signed=True), reader.integer("stamp")
-            reader.string("frame_id")
-            names = reader.strings("joint_names")
-            count = reader.integer("points")
-        except CdrError as error:
-            raise TrajectoryError(str(error)) from error
-        columns = _columns(names, self._joints, partial)
-        if count > len(data) // _SMALLEST_POINT:
-            raise TrajectoryError(f"it claims {count} points, which {len(data)} bytes cannot hold")
-        if count > MOST_POINTS:
-            raise TrajectoryError(f"it has {count} points; at most {MOST_POINTS} are allowed")
-        counts = np.zeros((len(FIELDS), count), dtype=np.int64)
-        bits = np.zeros((len(FIELDS), count, len(self._joints)), dtype=np.uint64)
-        times = np.zeros(count)
-        bytes_ = np.array(np.frombuffer(data, dtype=np.uint8))
-        big_endian = data[1] == BIG_ENDIAN
-        read = _read_points(bytes_, reader.position, big_endian, columns, counts, bits, times)
-        _check_counts(counts[:, : read + 1], len(names))
-        if read < count:
-            raise TrajectoryError(f"point {read}: the message ends before the point does")
-        joints = np.zeros(len(self._joints), dtype=bool)
-        joints[columns] = True
-        stamp = seconds * 1_000_000_000 + nanoseconds
-        return JointTrajectoryMessage(stamp, times, bits.view(np.float64), counts > 0, joints)
+    Raises:
+        TrajectoryJointsError: joints that are unknown, missing or given twice, or none at all.
+        TrajectoryError: fields of the wrong size, bytes that are not a JointTrajectory. The
+            values themselves are not checked: they may be NaN, times may fall, and points may
+            have no field at all.
+    """
+    try:
+        reader = CdrReader(data, "joint_trajectory")
+        seconds, nanoseconds = reader.integer("stamp", signed=True), reader.integer("stamp")
+        reader.string("frame_id")
+        names = reader.strings("joint_names")
+        count = reader.integer("points")
+    except CdrError as error:
+        raise TrajectoryError(str(error)) from error
+    columns = _columns(names, joints, partial)
+    if count > len(data) // _SMALLEST_POINT:
+        raise TrajectoryError(f"it claims {count} points, which {len(data)} bytes cannot hold")
+    if count > MOST_POINTS:
+        raise TrajectoryError(f"it has {count} points; at most {MOST_POINTS} are allowed")
+    counts = np.zeros((len(FIELDS), count), dtype=np.int64)
+    bits = np.zeros((len(FIELDS), count, len(joints)), dtype=np.uint64)
+    times = np.zeros(count)
+    bytes_ = np.array(np.frombuffer(data, dtype=np.uint8))
+    big_endian = data[1] == BIG_ENDIAN
+    read = _read_points(bytes_, reader.position, big_endian, columns, counts, bits, times)
+    _check_counts(counts[:, : read + 1], len(names))
+    if read < count:
+        raise TrajectoryError(f"point {read}: the message ends before the point does")
+    named = np.zeros(len(joints), dtype=bool)
+    named[columns] = True
+    stamp = seconds * 1_000_000_000 + nanoseconds
+    return JointTrajectoryMessage(stamp, times, bits.view(np.float64), counts > 0, named)
 
 
 def _columns(names: Sequence[str], joints: Sequence[str], partial: bool) -> IntArray:

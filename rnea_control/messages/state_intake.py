@@ -16,15 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
+from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.kernels.inlining import inlined
 from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.joint_state import (
-    JointStateDecoder,
-    JointStateError,
-    Layout,
-    OtherJoints,
-)
+from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
 
 # Rows of the numbers. Of the publisher that is followed: whether its GID is known, the two words of
 # that, and the number of its next message, -1 where it gives none; messages missed before the last.
@@ -110,7 +105,7 @@ def _read(array: str, row: int, kind: type) -> Any:
     return property(lambda intake: kind(getattr(intake, array)[row]))
 
 
-class StateIntake:
+class StateIntake(JointStateDecoder):
     """Takes serialized states.
 
     Args:
@@ -121,7 +116,7 @@ class StateIntake:
     Attributes:
         q, v: of the last state that was taken, shape (nv,).
         message: its bytes; None before there is one.
-        rows, bits: both, shape (2, nv), and the same as words.
+        rows: q and v, shape (2, nv).
         numbers, times: what is known of the states.
         begun: whether a state has been placed in time.
         missed: states that their publisher counted right before the last one, and that never came.
@@ -141,10 +136,8 @@ class StateIntake:
     period = _read("times", PERIOD, float)
 
     def __init__(self, joints: Sequence[str], silence: float) -> None:
-        self._decoder = JointStateDecoder(joints)
-        self.bits: WordArray = self._decoder.bits
+        super().__init__(joints)
         self.rows: FloatArray = self.bits.view(np.float64)
-        self.q, self.v = self.rows
         self.numbers: IntArray = np.zeros(NUMBERS, dtype=np.int64)
         self.times: FloatArray = np.zeros(TIMES)
         self.times[SILENCE] = silence
@@ -158,16 +151,6 @@ class StateIntake:
         self.times[: PLACED_AT + 1] = math.nan
         self.times[TIME] = 0.0
         self.times[[CAME_AT, HEARD_AT]] = -math.inf
-
-    @property
-    def layouts(self) -> list[Layout]:
-        """Those of the latest publishers."""
-        return self._decoder.layouts
-
-    @property
-    def buffer(self) -> ByteArray:
-        """Where machine code copies a message that it decodes."""
-        return self._decoder.buffer
 
     def take(self, message: bytes, number: int | None, publisher: bytes | None, now: float) -> int:
         """Fills `q` and `v`; returns the stamp, [ns], which is 0 where the publisher left it empty.
@@ -184,7 +167,7 @@ class StateIntake:
             CdrError, JointStateError: it is of no use. After each, all stays as it was.
         """
         try:
-            stamp = self._decoder.decode(message)
+            stamp = self.decode(message)
         except OtherJoints:
             raise
         except (CdrError, JointStateError):
@@ -194,7 +177,7 @@ class StateIntake:
             self._follow(number, publisher, now)
         except AnothersState:
             if self.message is not None:
-                self._decoder.decode(self.message)
+                self.decode(self.message)
             raise
         self.message = message
         return stamp

@@ -18,7 +18,7 @@ from rnea_control.control import (
     Waypoints,
 )
 from rnea_control.exceptions import TrajectoryError
-from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
+from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.parameters.settings import Settings, row
 from rnea_control.ros.deferred_log import Logger
@@ -70,7 +70,6 @@ class TrajectoryInput:
         self._last = -LONGEST_PAUSE
         self._loop = loop
         self._logger = logger
-        self._decoder = JointTrajectoryDecoder(loop.controller.model.joint_names)
 
     def receive(self, trajectory: bytes) -> None:
         """Has a serialized JointTrajectory of the topic followed, or logs why not."""
@@ -96,7 +95,8 @@ class TrajectoryInput:
             TrajectoryError: it cannot be followed; the arm goes on as before.
         """
         self.received += 1
-        message = self._decoder.decode(trajectory, self.settings.allow_partial)
+        joints = self._loop.controller.model.joint_names
+        message = decode_trajectory(joints, trajectory, self.settings.allow_partial)
         points = Waypoints(message.times, message.fields, message.has, message.joints)
         frequency = self.settings.policy_frequency
         if frequency > 0.0 and points.has_only_positions and not points.times.any():

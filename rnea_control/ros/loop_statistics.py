@@ -149,19 +149,7 @@ def record(
         numbers[LATE] += 1
 
 
-@kernel("void(i8[:,::1], f8[::1], i8[::1], f8, f8, f8, f8, i8)")
-def _record(
-    counts: IntArray,
-    largest: FloatArray,
-    numbers: IntArray,
-    duration: float,
-    age: float,
-    interval: float,
-    period: float,
-    missed: int,
-) -> None:
-    """`record` by itself."""
-    record(counts, largest, numbers, duration, age, interval, period, missed)
+_record = kernel("void(i8[:,::1], f8[::1], i8[::1], f8, f8, f8, f8, i8)")(record)
 
 
 class AppliedTorque:
@@ -210,9 +198,4 @@ def note(
     place[0] = (row + 1) % times.shape[0]
 
 
-@kernel("void(f8[:,::1], f8[::1], i8[::1], f8[::1], f8)")
-def _note(
-    torques: FloatArray, times: FloatArray, place: IntArray, torque: FloatArray, now: float
-) -> None:
-    """`note` by itself."""
-    note(torques, times, place, torque, now)
+_note = kernel("void(f8[:,::1], f8[::1], i8[::1], f8[::1], f8)")(note)

@@ -24,7 +24,7 @@ from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
 from rnea_control.ros.effort_command import publishers_of
-from rnea_control.ros.rcl_calls import RclSubscription, RclTable, Taken, takes_like_rclpy
+from rnea_control.ros.rcl_calls import RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import RCLError, SubscriptionWaitSet, WaitSetUnavailable
 
 UNPROVEN = (
@@ -74,21 +74,16 @@ class RawSubscription:
             for kind, name, profile in ((message_type, topic, qos), *beside)
         ]
         self._subscriptions = subscriptions
-        self._by_address: list[RclSubscription] = []
+        self._by_address: RclTable | None = None
         try:
             self._wait_set = SubscriptionWaitSet(self._context, *subscriptions)
             if takes_like_rclpy(domain):
-                self._by_address = [RclSubscription(each) for each in subscriptions]
+                self._by_address = RclTable(self._context, subscriptions)
             else:
                 node.get_logger().warning(UNPROVEN, once=True)
         except WaitSetUnavailable:
             self.destroy()
             raise
-
-    @property
-    def knows_publishers(self) -> bool:
-        """Whether messages tell who has published them."""
-        return bool(self._by_address)
 
     def take(self, timeout: float) -> Taken | None:
         """The next message; None after `timeout`, [s], when one of another subscription has come,
@@ -105,8 +100,8 @@ class RawSubscription:
         """The next message, of a further subscription if it is counted from 1; None if none
         waits."""
         try:
-            if self._by_address:
-                return self._by_address[index].take()
+            if self._by_address is not None:
+                return self._by_address.take(index)
             taken = self._wait_set.take(index)
         except RCLError:
             if self._context.ok():
@@ -127,7 +122,7 @@ class RawSubscription:
     ) -> RclTable | None:
         """Addresses for machine code that takes the messages and publishes; see `RclTable`. None if
         it is not proven to do so here."""
-        if not self._by_address:
+        if self._by_address is None:
             return None
         return RclTable(self._context, self._subscriptions, publisher, command, guard)
 
@@ -135,7 +130,7 @@ class RawSubscription:
         """Who publishes on a topic, by GID, as `publishers_of` of effort_command.py; None if
         messages do not tell their publishers."""
         topic = self._of.resolve_topic_name(topic)
-        return publishers_of(self._node, topic) if self._by_address else None
+        return None if self._by_address is None else publishers_of(self._node, topic)
 
     def publishers(self) -> int:
         """How many publishers it is matched with."""
@@ -143,8 +138,8 @@ class RawSubscription:
 
     def destroy(self) -> None:
         """Takes the subscription down; nobody may be waiting for it."""
-        for each in self._by_address:
-            each.destroy()
+        if self._by_address is not None:
+            self._by_address.destroy()
         self._node.destroy_node()
         self._context.try_shutdown()
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cache
 from typing import Any, NamedTuple
@@ -37,7 +37,6 @@ from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import call_c, copy_bytes, word_at
 from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, WaitSet
 
-_OK, _TAKE_FAILED = 0, 401
 _BUFFER, _LENGTH = 0, 1  # words of an rcl_serialized_message_t
 _MESSAGE_WORDS = 8
 _COUNT = 2  # word of an rmw_message_info_t
@@ -45,12 +44,10 @@ GID_SIZE = 16  # bytes that tell publishers apart; some distributions have more,
 _GID_AT = 40
 _GID = slice(_GID_AT, _GID_AT + GID_SIZE)
 _INFO_WORDS = 64  # it has 9 to 12
-_NOT_COUNTED = 2**64 - 1
 # Room for a message at first; rcl makes more where it is needed.
 _ROOM = 4096
 # How long the proof waits for its own message, [s].
 _LONGEST_PROOF = 1.0
-
 
 # The entries of the array of a `RclTable`: functions, then their arguments. Each subscription has
 # its own, and a message; that of the first one has two, which are taken in turn.
@@ -61,7 +58,7 @@ MOST_SUBSCRIPTIONS = 6
 MESSAGES = SUBSCRIPTIONS + MOST_SUBSCRIPTIONS
 TABLE = MESSAGES + MOST_SUBSCRIPTIONS + 1
 # What rcl answers.
-OK, TIMEOUT, TAKE_FAILED = 0, 2, _TAKE_FAILED
+OK, TIMEOUT, TAKE_FAILED = 0, 2, 401
 _MONOTONIC, _REALTIME = 1, 0
 _FUNCTIONS = (
     "rcl_wait",
@@ -96,81 +93,37 @@ class _Allocator(ctypes.Structure):
 
 
 @cache
-def _functions() -> tuple[Any, Any, Any]:
-    """Take, and the end and the beginning of a serialized message.
+def _functions() -> tuple[list[int], Callable[[int], int], Callable[[int], int]]:
+    """The addresses of the functions in the array of a `RclTable`; what makes a serialized message,
+    and what frees it.
 
     Raises:
         RclUnavailable: they are not among what this rclpy is linked to.
     """
     try:
-        rcl = ctypes.CDLL(LIBRARY)
-        take = rcl.rcl_take_serialized_message
+        rcl, libc = ctypes.CDLL(LIBRARY), ctypes.CDLL(None)
+        called = *(getattr(rcl, name) for name in _FUNCTIONS), libc.clock_gettime
         begin, end = rcl.rcutils_uint8_array_init, rcl.rcutils_uint8_array_fini
         allocator = rcl.rcutils_get_default_allocator
     except (TypeError, OSError, AttributeError) as error:
         raise RclUnavailable(str(error)) from error
     allocator.restype = _Allocator
-    take.argtypes = [ctypes.c_void_p] * 4
     begin.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
     end.argtypes = [ctypes.c_void_p]
     default = allocator()
-    return take, end, lambda message: begin(message, _ROOM, ctypes.byref(default))
-
-
-class RclSubscription:
-    """Takes the messages of one of rclpy's subscriptions; one thread uses it.
-
-    Other Python threads may run while a message is copied.
-
-    Raises:
-        RclUnavailable: this rclpy has no addresses.
-    """
-
-    def __init__(self, subscription: Subscription) -> None:
-        self._take, self._end, begin = _functions()
-        self._message = (ctypes.c_uint64 * _MESSAGE_WORDS)()
-        self._info = (ctypes.c_uint64 * _INFO_WORDS)()
-        self._bytes = memoryview(self._info).cast("B")
-        self._handle = subscription.handle  # stays as long as its address is used
-        try:
-            self._address = int(self._handle.pointer)
-        except (AttributeError, TypeError, ValueError) as error:
-            raise RclUnavailable(str(error)) from error
-        if begin(self._message) != _OK:
-            raise RclUnavailable("rcl allocates no message")
-
-    def take(self) -> Taken | None:
-        """The next message; None if none waits.
-
-        Raises:
-            RCLError: rcl does not take it.
-        """
-        status = self._take(self._address, self._message, self._info, None)
-        if status == _TAKE_FAILED:
-            return None
-        if status != _OK:
-            raise RCLError(f"rcl_take_serialized_message answers {status}")
-        message, count = self._message, self._info[_COUNT]
-        return Taken(
-            ctypes.string_at(message[_BUFFER], message[_LENGTH]),
-            None if count == _NOT_COUNTED else count,
-            bytes(self._bytes[_GID]),
-        )
-
-    def destroy(self) -> None:
-        """Gives the memory back; it takes nothing any more."""
-        self._end(self._message)
+    addresses = [ctypes.cast(each, ctypes.c_void_p).value or 0 for each in called]
+    return addresses, lambda message: begin(message, _ROOM, ctypes.byref(default)), end
 
 
 class RclTable:
-    """Addresses for machine code that waits, takes and publishes; keeps what they point at.
+    """Addresses for who waits, takes and publishes; keeps what they point at. One thread uses it.
 
     Args:
         context: of the subscriptions.
         subscriptions: that a wait is for; no one else may take their messages meanwhile.
-        publisher: of the commands.
+        publisher: of the commands; None to publish none.
         command: the serialized message that is published, as it is then.
-        guard: a guard condition that machine code may trigger.
+        guard: a guard condition that machine code may trigger; given if there is a publisher.
 
     Attributes:
         array: the addresses.
@@ -183,43 +136,55 @@ class RclTable:
         self,
         context: Context,
         subscriptions: Sequence[Subscription],
-        publisher: Publisher,
-        command: memoryview,
-        guard: GuardCondition,
+        publisher: Publisher | None = None,
+        command: memoryview | None = None,
+        guard: GuardCondition | None = None,
     ) -> None:
-        _, self._end, begin = _functions()
+        functions, begin, self._end = _functions()
         self._messages = np.zeros((len(subscriptions) + 1, _MESSAGE_WORDS), dtype=np.int64)
         self._info = np.zeros(_INFO_WORDS, dtype=np.int64)
         self._time = np.zeros(2, dtype=np.int64)
-        self._bytes = np.frombuffer(command, np.uint8)
+        self._bytes = np.frombuffer(command or bytes(1), np.uint8)
         self._command = np.zeros(_MESSAGE_WORDS, dtype=np.int64)
         size = len(self._bytes)
         self._command[:3] = self._bytes.ctypes.data, size, size
-        handles = [each.handle for each in (*subscriptions, publisher, guard)]
+        used = [each for each in (*subscriptions, publisher, guard) if each is not None]
         self._pins = ExitStack()  # who destroys them meanwhile does so when the table goes
-        for each in handles:
-            self._pins.enter_context(each)
-        for row in self._messages:
-            if begin(row.ctypes.data) != _OK:
-                raise RclUnavailable("rcl allocates no message")
         try:
-            rcl, libc = ctypes.CDLL(LIBRARY), ctypes.CDLL(None)
-            functions = [*(getattr(rcl, name) for name in _FUNCTIONS), libc.clock_gettime]
+            pointers = [int(each.handle.pointer) for each in used]
             self._wait_set = WaitSet(len(subscriptions), 0, 0, 0, 0, 0, context.handle)
             ready = ctypes.c_int64.from_address(self._wait_set.pointer).value
-            *pointers, of_publisher, of_guard = (int(each.pointer) for each in handles)
         except (AttributeError, TypeError, ValueError) as error:
             raise RclUnavailable(str(error)) from error
+        for each in used:
+            self._pins.enter_context(each.handle)
+        for row in self._messages:
+            if begin(row.ctypes.data) != OK:
+                raise RclUnavailable("rcl allocates no message")
+        count = len(subscriptions)
+        of_publisher, of_guard = pointers[count:] or (0, 0)
         self.array: IntArray = np.zeros(TABLE, dtype=np.int64)
-        self.array[: CLOCK + 1] = [ctypes.cast(each, ctypes.c_void_p).value for each in functions]
+        self.array[: CLOCK + 1] = functions
         self.array[WAIT_SET : COUNT + 1] = (
             *(self._wait_set.pointer, ready, of_publisher, self._command.ctypes.data, of_guard),
-            *(self._info.ctypes.data, self._time.ctypes.data, len(subscriptions)),
+            *(self._info.ctypes.data, self._time.ctypes.data, count),
         )
-        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + len(pointers)] = pointers
-        self.array[MESSAGES : MESSAGES + len(self._messages)] = [
-            row.ctypes.data for row in self._messages
-        ]
+        self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + count] = pointers[:count]
+        self.array[MESSAGES : MESSAGES + count + 1] = [row.ctypes.data for row in self._messages]
+
+    def take(self, subscription: int) -> Taken | None:
+        """The next message of a subscription; None if none waits. Other Python threads may run
+        meanwhile.
+
+        Raises:
+            RCLError: rcl does not take it.
+        """
+        status = _take(self.array, subscription, 0)
+        if status == TAKE_FAILED:
+            return None
+        if status != OK:
+            raise RCLError(f"rcl_take_serialized_message answers {status}")
+        return self.taken(0)
 
     def taken(self, which: int) -> Taken:
         """The message that was taken last."""
@@ -308,6 +273,9 @@ def trigger(calls: IntArray) -> None:
     call_c(calls[TRIGGER], (calls[GUARD],))
 
 
+_take = kernel("i8(i8[::1], i8, i8)", nogil=True)(take)
+
+
 @kernel("i8(i8[::1], i8, u1[::1], i8[::1])", nogil=True)
 def _echo(calls: IntArray, timeout: int, data: ByteArray, found: IntArray) -> int:
     """Publishes, waits and takes; the size of what came, -1 if rcl does not do as expected."""
@@ -354,43 +322,36 @@ def _proven(node: Node) -> bool:
     by_rclpy, ours = (
         node.create_subscription(UInt64, topic, print, qos, raw=True) for _ in range(2)
     )
-    by_address = RclSubscription(ours)
-    deadline = time.monotonic() + _LONGEST_PROOF
-    expected: Any = None
-    taken: Taken | None = None
-    number = 0
-    while (expected is None or taken is None) and time.monotonic() < deadline:
-        if publisher.get_subscription_count() == 2 and number < 2:
-            number += 1  # the second one, so that the count is not 0 or 1
-            publisher.publish(UInt64(data=number))
-            expected = taken = None
-        time.sleep(0.001)
-        if number == 2:
-            expected = expected or by_rclpy.handle.take_message(UInt64, True)
-            taken = taken or by_address.take()
-    by_address.destroy()
-    if expected is None or taken is None:
-        return False
-    (data, info), (own,) = expected, node.get_publishers_info_by_topic(topic)
-    count, gid = info.get("publication_sequence_number"), bytes(own.endpoint_gid[:GID_SIZE])
-    same = data == taken.data == serialize_message(UInt64(data=number))
-    if not same or count != taken.count or gid != taken.publisher:
-        return False
-    return _echoes(node, publisher, by_rclpy, ours, taken)
-
-
-def _echoes(
-    node: Node, publisher: Publisher, by_rclpy: Subscription, ours: Subscription, last: Taken
-) -> bool:
-    """Whether a message that machine code publishes comes to rclpy and to machine code, as the next
-    one after `last`."""
     message = bytearray(serialize_message(UInt64(data=3)))
     guard = node.create_guard_condition(print)
     table = RclTable(node.context, [ours], publisher, memoryview(message), guard)
-    data, found = np.zeros(_ROOM, dtype=np.uint8), np.zeros(3, dtype=np.int64)
-    size = _echo(table.array, round(1e9 * _LONGEST_PROOF), data, found)
-    expected = by_rclpy.handle.take_message(UInt64, True)
-    table.destroy()
-    count = -1 if last.count is None else last.count + 1
-    right = expected is not None and data[:size].tobytes() == message == expected[0]
-    return right and found[0] == count and found[1:].tobytes() == last.publisher
+    try:
+        deadline = time.monotonic() + _LONGEST_PROOF
+        expected: Any = None
+        taken: Taken | None = None
+        number = 0
+        while (expected is None or taken is None) and time.monotonic() < deadline:
+            if publisher.get_subscription_count() == 2 and number < 2:
+                number += 1  # the second one, so that the count is not 0 or 1
+                publisher.publish(UInt64(data=number))
+                expected = taken = None
+            time.sleep(0.001)
+            if number == 2:
+                expected = expected or by_rclpy.handle.take_message(UInt64, True)
+                taken = taken or table.take(0)
+        if expected is None or taken is None:
+            return False
+        (data, info), (own,) = expected, node.get_publishers_info_by_topic(topic)
+        count, gid = info.get("publication_sequence_number"), bytes(own.endpoint_gid[:GID_SIZE])
+        same = data == taken.data == serialize_message(UInt64(data=number))
+        if not same or count != taken.count or gid != taken.publisher:
+            return False
+        # What machine code publishes comes to rclpy and to machine code, as the next message.
+        read_data, found = np.zeros(_ROOM, dtype=np.uint8), np.zeros(3, dtype=np.int64)
+        size = _echo(table.array, round(1e9 * _LONGEST_PROOF), read_data, found)
+        echoed = by_rclpy.handle.take_message(UInt64, True)
+        next_count = -1 if count is None else count + 1
+        right = echoed is not None and read_data[:size].tobytes() == message == echoed[0]
+        return right and found[0] == next_count and found[1:].tobytes() == gid
+    finally:
+        table.destroy()

@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rnea_control.exceptions import RneaControlError
 from rnea_control.messages import float64_multi_array
 from rnea_control.messages.joint_state import Layout, decode
-from rnea_control.messages.joint_trajectory import JointTrajectoryDecoder
+from rnea_control.messages.joint_trajectory import decode_trajectory
 
 MUTATIONS = 800
 JOINTS = ["a", "bb", "ccc"]
@@ -47,7 +47,6 @@ def main() -> None:
     command = Float64MultiArray(layout=MultiArrayLayout(dim=[dimension, dimension]), data=values)
     command_bytes = serialize_message(command)
     layout = Layout(state_bytes, tuple(JOINTS))
-    trajectories = JointTrajectoryDecoder(JOINTS)
     rng = np.random.default_rng(0)
     seen: dict[str, set[bool]] = {name: set() for name in ("state", "trajectory", "command")}
     with np.errstate(over="ignore"):
@@ -58,7 +57,7 @@ def main() -> None:
                 stamp = decode(data, len(data), layout.pattern, layout.indices, bits)
                 seen["state"].add(stamp >= 0)
             try:
-                trajectories.decode(mutated(trajectory_bytes, rng))
+                decode_trajectory(JOINTS, mutated(trajectory_bytes, rng))
                 seen["trajectory"].add(True)
             except RneaControlError:
                 seen["trajectory"].add(False)

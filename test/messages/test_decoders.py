@@ -31,7 +31,7 @@ from rnea_control.messages.joint_state import (
     OtherJoints,
     measured_efforts,
 )
-from rnea_control.messages.joint_trajectory import FIELDS, JointTrajectoryDecoder
+from rnea_control.messages.joint_trajectory import FIELDS, decode_trajectory
 
 
 @st.composite
@@ -284,7 +284,7 @@ def test_trajectory_agrees_with_rclpys_serialisation(message) -> None:
     times = [0.25 * i - 1.0 for i in range(len(points))]
     timed = [(time, *fields) for time, fields in zip(times, points, strict=True)]
     data = serialize_message(trajectory(order, timed, start=12.5))
-    decoded = JointTrajectoryDecoder(JOINTS).decode(data, partial=True)
+    decoded = decode_trajectory(JOINTS, data, partial=True)
     assert decoded.stamp == 12_500_000_000
     assert decoded.times.tolist() == times
     assert decoded.joints.tolist() == [joint in order for joint in JOINTS]
@@ -296,7 +296,7 @@ def test_trajectory_agrees_with_rclpys_serialisation(message) -> None:
             assert view[i].tolist() == [values.get(joint, 0.0) for joint in JOINTS]
             assert decoded.has[k, i] == bool(fields[k])
     if len(order) == len(JOINTS):
-        whole = JointTrajectoryDecoder(JOINTS).decode(data)
+        whole = decode_trajectory(JOINTS, data)
         np.testing.assert_array_equal(whole.fields, decoded.fields)
 
 
@@ -311,7 +311,7 @@ def test_wrong_joint_names() -> None:
         data = serialize_message(trajectory(names, [(1.0, [0.0] * len(names))]))
         for partial in (False,) if "partial" in words else (False, True):
             with pytest.raises(TrajectoryJointsError, match=words):
-                JointTrajectoryDecoder(JOINTS).decode(data, partial)
+                decode_trajectory(JOINTS, data, partial)
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -320,7 +320,7 @@ def test_field_of_the_wrong_size_names_its_point(count: int) -> None:
         points = [(1.0, [0.0] * 2), (2.0, *[[]] * k, [1.0] * count)]
         data = serialize_message(trajectory(["c", "a"], points))
         with pytest.raises(TrajectoryError, match=f"point 1: has {count} {field} for 2"):
-            JointTrajectoryDecoder(JOINTS).decode(data, partial=True)
+            decode_trajectory(JOINTS, data, partial=True)
 
 
 POINTS = [(0.5 * (i + 1), [0.1 * i] * 3, *[[0.0] * 3] * 3) for i in range(4)]
@@ -331,17 +331,17 @@ def test_trajectory_truncated_anywhere() -> None:
     # rclpy's serialization has some bytes more than the message: the last point ends with the
     # seconds and nanoseconds of its time, 2 s.
     end = TRAJECTORY.rindex(b"\x02\0\0\0\0\0\0\0") + 8
-    JointTrajectoryDecoder(JOINTS).decode(TRAJECTORY[:end])
+    decode_trajectory(JOINTS, TRAJECTORY[:end])
     for size in range(end):
         with pytest.raises(TrajectoryError):
-            JointTrajectoryDecoder(JOINTS).decode(TRAJECTORY[:size])
+            decode_trajectory(JOINTS, TRAJECTORY[:size])
 
 
 @settings(deadline=None, max_examples=200)
 @given(hostile(TRAJECTORY, cut=False))
 def test_hostile_trajectory_is_refused_or_read_within_bounds(data: bytes) -> None:
     try:
-        decoded = JointTrajectoryDecoder(JOINTS).decode(data)
+        decoded = decode_trajectory(JOINTS, data)
     except TrajectoryError as error:
         # the message says which field or point, and stays short
         assert re.search("joint_trajectory: |joint_names |point |points", str(error)), error
@@ -355,4 +355,4 @@ def test_count_that_the_bytes_cannot_hold() -> None:
     place += -(place - 4) % 4
     hostile = TRAJECTORY[:place] + b"\xff\xff\xff\x0f" + TRAJECTORY[place + 4 :]
     with pytest.raises(TrajectoryError, match="claims 268435455 points"):
-        JointTrajectoryDecoder(JOINTS).decode(hostile)
+        decode_trajectory(JOINTS, hostile)

@@ -21,7 +21,7 @@ from std_msgs.msg import String, UInt64
 from rnea_control.ros import rcl_calls
 from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rcl_calls import RclSubscription, RclUnavailable, takes_like_rclpy
+from rnea_control.ros.rcl_calls import RclTable, RclUnavailable, takes_like_rclpy
 
 QOS = QoSProfile(depth=10)
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -157,13 +157,14 @@ def test_two_publishers_are_told_apart(node: Node) -> None:
 
 
 def test_without_addresses_rclpy_takes(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = [SimpleNamespace(handle=object())]
     with pytest.raises(RclUnavailable):
-        RclSubscription(SimpleNamespace(handle=object()))
+        RclTable(node.context, none)
     with monkeypatch.context() as change:
         change.setattr(rcl_calls, "LIBRARY", "/nowhere.so")
         rcl_calls._functions.cache_clear()
         with pytest.raises(RclUnavailable):
-            RclSubscription(SimpleNamespace(handle=object()))
+            RclTable(node.context, none)
     rcl_calls._functions.cache_clear()
     monkeypatch.setattr("rnea_control.ros.raw_subscription.takes_like_rclpy", lambda domain: False)
     publisher = node.create_publisher(UInt64, "told", 1)
