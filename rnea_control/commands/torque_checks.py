@@ -14,7 +14,7 @@ from rnea_control.commands.evidence import Evidence, State
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete, of_joints
 from rnea_control.control.feasibility import light_joints
-from rnea_control.control.model_check import Cause, ModelCheck, Witness, check_model
+from rnea_control.control.model_check import RESTING, Cause, ModelCheck, Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
@@ -89,8 +89,6 @@ ROTOR_INERTIA = warning(
     "feedback_inertia.<joint> if that is not known",
 )
 
-# An arm slower than this rests, [rad/s] or [m/s].
-STILL = 0.01
 # In a shorter time the noise of the positions looks like motion, [s].
 SHORTEST = 1.0
 EARTH, EARTH_TOLERANCE = 9.81, 0.05
@@ -125,7 +123,7 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
     q = _history(states, "position", model.joint_names).mean(axis=0)
     yield from _rotors(settings, model, q)
     speed = _speed(states, model.joint_names)
-    if speed > STILL:
+    if speed > RESTING:
         yield ARM_MOVES.found(f"{evidence.states_topic.name}: up to {speed:.2g} rad/s or m/s")
     elif settings.get("model_check.bound") > 0.0:
         yield from _gravity(evidence, settings, model, q, states)

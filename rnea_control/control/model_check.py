@@ -35,6 +35,8 @@ from rnea_control.model.robot_model import units
 UNEXPLAINED = 0.25
 # Gravity of another strength than the model's, as a part, is no mere direction.
 OTHER_STRENGTH = 0.05
+# An arm is held by its torque alone if it is slower than this, [rad/s] or [m/s].
+RESTING = 0.01
 # A load further than this from the last link's frame is none that an arm carries, [m].
 LONGEST_LOAD = 0.5
 

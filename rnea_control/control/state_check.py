@@ -20,7 +20,7 @@ JUMP_FACTOR, JUMP_SLACK = 2.0, 0.05
 # How far a joint moves by its measured velocity before positions that stand still are not believed,
 # [rad] or [m]: more than the coarsest encoder resolves.
 LONGEST_STANDSTILL = 0.02
-# Slower than this is noise of an arm at rest, [rad/s] or [m/s].
+# An arm moves that is faster than this, and is not only measured with noise, [rad/s] or [m/s].
 MOVING = 0.05
 
 

@@ -41,8 +41,9 @@ KNOT = 0.005
 # How long the deceleration takes to rise, and to fall, [s].
 RAMP = 0.03
 # How long the hardest and the gentlest braking take from the start to rest, [s]; the ramps come on
-# top.
+# top, and make the longest stop a little longer.
 SHORTEST_STOP, LONGEST_STOP = 0.05, 1.0
+LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
 # The part of the effort limits that braking may use; the rest is left to the feedback.
 BRAKING_SHARE = 0.9
 # How long the effort of the path takes to fade at rest, [s].
@@ -54,7 +55,7 @@ SHORTEST_RAMP = 0.001
 STANDSTILL = 1e-9
 
 _RAMP_KNOTS = math.ceil(RAMP / KNOT - 1e-6)
-_BRAKING_KNOTS = math.ceil((LONGEST_STOP + 2.0 * RAMP) / KNOT) + 2
+_BRAKING_KNOTS = math.ceil(LONGEST_HALT / KNOT) + 2
 # Segments that the longest stop may have, with those of the fading effort and of rest.
 STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 

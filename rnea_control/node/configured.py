@@ -10,7 +10,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller, SupervisionSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.node.control_loop import STILL, ControlLoop
+from rnea_control.control.state_check import MOVING
+from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
 from rnea_control.node.operation import Operation
@@ -42,7 +43,7 @@ except ModuleNotFoundError as missing:
 
 # How long the controller waits for a moving arm to come to rest before it ends, [s]: longer than a
 # stop takes, also in a simulation at half the speed, and shorter than a launch file waits.
-LONGEST_HALT = 3.0
+LONGEST_WAIT_FOR_REST = 3.0
 # Between looks at whether it has, [s].
 HALT_POLL = 0.005
 
@@ -195,7 +196,7 @@ class Configured:
 
     def deactivate(self, reason: str) -> None:
         """Brings a moving arm to rest, ends with the last command, and logs the effect of that."""
-        loop, deadline = self.loop, time.monotonic() + LONGEST_HALT
+        loop, deadline = self.loop, time.monotonic() + LONGEST_WAIT_FOR_REST
         if not loop.running:
             return
         while loop.halt(reason) and time.monotonic() < deadline:
@@ -205,7 +206,7 @@ class Configured:
             guarded = self.sentinel.label == Phase.guarding.value
             words = LAST_WORDS["guarded" if guarded else self._parameters["last_command"]]
             self._node.get_logger().info(words)
-            if loop.speed > STILL and not guarded:
+            if loop.speed > MOVING and not guarded:
                 self._node.get_logger().warning(
                     f"the arm was still moving, at up to {loop.speed:.2g} rad/s or m/s, and "
                     "nothing brakes it now; bring it to rest before you deactivate the controller"

@@ -28,7 +28,7 @@ from rnea_control.control import (
 )
 from rnea_control.control.handover import Handover
 from rnea_control.control.momentum_observer import MomentumObserver
-from rnea_control.control.stopping import LONGEST_STOP, RAMP
+from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.kernels.linking import barrier
 from rnea_control.messages.cdr import boolean
@@ -42,10 +42,6 @@ from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.native_loop import PREDICTION_PERIOD
 from rnea_control.ros.node_clock import NodeClock
 
-# An arm slower than this is at rest, [rad/s] or [m/s].
-STILL = 0.05
-# How long a stop takes at most, [s].
-LONGEST_HALT = LONGEST_STOP + 2.0 * RAMP
 # Time may be ahead of the stamps by so much without a word, [s].
 LONGEST_AHEAD = 0.05
 # The last torques come at this period, until the very last one and for this long at most, [s].

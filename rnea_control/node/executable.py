@@ -29,7 +29,7 @@ def main() -> int:
         return side_by_side.main([NODE])
     with unblocked_output(), ros_process() as running:
         with first_start("rnea_controller", running, NODE):
-            from rnea_control.node.configured import LONGEST_HALT  # noqa: PLC0415
+            from rnea_control.node.configured import LONGEST_WAIT_FOR_REST  # noqa: PLC0415
             from rnea_control.node.controller_node import ControllerNode  # noqa: PLC0415
 
         node = build(ControllerNode)
@@ -40,7 +40,7 @@ def main() -> int:
             while running():
                 executor.spin_once(LONGEST_WAIT)
             _hold_on(executor, node, running)
-            deadline = time.monotonic() + LONGEST_HALT
+            deadline = time.monotonic() + LONGEST_WAIT_FOR_REST
             while node.active and time.monotonic() < deadline:
                 if not (node.loop.halt("the controller ends") or node.has_goals):
                     break

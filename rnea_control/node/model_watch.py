@@ -6,14 +6,17 @@ import numpy as np
 
 from rnea_control.control import Mode, layout
 from rnea_control.control.laws import Model
-from rnea_control.control.model_check import Witness, check_model, holding_torque_of_feedback
+from rnea_control.control.model_check import (
+    RESTING,
+    Witness,
+    check_model,
+    holding_torque_of_feedback,
+)
 from rnea_control.dynamics import Workspace
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.ros.deferred_log import Logger
 
-# An arm slower than this rests, [rad/s] or [m/s].
-STILL = 0.01
 # How long the arm must have been held before, [s]: efforts in the first states do not hold it yet.
 HELD = 1.0
 
@@ -54,7 +57,7 @@ class ModelWatch:
         model, settings = controller.model, controller.settings
         measured, velocity = (np.ascontiguousarray(row) for row in state.measured)
         message = loop.newest()
-        if np.abs(velocity).max() > STILL or message is None:
+        if np.abs(velocity).max() > RESTING or message is None:
             return
         law, hardware = settings.control_law, settings.hardware_compensates_gravity
         if self._trusts_effort:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rnea_control.array_types import FloatArray
+from rnea_control.control.state_check import MOVING
 from rnea_control.messages.cdr import HEADER, CdrError
 from rnea_control.messages.float64_multi_array import (
     Float64MultiArrayDecoder,
@@ -21,8 +22,6 @@ EFFORT_TOLERANCE = 1.01
 MOST_EXCESS, LONGEST_EXCESS = 2.0, 0.5
 # A command at the effort limit, but for this factor, may repeat itself.
 SATURATED = 0.999
-# An arm slower than this is at rest, [rad/s] or [m/s].
-STILL = 0.05
 # So many of its own commands may be on their way, and for so long, [s].
 REMEMBERED, LONGEST_WAY = 64, 0.1
 
@@ -110,7 +109,7 @@ class CommandWatch:
             longest: how long a moving arm may get the same torques, [s]; infinite for ever.
         """
         same, self._last = message == self._last, message
-        if not same or speed <= STILL:
+        if not same or speed <= MOVING:
             self._since, self._since_stamp = now, stamp
         try:
             self._decoder.decode(message)

@@ -18,6 +18,7 @@ from rclpy.guard_condition import GuardCondition
 from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.output_stage import LATENESS
+from rnea_control.control.state_check import MOVING
 from rnea_control.control.supervisor import FACTS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
@@ -33,7 +34,7 @@ from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.raw_subscription import ExecutorSubscription, RawSubscription
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.real_time import RealTime
-from rnea_control.sentinel.command_watch import STILL, CommandWatch
+from rnea_control.sentinel.command_watch import CommandWatch
 
 # Between two looks while it guards, and while it guards and has just heard no command, [s].
 LOOK, CLOSE_LOOK = 0.002, 0.0005
@@ -154,7 +155,7 @@ class Guard(ArmLoop):
     @property
     def moving(self) -> bool:
         """Whether the arm moves."""
-        return self.speed > STILL
+        return self.speed > MOVING
 
     def release(self) -> str:
         """Gives the arm to the controller; why not, or empty."""

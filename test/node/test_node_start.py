@@ -90,7 +90,7 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
 
 def test_without_a_wait_set_the_executor_does_it(make, monkeypatch, capfd) -> None:
     monkeypatch.setattr(rclpy_internals, "WaitSet", None)
-    monkeypatch.setattr(configured, "LONGEST_HALT", 0.0)
+    monkeypatch.setattr(configured, "LONGEST_WAIT_FOR_REST", 0.0)
     bench = make(last_command="zero")
     assert "the executor takes the joint states" in capfd.readouterr().err
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
