@@ -160,7 +160,8 @@ def test_tests_named_in_the_list_of_joint_trajectory_controller_exist() -> None:
 
 
 def test_parameter_documentation_is_that_of_the_code() -> None:
-    assert (REPOSITORY / "docs" / "parameters.md").read_text() == printed_by("node/parameters")
+    of_controller = (REPOSITORY / "docs" / "parameters.md").read_text()
+    assert of_controller == printed_by("node/parameters"), "python -m rnea_control.node.parameters"
     of_sentinel = (REPOSITORY / "docs" / "sentinel_parameters.md").read_text()
     assert of_sentinel == printed_by("parameters/table")
     assert (

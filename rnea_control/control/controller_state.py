@@ -97,7 +97,7 @@ def torque_terms(
         nle = rnea(model, workspace, q, v, np.zeros(nv), np.zeros(nv))
         gravity(model, workspace, q, terms[0])
         terms[1] = nle - terms[0]
-        if law.model is not Model.gravity:
+        if law.model in (Model.measured, Model.desired):
             rnea(model, workspace, q, v, desired_acceleration, terms[2])
             terms[2] -= nle
         if settings.hardware_compensates_gravity:

@@ -29,6 +29,8 @@ SETTINGS_ROWS = FRICTION + 5
 
 # Rows of the state array, one column a joint; from LAST_TIME on, entry 0 is that of the arm.
 DESIRED_POSITION, DESIRED_VELOCITY, DESIRED_ACCELERATION, DESIRED_EFFORT = range(4)
+# The errors are unfiltered: predict_state and ControllerState.measured take the measured state out
+# of them. What shall act on the feedback alone changes FEEDBACK only.
 POSITION_ERROR, VELOCITY_ERROR, INTEGRAL, FEEDBACK = range(4, 8)
 MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = range(8, 13)
 LAST_TIME, LAST_TRAJECTORY_TIME, SEGMENT = range(13, 16)

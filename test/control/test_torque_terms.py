@@ -26,7 +26,7 @@ def stepped(law: ControlLaw, helps: bool = True, hardware: bool = False) -> Cont
     c.hold(0.0, ZERO)
     if law != ControlLaw.gravity_compensation:
         c.follow(0.0, [Waypoint(1.0, np.array([0.8, -0.9]), ZERO, ZERO, EFFORT)], 0.0)
-    for t in (0.1, 0.3, 0.5):
+    for t in (0.1, 0.3, 0.6):  # at 0.5 the desired acceleration is 0
         c.step(t, Q, V, np.zeros(2))
     return c
 

@@ -31,3 +31,8 @@ def test_bound_is_kept(row: Row) -> None:
     if outcome.void:
         pytest.skip(f"the machine was too busy: {outcome.broken}")
     assert not outcome.broken, outcome
+
+
+def test_every_fault_is_in_the_table_of_the_safety_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "safety.md").read_text()
+    assert not [row.key for row in ROWS if f"| {row.title} |" not in page], "test/faults/table.py"
