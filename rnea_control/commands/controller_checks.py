@@ -201,9 +201,7 @@ def _messages(reports: tuple[Status, ...], level: int) -> list[str]:
     """What was said at this level, the last one of each kind, with how often."""
     kinds: dict[str, list[str]] = {}
     for report in reports:
-        if min(report.level, WARN + 1) == level and not report.message.startswith(
-            "the model does not fit the robot"
-        ):
+        if min(report.level, WARN + 1) == level and not report.message.startswith(UNFIT):
             kind = "".join(letter for letter in report.message if not letter.isdigit())
             kinds.setdefault(kind, []).append(report.message)
     return [f"{said[-1]} ({len(said)} of {len(reports)} reports)" for said in kinds.values()]

@@ -191,8 +191,9 @@ def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
     tolerance = _RELATIVE_TOLERANCE * float(np.abs(moments).max())
     tolerance += _ABSOLUTE_TOLERANCE * max(1.0, shifted)
     # And what the last digit of printed moments leaves open, of those that are nearly right.
-    printed = [Decimal(repr(float(moment))) for moment in np.diag(link.inertia)]
-    last_digit = 10.0 ** max(int(number.as_tuple().exponent) for number in printed)
+    printed = [Decimal(repr(float(moment))) for moment in np.diag(link.inertia) if moment]
+    digits = [int(number.as_tuple().exponent) for number in printed]
+    last_digit = 10.0 ** max(digits, default=-300)
     tolerance = max(tolerance, min(0.75 * last_digit, _NEARLY * largest))
     if smallest < -tolerance:
         words = (

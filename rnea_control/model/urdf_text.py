@@ -136,9 +136,20 @@ def parse_xml(xml: str | bytes, source: str) -> ET.Element:
             "name=...>"
         ) from error
     prefix, colon, _ = root.tag.rpartition(":")
+    # By another prefix, xacro's elements are none the less its own.
+    spaces = {key[6:]: uri for key, uri in root.attrib.items() if key.startswith("xmlns:")}
+    of_xacro = tuple(f"{space}:" for space, uri in spaces.items() if "xacro" in uri)
     for element in root.iter():
         element.tag = element.tag.removeprefix(prefix + colon)
+        if element.tag.startswith(of_xacro):
+            element.tag = f"xacro:{element.tag.partition(':')[2]}"
     _refuse_other_kinds(root, source)
+    for child in root:
+        space, colon, name = child.tag.rpartition(":")
+        if colon and name in ("link", "joint") and space not in spaces:
+            raise RobotModelError(
+                f"{source}: the prefix of <{child.tag}> is not declared; write <{name}>"
+            )
     return root
 
 

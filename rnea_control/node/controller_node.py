@@ -182,8 +182,8 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self._description = self._descriptions.latest()
         self._robot = self._load_model(joints)
         given = in_force(parameters, self._robot)
-        self.configured = Configured(self, parameters, self._time, given, self.action, self._born)
         self._warn_of_missing_rotors(given.model, given.controller)
+        self.configured = Configured(self, parameters, self._time, given, self.action, self._born)
         self._descriptions.leave()
         model, settings = given.model, given.controller
         self.get_logger().info(

@@ -126,5 +126,6 @@ class StateFeed:
             if taken is None:
                 if not self._node.context.ok():
                     break
-                loop.hear_nothing()
+                if self._subscription.knows():
+                    loop.hear_nothing()
             wait = PREDICTION_PERIOD if watch() else usual

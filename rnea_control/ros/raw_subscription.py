@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 
+from rclpy.clock import Clock, ClockType
 from rclpy.context import Context
 from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
@@ -27,6 +28,9 @@ from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.rcl_calls import RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import RCLError, SubscriptionWaitSet, WaitSetUnavailable
 
+# How often the executor shows that it runs, where it takes the messages, [s]: several times in a
+# controller's lease.
+EXECUTOR_PERIOD = 0.002
 UNPROVEN = (
     "rcl does not answer by address as rclpy does here: all ticks run in Python, and wait for what "
     "else the process does (docs/torque.md)"
@@ -109,6 +113,10 @@ class RawSubscription:
             return None
         return None if taken is None else Taken(*taken)
 
+    def knows(self) -> bool:
+        """Whether no message waits anywhere when `take` has found none."""
+        return True
+
     def beside(self) -> Iterator[tuple[int, Taken]]:
         """The messages of the further subscriptions that the last wait has found, each with the
         number of its subscription, from 1 on."""
@@ -158,11 +166,22 @@ class ExecutorSubscription:
     ) -> None:
         self._node = node
         self._came = threading.Event()
+        self._executor_ran = False
         self._waiting: list[deque[bytes]] = []
         self._subscriptions = [
             node.create_subscription(kind, name, self._keeping(profile.depth), profile, raw=True)
             for kind, name, profile in ((message_type, topic, qos), *beside)
         ]
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(EXECUTOR_PERIOD, self._note_executor, clock=steady)
+
+    def _note_executor(self) -> None:
+        self._executor_ran = True
+
+    def knows(self) -> bool:
+        """See `RawSubscription`; only once after each time that the executor has run."""
+        ran, self._executor_ran = self._executor_ran, False
+        return ran
 
     def _keeping(self, depth: int) -> Callable[[bytes], None]:
         waiting: deque[bytes] = deque(maxlen=depth)
@@ -205,6 +224,7 @@ class ExecutorSubscription:
 
     def destroy(self) -> None:
         """Takes the subscription down."""
+        self._node.destroy_timer(self._timer)
         for each in self._subscriptions:
             self._node.destroy_subscription(each)
 

@@ -327,8 +327,11 @@ class Guard(ArmLoop):
         if not (fresh or missing) or not self.handover.may_answer(now):
             return
         t = self.states.time + late
-        if not fresh and self.controller.repeats(t):
-            return
+        if not fresh:
+            predicted_at = self.times[native.PREDICTED_AT]
+            if self.controller.repeats(t) or now - predicted_at < PREDICTION_PERIOD:
+                return
+            self.times[native.PREDICTED_AT] = now
         if self.system_time:  # the rate limit counts no time ahead of the clock
             self.controller.limit_rate_step(now - self.times[native.PUBLISHED_AT] + LATENESS)
         try:

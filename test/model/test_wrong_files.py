@@ -16,6 +16,8 @@ DAE = b'<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a21\nsize 12345\n"
 STL = b"\x00" * 80 + struct.pack("<I12fH", 1, *range(12), 0)
 XACRO = b'<robot name="r" xmlns:xacro="http://ros.org/wiki/xacro"><xacro:arm prefix="l"/></robot>'
+OTHER_XACRO = XACRO.replace(b":xacro=", b":x=").replace(b"xacro:", b"x:")
+UNDECLARED = b'<robot name="r"><link name="a"/><foo:link name="b"/></robot>'
 UNNAMED_XACRO = b'<robot name="r"><xacro:include filename="a.xacro"/></robot>'
 SRDF = b'<robot name="r"><group name="arm"/></robot>'
 PAGE = b"<!DOCTYPE html>\n<html><body/></html>"
@@ -36,6 +38,8 @@ WRONG_FILES = [
     (gzip.compress(b"<robot/>", mtime=0), "gzip"),
     (XACRO, "xacro.* expand it first"),
     (UNNAMED_XACRO, "xacro.* expand it first"),
+    (OTHER_XACRO, "xacro.* expand it first"),
+    (UNDECLARED, "prefix of <foo:link> is not declared; write <link>"),
     (robot(link("base", mass=-1.0)).encode(), "link 'base'"),
     (b'<Robot name="r"/>', "<Robot>.* case-sensitive"),
     ('<robot name="é"/>'.encode("latin-1"), "not in utf-8 at byte 13"),

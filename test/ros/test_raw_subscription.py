@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 import rclpy
 from dds import ros, wait_for
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -20,7 +21,7 @@ from std_msgs.msg import String, UInt64
 
 from rnea_control.ros import rcl_calls
 from rnea_control.ros.effort_command import publishers_of
-from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.raw_subscription import ExecutorSubscription, RawSubscription
 from rnea_control.ros.rcl_calls import RclTable, RclUnavailable, takes_like_rclpy
 
 QOS = QoSProfile(depth=10)
@@ -175,3 +176,28 @@ def test_without_addresses_rclpy_takes(node: Node, monkeypatch: pytest.MonkeyPat
     assert taken.data == serialize_message(UInt64(data=3)) and taken.publisher is None
     assert subscription.publishers_of("told") is None
     subscription.destroy()
+
+
+def test_no_message_is_no_news_while_the_executor_is_held_up(node: Node) -> None:
+    """Else the lease of who commands would not notice that its states wait."""
+    publisher = node.create_publisher(UInt64, "held_up", 1)
+    subscription = ExecutorSubscription(node, UInt64, "held_up", BEST_EFFORT)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+
+    def spin() -> bool:
+        executor.spin_once(timeout_sec=0.01)
+        return True
+
+    wait_for(lambda: spin() and subscription.publishers())
+    wait_for(lambda: spin() and subscription.knows())
+    assert not subscription.knows()
+    publisher.publish(UInt64(data=7))
+    assert subscription.take(0.05) is None and not subscription.knows()
+    taken: list = []
+    wait_for(lambda: spin() and (taken.append(subscription.poll()) or taken[-1]))
+    assert taken[-1].data == count(7)
+    wait_for(lambda: spin() and subscription.knows())
+    subscription.destroy()
+    executor.remove_node(node)
+    executor.shutdown()
