@@ -116,11 +116,10 @@ class StateFeed:
                     continue
             if taken is None:
                 taken = take(wait)
-            answered = taken is not None and tick(*taken)
             for which, (message, _, publisher) in beside():
                 if KINDS[which - 1] == native.STOP:
                     stop(message, publisher)
-            if answered:
+            if taken is not None and tick(*taken):
                 wait = usual
                 continue
             if taken is None:
