@@ -114,11 +114,8 @@ def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> l
 
 
 def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> list[str]:
-    """A sentence for the joints that move nothing.
-
-    A link without inertia between others, as in a universal joint made of two revolute ones, is no
-    fault: its joint moves what comes after.
-    """
+    """A sentence for the joints that move nothing. A link without inertia between others, as in a
+    universal joint made of two revolute ones, is no fault: its joint moves what comes after."""
     carries = [row[layout.INERTIA : layout.INERTIA + 10].any() for row in merged.array]
     for row in range(len(carries) - 1, 0, -1):
         carries[int(merged.array[row, layout.PARENT])] |= carries[row]
@@ -167,14 +164,13 @@ def _joints_under_load(description: RobotDescription, gravity: FloatArray) -> se
 
 def _implausible_limits(joints: Sequence[Joint]) -> list[str]:
     """A sentence for each kind of limit that no known robot has, but for efforts."""
-    of_type = {kind: [joint for joint in joints if joint.type == kind] for kind in SINGLE_TYPES}
+    turning, endless, sliding = ([j for j in joints if j.type == kind] for kind in SINGLE_TYPES)
     velocity = attrgetter("velocity_limit")
-    turning, sliding = of_type["revolute"], of_type["prismatic"]
     angles = _over(_LARGEST_ANGLE, turning, _range)
     angles = {name: angle for name, angle in angles.items() if not _in_turns(angle)}
     rates = _over(_LARGEST_RATE, turning, velocity)
     if rates:
-        rates |= _over(_LARGEST_RATE, of_type["continuous"], velocity)
+        rates |= _over(_LARGEST_RATE, endless, velocity)
     travels = _over(_LARGEST_TRAVEL, sliding, _range)
     speeds = _over(_LARGEST_SPEED, sliding, velocity)
     turns = f"{max(angles.values(), default=0.0) / math.tau:.2g} turns"
@@ -193,14 +189,8 @@ def _implausible_limits(joints: Sequence[Joint]) -> list[str]:
 def _implausible_efforts(
     joints: Sequence[Joint], moments: Mapping[str, float], whole: float, loaded: Container[str]
 ) -> list[str]:
-    """The same for efforts.
-
-    Args:
-        joints: whose limits count.
-        moments: of mass, of each link with all that it carries, [kg m].
-        whole: the same of the whole robot; 0 if it is not to be compared.
-        loaded: names of the joints that bear weight.
-    """
+    """The same for efforts; `moments` of mass, of each link with all that it carries, and `whole`,
+    of the robot or 0 for none, [kg m]; `loaded`: the joints that bear weight."""
     turning = [joint for joint in joints if joint.type in ("revolute", "continuous")]
     notes, weight = [], _GRAVITY * whole
     strong = _over(_LARGEST_EFFORT * weight, turning, attrgetter("effort_limit")) if weight else {}
@@ -244,8 +234,7 @@ def _over(
 
 def _range(joint: Joint) -> float:
     """How far its limits are from 0, [rad] or [m]; 0 for those that are no limits."""
-    ends = [abs(end) for end in (joint.lower, joint.upper) if abs(end) < _NO_LIMIT]
-    return max(ends, default=0.0)
+    return max((abs(x) for x in (joint.lower, joint.upper) if abs(x) < _NO_LIMIT), default=0.0)
 
 
 def _in_turns(angle: float) -> bool:
