@@ -46,7 +46,7 @@ class RneaControlError(Exception):
 
 
 class RobotModelError(RneaControlError, ValueError):
-    """A robot, or a value given to a `RobotModel`, that it cannot have."""
+    """A robot that cannot become a `RobotModel`, or a value that such a model cannot have."""
 
 
 class UrdfFileError(RobotModelError):

@@ -106,11 +106,18 @@ class _Link(LinkInertia):
         return least < -1e-6 * float(np.trace(self.inertia))
 
     @property
-    def is_placeholder(self) -> bool:
-        """Whether the moments about all axes are the same power of ten."""
-        moments = np.diag(self.inertia)
+    def size(self) -> str:
+        """Of the inertia: "none", "small" (denser than the densest metal), "usual", or larger than
+        any known robot's and than a body of its length can have: "placeholder" or "large"."""
+        if self.radius < _NO_RADIUS:
+            return "none"
+        if self.stretch < _SMALLEST:
+            return "small"
+        if self.stretch <= _LARGEST or self.radius <= _LARGEST_OF_LENGTH * self.length:
+            return "usual"
+        moments = np.diag(self.inertia)  # the same power of ten about all axes?
         same = np.allclose(moments, moments[0], rtol=1e-9, atol=0.0)
-        return same and is_power_of_ten(float(moments[0]))
+        return "placeholder" if same and is_power_of_ten(float(moments[0])) else "large"
 
 
 class _Robot:
@@ -200,8 +207,9 @@ def implausible_masses(
     masses |= {link: 1e-3 * masses[link] for link in heavy}
     links = robot.links(masses)
     if heavy:
-        swollen = [link for link in _oversized(links) if link.link in heavy]
-        if 2 * len(swollen) > len([link for link in links if link.link in heavy]):
+        of_heavy = [link for link in links if link.link in heavy]
+        swollen = [link for link in of_heavy if link.size in ("placeholder", "large")]
+        if 2 * len(swollen) > len(of_heavy):
             words += f", and inertias in {_likely_unit(swollen, _usual_stretch(links))}"
             links = [link for link in links if link not in swollen]
         notes.append(f"{words}. Give kg and kg m^2")
@@ -217,7 +225,7 @@ def implausible_masses(
         notes.append(f"{_compared(total, reach)}, as if masses were {how}. Give kg")
     notes += _implausible_inertias(links)
     notes += _centers_at_zero(robot, carried) or ([] if notes else _about_origins(links))
-    robot.masses |= {link.link: 1e-3 * link.mass for link in _too_dense(links)}
+    robot.masses |= {link.link: 1e-3 * link.mass for link in links if link.size == "small"}
     moments = robot.moments()
     enough = sum(joint.nv == 1 for joint in description.joints) >= _ENOUGH_LINKS
     return notes, moments, moments[description.root] if enough and not light else 0.0
@@ -293,16 +301,13 @@ def _about_origins(links: Sequence[_Link]) -> list[str]:
 
 
 def _count_odd(links: Sequence[_Link]) -> int:
-    return len(_oversized(links)) + len(_too_dense(links))
+    return sum(link.size not in ("none", "usual") for link in links)
 
 
 def _implausible_inertias(links: Sequence[_Link]) -> list[str]:
     """A sentence for each kind of inertia that no known robot has."""
-    without = [link for link in links if link.radius < _NO_RADIUS]
-    small, oversized = _too_dense(links), _oversized(links)
-    placeholders = [link for link in oversized if link.is_placeholder]
-    large = [link for link in oversized if not link.is_placeholder]
-    notes = []
+    sizes, notes = ("none", "small", "placeholder", "large"), []
+    without, small, placeholders, large = ([x for x in links if x.size == s] for s in sizes)
     if without:
         notes.append(
             f"{_named(without)}: the inertia is 0, though the mass is up to "
@@ -330,25 +335,9 @@ def _implausible_inertias(links: Sequence[_Link]) -> list[str]:
     return notes
 
 
-def _too_dense(links: Sequence[_Link]) -> list[_Link]:
-    """Those with less inertia than a body of the densest metal, but not none."""
-    return [link for link in links if link.radius >= _NO_RADIUS and link.stretch < _SMALLEST]
-
-
-def _oversized(links: Sequence[_Link]) -> list[_Link]:
-    """Those with more inertia than any known robot's, and than a body of their length can have."""
-    return [
-        link
-        for link in links
-        if link.stretch > _LARGEST and link.radius > _LARGEST_OF_LENGTH * link.length
-    ]
-
-
 def _usual_stretch(links: Sequence[_Link]) -> float:
-    """s of this robot's links that are neither too large nor too small; that of others if there
-    are too few."""
-    odd = [*_too_dense(links), *_oversized(links)]
-    usual = [link.stretch for link in links if link not in odd and link.radius >= _NO_RADIUS]
+    """s of this robot's links of usual size; that of other robots' if there are too few."""
+    usual = [link.stretch for link in links if link.size == "usual"]
     return float(np.median(usual)) if len(usual) >= _ENOUGH_LINKS else _USUAL
 
 

@@ -192,9 +192,7 @@ def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
     tolerance = _RELATIVE_TOLERANCE * float(np.abs(moments).max())
     tolerance += _ABSOLUTE_TOLERANCE * max(1.0, shifted)
     # And what the last digit of printed moments leaves open, of those that are nearly right.
-    printed = [
-        Decimal(repr(float(moment))).as_tuple() for moment in np.diag(link.inertia) if moment
-    ]
+    printed = [Decimal(repr(x)).as_tuple() for x in np.diag(link.inertia).tolist() if x]
     last_digit = 10.0 ** max((int(number.exponent) for number in printed), default=-300)
     tolerance = max(tolerance, min(0.75 * last_digit, _NEARLY * largest))
     if smallest < -tolerance:
