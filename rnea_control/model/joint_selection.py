@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import JointError, JointSelectionError, listed
 from rnea_control.model.joints import Joint, Mimic
 
@@ -23,11 +22,12 @@ _UNITS = {"revolute": ("rad", "degrees"), "prismatic": ("m", "mm")}
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where a joint's positions and velocities stand in q and v.
+    """Where the positions and velocities of a joint stand in q and v.
 
-    A joint that mimics another has those of the other: its position is ratio * q + offset.
+    One that mimics another has those of the other: its position is ratio * q + offset.
     """
 
+    joint: Joint
     q: int
     v: int
     ratio: float = 1.0
@@ -40,32 +40,18 @@ class JointSelection:
     """What becomes of each joint.
 
     Attributes:
-        chosen: those with coordinates of their own, in the order of q and v.
-        followers: those that mimic a chosen one.
-        coordinates: of both kinds, by name.
+        coordinates: of those that move, by name; in the order of q and v, then those that mimic.
         locked: where joints that could move are locked, by name, [rad] or [m].
-        nq, nv: lengths of q and v.
         notes: what is probably not meant.
     """
 
-    chosen: tuple[Joint, ...]
-    followers: tuple[Joint, ...]
     coordinates: dict[str, Coordinates]
     locked: dict[str, float]
-    nq: int
-    nv: int
     notes: tuple[str, ...]
 
-    def dissipation(self) -> tuple[FloatArray, FloatArray]:
-        """Viscous and Coulomb friction at each velocity, shape (nv,) each: the joint's own, and
-        that of its followers reflected onto it."""
-        damping, friction = np.zeros(self.nv), np.zeros(self.nv)
-        for joint in (*self.chosen, *self.followers):
-            at = self.coordinates[joint.name]
-            rows = slice(at.v, at.v + joint.nv)
-            damping[rows] += at.ratio**2 * joint.damping
-            friction[rows] += abs(at.ratio) * joint.friction
-        return damping, friction
+    def joints(self, leads: bool) -> tuple[Joint, ...]:
+        """Those with coordinates of their own, or those that mimic one of these."""
+        return tuple(at.joint for at in self.coordinates.values() if at.leads == leads)
 
 
 def select_joints(
@@ -108,17 +94,15 @@ def select_joints(
         wanted = [joint.name for joint in joints if joint.moves and joint.name not in mimics]
     _check(by_name, wanted, locked_positions)
     locked = {name: float(position) for name, position in locked_positions.items()}
-    chosen = tuple(by_name[name] for name in wanted)
-    coordinates, nq, nv = {}, 0, 0
-    for joint in chosen:
-        coordinates[joint.name] = Coordinates(nq, nv)
-        nq, nv = nq + joint.nq, nv + joint.nv
-    followers = []
+    coordinates, q, v = {}, 0, 0
+    for name in wanted:
+        joint = by_name[name]
+        coordinates[name] = Coordinates(joint, q, v)
+        q, v = q + joint.nq, v + joint.nv
     for name, mimic in mimics.items():
         ratio, offset = mimic.multiplier, mimic.offset
-        if leader := coordinates.get(mimic.joint):
-            followers.append(by_name[name])
-            coordinates[name] = Coordinates(leader.q, leader.v, ratio, offset, leads=False)
+        if at := coordinates.get(mimic.joint):
+            coordinates[name] = Coordinates(by_name[name], at.q, at.v, ratio, offset, leads=False)
         else:
             locked[name] = ratio * locked.get(mimic.joint, 0.0) + offset
     outside = [
@@ -134,7 +118,7 @@ def select_joints(
             f"locked outside the limits: {listed(outside)}; the mass is then where it cannot be. "
             "Give the real position in `locked_positions`"
         )
-    return JointSelection(chosen, tuple(followers), coordinates, locked, nq, nv, tuple(notes))
+    return JointSelection(coordinates, locked, tuple(notes))
 
 
 def _leader(joint: Joint, by_name: Mapping[str, Joint], own: Container[str]) -> Mimic:

@@ -253,15 +253,14 @@ def payload_inertia(
         about_center = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
         matrix = pseudo_inertia(mass, center, 0.5 * (about_center + about_center.T))
         shapes = center.shape, about_center.shape
-        right = shapes == ((3,), (3, 3)) and np.isfinite(matrix).all() and mass >= 0.0
+        if shapes != ((3,), (3, 3)) or not np.isfinite(matrix).all() or mass < 0.0:
+            raise ValueError
     except (TypeError, ValueError):
-        right = False
-    if not right:
         shown = [repr(x.tolist() if isinstance(x, np.ndarray) else x) for x in given]
         raise RobotModelError(
             f"the payload has mass {shown[0]}, center of mass {shown[1]} and inertia {shown[2]}; "
             "they must be finite numbers of shapes (), (3,) and (3, 3), and the mass not negative"
-        )
+        ) from None
     if mass == 0.0 and about_center.any():
         raise RobotModelError("the payload has no mass but an inertia; give its mass")
     if not np.allclose(about_center, about_center.T):

@@ -85,25 +85,25 @@ class RobotModel:
             base = (description.joints[0].name,)
         with errors_of(description.source):
             selection = select_joints(description.joints, joints, locked_positions or {}, base)
-        chosen = selection.chosen
+        chosen, followers = (selection.joints(leads=leads) for leads in (True, False))
         merged = layout.merge_bodies(description, selection)
         self.name: str = description.name
         self.source = description.source
         self.root_link = description.root
         self.joint_names = tuple(joint.name for joint in chosen)
         self.joint_types = tuple(joint.type for joint in chosen)
-        self.mimic_joints = tuple(joint.name for joint in selection.followers)
+        self.mimic_joints = tuple(joint.name for joint in followers)
         self.child_links = tuple(joint.child for joint in chosen)
         self.link_names = merged.link_names
         self.merged_joints = tuple(
             joint.name for joint in description.joints if joint.name not in selection.coordinates
         )
-        self.nq, self.nv = selection.nq, selection.nv
         at = selection.coordinates
         self.q_slices = {j.name: slice(at[j.name].q, at[j.name].q + j.nq) for j in chosen}
         self.v_slices = {j.name: slice(at[j.name].v, at[j.name].v + j.nv) for j in chosen}
         positions = [joint for joint in chosen for _ in range(joint.nq)]
         velocities = [joint for joint in chosen for _ in range(joint.nv)]
+        self.nq, self.nv = len(positions), len(velocities)
         self.lower = _frozen([joint.lower for joint in positions])
         self.upper = _frozen([joint.upper for joint in positions])
         self.continuous = _frozen([float(joint.type == "continuous") for joint in positions])
@@ -113,9 +113,14 @@ class RobotModel:
         self.bodies = merged.array
         self.links = merged.links
         self.friction_parameters = np.zeros((len(layout.FRICTION_ROWS), self.nv))
-        self.urdf_damping, self.urdf_friction = map(_frozen, selection.dissipation())
+        dissipation = np.zeros((2, self.nv))  # the followers' is reflected onto their leaders
+        for each in at.values():
+            joint, velocity = each.joint, slice(each.v, each.v + each.joint.nv)
+            dissipation[0, velocity] += each.ratio**2 * joint.damping
+            dissipation[1, velocity] += abs(each.ratio) * joint.friction
+        self.urdf_damping, self.urdf_friction = map(_frozen, dissipation)
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
-        moved = (*self.child_links, *(joint.child for joint in selection.followers))
+        moved = (*self.child_links, *(joint.child for joint in followers))
         self.joint_links = np.array([self._place_of(link) for link in (self.root_link, *moved)])
         self.joint_rows = {name: merged.rows[name] for name in at}
         self.link_inertias = {link: description.inertias[link] for link in self.link_names}

@@ -50,10 +50,12 @@ def suspicions(
 ) -> tuple[str, ...]:
     """What is legal but suspicious: in the URDF, and in what is done with it; `gravity` in the root
     link's frame, shape (3,)."""
-    chosen, names = selection.chosen, {joint.name for joint in selection.chosen}
-    everything = {joint.name for joint in description.joints}
+    chosen, moving = (
+        selection.joints(leads=True),
+        [at.joint for at in selection.coordinates.values()],
+    )
+    names, everything = ({joint.name for joint in each} for each in (chosen, description.joints))
     controlled = [joint for joint in description.urdf_joints if joint.name in names]
-    moving = (*chosen, *selection.followers)
     notes = [*description.notes, *selection.notes]
     notes += _suspicious_joints(controlled, everything)
     notes += _joints_of_nothing(moving, merged)
@@ -80,31 +82,25 @@ def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> l
     findings = {
         "<dynamics> and <limit> of {} are not used, as URDF does not say for which degree of "
         "freedom they are. Set damping and friction of the RobotModel in Python": [
-            joint
-            for joint in joints
-            if joint.type not in SINGLE_TYPES and (joint.dynamics or joint.limit)
+            j for j in joints if j.type not in SINGLE_TYPES and (j.dynamics or j.limit)
         ],
         "{} have a <mimic> and are named in `joints`, so each moves as a joint of its own. Leave "
         "them out of `joints` to let them follow": [
-            joint for joint in single if joint.mimic and joint.mimic.joint in known
+            j for j in single if j.mimic and j.mimic.joint in known
         ],
         "{} have a <safety_controller>; near the soft limits ros2_control may then cancel a torque "
         "that leads back inside. Remove the tags if a joint sticks there": [
-            joint for joint in single if joint.safety_controller is not None
+            j for j in single if j.safety_controller is not None
         ],
         "{} have no <limit>, so their torque is never clamped. Give the actuator's effort limit": [
-            joint for joint in single if joint.limit is None
+            j for j in single if j.limit is None
         ],
         "<limit velocity> of {} is 0; it is taken as no limit here, while ros2_control may let no "
         "torque through. Give the actuator's largest velocity": [
-            joint for joint in limited if joint.limit.velocity == 0.0
+            j for j in limited if j.limit.velocity == 0.0
         ],
         "<limit> lower and upper of {} are the same, so these joints may not move. Give their "
-        "range": [
-            joint
-            for joint in limited
-            if joint.type != "continuous" and joint.limit.lower == joint.limit.upper
-        ],
+        "range": [j for j in limited if j.type != "continuous" and j.limit.lower == j.limit.upper],
     }
     return [
         sentence.format(listed([joint.name for joint in found]))
