@@ -91,7 +91,7 @@ def select_joints(
             "themselves. Correct the names"
         )
     if wanted is None:
-        wanted = [joint.name for joint in joints if joint.moves and joint.name not in mimics]
+        wanted = [joint.name for joint in joints if joint.nv and joint.name not in mimics]
     _check(by_name, wanted, locked_positions)
     locked = {name: float(position) for name, position in locked_positions.items()}
     coordinates, q, v = {}, 0, 0
@@ -148,13 +148,13 @@ def _leader(joint: Joint, by_name: Mapping[str, Joint], own: Container[str]) -> 
 def _check(
     by_name: Mapping[str, Joint], wanted: Sequence[str], locked: Mapping[str, float]
 ) -> None:
-    movable = ", ".join(joint.name for joint in by_name.values() if joint.moves) or "none"
+    movable = ", ".join(joint.name for joint in by_name.values() if joint.nv) or "none"
     for name in wanted:
         if name not in by_name:
             raise JointSelectionError(
                 f"has no joint {name!r}, which `joints` names; it has {movable}"
             )
-        if not by_name[name].moves:
+        if not by_name[name].nv:
             raise JointSelectionError(
                 f"joint {name!r} of `joints` is of type {by_name[name].type!r} and cannot move; "
                 f"those that can are {movable}"

@@ -140,12 +140,8 @@ class Joint:
 
     @property
     def nv(self) -> int:
-        """How many velocities it has."""
+        """How many velocities it has; a joint without any does not move."""
         return VELOCITIES[self.type]
-
-    @property
-    def moves(self) -> bool:
-        return self.nv > 0
 
     def placement_at(self, position: float) -> tuple[FloatArray, FloatArray]:
         """R_PC and p_PC of the child link's frame with the joint at `position` [rad] or [m]; those

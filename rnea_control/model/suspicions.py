@@ -50,10 +50,8 @@ def suspicions(
 ) -> tuple[str, ...]:
     """What is legal but suspicious: in the URDF, and in what is done with it; `gravity` in the root
     link's frame, shape (3,)."""
-    chosen, moving = (
-        selection.joints(leads=True),
-        [at.joint for at in selection.coordinates.values()],
-    )
+    chosen = selection.joints(leads=True)
+    moving = [at.joint for at in selection.coordinates.values()]
     names, everything = ({joint.name for joint in each} for each in (chosen, description.joints))
     controlled = [joint for joint in description.urdf_joints if joint.name in names]
     notes = [*description.notes, *selection.notes]
