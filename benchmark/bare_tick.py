@@ -23,8 +23,8 @@ from rnea_control.control import (
 )
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity, rnea
-from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
-from rnea_control.messages.joint_state import JointStateDecoder
+from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
+from rnea_control.messages.state_intake import StateIntake
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
 
@@ -62,7 +62,7 @@ def tables() -> list[Table]:
     loop.tick(data)
     target = [Waypoint(10.0, np.array(START) + 0.1, np.zeros(7), np.zeros(7))]
     controller.follow(0.0, target, 0.0)
-    decoder = JointStateDecoder(PANDA_JOINTS)
+    decoder = StateIntake(PANDA_JOINTS, 0.1)
     q_measured, v_measured = decoder.bits.view(np.float64)
 
     def bytes_to_bytes() -> bytes:

@@ -1,25 +1,24 @@
 """The exceptions of the package, one family rooted at `RneaControlError`.
 
 Every message says where the fault is (file, link, joint, parameter), what was found, what is
-allowed, and what to do. `listed`, `named` and `rounded` word what was found.
+allowed, and what to do. `listed`, `named` and `rounded` word what was found. Programs tell errors
+apart by class or by `code`; `python -m rnea_control.exceptions` prints the table of docs/errors.md.
 """
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 
 # How many names a message quotes, and how many characters of each.
-_QUOTED = 10
-_LONGEST = 80
+_QUOTED, _LONGEST = 10, 80
 
 
 def listed(names: Collection[str]) -> str:
     """The names for a message, which stays short however many or long they are."""
     more = f" and {len(names) - _QUOTED} more" if len(names) > _QUOTED else ""
-    return ", ".join(_shortened(name) for name in islice(names, _QUOTED)) + more
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..."
+    short = (name if len(name) <= _LONGEST else f"{name[:_LONGEST]}..." for name in names)
+    return ", ".join(islice(short, _QUOTED)) + more
 
 
 def named(kind: str, names: Sequence[str]) -> str:
@@ -33,11 +32,51 @@ def rounded(number: float, digits: int = 3) -> str:
 
 
 class RneaControlError(Exception):
-    """Root of all errors that this package raises on purpose."""
+    """Root of all errors that this package raises on purpose.
+
+    Attributes:
+        code: short and stable, from the name of the class: "kinematic-tree" of KinematicTreeError.
+    """
+
+    code = "rnea-control"
+
+    def __init_subclass__(cls) -> None:
+        words = re.findall("[A-Z][a-z0-9]*", cls.__name__.removesuffix("Error"))
+        cls.code = "-".join(words).lower()
 
 
 class RobotModelError(RneaControlError, ValueError):
-    """A robot description that cannot be turned into a `RobotModel`."""
+    """A robot that cannot become a `RobotModel`, or a value that such a model cannot have."""
+
+
+class UrdfFileError(RobotModelError):
+    """What was given for a URDF cannot be read, or is something else."""
+
+
+class UrdfElementError(RobotModelError):
+    """An element, attribute or number of a URDF is missing, repeated or malformed."""
+
+
+class KinematicTreeError(RobotModelError):
+    """Links and joints that are no tree, or not named once each."""
+
+
+class JointError(RobotModelError):
+    """A joint whose type, axis, placement, limits, friction or mimic no joint can have."""
+
+
+class JointSelectionError(RobotModelError):
+    """`joints` or `locked_positions` that do not fit the robot."""
+
+
+@contextmanager
+def errors_of(source: str) -> Iterator[None]:
+    """Within it, every RobotModelError begins with where the robot comes from."""
+    try:
+        yield
+    except RobotModelError as error:
+        error.args = (f"{source}: {error}",)
+        raise
 
 
 class RobotModelWarning(UserWarning):
@@ -50,6 +89,10 @@ class ArgumentError(RneaControlError, ValueError):
 
 class TraceError(RneaControlError):
     """An algorithm that has no straight-line code."""
+
+
+class FingerprintError(RneaControlError, RuntimeError):
+    """A kernel uses a value whose change would go unseen: an error in the kernel's source."""
 
 
 class TrajectoryError(RneaControlError, ValueError):
@@ -86,3 +129,32 @@ class RecordingError(RneaControlError, ValueError):
 
 class IdentificationError(RneaControlError, ValueError):
     """Parameters that cannot be identified, or an excitation that cannot be planned."""
+
+
+class CdrError(RneaControlError, ValueError):
+    """Bytes that are not the message they should be."""
+
+
+class JointStateError(RneaControlError, ValueError):
+    """A JointState message that lacks a valid position or velocity of a controlled joint."""
+
+
+class OtherJoints(JointStateError):
+    """A JointState message with none of the controlled joints: it is from another device."""
+
+
+class AnothersState(JointStateError):
+    """A state of another publisher than the one that is followed."""
+
+
+class Float64MultiArrayError(RneaControlError, ValueError):
+    """A Float64MultiArray message with the wrong count of numbers, or one that is not finite."""
+
+
+if __name__ == "__main__":
+    print("# Errors\n\nPrinted from the code by `python -m rnea_control.exceptions`.\n")
+    print("| code | class | special case of | meaning |\n| --- | --- | --- | --- |")
+    for each in list(globals().values()):
+        if isinstance(each, type) and issubclass(each, RneaControlError):
+            meaning, base = (each.__doc__ or "").partition("\n")[0], each.__mro__[1].__name__
+            print(f"| `{each.code}` | `{each.__name__}` | `{base}` | {meaning} |")

@@ -27,7 +27,7 @@ from rnea_control.control import (
 )
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.momentum_observer import MomentumObserver
-from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
+from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros import native_loop as native

@@ -29,8 +29,8 @@ from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.arguments import SHAPES
 from rnea_control.kernels.kernel import kernel
-from rnea_control.messages import float64_multi_array as commands
-from rnea_control.messages.controller_state import ControllerStateEncoder, TorqueTermsEncoder
+from rnea_control.messages import controller_messages as commands
+from rnea_control.messages.controller_messages import ControllerStateEncoder, TorqueTermsEncoder
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings

@@ -159,11 +159,12 @@ def test_tests_named_in_the_list_of_joint_trajectory_controller_exist() -> None:
         assert not missing, f"{path} lacks {sorted(missing)}"
 
 
-def test_parameter_documentation_is_that_of_the_code() -> None:
+def test_documentation_of_parameters_and_errors_is_that_of_the_code() -> None:
     of_controller = (REPOSITORY / "docs" / "parameters.md").read_text()
     assert of_controller == printed_by("node/parameters"), "python -m rnea_control.node.parameters"
     of_sentinel = (REPOSITORY / "docs" / "sentinel_parameters.md").read_text()
     assert of_sentinel == printed_by("parameters/table")
+    assert (REPOSITORY / "docs" / "errors.md").read_text() == printed_by("exceptions")
     assert (
         printed_by("simulation/parameters")
         in (REPOSITORY / "docs" / "simulated_arm.md").read_text()

@@ -56,7 +56,7 @@ class Shape:
 def shapes(urdf: Path) -> list[Shape]:
     """The shapes of all links of a URDF file that `RobotModel` loads."""
     xml = urdf.read_bytes()
-    root = parse_xml(xml, str(urdf))
+    root = parse_xml(xml)
     colors = _colors(root)
     bars = _bars(xml, str(urdf))
     result = []

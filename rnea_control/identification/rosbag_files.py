@@ -36,7 +36,7 @@ from rnea_control.identification.recorded_topics import (
 )
 from rnea_control.identification.recording import Recording
 from rnea_control.messages.cdr import CdrWriter, write_time
-from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
+from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
 
 METADATA = "metadata.yaml"
 STORAGES = (".mcap", ".db3")

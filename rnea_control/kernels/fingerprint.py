@@ -24,7 +24,7 @@ import llvmlite.binding
 import numba
 import numpy as np
 
-from rnea_control.exceptions import RneaControlError
+from rnea_control.exceptions import FingerprintError
 
 # Their functions and types are stamped by name; the versions are part of every fingerprint.
 _LIBRARIES = ("builtins", "math", "cmath", "operator", "_operator", "numpy", "numba")
@@ -34,10 +34,6 @@ _SETTINGS = (
     *("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "CPU_NAME", "CPU_FEATURES"),
 )
 _PLAIN = (type(None), type(...), bool, int, float, complex, str, bytes)
-
-
-class FingerprintError(RneaControlError, RuntimeError):
-    """A kernel uses a value whose change would go unseen: an error in the kernel's source."""
 
 
 def fingerprint(function: FunctionType, options: dict[str, Any], *more: Any) -> str:

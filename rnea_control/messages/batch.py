@@ -8,48 +8,39 @@ between fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray
-from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader
-from rnea_control.messages.float64_multi_array import skip_to_numbers
+from rnea_control.messages.cdr import HEADER, CdrReader
+from rnea_control.messages.controller_messages import skip_to_numbers
 from rnea_control.messages.joint_state import JointStateFields
 
-_SECOND = 1_000_000_000
+_STAMP = {"seconds": ("i4", HEADER), "nanoseconds": ("u4", HEADER + 4)}
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(NamedTuple):
     """What all messages of one size, byte order and list of names have in common.
 
     Attributes:
         names: of the joints; empty where messages have none.
-        stamp: where the stamp starts; negative where messages have none.
-        numbers: where each sequence of float64 starts, and how many they are.
-        pattern: one message, shape (size,).
-        mask: 0 for its bytes that may differ, else 255, shape (size,).
+        record: a message, of which `seconds` and `nanoseconds` are the stamp, if there is one, and
+            every other field is a sequence of float64.
+        pattern: the bytes of a message, and masks that are 0 for those that may differ, shape
+            (2, size).
     """
 
     names: tuple[str, ...]
-    stamp: int
-    numbers: tuple[tuple[int, int], ...]
+    record: np.dtype[Any]
     pattern: ByteArray
-    mask: ByteArray
 
     def fits(self, data: ByteArray) -> BoolArray:
-        """Which messages are of this layout, shape (messages,).
-
-        Args:
-            data: the messages, all of this size, shape (messages, size).
-        """
-        same: BoolArray = ((data & self.mask) == (self.pattern & self.mask)).all(axis=1)
-        return same
+        """Which messages of this size, shape (messages, size), are of it, shape (messages,)."""
+        return np.asarray(((data ^ self.pattern[0]) & self.pattern[1] == 0).all(axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(NamedTuple):
     """Messages of one layout.
 
     Attributes:
@@ -78,11 +69,7 @@ class BatchDecoder:
         self._layouts: dict[int, list[Layout]] = {}
 
     def decode(self, messages: Sequence[bytes], first: int = 0) -> list[Batch]:
-        """The messages as arrays; the values are not checked.
-
-        Args:
-            messages: serialized.
-            first: the row of the first one.
+        """Serialized messages as arrays; the values are not checked. `first`: the row of the first.
 
         Raises:
             CdrError: bytes that are not such a message.
@@ -94,83 +81,58 @@ class BatchDecoder:
             joined = b"".join([messages[i] for i in rows.tolist()])
             data = np.frombuffer(joined, dtype=np.uint8).reshape(len(rows), size)
             while len(rows):
-                layout = self._layout(data[0])
+                layout = self._layout(data[:1])
                 same = layout.fits(data)
-                if same.all():
-                    found.append(_batch(layout, data, rows + first))
-                    break
                 found.append(_batch(layout, data[same], rows[same] + first))
                 data, rows = data[~same], rows[~same]
         return found
 
     def _layout(self, message: ByteArray) -> Layout:
-        known = self._layouts.setdefault(len(message), [])
+        known = self._layouts.setdefault(message.size, [])
         for layout in known:
-            if layout.fits(message[None, :])[0]:
+            if layout.fits(message)[0]:
                 return layout
         known.append(self._read_layout(message.tobytes()))
         return known[-1]
 
 
 def joint_state_layout(data: bytes) -> Layout:
-    """The layout of a JointState; its numbers are positions, velocities and efforts.
-
-    Raises:
-        CdrError: bytes that are not a JointState.
-    """
+    """The layout of a JointState, whose numbers are positions, velocities and efforts; CdrError for
+    bytes that are none."""
     message = JointStateFields(data)
     numbers = message.positions, message.velocities, message.efforts
-    return _layout(data, message.spans, tuple(message.names), message.spans[0][0], numbers)
+    return _layout(message.reader, tuple(message.names), _STAMP, numbers)
 
 
 def float64_multi_array_layout(data: bytes) -> Layout:
-    """The layout of a Float64MultiArray, without names and stamp.
-
-    Raises:
-        CdrError: bytes that are not a Float64MultiArray.
-    """
+    """The layout of a Float64MultiArray, without names and stamp; CdrError for bytes that are
+    none."""
     reader = CdrReader(data, "commands")
     numbers = skip_to_numbers(reader)
-    return _layout(data, reader.spans, (), -1, (numbers,))
+    return _layout(reader, (), {}, (numbers,))
 
 
 def _layout(
-    data: bytes,
-    spans: Sequence[tuple[int, int]],
+    reader: CdrReader,
     names: tuple[str, ...],
-    stamp: int,
+    stamp: dict[str, tuple[str, int]],
     numbers: tuple[tuple[int, int], ...],
 ) -> Layout:
-    mask = np.zeros(len(data), dtype=np.uint8)
-    mask[:2] = 0xFF  # the byte order
-    for start, end in spans:
-        mask[start:end] = 0xFF
-    if stamp >= 0:
-        mask[stamp : stamp + 8] = 0
-    for start, count in numbers:
-        mask[start : start + 8 * count] = 0
-    return Layout(names, stamp, numbers, np.frombuffer(data, np.uint8), mask)
+    sequences = {f"f{i}": (("f8", (count,)), start) for i, (start, count) in enumerate(numbers)}
+    fields: dict[str, tuple[Any, int]] = {**stamp, **sequences}
+    pattern = reader.pattern()
+    for kind, start in fields.values():
+        pattern[1, start : start + np.dtype(kind).itemsize] = 0
+    formats, offsets = map(list, zip(*fields.values(), strict=True))
+    record: Any = {"names": list(fields), "formats": formats, "offsets": offsets}
+    record["itemsize"] = pattern.shape[1]
+    return Layout(names, np.dtype(record).newbyteorder(reader.order), pattern)
 
 
 def _batch(layout: Layout, data: ByteArray, rows: IntArray) -> Batch:
-    order = ">" if layout.pattern[1] == BIG_ENDIAN else "<"
-    stamps = np.zeros(len(data), dtype=np.int64)
-    if layout.stamp >= 0:
-        seconds, nanoseconds = (
-            _column(data, start, 1, kind)[:, 0].astype(np.int64)
-            for start, kind in ((layout.stamp, f"{order}i4"), (layout.stamp + 4, f"{order}u4"))
-        )
-        stamps = seconds * _SECOND + nanoseconds
-    numbers = tuple(
-        _column(data, start, count, f"{order}f8").astype(np.float64)
-        for start, count in layout.numbers
-    )
+    records, fields = data.view(layout.record)[:, 0], layout.record.names or ()
+    stamps = np.zeros(len(rows), dtype=np.int64)
+    if "seconds" in fields:
+        stamps = records["seconds"].astype(np.int64) * 1_000_000_000 + records["nanoseconds"]
+    numbers = tuple(records[each].astype(np.float64) for each in fields if each not in _STAMP)
     return Batch(layout, rows, stamps, numbers)
-
-
-def _column(data: ByteArray, start: int, count: int, kind: str) -> np.ndarray:
-    """The same numbers of every message, shape (messages, count)."""
-    size = count * np.dtype(kind).itemsize
-    if not count:
-        return np.zeros((len(data), 0), dtype=kind)
-    return np.ascontiguousarray(data[:, start : start + size]).view(kind)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import ByteArray, FloatArray
-from rnea_control.exceptions import RneaControlError
+from rnea_control.exceptions import CdrError
 from rnea_control.kernels.inlining import inlined
 
 HEADER = 4
@@ -36,10 +36,6 @@ _BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN
 _TIME = struct.Struct("=iI")
 
 
-class CdrError(RneaControlError, ValueError):
-    """Bytes that are not the message they should be."""
-
-
 class CdrReader:
     """Reads one field after the other, never beyond the end.
 
@@ -50,7 +46,6 @@ class CdrReader:
     Attributes:
         position: offset of the next byte in `data`.
         order: of the bytes of a number, as `struct` and NumPy write it.
-        spans: start and end of all that was read so far; the bytes in between are arbitrary.
 
     Raises:
         CdrError: from every method, where the bytes end too early or cannot be what they should be.
@@ -66,15 +61,14 @@ class CdrReader:
             )
         self.order = "<" if data[1] == LITTLE_ENDIAN else ">"
         self.position = HEADER
-        self.spans: list[tuple[int, int]] = []
+        self._spans = [(0, 2)]
 
     def integer(self, field: str, signed: bool = False) -> int:
-        """An integer of four bytes."""
+        """One of four bytes."""
         start = self._skip(field, 4, 4)
         return struct.unpack_from(self.order + ("i" if signed else "I"), self._data, start)[0]
 
     def string(self, field: str) -> str:
-        """A string."""
         length = self.integer(field)
         start = self._skip(field, 1, length)
         try:
@@ -83,7 +77,6 @@ class CdrReader:
             raise CdrError(f"{self._message}: {field} is not UTF-8") from error
 
     def strings(self, field: str) -> list[str]:
-        """A sequence of strings."""
         count = self.integer(field)
         if count > len(self._data) // 4:  # each string has at least its own length field
             raise self._too_short(field, 4 * count)
@@ -99,12 +92,26 @@ class CdrReader:
         start = self._skip(field, 8, 8 * count) if count else self.position
         return start, count
 
+    def numbers(self, sequence: tuple[int, int]) -> FloatArray:
+        """Those of a sequence that `skip_numbers` has passed over."""
+        start, count = sequence
+        return np.frombuffer(self._data, f"{self.order}f8", count, start)
+
+    def pattern(self) -> ByteArray:
+        """The bytes of the message, and masks that are 0 for those that no field has, which are
+        arbitrary, shape (2, size); but for the byte order only what was read counts."""
+        pattern = np.zeros((2, len(self._data)), dtype=np.uint8)
+        pattern[0] = np.frombuffer(self._data, np.uint8)
+        for start, end in self._spans:
+            pattern[1, start:end] = 0xFF
+        return pattern
+
     def _skip(self, field: str, alignment: int, size: int) -> int:
         start = self.position + (HEADER - self.position) % alignment
         if size > len(self._data) - start:
             raise self._too_short(field, size)
         self.position = start + size
-        self.spans.append((start, self.position))
+        self._spans.append((start, self.position))
         return start
 
     def _too_short(self, field: str, size: int) -> CdrError:
@@ -169,18 +176,16 @@ class CdrWriter:
         self._numbers: list[tuple[int, int]] = []
 
     def integer(self, value: int) -> None:
-        """An unsigned integer of four bytes."""
+        """Without a sign, of four bytes."""
         self._align(4)
         self._memory += struct.pack("=I", value)
 
     def string(self, text: str) -> None:
-        """A string."""
         data = text.encode() + b"\0"
         self.integer(len(data))
         self._memory += data
 
     def strings(self, texts: Sequence[str]) -> None:
-        """A sequence of strings."""
         self.integer(len(texts))
         for text in texts:
             self.string(text)

@@ -12,17 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray, WordArray
-from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError, listed
-from rnea_control.kernels.inlining import inlined
+from rnea_control.exceptions import CdrError, TrajectoryError, TrajectoryJointsError, listed
 from rnea_control.kernels.kernel import kernel
-from rnea_control.messages.cdr import (
-    BIG_ENDIAN,
-    CdrError,
-    CdrReader,
-    aligned,
-    double_word,
-    word,
-)
+from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader, aligned, double_word, word
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 # The longest trajectory that is read.
@@ -87,7 +79,13 @@ def decode_trajectory(
     bytes_ = np.array(np.frombuffer(data, dtype=np.uint8))
     big_endian = data[1] == BIG_ENDIAN
     read = _read_points(bytes_, reader.position, big_endian, columns, counts, bits, times)
-    _check_counts(counts[:, : read + 1], len(names))
+    wrong = ((counts != len(names)) & (counts != 0)).T[: read + 1]
+    if wrong.any():
+        i, field = np.argwhere(wrong)[0]
+        raise TrajectoryError(
+            f"point {i}: has {counts[field, i]} {FIELDS[field]} for {len(names)} joint_names; it "
+            "must have one for each"
+        )
     if read < count:
         raise TrajectoryError(f"point {read}: the message ends before the point does")
     named = np.zeros(len(joints), dtype=bool)
@@ -119,25 +117,6 @@ def _columns(names: Sequence[str], joints: Sequence[str], partial: bool) -> IntA
     return np.array([joints.index(name) for name in names])
 
 
-def _check_counts(counts: IntArray, joints: int) -> None:
-    """Refuses points with a field that has neither one number a joint nor none."""
-    wrong = (counts != joints) & (counts != 0)
-    if wrong.any():
-        i, field = np.argwhere(wrong.T)[0]
-        raise TrajectoryError(
-            f"point {i}: has {counts[field, i]} {FIELDS[field]} for {joints} joint_names; it must "
-            "have one for each"
-        )
-
-
-@inlined
-def _copy_numbers(
-    data: ByteArray, start: int, count: int, big_endian: bool, columns: IntArray, row: WordArray
-) -> None:
-    for j in range(min(count, columns.shape[0])):
-        row[columns[j]] = double_word(data, start + 8 * j, big_endian)
-
-
 @kernel("i8(u1[::1], i8, b1, i8[::1], i8[:,::1], u8[:,:,::1], f8[::1])", nogil=True)
 def _read_points(
     data: ByteArray,
@@ -166,7 +145,8 @@ def _read_points(
                 position = aligned(position, 8)
                 if count > (size - position) // 8:
                     return i
-                _copy_numbers(data, position, count, big_endian, columns, bits[field, i])
+                for j in range(min(count, columns.shape[0])):
+                    bits[field, i, columns[j]] = double_word(data, position + 8 * j, big_endian)
                 position += 8 * count
         position = aligned(position, 4)
         if position + 8 > size:

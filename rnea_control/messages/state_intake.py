@@ -17,24 +17,27 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.exceptions import AnothersState, CdrError, JointStateError, OtherJoints
 from rnea_control.kernels.inlining import inlined
-from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.joint_state import JointStateDecoder, JointStateError, OtherJoints
+from rnea_control.messages.joint_state import OTHER_LAYOUT, Layout, decode, refusal
 
 # Rows of the numbers. Of the publisher that is followed: whether its GID is known, the two words of
-# that, and the number of its next message, -1 where it gives none; messages missed before the last.
-GID_KNOWN, GID_LOW, GID_HIGH, NEXT, MISSED = range(5)
-# Whether a state has been placed in time, the stamp that time is counted from, the last one's, by
-# how much time is ahead of that, and the most that it was, [ns].
-BEGUN, ORIGIN, STAMP, AHEAD, MOST_AHEAD = range(5, 10)
-NUMBERS = 10
-# Rows of the times, [s]: `time`, `came_at`, `interval` and `period` of `StateIntake`; when the last
-# state was placed; when the followed publisher was heard, and `silence`.
+# that, and the number of its next message, -1 where it gives none. `missed`, `begun`, the stamp
+# that time is counted from, `stamp`, by how much time is ahead of that, and the most that it was,
+# [ns].
+GID_KNOWN, GID_LOW, GID_HIGH, NEXT, MISSED, BEGUN, ORIGIN, STAMP, AHEAD, MOST_AHEAD = range(10)
+# Rows of the times, [s]: `time`, `came_at`, `interval` and `period`; when the last state was
+# placed; when the followed publisher was heard, and `silence`.
 TIME, CAME_AT, INTERVAL, PERIOD, PLACED_AT, HEARD_AT, SILENCE = range(7)
-TIMES = 7
+NUMBERS, TIMES = 10, 7
 
 # A number this much higher than the last one is still the same publisher's.
 MOST_MISSED = 1000
+
+# The longest message that is read, in bytes; a thousand joints take less than half.
+LONGEST = 1 << 17
+# How many lists of names are remembered.
+LAYOUTS = 8
 
 
 @inlined
@@ -96,16 +99,12 @@ def place(n: IntArray, t: FloatArray, stamp: int, now: float, time: float, step:
     t[INTERVAL], t[PLACED_AT] = now - t[PLACED_AT], now
 
 
-class AnothersState(JointStateError):
-    """A state of another publisher than the one that is followed."""
-
-
 def _read(array: str, row: int, kind: type) -> Any:
     """The attribute that is a row of an array."""
     return property(lambda intake: kind(getattr(intake, array)[row]))
 
 
-class StateIntake(JointStateDecoder):
+class StateIntake:
     """Takes serialized states.
 
     Args:
@@ -116,7 +115,9 @@ class StateIntake(JointStateDecoder):
     Attributes:
         q, v: of the last state that was taken, shape (nv,).
         message: its bytes; None before there is one.
-        rows: q and v, shape (2, nv).
+        rows, bits: q and v, shape (2, nv), and the same as words.
+        buffer: the last message, and what comes after it.
+        layouts: those of the latest publishers, at most `LAYOUTS`.
         numbers, times: what is known of the states.
         begun: whether a state has been placed in time.
         missed: states that their publisher counted right before the last one, and that never came.
@@ -136,8 +137,11 @@ class StateIntake(JointStateDecoder):
     period = _read("times", PERIOD, float)
 
     def __init__(self, joints: Sequence[str], silence: float) -> None:
-        super().__init__(joints)
-        self.rows: FloatArray = self.bits.view(np.float64)
+        self._joints = tuple(joints)
+        self.bits = np.zeros((2, len(joints)), dtype=np.uint64)
+        self.q, self.v = self.rows = self.bits.view(np.float64)
+        self.layouts: list[Layout] = []
+        self._make_room(1 << 12)
         self.numbers: IntArray = np.zeros(NUMBERS, dtype=np.int64)
         self.times: FloatArray = np.zeros(TIMES)
         self.times[SILENCE] = silence
@@ -181,6 +185,38 @@ class StateIntake(JointStateDecoder):
             raise
         self.message = message
         return stamp
+
+    def decode(self, data: bytes) -> int:
+        """Fills `q` and `v`; returns the stamp as `take` does.
+
+        Raises:
+            CdrError: bytes that are not a JointState.
+            JointStateError: names the joint and what is wrong.
+            `q` and `v` then stay as they were.
+        """
+        size = len(data)
+        if size > len(self._view):
+            self._make_room(size)
+        self._view[:size] = data
+        for layout in self.layouts:
+            stamp = decode(self.buffer, size, layout.pattern, layout.indices, self.bits)
+            if stamp != OTHER_LAYOUT:
+                break
+        else:
+            layout = Layout(data, self._joints)
+            self.layouts = [layout, *self.layouts[: LAYOUTS - 1]]
+            stamp = decode(self.buffer, size, layout.pattern, layout.indices, self.bits)
+        if stamp < 0:
+            raise refusal(data, self._joints)
+        return stamp
+
+    def _make_room(self, size: int) -> None:
+        if size > LONGEST:
+            raise JointStateError(
+                f"a joint_states message has {size} bytes; at most {LONGEST} are allowed"
+            )
+        self.buffer = np.zeros(min(2 * size, LONGEST), dtype=np.uint8)
+        self._view = self.buffer.data
 
     def _follow(self, number: int | None, publisher: bytes | None, now: float) -> None:
         low, high = np.frombuffer(publisher or bytes(16), dtype=np.int64).tolist()

@@ -89,7 +89,8 @@ def merge_bodies(description: RobotDescription, selection: JointSelection) -> Bo
     inertias = description.inertias
     rows = [np.zeros(COLUMNS)]
     rows[0][ROTATION : ROTATION + 9] = np.eye(3).ravel()
-    rows[0][Q], rows[0][V] = selection.nq, selection.nv
+    leaders = selection.joints(leads=True)
+    rows[0][Q], rows[0][V] = sum(joint.nq for joint in leaders), sum(joint.nv for joint in leaders)
     pseudo_inertias = [inertias[description.root].copy()]
     # Where each link sits: the row of its body, and its frame's placement X_BL there.
     placements = {description.root: (0, np.eye(4))}

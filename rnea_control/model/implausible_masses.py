@@ -26,9 +26,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import named, rounded
-from rnea_control.model.rigid_body import impossible_inertias, link_inertia_of
+from rnea_control.model.rigid_body import (
+    LinkInertia,
+    impossible_inertias,
+    link_inertia_of,
+    second_moment,
+)
 from rnea_control.model.robot_description import RobotDescription
 
 # Joints are up to 0.9 m from the origin of their parent link, and centers of mass up to 0.45 m from
@@ -79,20 +83,11 @@ _DOUBT = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class _Link:
-    """A link that moves and weighs something.
+class _Link(LinkInertia):
+    """A link that moves and weighs something; `length`: how far its joints and its center of mass
+    are from its origin, at most, [m]."""
 
-    Attributes:
-        name, mass, center, inertia: center of mass, shape (3,), and the inertia about it, shape
-            (3, 3), in the link's frame.
-        length: how far its joints and its center of mass are from its origin, at most, [m].
-    """
-
-    name: str
-    mass: float
-    center: FloatArray
-    inertia: FloatArray
-    length: float
+    length: float = 0.0
 
     @property
     def radius(self) -> float:
@@ -106,17 +101,23 @@ class _Link:
 
     def has_less_than_about_origin(self, factor: float) -> bool:
         """Whether the inertia is less than its point mass, times a factor, has about the origin."""
-        point = factor * self.mass * np.outer(self.center, self.center)
-        second_moment = 0.5 * np.trace(self.inertia) * np.eye(3) - self.inertia
-        least = float(np.linalg.eigvalsh(second_moment - point)[0])
+        point = factor * self.mass * np.outer(self.center_of_mass, self.center_of_mass)
+        least = float(np.linalg.eigvalsh(second_moment(self.inertia) - point)[0])
         return least < -1e-6 * float(np.trace(self.inertia))
 
     @property
-    def is_placeholder(self) -> bool:
-        """Whether the moments about all axes are the same power of ten."""
-        moments = np.diag(self.inertia)
+    def size(self) -> str:
+        """Of the inertia: "none", "small" (denser than the densest metal), "usual", or larger than
+        any known robot's and than a body of its length can have: "placeholder" or "large"."""
+        if self.radius < _NO_RADIUS:
+            return "none"
+        if self.stretch < _SMALLEST:
+            return "small"
+        if self.stretch <= _LARGEST or self.radius <= _LARGEST_OF_LENGTH * self.length:
+            return "usual"
+        moments = np.diag(self.inertia)  # the same power of ten about all axes?
         same = np.allclose(moments, moments[0], rtol=1e-9, atol=0.0)
-        return same and is_power_of_ten(float(moments[0]))
+        return "placeholder" if same and is_power_of_ten(float(moments[0])) else "large"
 
 
 class _Robot:
@@ -182,11 +183,10 @@ class _Robot:
             length[joint.parent] = max(length[joint.parent], self.offsets[joint.name])
         found = []
         for name, matrix in self.description.inertias.items():
-            body, mass, inertia = self.body_of[name], masses[name], link_inertia_of(name, matrix)
+            body, mass, given = self.body_of[name], masses[name], link_inertia_of(name, matrix)
             counts = mass >= max(_PART_OF_ROBOT * total, _PART_OF_BODY * of_body[body])
-            if body and mass > 0.0 and counts and not impossible_inertias([inertia]):
-                center = inertia.center_of_mass
-                found.append(_Link(name, mass, center, inertia.inertia, length[name]))
+            if body and mass > 0.0 and counts and not impossible_inertias([given]):
+                found.append(_Link(**{**vars(given), "mass": mass, "length": length[name]}))
         return found
 
 
@@ -207,8 +207,9 @@ def implausible_masses(
     masses |= {link: 1e-3 * masses[link] for link in heavy}
     links = robot.links(masses)
     if heavy:
-        swollen = [link for link in _oversized(links) if link.name in heavy]
-        if 2 * len(swollen) > len([link for link in links if link.name in heavy]):
+        of_heavy = [link for link in links if link.link in heavy]
+        swollen = [link for link in of_heavy if link.size in ("placeholder", "large")]
+        if 2 * len(swollen) > len(of_heavy):
             words += f", and inertias in {_likely_unit(swollen, _usual_stretch(links))}"
             links = [link for link in links if link not in swollen]
         notes.append(f"{words}. Give kg and kg m^2")
@@ -216,17 +217,15 @@ def implausible_masses(
     enough_mass = total > _SMALLEST_DENSITY * reach**3 or reach > _LONG_REACH
     light = len(carried) >= _ENOUGH_LINKS and not enough_mass
     if light:
-        in_kg = {link: 1e3 * mass for link, mass in masses.items()}
+        how, in_kg = "made up", {link: 1e3 * mass for link, mass in masses.items()}
         better = robot.links(in_kg)
         invented = all(is_power_of_ten(masses[link]) for link in carried)
-        tonnes = 2 * _count_odd(better) < _count_odd(links) and not invented
-        if tonnes:
-            robot.masses, links = in_kg, better
-        how = "given in t" if tonnes else "made up"
+        if 2 * _count_odd(better) < _count_odd(links) and not invented:
+            how, robot.masses, links = "given in t", in_kg, better
         notes.append(f"{_compared(total, reach)}, as if masses were {how}. Give kg")
     notes += _implausible_inertias(links)
     notes += _centers_at_zero(robot, carried) or ([] if notes else _about_origins(links))
-    robot.masses |= {link.name: 1e-3 * link.mass for link in _too_dense(links)}
+    robot.masses |= {link.link: 1e-3 * link.mass for link in links if link.size == "small"}
     moments = robot.moments()
     enough = sum(joint.nv == 1 for joint in description.joints) >= _ENOUGH_LINKS
     return notes, moments, moments[description.root] if enough and not light else 0.0
@@ -245,13 +244,12 @@ def _correct_lengths(robot: _Robot) -> list[str]:
     centers |= {link: 1e-3 * centers[link] for link in links}
     where = [named("joint", joints)] if joints else []
     where += [f"the <inertial> of {named('link', links)}"] if links else []
-    if not where:
-        return []
     unit = "mm" if longest > _SURELY_MM else "mm or cm"
-    return [
+    sentence = (
         f"<origin xyz> of {' and of '.join(where)} is up to {rounded(longest)} m long, as if given "
         f"in {unit}. Give m"
-    ]
+    )
+    return [sentence] if where else []
 
 
 def _heavy(carried: Mapping[str, float], reach: float) -> tuple[set[str], str]:
@@ -284,7 +282,7 @@ def _centers_at_zero(robot: _Robot, carried: Collection[str]) -> list[str]:
     if len(long.intersection(carried)) < _ENOUGH_LINKS or any(map(robot.centers.get, carried)):
         return []
     return [
-        "the centres of mass of all links that move are at 0 0 0, as if not measured. Give the "
+        "the centers of mass of all links that move are at 0 0 0, as if not measured. Give the "
         "<origin> of each <inertial>"
     ]
 
@@ -296,28 +294,25 @@ def _about_origins(links: Sequence[_Link]) -> list[str]:
     if impossible or len(near) < _ENOUGH_LONG or len(links) < _ENOUGH_LINKS:
         return []
     return [
-        f"{_named(near)}: the inertia is little more than the mass at the centre of mass has about "
+        f"{_named(near)}: the inertia is little more than the mass at the center of mass has about "
         "the link's origin, and no link has less, as if inertias were given about the links' "
-        "origins. Give them about the centres of mass"
+        "origins. Give them about the centers of mass"
     ]
 
 
 def _count_odd(links: Sequence[_Link]) -> int:
-    return len(_oversized(links)) + len(_too_dense(links))
+    return sum(link.size not in ("none", "usual") for link in links)
 
 
 def _implausible_inertias(links: Sequence[_Link]) -> list[str]:
     """A sentence for each kind of inertia that no known robot has."""
-    without = [link for link in links if link.radius < _NO_RADIUS]
-    small, oversized = _too_dense(links), _oversized(links)
-    placeholders = [link for link in oversized if link.is_placeholder]
-    large = [link for link in oversized if not link.is_placeholder]
-    notes = []
+    sizes, notes = ("none", "small", "placeholder", "large"), []
+    without, small, placeholders, large = ([x for x in links if x.size == s] for s in sizes)
     if without:
         notes.append(
             f"{_named(without)}: the inertia is 0, though the mass is up to "
             f"{max(link.mass for link in without):.3g} kg; no torque is computed for "
-            "turning it about its centre of mass. Give the <inertia> of the link's shape"
+            "turning it about its center of mass. Give the <inertia> of the link's shape"
         )
     if small:
         densest = min(small, key=lambda link: link.stretch)
@@ -340,25 +335,9 @@ def _implausible_inertias(links: Sequence[_Link]) -> list[str]:
     return notes
 
 
-def _too_dense(links: Sequence[_Link]) -> list[_Link]:
-    """Those with less inertia than a body of the densest metal, but not none."""
-    return [link for link in links if link.radius >= _NO_RADIUS and link.stretch < _SMALLEST]
-
-
-def _oversized(links: Sequence[_Link]) -> list[_Link]:
-    """Those with more inertia than any known robot's, and than a body of their length can have."""
-    return [
-        link
-        for link in links
-        if link.stretch > _LARGEST and link.radius > _LARGEST_OF_LENGTH * link.length
-    ]
-
-
 def _usual_stretch(links: Sequence[_Link]) -> float:
-    """s of this robot's links that are neither too large nor too small; that of others if there
-    are too few."""
-    odd = [*_too_dense(links), *_oversized(links)]
-    usual = [link.stretch for link in links if link not in odd and link.radius >= _NO_RADIUS]
+    """s of this robot's links of usual size; that of other robots' if there are too few."""
+    usual = [link.stretch for link in links if link.size == "usual"]
     return float(np.median(usual)) if len(usual) >= _ENOUGH_LINKS else _USUAL
 
 
@@ -385,11 +364,11 @@ def _excess(links: Sequence[_Link]) -> str:
 
 
 def _named(links: Sequence[_Link]) -> str:
-    return named("link", [link.name for link in links])
+    return named("link", [link.link for link in links])
 
 
 def _of(link: _Link, links: Sequence[_Link]) -> str:
-    return f"of {link.name!r} " if len(links) > 1 else ""
+    return f"of {link.link!r} " if len(links) > 1 else ""
 
 
 def is_power_of_ten(value: float) -> bool:

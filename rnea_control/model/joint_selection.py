@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import RobotModelError, listed
+from rnea_control.exceptions import JointError, JointSelectionError, listed
 from rnea_control.model.joints import Joint, Mimic
 
 # A finger pressed shut, a hard stop a little beyond the limit or a rounded number is no mistake:
@@ -17,17 +16,18 @@ from rnea_control.model.joints import Joint, Mimic
 _SLACK_OF_RANGE, _SLACK = 0.05, {"revolute": 0.05, "prismatic": 0.005}
 
 # No limits are so wrong; it is in another unit, [rad] or [m].
-_FAR = {"revolute": 2.0 * math.pi, "prismatic": 1.0}
+_FAR = {"revolute": math.tau, "prismatic": 1.0}
 _UNITS = {"revolute": ("rad", "degrees"), "prismatic": ("m", "mm")}
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where a joint's positions and velocities stand in q and v.
+    """Where the positions and velocities of a joint stand in q and v.
 
-    A joint that mimics another has those of the other: its position is ratio * q + offset.
+    One that mimics another has those of the other: its position is ratio * q + offset.
     """
 
+    joint: Joint
     q: int
     v: int
     ratio: float = 1.0
@@ -40,56 +40,40 @@ class JointSelection:
     """What becomes of each joint.
 
     Attributes:
-        chosen: those with coordinates of their own, in the order of q and v.
-        followers: those that mimic a chosen one.
-        coordinates: of both kinds, by name.
+        coordinates: of those that move, by name; in the order of q and v, then those that mimic.
         locked: where joints that could move are locked, by name, [rad] or [m].
-        nq, nv: lengths of q and v.
         notes: what is probably not meant.
     """
 
-    chosen: tuple[Joint, ...]
-    followers: tuple[Joint, ...]
     coordinates: dict[str, Coordinates]
     locked: dict[str, float]
-    nq: int
-    nv: int
     notes: tuple[str, ...]
 
-    def dissipation(self) -> tuple[FloatArray, FloatArray]:
-        """Viscous and Coulomb friction at each velocity, shape (nv,) each: the joint's own, and
-        that of its followers reflected onto it."""
-        damping, friction = np.zeros(self.nv), np.zeros(self.nv)
-        for joint in (*self.chosen, *self.followers):
-            at = self.coordinates[joint.name]
-            rows = slice(at.v, at.v + joint.nv)
-            damping[rows] += at.ratio**2 * joint.damping
-            friction[rows] += abs(at.ratio) * joint.friction
-        return damping, friction
-
-
-def list_of_names(joints: object, source: str) -> list[str]:
-    """`joints` as a list; RobotModelError if it is not iterable, or a single name."""
-    if isinstance(joints, (str, bytes)) or not isinstance(joints, Iterable):
-        raise RobotModelError(f"{source}: `joints` is {joints!r}; it must be a list of joint names")
-    return list(joints)
+    def joints(self, leads: bool) -> tuple[Joint, ...]:
+        """Those with coordinates of their own, or those that mimic one of these."""
+        return tuple(at.joint for at in self.coordinates.values() if at.leads == leads)
 
 
 def select_joints(
     joints: Sequence[Joint],
     wanted: Sequence[str] | None,
     locked_positions: Mapping[str, float],
-    source: str,
+    base: Sequence[str] = (),
 ) -> JointSelection:
-    """Takes the joints named in `wanted`, or all that move by themselves.
+    """Takes the joints named in `base` and `wanted`, or all that move by themselves.
 
     Raises:
-        RobotModelError: names that are not there, given twice, or cannot move; locked positions
-            that are not numbers, far outside the limits or of no such joint; a mimic of itself or
-            of several positions.
+        JointSelectionError: names that are no list, are not there, given twice, or cannot move;
+            locked positions that are not numbers, far outside the limits or of no such joint.
+        JointError: a mimic of itself or of several positions.
     """
+    if isinstance(wanted, (str, bytes)) or not isinstance(wanted, (Iterable, type(None))):
+        raise JointSelectionError(f"`joints` is {wanted!r}; it must be a list of joint names")
+    if not isinstance(locked_positions, Mapping):
+        what = f"`locked_positions` is {locked_positions!r}"
+        raise JointSelectionError(f"{what}; it must map names to positions")
     if wanted is not None:
-        wanted = list_of_names(wanted, source)
+        wanted = [*base, *wanted]
     by_name = {joint.name: joint for joint in joints}
     strangers, mimics = [], {}
     own = {*(wanted or ()), *locked_positions}  # their <mimic> is not used
@@ -99,7 +83,7 @@ def select_joints(
         if joint.mimic is not None and joint.mimic.joint not in by_name:
             strangers.append(f"{joint.name} ({joint.mimic.joint!r})")
         elif joint.mimic is not None:
-            mimics[joint.name] = _leader(joint, by_name, own, source)
+            mimics[joint.name] = _leader(joint, by_name, own)
     notes = []
     if strangers:
         notes.append(
@@ -107,21 +91,18 @@ def select_joints(
             "themselves. Correct the names"
         )
     if wanted is None:
-        wanted = [joint.name for joint in joints if joint.moves and joint.name not in mimics]
-    _check_wanted(by_name, wanted, source)
-    _check_locked_positions(by_name, wanted, locked_positions, source)
+        wanted = [joint.name for joint in joints if joint.nv and joint.name not in mimics]
+    _check(by_name, wanted, locked_positions)
     locked = {name: float(position) for name, position in locked_positions.items()}
-    chosen = tuple(by_name[name] for name in wanted)
-    coordinates, nq, nv = {}, 0, 0
-    for joint in chosen:
-        coordinates[joint.name] = Coordinates(nq, nv)
-        nq, nv = nq + joint.nq, nv + joint.nv
-    followers = []
+    coordinates, q, v = {}, 0, 0
+    for name in wanted:
+        joint = by_name[name]
+        coordinates[name] = Coordinates(joint, q, v)
+        q, v = q + joint.nq, v + joint.nv
     for name, mimic in mimics.items():
         ratio, offset = mimic.multiplier, mimic.offset
-        if leader := coordinates.get(mimic.joint):
-            followers.append(by_name[name])
-            coordinates[name] = Coordinates(leader.q, leader.v, ratio, offset, leads=False)
+        if at := coordinates.get(mimic.joint):
+            coordinates[name] = Coordinates(by_name[name], at.q, at.v, ratio, offset, leads=False)
         else:
             locked[name] = ratio * locked.get(mimic.joint, 0.0) + offset
     outside = [
@@ -129,88 +110,76 @@ def select_joints(
         for joint in joints
         if joint.nq == 1
         and joint.name not in coordinates
-        and _outside(joint, position := locked.get(joint.name, 0.0)) > _slack(joint)
+        and _outside(joint, position := locked.get(joint.name, 0.0))
+        > max(_SLACK.get(joint.type, 0.0), _SLACK_OF_RANGE * (joint.upper - joint.lower))
     ]
     if outside:
         notes.append(
             f"locked outside the limits: {listed(outside)}; the mass is then where it cannot be. "
             "Give the real position in `locked_positions`"
         )
-    return JointSelection(chosen, tuple(followers), coordinates, locked, nq, nv, tuple(notes))
+    return JointSelection(coordinates, locked, tuple(notes))
 
 
-def _leader(joint: Joint, by_name: Mapping[str, Joint], own: Container[str], source: str) -> Mimic:
+def _leader(joint: Joint, by_name: Mapping[str, Joint], own: Container[str]) -> Mimic:
     """The mimic of a joint, traced to a leader that mimics none or is one of `own`."""
-    where = f"{source}: joint {joint.name!r}"
+    where = f"joint {joint.name!r}: mimics"
     mimic, seen = joint.mimic, [joint.name]
     assert mimic is not None
     while True:
         leader = by_name[mimic.joint]
         if leader.nq > 1:
-            raise RobotModelError(
-                f"{where}: mimics {mimic.joint!r}, which is {leader.type}; it must name a joint "
-                "with one degree of freedom"
+            raise JointError(
+                f"{where} {mimic.joint!r}, which is {leader.type}; it must name a joint with one "
+                "degree of freedom"
             )
-        if leader.name in seen and leader.name not in own:
-            raise RobotModelError(
-                f"{where}: mimics itself by way of {', '.join(seen)}; one of them must move by "
-                "itself"
-            )
-        if leader.name in own or leader.mimic is None or leader.mimic.joint not in by_name:
-            return mimic
-        seen.append(leader.name)
         further = leader.mimic
-        mimic = Mimic(
-            further.joint,
-            mimic.multiplier * further.multiplier,
-            mimic.multiplier * further.offset + mimic.offset,
-        )
+        if leader.name in own or further is None or further.joint not in by_name:
+            return mimic
+        if leader.name in seen:
+            raise JointError(
+                f"{where} itself by way of {', '.join(seen)}; one of them must move by itself"
+            )
+        seen.append(leader.name)
+        offset = mimic.multiplier * further.offset + mimic.offset
+        mimic = Mimic(further.joint, mimic.multiplier * further.multiplier, offset)
 
 
-def _check_wanted(by_name: Mapping[str, Joint], wanted: Sequence[str], source: str) -> None:
-    movable = [joint.name for joint in by_name.values() if joint.moves]
+def _check(
+    by_name: Mapping[str, Joint], wanted: Sequence[str], locked: Mapping[str, float]
+) -> None:
+    movable = ", ".join(joint.name for joint in by_name.values() if joint.nv) or "none"
     for name in wanted:
         if name not in by_name:
-            raise RobotModelError(
-                f"{source}: has no joint {name!r}, which `joints` names; it has "
-                f"{', '.join(movable) or 'none'}"
+            raise JointSelectionError(
+                f"has no joint {name!r}, which `joints` names; it has {movable}"
             )
-        if not by_name[name].moves:
-            raise RobotModelError(
-                f"{source}: joint {name!r} of `joints` is of type {by_name[name].type!r} and "
-                f"cannot move; those that can are {', '.join(movable) or 'none'}"
+        if not by_name[name].nv:
+            raise JointSelectionError(
+                f"joint {name!r} of `joints` is of type {by_name[name].type!r} and cannot move; "
+                f"those that can are {movable}"
             )
     if len(set(wanted)) != len(wanted):
-        raise RobotModelError(f"{source}: `joints` names a joint twice: {', '.join(wanted)}")
-
-
-def _check_locked_positions(
-    by_name: Mapping[str, Joint], wanted: Sequence[str], locked: Mapping[str, float], source: str
-) -> None:
-    if not isinstance(locked, Mapping):
-        raise RobotModelError(
-            f"{source}: `locked_positions` is {locked!r}; it must map names to positions"
-        )
+        raise JointSelectionError(f"`joints` names a joint twice: {', '.join(wanted)}")
     for name, position in locked.items():
-        where = f"{source}: `locked_positions` of {name!r} is"
+        where = f"`locked_positions` of {name!r} is"
         if not isinstance(position, (int, float, np.number)):
-            raise RobotModelError(f"{where} {position!r}; it must be a number")
+            raise JointSelectionError(f"{where} {position!r}; it must be a number")
         if name not in by_name or by_name[name].nq != 1:
-            raise RobotModelError(
-                f"{source}: `locked_positions` names {name!r}, which is no joint of the robot "
-                "with one degree of freedom"
+            raise JointSelectionError(
+                f"`locked_positions` names {name!r}, which is no joint of the robot with one "
+                "degree of freedom"
             )
         if name in wanted:
-            raise RobotModelError(
-                f"{source}: joint {name!r} is in `locked_positions` and in `joints`; keep it in "
-                "one of them"
+            raise JointSelectionError(
+                f"joint {name!r} is in `locked_positions` and in `joints`; keep it in one of them"
             )
         if not math.isfinite(position):
-            raise RobotModelError(f"{where} {position}; it must be a finite number")
+            raise JointSelectionError(f"{where} {position}; it must be a finite number")
         joint = by_name[name]
         if _outside(joint, position) > _FAR.get(joint.type, math.inf):
             unit, other = _UNITS[joint.type]
-            raise RobotModelError(
+            raise JointSelectionError(
                 f"{where} {position:g} {unit}, far outside its limits {joint.lower:g} to "
                 f"{joint.upper:g}, as if given in {other}; give it in {unit}"
             )
@@ -221,7 +190,3 @@ def _outside(joint: Joint, position: float) -> float:
     if joint.type not in _FAR or joint.lower == joint.upper:
         return 0.0
     return max(joint.lower - position, position - joint.upper, 0.0)
-
-
-def _slack(joint: Joint) -> float:
-    return max(_SLACK.get(joint.type, 0.0), _SLACK_OF_RANGE * (joint.upper - joint.lower))

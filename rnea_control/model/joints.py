@@ -1,15 +1,14 @@
-"""Joints, checked: their types and their positions."""
+"""Joints, checked, and what each type of them has."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import RobotModelError
+from rnea_control.exceptions import JointError
 from rnea_control.model.rigid_body import rotation_about_axis
 
 # How many positions and velocities a joint of each type has.
@@ -27,21 +26,15 @@ POSITIONS = {
 }
 VELOCITIES = {**POSITIONS, "spherical": 3, "floating": 6}
 
-# How far random positions go without limits, [m] or [rad]; pi for all others.
-_REACHES: dict[str, float | FloatArray] = {
-    "prismatic": 1.0,
-    "floating": 1.0,
-    "cylindrical": np.array([1.0, math.pi]),
-    "planar": np.array([1.0, 1.0, math.pi]),
-}
-_WITH_QUATERNION = ("spherical", "floating")
+WITH_QUATERNION = ("spherical", "floating")  # the last four of their positions
 
 _FINITE = ("pitch", "damping", "friction", "armature")
-_WHY_NOT_NEGATIVE = {
+_NOT_NEGATIVE = {  # and why
+    "velocity_limit": ". Give the actuator's largest velocity",
+    "effort_limit": ". Give the actuator's effort limit",
     "damping": ", or friction would accelerate the joint",
     "friction": ", or friction would accelerate the joint",
-    "effort_limit": ". Give the actuator's effort limit",
-    "velocity_limit": ". Give the actuator's largest velocity",
+    "armature": "",
 }
 
 
@@ -85,7 +78,7 @@ class Joint:
         mimic: the joint that this one follows, if any; only for joints with one position.
 
     Raises:
-        RobotModelError: an unknown type, an axis of zero, a rotation that is none, a number that is
+        JointError: an unknown type, an axis of zero, a rotation that is none, a number that is
             not finite or out of range, a mimic of a joint type with several positions.
     """
 
@@ -110,7 +103,7 @@ class Joint:
     def __post_init__(self) -> None:
         where = f"joint {self.name!r}"
         if self.type not in POSITIONS:
-            raise RobotModelError(
+            raise JointError(
                 f"{where}: its type is {self.type!r}; it must be one of {', '.join(POSITIONS)}"
             )
         for name in ("axis", "second_axis"):
@@ -120,15 +113,12 @@ class Joint:
             object.__setattr__(self, name, value)
         R = self.rotation
         if not np.allclose(R @ R.T, np.eye(3), atol=1e-6) or np.linalg.det(R) < 0.0:
-            raise RobotModelError(f"{where}: rotation is {R.tolist()}; it is not a rotation matrix")
-        for name in ("velocity_limit", "effort_limit", "damping", "friction", "armature"):
-            if not getattr(self, name) >= 0.0:
-                raise RobotModelError(
-                    f"{where}: {name} is {getattr(self, name):g}; it must not be negative"
-                    f"{_WHY_NOT_NEGATIVE.get(name, '')}"
-                )
+            raise JointError(f"{where}: rotation is {R.tolist()}; it is not a rotation matrix")
+        for name, why in _NOT_NEGATIVE.items():
+            if not (value := getattr(self, name)) >= 0.0:
+                raise JointError(f"{where}: {name} is {value:g}; it must not be negative{why}")
         if not self.lower <= self.upper:
-            raise RobotModelError(
+            raise JointError(
                 f"{where}: lower {self.lower:g} is above upper {self.upper:g}; swap or correct them"
             )
         numbers = {name: getattr(self, name) for name in _FINITE}
@@ -136,9 +126,9 @@ class Joint:
             numbers |= {"multiplier": self.mimic.multiplier, "offset": self.mimic.offset}
         for name, value in numbers.items():
             if not math.isfinite(value):
-                raise RobotModelError(f"{where}: {name} is {value}; it must be finite")
+                raise JointError(f"{where}: {name} is {value}; it must be finite")
         if self.mimic is not None and self.nq != 1:
-            raise RobotModelError(
+            raise JointError(
                 f"{where}: a {self.type} joint cannot mimic another one; only joints with one "
                 "position can"
             )
@@ -150,12 +140,8 @@ class Joint:
 
     @property
     def nv(self) -> int:
-        """How many velocities it has."""
+        """How many velocities it has; a joint without any does not move."""
         return VELOCITIES[self.type]
-
-    @property
-    def moves(self) -> bool:
-        return self.nv > 0
 
     def placement_at(self, position: float) -> tuple[FloatArray, FloatArray]:
         """R_PC and p_PC of the child link's frame with the joint at `position` [rad] or [m]; those
@@ -169,41 +155,12 @@ class Joint:
         return rotation @ rotation_about_axis(self.axis, position), translation
 
 
-def neutral_position(types: Sequence[str]) -> FloatArray:
-    """Zeros, and the identity for quaternions, for joints of these types in this order."""
-    parts = [np.zeros(POSITIONS[kind]) for kind in types]
-    for kind, part in zip(types, parts, strict=True):
-        if kind in _WITH_QUATERNION:
-            part[-1] = 1.0
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def random_position(
-    types: Sequence[str], lower: FloatArray, upper: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Uniform within the limits, shape (nq,) each, or within `_REACHES` where there are none;
-    quaternions uniform over all rotations."""
-    q, start = np.empty(len(lower)), 0
-    for kind in types:
-        part = slice(start, start + POSITIONS[kind])
-        reach = _REACHES.get(kind, math.pi)
-        least, most = lower[part], upper[part]
-        low = np.where(np.isfinite(least), least, np.minimum(-reach, most - reach))
-        high = np.where(np.isfinite(most), most, np.maximum(reach, low + reach))
-        q[part] = rng.uniform(low, high)
-        if kind in _WITH_QUATERNION:
-            quaternion = rng.standard_normal(4)
-            q[part.stop - 4 : part.stop] = quaternion / np.linalg.norm(quaternion)
-        start = part.stop
-    return q
-
-
 def unit_vector(value: object, where: str) -> FloatArray:
-    """An axis with length 1; RobotModelError, which begins with `where`, for one of length 0."""
+    """An axis with length 1; JointError, which begins with `where`, for one of length 0."""
     axis = _real_array(value, (3,), where)
     length = float(np.linalg.norm(axis))
     if not 1e-6 <= length < math.inf:
-        raise RobotModelError(
+        raise JointError(
             f"{where} is {value}; it must not be zero. Give the direction of motion, e.g. 0 0 1"
         )
     return axis / length
@@ -215,5 +172,5 @@ def _real_array(value: object, shape: tuple[int, ...], where: str) -> FloatArray
     except (TypeError, ValueError):
         array = np.full(1, math.nan)
     if array.shape != shape or not np.isfinite(array).all():
-        raise RobotModelError(f"{where} is {value}; it must be finite numbers of shape {shape}")
+        raise JointError(f"{where} is {value}; it must be finite numbers of shape {shape}")
     return array

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
@@ -27,10 +27,10 @@ from rnea_control.exceptions import RobotModelError, named
 _UPPER = np.triu_indices(3)
 
 # What rounding in a URDF's printed numbers may leave of a second moment that is zero: relative, and
-# [kg m^2].
-_RELATIVE_TOLERANCE = 1e-6
-_ABSOLUTE_TOLERANCE = 1e-12
-_NEARLY = 0.01
+# [kg m^2]; and relative where the last printed digit leaves it open.
+_RELATIVE_TOLERANCE, _ABSOLUTE_TOLERANCE, _NEARLY = 1e-6, 1e-12, 0.01
+
+_UNREAL = "no real body has that"
 
 
 def rotation_from_rpy(rpy: FloatArray) -> FloatArray:
@@ -73,8 +73,9 @@ def rotation_to_z(axis: FloatArray) -> FloatArray:
 
 def rpy_from_rotation(rotation: FloatArray) -> FloatArray:
     """Roll, pitch and yaw, shape (3,), [rad]: the inverse of `rotation_from_rpy`."""
-    pitch = math.atan2(-rotation[2, 0], math.hypot(rotation[0, 0], rotation[1, 0]))
-    if math.hypot(rotation[0, 0], rotation[1, 0]) < 1e-9:  # roll and yaw turn about the same axis
+    level = math.hypot(rotation[0, 0], rotation[1, 0])
+    pitch = math.atan2(-rotation[2, 0], level)
+    if level < 1e-9:  # roll and yaw turn about the same axis
         return np.array([math.atan2(-rotation[1, 2], rotation[1, 1]), pitch, 0.0])
     roll = math.atan2(rotation[2, 1], rotation[2, 2])
     return np.array([roll, pitch, math.atan2(rotation[1, 0], rotation[0, 0])])
@@ -97,20 +98,34 @@ def pseudo_inertia(mass: float, center_of_mass: FloatArray, inertia: FloatArray)
         center_of_mass: shape (3,), [m].
         inertia: about the center of mass, in axes parallel to the frame's, shape (3, 3), [kg m^2].
     """
-    center_of_mass, inertia = np.asarray(center_of_mass), np.asarray(inertia)
-    matrix = np.zeros((4, 4))
-    second_moment = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    matrix[:3, :3] = second_moment + mass * np.outer(center_of_mass, center_of_mass)
-    matrix[:3, 3] = matrix[3, :3] = mass * center_of_mass
-    matrix[3, 3] = mass
+    center = np.asarray(center_of_mass)
+    second = second_moment(np.asarray(inertia)) + mass * np.outer(center, center)
+    return _pseudo_inertia(mass, mass * center, second)
+
+
+def _pseudo_inertia(mass: float, first: FloatArray, second: FloatArray) -> FloatArray:
+    matrix = np.empty((4, 4))
+    matrix[:3, :3], matrix[:3, 3], matrix[3, :3], matrix[3, 3] = second, first, first, mass
     return matrix
+
+
+def second_moment(inertia: FloatArray) -> FloatArray:
+    """Sigma of an inertia about the same point, shape (3, 3).
+
+    A real body's has no eigenvalue below zero; that is the triangle inequality of its principal
+    moments of inertia (A + B >= C), and implies that the inertia is positive semidefinite.
+    """
+    return 0.5 * np.trace(inertia) * np.eye(3) - inertia
+
+
+def _inertia(second: FloatArray) -> FloatArray:
+    """The inverse of `second_moment`."""
+    return np.trace(second) * np.eye(3) - second
 
 
 def ten_parameters(matrix: FloatArray) -> FloatArray:
     """[m, mcx, mcy, mcz, Ixx, Ixy, Ixz, Iyy, Iyz, Izz] of a pseudo-inertia, shape (10,)."""
-    second_moment = matrix[:3, :3]
-    inertia = np.trace(second_moment) * np.eye(3) - second_moment
-    return np.concatenate([[matrix[3, 3]], matrix[:3, 3], inertia[_UPPER]])
+    return np.concatenate([[matrix[3, 3]], matrix[:3, 3], _inertia(matrix[:3, :3])[_UPPER]])
 
 
 def pseudo_inertia_of(parameters: FloatArray) -> FloatArray:
@@ -118,20 +133,7 @@ def pseudo_inertia_of(parameters: FloatArray) -> FloatArray:
     `ten_parameters`."""
     inertia = np.zeros((3, 3))
     inertia[_UPPER] = inertia.T[_UPPER] = parameters[4:]
-    matrix = np.zeros((4, 4))
-    matrix[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    matrix[:3, 3] = matrix[3, :3] = parameters[1:4]
-    matrix[3, 3] = parameters[0]
-    return matrix
-
-
-def principal_second_moments(inertia: FloatArray) -> FloatArray:
-    """Second moments of mass along the principal axes, ascending, shape (3,), [kg m^2].
-
-    A real body has none below zero; that is the triangle inequality of its principal moments of
-    inertia (A + B >= C), and implies that the inertia is positive semidefinite.
-    """
-    return np.linalg.eigvalsh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+    return _pseudo_inertia(parameters[0], parameters[1:4], second_moment(inertia))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +142,10 @@ class LinkInertia:
     which it was given, R_LI of the link's frame L."""
 
     link: str
-    mass: float
-    center_of_mass: FloatArray
-    inertia: FloatArray
-    rotation: FloatArray
+    mass: float = 0.0
+    center_of_mass: FloatArray = field(default_factory=lambda: np.zeros(3))
+    inertia: FloatArray = field(default_factory=lambda: np.zeros((3, 3)))
+    rotation: FloatArray = field(default_factory=lambda: np.eye(3))
 
     def pseudo_inertia(self) -> FloatArray:
         """In the link's frame, shape (4, 4)."""
@@ -153,12 +155,11 @@ class LinkInertia:
 
 def link_inertia_of(link: str, matrix: FloatArray) -> LinkInertia:
     """The same of a pseudo-inertia in the link's frame."""
-    mass, second_moment, center = float(matrix[3, 3]), matrix[:3, :3], np.zeros(3)
+    mass, second, center = float(matrix[3, 3]), matrix[:3, :3], np.zeros(3)
     if mass != 0.0:
         center = matrix[:3, 3] / mass
-        second_moment = second_moment - mass * np.outer(center, center)
-    inertia = np.trace(second_moment) * np.eye(3) - second_moment
-    return LinkInertia(link, mass, center, inertia, np.eye(3))
+        second = second - mass * np.outer(center, center)
+    return LinkInertia(link, mass, center, _inertia(second))
 
 
 def impossible_inertias(links: Iterable[LinkInertia]) -> list[str]:
@@ -170,17 +171,17 @@ def impossible_inertias(links: Iterable[LinkInertia]) -> list[str]:
             found.setdefault((kind, remedy), []).append((badness, link.link, words))
     notes = []
     for (_, remedy), cases in found.items():
-        names = [link for _, link, _ in cases]
         badness, worst, words = max(cases)
         of_worst = f" for {worst!r}" if len(cases) > 1 and badness > 0.0 else ""
-        notes.append(f"{named('link', names)}: {words}{of_worst}; {remedy}")
+        where = named("link", [link for _, link, _ in cases])
+        notes.append(f"{where}: {words}{of_worst}; {remedy}")
     return notes
 
 
 def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
     """The kind of fault, what to do, how bad it is, and the words for it; None for a real body."""
     if link.mass < 0.0:
-        return "mass", "no real body has that", -link.mass, f"the mass is {link.mass:.4g} kg"
+        return "mass", _UNREAL, -link.mass, f"the mass is {link.mass:.4g} kg"
     if link.mass == 0.0 and link.inertia.any():
         remedy = "the inertia counts. Give the mass, or set the inertia to 0"
         return "phantom", remedy, 0.0, "an inertia but no mass"
@@ -191,9 +192,8 @@ def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
     tolerance = _RELATIVE_TOLERANCE * float(np.abs(moments).max())
     tolerance += _ABSOLUTE_TOLERANCE * max(1.0, shifted)
     # And what the last digit of printed moments leaves open, of those that are nearly right.
-    printed = [Decimal(repr(float(moment))) for moment in np.diag(link.inertia) if moment]
-    digits = [int(number.as_tuple().exponent) for number in printed]
-    last_digit = 10.0 ** max(digits, default=-300)
+    printed = [Decimal(repr(x)).as_tuple() for x in np.diag(link.inertia).tolist() if x]
+    last_digit = 10.0 ** max((int(number.exponent) for number in printed), default=-300)
     tolerance = max(tolerance, min(0.75 * last_digit, _NEARLY * largest))
     if smallest < -tolerance:
         words = (
@@ -201,7 +201,7 @@ def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
             f"{smallest:.3g} kg m^2 (largest {largest:.3g})"
         )
         return "definite", _remedy(link.inertia), -smallest, words
-    if principal_second_moments(link.inertia)[0] < -tolerance:
+    if _least_second_moment(link.inertia) < -tolerance:
         a, b, c = (float(moment) if abs(moment) > tolerance else 0.0 for moment in moments)
         words = (
             f"the principal moments of inertia {a:.4g}, {b:.4g}, {c:.4g} kg m^2 break the triangle "
@@ -211,24 +211,27 @@ def _fault(link: LinkInertia) -> tuple[str, str, float, str] | None:
     return None
 
 
+def _least_second_moment(inertia: FloatArray) -> float:
+    return float(np.linalg.eigvalsh(second_moment(inertia))[0])
+
+
 def _remedy(inertia: FloatArray) -> str:
     """What is probably wrong with an impossible inertia."""
     if np.ptp(inertia) == 0.0:
-        return "no real body has that. The products of inertia, ixy, ixz and iyz, must be 0"
-    names = ("ixx", "iyy", "izz")
-    below = [name for name, moment in zip(names, np.diag(inertia), strict=True) if moment < 0.0]
-    if below:
-        return f"no real body has that. {' and '.join(below)} must be positive"
+        return f"{_UNREAL}. The products of inertia, ixy, ixz and iyz, must be 0"
+    moments = zip(("ixx", "iyy", "izz"), np.diag(inertia), strict=True)
+    if below := [name for name, moment in moments if moment < 0.0]:
+        return f"{_UNREAL}. {' and '.join(below)} must be positive"
     reversed_ = inertia.copy()
     reversed_[0, 1] = reversed_[1, 0] = -inertia[0, 1]  # as good as turning the sign of all three
-    if inertia.any() and principal_second_moments(reversed_)[0] >= 0.0:
+    if inertia.any() and _least_second_moment(reversed_) >= 0.0:
         return (
-            "no real body has that, but one has it with the other sign of ixy, ixz and iyz, or of "
-            "one of them: CAD programs also write products of inertia without the minus of URDF"
+            f"{_UNREAL}, but one has it with the other sign of ixy, ixz and iyz, or of one of "
+            "them: CAD programs also write products of inertia without the minus of URDF"
         )
     return (
-        "no real body has that. Check the inertia, often its units or its axes, or export it again "
-        "from the CAD program"
+        f"{_UNREAL}. Check the inertia, often its units or its axes, or export it again from the "
+        "CAD program"
     )
 
 
@@ -250,15 +253,14 @@ def payload_inertia(
         about_center = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=np.float64)
         matrix = pseudo_inertia(mass, center, 0.5 * (about_center + about_center.T))
         shapes = center.shape, about_center.shape
-        right = shapes == ((3,), (3, 3)) and np.isfinite(matrix).all() and mass >= 0.0
+        if shapes != ((3,), (3, 3)) or not np.isfinite(matrix).all() or mass < 0.0:
+            raise ValueError
     except (TypeError, ValueError):
-        right = False
-    if not right:
         shown = [repr(x.tolist() if isinstance(x, np.ndarray) else x) for x in given]
         raise RobotModelError(
-            f"the payload has mass {shown[0]}, centre of mass {shown[1]} and inertia {shown[2]}; "
+            f"the payload has mass {shown[0]}, center of mass {shown[1]} and inertia {shown[2]}; "
             "they must be finite numbers of shapes (), (3,) and (3, 3), and the mass not negative"
-        )
+        ) from None
     if mass == 0.0 and about_center.any():
         raise RobotModelError("the payload has no mass but an inertia; give its mass")
     if not np.allclose(about_center, about_center.T):

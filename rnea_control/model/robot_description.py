@@ -11,7 +11,7 @@ import numpy as np
 from urdf_parser_py import urdf
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import RobotModelError
+from rnea_control.exceptions import KinematicTreeError, RobotModelError, errors_of
 from rnea_control.model.joints import Joint
 from rnea_control.model.rigid_body import impossible_inertias, link_inertia_of
 from rnea_control.model.urdf_document import parse_urdf, read_joint, read_link_inertia
@@ -59,10 +59,11 @@ def description_from_urdf(xml: str | bytes, source: str) -> RobotDescription:
         RobotModelError: not a URDF, or not of a tree with valid numbers; the message says where,
             what, and the remedy.
     """
-    robot, notes = parse_urdf(xml, source)
-    joints = [read_joint(joint, source) for joint in robot.joints]
-    links = [read_link_inertia(link, source) for link in robot.links]
-    root, order = _ordered_tree([link.link for link in links], joints, source)
+    with errors_of(source):
+        robot, notes = parse_urdf(xml)
+        joints = [read_joint(joint) for joint in robot.joints]
+        links = [read_link_inertia(link) for link in robot.links]
+        root, order = _ordered_tree([link.link for link in links], joints)
     inertias = {link.link: link.pseudo_inertia() for link in links}
     notes += impossible_inertias(links)
     urdf_joints = tuple(robot.joints)
@@ -75,25 +76,26 @@ def description_from_joints(
     """A robot from its joints; the links are those that they name.
 
     Raises:
-        RobotModelError: joints that are not a tree, an inertia of an unknown link, or one that is
-            not a pseudo-inertia.
+        KinematicTreeError: joints that are not a tree, or an inertia of an unknown link.
+        RobotModelError: one that is not a pseudo-inertia.
     """
     joints = tuple(joints)
     links = list(dict.fromkeys(link for joint in joints for link in (joint.parent, joint.child)))
-    for link, inertia in inertias.items():
-        if link not in links:
-            raise RobotModelError(
-                f"{name}: there is an inertia for link {link!r}, which no joint names; the links "
-                f"are {', '.join(links)}"
-            )
-        is_finite = np.shape(inertia) == (4, 4) and np.isfinite(inertia).all()
-        if not is_finite or not np.allclose(inertia, np.transpose(inertia)):
-            wanted = "symmetric" if is_finite else "a finite pseudo-inertia of shape (4, 4)"
-            raise RobotModelError(
-                f"{name}: the inertia of link {link!r} must be {wanted}; make it with "
-                "pseudo_inertia(mass, center_of_mass, inertia)"
-            )
-    root, joints = _ordered_tree(links, joints, name)
+    with errors_of(name):
+        for link, inertia in inertias.items():
+            if link not in links:
+                raise KinematicTreeError(
+                    f"there is an inertia for link {link!r}, which no joint names; the links are "
+                    f"{', '.join(links)}"
+                )
+            is_finite = np.shape(inertia) == (4, 4) and np.isfinite(inertia).all()
+            if not is_finite or not np.allclose(inertia, np.transpose(inertia)):
+                wanted = "symmetric" if is_finite else "a finite pseudo-inertia of shape (4, 4)"
+                raise RobotModelError(
+                    f"the inertia of link {link!r} must be {wanted}; make it with "
+                    "pseudo_inertia(mass, center_of_mass, inertia)"
+                )
+        root, joints = _ordered_tree(links, joints)
     matrices = {link: np.array(inertias.get(link, np.zeros((4, 4)))) for link in links}
     notes = impossible_inertias([link_inertia_of(*item) for item in matrices.items()])
     return RobotDescription(name, name, root, joints, matrices, tuple(notes))
@@ -105,40 +107,37 @@ def _new_name(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def _ordered_tree(
-    links: Sequence[str], joints: Sequence[Joint], source: str
-) -> tuple[str, tuple[Joint, ...]]:
-    """The root link's name, and the joints depth first, siblings in their order.
-
-    Raises:
-        RobotModelError: no link, a name given twice, a joint to a link that is not there, a link
-            with two parents, several roots, a closed loop.
-    """
+def _ordered_tree(links: Sequence[str], joints: Sequence[Joint]) -> tuple[str, tuple[Joint, ...]]:
+    """The root link's name, and the joints depth first, siblings in their order."""
     if not links:
-        raise RobotModelError(f"{source}: the robot has no links; it needs at least one")
-    _refuse_duplicates("link", links, source)
-    _refuse_duplicates("joint", [joint.name for joint in joints], source)
+        raise KinematicTreeError("the robot has no links; it needs at least one")
+    for kind, names in (("link", links), ("joint", [joint.name for joint in joints])):
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise KinematicTreeError(
+                f"more than one {kind} is named {', '.join(map(repr, twice))}; each needs a name "
+                "of its own"
+            )
     above: dict[str, Joint] = {}
     below: dict[str, list[Joint]] = {link: [] for link in links}
     for joint in joints:
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in below:
-                raise RobotModelError(
-                    f"{source}: joint {joint.name!r}: its {role} link {link!r} is not in the file; "
-                    "add the link or correct the name"
+                raise KinematicTreeError(
+                    f"joint {joint.name!r}: its {role} link {link!r} is not in the file; add the "
+                    "link or correct the name"
                 )
         other = above.setdefault(joint.child, joint)
         if other is not joint:
-            raise RobotModelError(
-                f"{source}: link {joint.child!r} is the child of two joints, {other.name!r} and "
+            raise KinematicTreeError(
+                f"link {joint.child!r} is the child of two joints, {other.name!r} and "
                 f"{joint.name!r}; a URDF must be a tree, remove one"
             )
         below[joint.parent].append(joint)
     roots = sorted(set(links) - set(above))
     if len(roots) > 1:
-        raise RobotModelError(
-            f"{source}: a robot has exactly one root link (a link that is no joint's child); "
-            f"found: {', '.join(roots)}. Connect them by joints"
+        raise KinematicTreeError(
+            "a robot has exactly one root link (a link that is no joint's child); found: "
+            f"{', '.join(roots)}. Connect them by joints"
         )
     order: list[Joint] = []
     stack = below[roots[0]][::-1] if roots else []
@@ -149,30 +148,21 @@ def _ordered_tree(
         in_tree = {joint.name for joint in order}
         loop = ", ".join(_loop([joint for joint in joints if joint.name not in in_tree], above))
         apart = f" apart from the root {roots[0]!r}" if roots else ", so there is no root link"
-        raise RobotModelError(
-            f"{source}: the joints {loop} form a closed loop{apart}; a URDF must be a tree. Cut "
-            "the loop at one of them"
+        raise KinematicTreeError(
+            f"the joints {loop} form a closed loop{apart}; a URDF must be a tree. Cut the loop at "
+            "one of them"
         )
     return roots[0], tuple(order)
-
-
-def _refuse_duplicates(kind: str, names: Sequence[str], source: str) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise RobotModelError(
-            f"{source}: more than one {kind} is named {', '.join(map(repr, twice))}; each needs a "
-            "name of its own"
-        )
 
 
 def _loop(apart: Sequence[Joint], above: Mapping[str, Joint]) -> list[str]:
     """The names of the joints of a closed loop, in their order along it from the first in the file.
     Every link outside the tree has a joint above it, and so leads to one."""
-    way: list[str] = []
-    joint = apart[0]
-    while joint.name not in way:
-        way.append(joint.name)
-        joint = above[joint.parent]
-    loop = way[way.index(joint.name) :][::-1]
-    first = next(loop.index(joint.name) for joint in apart if joint.name in loop)
-    return loop[first:] + loop[:first]
+    for first in apart:
+        way, up = [first.name], above[first.parent]
+        while up.name not in way:
+            way.append(up.name)
+            up = above[up.parent]
+        if up is first:
+            break
+    return [way[0], *way[:0:-1]]

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import RobotModelError, RobotModelWarning
+from rnea_control.exceptions import RobotModelError, RobotModelWarning, errors_of
 from rnea_control.model import bodies as layout
-from rnea_control.model.joint_selection import list_of_names, select_joints
-from rnea_control.model.joints import Joint, neutral_position, random_position
+from rnea_control.model.joint_selection import select_joints
+from rnea_control.model.joints import WITH_QUATERNION, Joint
 from rnea_control.model.rigid_body import homogeneous, payload_inertia, ten_parameters
 from rnea_control.model.robot_description import (
     RobotDescription,
@@ -27,6 +27,14 @@ from rnea_control.model.urdf_text import read_urdf_file
 
 EARTH_GRAVITY = (0.0, 0.0, -9.81)
 STRONGEST_GRAVITY = 1000.0
+
+# How far random positions go without limits, [m] or [rad]; pi for all others.
+_REACHES: dict[str, float | FloatArray] = {
+    "prismatic": 1.0,
+    "floating": 1.0,
+    "cylindrical": np.array([1.0, math.pi]),
+    "planar": np.array([1.0, 1.0, math.pi]),
+}
 
 
 class RobotModel:
@@ -71,31 +79,31 @@ class RobotModel:
         floating_base: bool = False,
     ) -> None:
         """Use `from_urdf_file`, `from_urdf_string` or `from_joints`."""
-        source = description.source
+        base: tuple[str, ...] = ()
         if floating_base:
             description = description.with_floating_base()
-            if joints is not None:
-                joints = [description.joints[0].name, *list_of_names(joints, source)]
-        selection = select_joints(description.joints, joints, locked_positions or {}, source)
-        chosen = selection.chosen
+            base = (description.joints[0].name,)
+        with errors_of(description.source):
+            selection = select_joints(description.joints, joints, locked_positions or {}, base)
+        chosen, followers = (selection.joints(leads=leads) for leads in (True, False))
         merged = layout.merge_bodies(description, selection)
         self.name: str = description.name
-        self.source = source
+        self.source = description.source
         self.root_link = description.root
         self.joint_names = tuple(joint.name for joint in chosen)
         self.joint_types = tuple(joint.type for joint in chosen)
-        self.mimic_joints = tuple(joint.name for joint in selection.followers)
+        self.mimic_joints = tuple(joint.name for joint in followers)
         self.child_links = tuple(joint.child for joint in chosen)
         self.link_names = merged.link_names
         self.merged_joints = tuple(
             joint.name for joint in description.joints if joint.name not in selection.coordinates
         )
-        self.nq, self.nv = selection.nq, selection.nv
         at = selection.coordinates
         self.q_slices = {j.name: slice(at[j.name].q, at[j.name].q + j.nq) for j in chosen}
         self.v_slices = {j.name: slice(at[j.name].v, at[j.name].v + j.nv) for j in chosen}
         positions = [joint for joint in chosen for _ in range(joint.nq)]
         velocities = [joint for joint in chosen for _ in range(joint.nv)]
+        self.nq, self.nv = len(positions), len(velocities)
         self.lower = _frozen([joint.lower for joint in positions])
         self.upper = _frozen([joint.upper for joint in positions])
         self.continuous = _frozen([float(joint.type == "continuous") for joint in positions])
@@ -105,9 +113,14 @@ class RobotModel:
         self.bodies = merged.array
         self.links = merged.links
         self.friction_parameters = np.zeros((len(layout.FRICTION_ROWS), self.nv))
-        self.urdf_damping, self.urdf_friction = map(_frozen, selection.dissipation())
+        dissipation = np.zeros((2, self.nv))  # the followers' is reflected onto their leaders
+        for each in at.values():
+            joint, velocity = each.joint, slice(each.v, each.v + each.joint.nv)
+            dissipation[0, velocity] += each.ratio**2 * joint.damping
+            dissipation[1, velocity] += abs(each.ratio) * joint.friction
+        self.urdf_damping, self.urdf_friction = map(_frozen, dissipation)
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
-        moved = (*self.child_links, *(joint.child for joint in selection.followers))
+        moved = (*self.child_links, *(joint.child for joint in followers))
         self.joint_links = np.array([self._place_of(link) for link in (self.root_link, *moved)])
         self.joint_rows = {name: merged.rows[name] for name in at}
         self.link_inertias = {link: description.inertias[link] for link in self.link_names}
@@ -220,7 +233,7 @@ class RobotModel:
 
     @armature.setter
     def armature(self, value: Iterable[float]) -> None:
-        self._armature = self._checked_vector("armature", value)
+        self._armature = self._checked("armature", value)
         for name in self.joint_names:
             end, part = self.joint_rows[name] + 1, self.v_slices[name]
             rows = slice(end - (part.stop - part.start), end)
@@ -235,7 +248,7 @@ class RobotModel:
 
     @damping.setter
     def damping(self, value: Iterable[float]) -> None:
-        self.friction_parameters[layout.DAMPING] = self._checked_vector("damping", value)
+        self.friction_parameters[layout.DAMPING] = self._checked("damping", value)
 
     @property
     def friction(self) -> FloatArray:
@@ -244,7 +257,7 @@ class RobotModel:
 
     @friction.setter
     def friction(self, value: Iterable[float]) -> None:
-        self.friction_parameters[layout.COULOMB] = self._checked_vector("friction", value)
+        self.friction_parameters[layout.COULOMB] = self._checked("friction", value)
 
     @property
     def torque_offset(self) -> FloatArray:
@@ -253,9 +266,8 @@ class RobotModel:
 
     @torque_offset.setter
     def torque_offset(self, value: Iterable[float]) -> None:
-        self.friction_parameters[layout.TORQUE_OFFSET] = self._checked_vector(
-            "torque_offset", value, -math.inf
-        )
+        offset = self._checked("torque_offset", value, -math.inf)
+        self.friction_parameters[layout.TORQUE_OFFSET] = offset
 
     def set_payload(
         self,
@@ -286,13 +298,10 @@ class RobotModel:
         parameters = self._own_inertias[row].copy()
         for name, payload in self._payloads.items():
             place = self.links[self._place_of(name)]
-            if place[layout.LINK_BODY] != row:
-                continue
-            transform = homogeneous(
-                place[layout.LINK_ROTATION : layout.LINK_ROTATION + 9].reshape(3, 3),
-                place[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3],
-            )
-            parameters += ten_parameters(transform @ payload @ transform.T)
+            if place[layout.LINK_BODY] == row:
+                rotation = place[layout.LINK_ROTATION : layout.LINK_TRANSLATION].reshape(3, 3)
+                transform = homogeneous(rotation, place[layout.LINK_TRANSLATION :])
+                parameters += ten_parameters(transform @ payload @ transform.T)
         self.bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
         self.bodies[0, layout.INERTIA_CHANGES] += 1.0
 
@@ -311,13 +320,27 @@ class RobotModel:
 
     def neutral(self) -> FloatArray:
         """Positions of zero, and identity quaternions, shape (nq,)."""
-        return neutral_position(self.joint_types)
+        q = np.zeros(self.nq)
+        for name, kind in zip(self.joint_names, self.joint_types, strict=True):
+            if kind in WITH_QUATERNION:
+                q[self.q_slices[name].stop - 1] = 1.0
+        return q
 
     def random(self, rng: np.random.Generator | None = None) -> FloatArray:
         """A random position, shape (nq,): uniform within the limits, within +-pi or +-1 m where
         there are none, and over all rotations."""
         rng = np.random.default_rng() if rng is None else rng
-        return random_position(self.joint_types, self.lower, self.upper, rng)
+        q = np.empty(self.nq)
+        for name, kind in zip(self.joint_names, self.joint_types, strict=True):
+            part, reach = self.q_slices[name], _REACHES.get(kind, math.pi)
+            least, most = self.lower[part], self.upper[part]
+            low = np.where(np.isfinite(least), least, np.minimum(-reach, most - reach))
+            high = np.where(np.isfinite(most), most, np.maximum(reach, low + reach))
+            q[part] = rng.uniform(low, high)
+            if kind in WITH_QUATERNION:
+                quaternion = rng.standard_normal(4)
+                q[part.stop - 4 : part.stop] = quaternion / np.linalg.norm(quaternion)
+        return q
 
     def __repr__(self) -> str:
         return f"RobotModel({self.name!r}, joints={list(self.joint_names)})"
@@ -325,7 +348,7 @@ class RobotModel:
     def _place_of(self, link: str) -> int:
         return self.link_names.index(link)
 
-    def _checked_vector(self, name: str, value: Iterable[float], least: float = 0.0) -> FloatArray:
+    def _checked(self, name: str, value: Iterable[float], least: float = 0.0) -> FloatArray:
         vector = _numbers(value)
         if vector.shape != (self.nv,) or not (np.isfinite(vector) & (vector >= least)).all():
             allowed = ", none negative" if least == 0.0 else ""

@@ -50,10 +50,10 @@ def suspicions(
 ) -> tuple[str, ...]:
     """What is legal but suspicious: in the URDF, and in what is done with it; `gravity` in the root
     link's frame, shape (3,)."""
-    chosen, names = selection.chosen, {joint.name for joint in selection.chosen}
-    everything = {joint.name for joint in description.joints}
+    chosen = selection.joints(leads=True)
+    moving = [at.joint for at in selection.coordinates.values()]
+    names, everything = ({joint.name for joint in each} for each in (chosen, description.joints))
     controlled = [joint for joint in description.urdf_joints if joint.name in names]
-    moving = (*chosen, *selection.followers)
     notes = [*description.notes, *selection.notes]
     notes += _suspicious_joints(controlled, everything)
     notes += _joints_of_nothing(moving, merged)
@@ -80,31 +80,25 @@ def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> l
     findings = {
         "<dynamics> and <limit> of {} are not used, as URDF does not say for which degree of "
         "freedom they are. Set damping and friction of the RobotModel in Python": [
-            joint
-            for joint in joints
-            if joint.type not in SINGLE_TYPES and (joint.dynamics or joint.limit)
+            j for j in joints if j.type not in SINGLE_TYPES and (j.dynamics or j.limit)
         ],
         "{} have a <mimic> and are named in `joints`, so each moves as a joint of its own. Leave "
         "them out of `joints` to let them follow": [
-            joint for joint in single if joint.mimic and joint.mimic.joint in known
+            j for j in single if j.mimic and j.mimic.joint in known
         ],
         "{} have a <safety_controller>; near the soft limits ros2_control may then cancel a torque "
         "that leads back inside. Remove the tags if a joint sticks there": [
-            joint for joint in single if joint.safety_controller is not None
+            j for j in single if j.safety_controller is not None
         ],
         "{} have no <limit>, so their torque is never clamped. Give the actuator's effort limit": [
-            joint for joint in single if joint.limit is None
+            j for j in single if j.limit is None
         ],
         "<limit velocity> of {} is 0; it is taken as no limit here, while ros2_control may let no "
         "torque through. Give the actuator's largest velocity": [
-            joint for joint in limited if joint.limit.velocity == 0.0
+            j for j in limited if j.limit.velocity == 0.0
         ],
         "<limit> lower and upper of {} are the same, so these joints may not move. Give their "
-        "range": [
-            joint
-            for joint in limited
-            if joint.type != "continuous" and joint.limit.lower == joint.limit.upper
-        ],
+        "range": [j for j in limited if j.type != "continuous" and j.limit.lower == j.limit.upper],
     }
     return [
         sentence.format(listed([joint.name for joint in found]))
@@ -114,11 +108,8 @@ def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> l
 
 
 def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> list[str]:
-    """A sentence for the joints that move nothing.
-
-    A link without inertia between others, as in a universal joint made of two revolute ones, is no
-    fault: its joint moves what comes after.
-    """
+    """A sentence for the joints that move nothing. A link without inertia between others, as in a
+    universal joint made of two revolute ones, is no fault: its joint moves what comes after."""
     carries = [row[layout.INERTIA : layout.INERTIA + 10].any() for row in merged.array]
     for row in range(len(carries) - 1, 0, -1):
         carries[int(merged.array[row, layout.PARENT])] |= carries[row]
@@ -167,14 +158,13 @@ def _joints_under_load(description: RobotDescription, gravity: FloatArray) -> se
 
 def _implausible_limits(joints: Sequence[Joint]) -> list[str]:
     """A sentence for each kind of limit that no known robot has, but for efforts."""
-    of_type = {kind: [joint for joint in joints if joint.type == kind] for kind in SINGLE_TYPES}
+    turning, endless, sliding = ([j for j in joints if j.type == kind] for kind in SINGLE_TYPES)
     velocity = attrgetter("velocity_limit")
-    turning, sliding = of_type["revolute"], of_type["prismatic"]
     angles = _over(_LARGEST_ANGLE, turning, _range)
     angles = {name: angle for name, angle in angles.items() if not _in_turns(angle)}
     rates = _over(_LARGEST_RATE, turning, velocity)
     if rates:
-        rates |= _over(_LARGEST_RATE, of_type["continuous"], velocity)
+        rates |= _over(_LARGEST_RATE, endless, velocity)
     travels = _over(_LARGEST_TRAVEL, sliding, _range)
     speeds = _over(_LARGEST_SPEED, sliding, velocity)
     turns = f"{max(angles.values(), default=0.0) / math.tau:.2g} turns"
@@ -193,14 +183,8 @@ def _implausible_limits(joints: Sequence[Joint]) -> list[str]:
 def _implausible_efforts(
     joints: Sequence[Joint], moments: Mapping[str, float], whole: float, loaded: Container[str]
 ) -> list[str]:
-    """The same for efforts.
-
-    Args:
-        joints: whose limits count.
-        moments: of mass, of each link with all that it carries, [kg m].
-        whole: the same of the whole robot; 0 if it is not to be compared.
-        loaded: names of the joints that bear weight.
-    """
+    """The same for efforts; `moments` of mass, of each link with all that it carries, and `whole`,
+    of the robot or 0 for none, [kg m]; `loaded`: the joints that bear weight."""
     turning = [joint for joint in joints if joint.type in ("revolute", "continuous")]
     notes, weight = [], _GRAVITY * whole
     strong = _over(_LARGEST_EFFORT * weight, turning, attrgetter("effort_limit")) if weight else {}
@@ -244,8 +228,7 @@ def _over(
 
 def _range(joint: Joint) -> float:
     """How far its limits are from 0, [rad] or [m]; 0 for those that are no limits."""
-    ends = [abs(end) for end in (joint.lower, joint.upper) if abs(end) < _NO_LIMIT]
-    return max(ends, default=0.0)
+    return max((abs(x) for x in (joint.lower, joint.upper) if abs(x) < _NO_LIMIT), default=0.0)
 
 
 def _in_turns(angle: float) -> bool:

@@ -1,9 +1,9 @@
 """Reads URDF text into joints and inertias of links, by way of urdf_parser_py.
 
-That loses the whole robot over a broken visual or transmission, prints unknown tags to
-stderr, raises bare AttributeErrors for malformed numbers, and omits the defaults. Here
-every element and number is checked first, by the table `ELEMENTS`, so that the parser sees only
-what it can read and the user sees where the fault is.
+That loses the whole robot over a broken visual or transmission, prints unknown tags to stderr,
+raises bare AttributeErrors for malformed numbers, and omits the defaults. Here every element and
+number is checked first, by the table `ELEMENTS`, so that the parser sees only what it can read and
+the user sees where the fault is.
 """
 
 from __future__ import annotations
@@ -11,29 +11,25 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from urdf_parser_py import urdf
 from urdf_parser_py.xml_reflection.core import ParseError
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import RobotModelError, named
+from rnea_control.exceptions import JointError, UrdfElementError, UrdfFileError, named
 from rnea_control.model.joints import VELOCITIES, Joint, Mimic, unit_vector
 from rnea_control.model.rigid_body import LinkInertia, rotation_from_rpy
-from rnea_control.model.urdf_text import XACRO, parse_xml, refuse_expression
+from rnea_control.model.urdf_text import EXPAND, XACRO, parse_xml
 
 
-@dataclass(frozen=True)
-class Element:
-    """What a URDF element may have: attributes with so many numbers, with one of these strings or
-    with text, and children. Names are separated by spaces."""
+class Element(NamedTuple):
+    """What a URDF element may have: attributes, each of so many numbers or one of these strings (of
+    none: any); and children. Names are separated by spaces."""
 
-    numbers: dict[str, int] = field(default_factory=dict)
-    choices: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    text: str = ""
+    attributes: dict[str, int | tuple[str, ...]]
     required: str = ""
     children: str = ""
     required_children: str = ""
@@ -43,33 +39,28 @@ SINGLE_TYPES = ("revolute", "continuous", "prismatic")  # with one degree of fre
 OTHER_TYPES = ("fixed", "floating", "planar")
 WITHOUT_AXIS = ("fixed", "floating")
 _MOMENTS = "ixx ixy ixz iyy iyz izz"
+_SOFT_LIMITS = "k_velocity k_position soft_lower_limit soft_upper_limit"
 
 ELEMENTS = {
-    "robot": Element(text="name", required="name", children="link joint"),
-    "link": Element(text="name", required="name", children="inertial"),
-    "inertial": Element(children="origin mass inertia", required_children="mass inertia"),
-    "origin": Element(numbers={"xyz": 3, "rpy": 3}),
-    "mass": Element(numbers={"value": 1}, required="value"),
-    "inertia": Element(numbers=dict.fromkeys(_MOMENTS.split(), 1), required=_MOMENTS),
+    "robot": Element({"name": ()}, "name", "link joint"),
+    "link": Element({"name": ()}, "name", "inertial"),
+    "inertial": Element({}, "", "origin mass inertia", "mass inertia"),
+    "origin": Element({"xyz": 3, "rpy": 3}),
+    "mass": Element({"value": 1}, "value"),
+    "inertia": Element(dict.fromkeys(_MOMENTS.split(), 1), _MOMENTS),
     "joint": Element(
-        text="name",
-        choices={"type": SINGLE_TYPES + OTHER_TYPES},
-        required="name type",
-        children="origin axis parent child limit dynamics mimic safety_controller",
-        required_children="parent child",
+        {"name": (), "type": SINGLE_TYPES + OTHER_TYPES},
+        "name type",
+        "origin axis parent child limit dynamics mimic safety_controller",
+        "parent child",
     ),
-    "axis": Element(numbers={"xyz": 3}, required="xyz"),
-    "parent": Element(text="link", required="link"),
-    "child": Element(text="link", required="link"),
-    "limit": Element(
-        numbers={"effort": 1, "velocity": 1, "lower": 1, "upper": 1}, required="effort velocity"
-    ),
-    "dynamics": Element(numbers={"damping": 1, "friction": 1}),
-    "mimic": Element(text="joint", numbers={"multiplier": 1, "offset": 1}, required="joint"),
-    "safety_controller": Element(
-        numbers={"k_velocity": 1, "k_position": 1, "soft_lower_limit": 1, "soft_upper_limit": 1},
-        required="k_velocity",
-    ),
+    "axis": Element({"xyz": 3}, "xyz"),
+    "parent": Element({"link": ()}, "link"),
+    "child": Element({"link": ()}, "link"),
+    "limit": Element({"effort": 1, "velocity": 1, "lower": 1, "upper": 1}, "effort velocity"),
+    "dynamics": Element({"damping": 1, "friction": 1}),
+    "mimic": Element({"joint": (), "multiplier": 1, "offset": 1}, "joint"),
+    "safety_controller": Element(dict.fromkeys(_SOFT_LIMITS.split(), 1), "k_velocity"),
 }
 
 # Larger ones would overflow in the dynamics.
@@ -95,69 +86,59 @@ _TAGS = {
 }
 
 
-def parse_urdf(xml: str | bytes, source: str) -> tuple[urdf.Robot, list[str]]:
+def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
     """The robot as urdf_parser_py has it, and a sentence for all that is legal but probably not
-    meant.
-
-    Args:
-        xml: the URDF as text or as encoded bytes.
-        source: where the text comes from, for error messages.
-
-    Raises:
-        RobotModelError: as `clean_urdf`; a URDF that urdf_parser_py cannot read.
-    """
-    clean, unknown = clean_urdf(xml, source)
+    meant; errors as of `clean_urdf`."""
+    clean, unknown = clean_urdf(xml)
     try:
         robot = urdf.Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
     except ParseError as error:
-        raise RobotModelError(f"{source}: urdf_parser_py does not read it: {error}") from error
+        raise UrdfElementError(f"urdf_parser_py does not read it: {error}") from error
     notes = [f"unknown and ignored: {'; '.join(unknown)}"] if unknown else []
     return robot, notes + _lost_inertials(clean) + _turned_in_degrees(robot)
 
 
-def clean_urdf(xml: str | bytes, source: str) -> tuple[ET.Element, tuple[str, ...]]:
-    """The URDF reduced to what the dynamics need, and the unknown tags and attributes left out;
-    arguments as of `parse_urdf`.
+def clean_urdf(xml: str | bytes) -> tuple[ET.Element, tuple[str, ...]]:
+    """The URDF reduced to what the dynamics need, and the unknown tags and attributes left out.
 
     Raises:
-        RobotModelError: not the XML of a URDF (urdf_text.py), or a missing, repeated or malformed
-            element or number, or an expression of xacro in its place.
+        UrdfFileError: not the XML of a URDF (urdf_text.py), or one of xacro.
+        UrdfElementError: a missing, repeated or malformed element or number, or an expression of
+            xacro in its place.
     """
     unknown: dict[str, None] = {}
-    return _checked_copy(parse_xml(xml, source), source, "robot", unknown), tuple(unknown)
+    return _checked_copy(parse_xml(xml), "robot", unknown), tuple(unknown)
 
 
-def _checked_copy(
-    element: ET.Element, source: str, where: str, unknown: dict[str, None]
-) -> ET.Element:
+def _checked_copy(element: ET.Element, here: str, unknown: dict[str, None]) -> ET.Element:
     """A copy of `element` with only what `ELEMENTS` lists; raises on anything malformed."""
-    tag, here = element.tag, f"{source}: {where}"
+    tag = element.tag
     rule = ELEMENTS[tag]
     copy = ET.Element(tag)
     for attribute, text in element.attrib.items():
         if attribute.startswith("xmlns"):
             continue
-        refuse_expression(text, f"{here}: {attribute}")
-        known = (*rule.numbers, *rule.choices, *rule.text.split())
-        if attribute in rule.numbers:
-            _check_numbers(text, rule.numbers[attribute], f"{here}: {attribute}")
-        elif text not in rule.choices.get(attribute, (text,)):
-            raise RobotModelError(
-                f"{here}: {attribute} is {text!r}; allowed are {', '.join(rule.choices[attribute])}"
-            )
-        elif attribute not in known:
+        if "${" in text or "$(" in text:
+            what = f"{attribute} is {text!r}, an unexpanded xacro expression"
+            raise UrdfElementError(f"{here}: {what}; {EXPAND}")
+        kind = rule.attributes.get(attribute)
+        if kind is None:
             if (tag, attribute) not in UNUSED_ATTRIBUTES:
                 what = f"attribute {attribute!r} of <{tag}>"
-                unknown.setdefault(_misspelt(what, attribute, known, here))
+                unknown.setdefault(_misspelt(what, attribute, [*rule.attributes], here))
             continue
+        if isinstance(kind, int):
+            _check_numbers(text, kind, f"{here}: {attribute}")
+        elif kind and text not in kind:
+            allowed = ", ".join(kind)
+            raise UrdfElementError(f"{here}: {attribute} is {text!r}; allowed are {allowed}")
         elif not text.strip():
-            raise RobotModelError(f"{here}: attribute {attribute!r} is empty; give it a name")
+            raise UrdfElementError(f"{here}: attribute {attribute!r} is empty; give it a name")
         copy.set(attribute, text)
     for attribute in rule.required.split():
         if attribute not in copy.attrib:
-            raise RobotModelError(
-                f"{here}: <{tag}> has no attribute {attribute!r}; a URDF must give it"
-            )
+            what = f"<{tag}> has no attribute {attribute!r}"
+            raise UrdfElementError(f"{here}: {what}; a URDF must give it")
     for child in element:
         if child.tag in UNUSED_TAGS.split() or (
             child.tag == "axis" and element.get("type") in WITHOUT_AXIS
@@ -165,7 +146,7 @@ def _checked_copy(
             continue
         if child.tag.startswith("xacro:"):
             if child.tag not in ("xacro:property", "xacro:arg"):
-                raise RobotModelError(f"{source}: {XACRO}")
+                raise UrdfFileError(XACRO)
             unknown.setdefault(f"tag <{child.tag}> in <{tag}>, left over from xacro")
             continue
         if child.tag not in (children := rule.children.split()):
@@ -173,21 +154,22 @@ def _checked_copy(
             unknown.setdefault(_misspelt(what, child.tag, children, here))
             continue
         if tag != "robot" and copy.find(child.tag) is not None:
-            raise RobotModelError(f"{here}: <{child.tag}> is given more than once; keep one")
-        is_named = tag == "robot"  # a link or joint; all other elements stand in one
-        place = f"{child.tag} {child.get('name')!r}" if is_named else f"{where}: <{child.tag}>"
-        copy.append(_checked_copy(child, source, place, unknown))
+            raise UrdfElementError(f"{here}: <{child.tag}> is given more than once; keep one")
+        place = f"{here}: <{child.tag}>"
+        if tag == "robot":  # a link or joint, which all other elements stand in
+            place = f"{child.tag} {child.get('name')!r}"
+        copy.append(_checked_copy(child, place, unknown))
     for child_tag in rule.required_children.split():
         if copy.find(child_tag) is None:
-            raise RobotModelError(f"{here}: <{tag}> has no <{child_tag}>; a URDF must give it")
+            raise UrdfElementError(f"{here}: <{tag}> has no <{child_tag}>; a URDF must give it")
     return copy
 
 
 def _misspelt(what: str, name: str, known: Sequence[str], where: str) -> str:
-    """What is unknown, with the name that it is probably meant to have; RobotModelError if only
+    """What is unknown, with the name that it is probably meant to have; UrdfElementError if only
     capitals are wrong, as in <Joint>."""
     if name.lower() in known:
-        raise RobotModelError(f"{where}: {what}: URDF is case-sensitive; write {name.lower()}")
+        raise UrdfElementError(f"{where}: {what}: URDF is case-sensitive; write {name.lower()}")
     similar = get_close_matches(name, known, 1, 0.8)
     return f"{what}, perhaps {similar[0]!r} misspelt" if similar else what
 
@@ -199,28 +181,28 @@ def _check_numbers(text: str, count: int, where: str) -> None:
     except ValueError:
         numbers = []
     if any(LARGEST_NUMBER < abs(number) < math.inf for number in numbers):
-        raise RobotModelError(
+        raise UrdfElementError(
             f"{where} is {text!r}; no robot has numbers beyond {LARGEST_NUMBER:g} (SI units)"
         )
-    if len(numbers) != count or not all(math.isfinite(number) for number in numbers):
+    if len(numbers) != count or not all(map(math.isfinite, numbers)):
         several = f"{count} finite numbers separated by spaces"
         wanted = "one finite number" if count == 1 else several
-        raise RobotModelError(f"{where} is {text!r}; it must be {wanted}")
+        raise UrdfElementError(f"{where} is {text!r}; it must be {wanted}")
 
 
-def read_joint(joint: urdf.Joint, source: str) -> Joint:
+def read_joint(joint: urdf.Joint) -> Joint:
     """One joint of a parsed URDF, with the defaults that urdf_parser_py omits.
 
     Raises:
-        RobotModelError: a zero axis, limits that are missing, reversed or negative, negative
-            friction or damping.
+        JointError: a zero axis, limits that are reversed or negative, negative friction or damping.
+        UrdfElementError: no limits.
     """
-    values: dict[str, Any] = {name: getattr(joint, name) for name in ("name", "type", "parent")}
-    values["child"] = joint.child
+    own = ("name", "type", "parent", "child")
+    values: dict[str, Any] = {name: getattr(joint, name) for name in own}
     values["rotation"], values["translation"] = _placement(joint.origin)
     if joint.type not in WITHOUT_AXIS:
         axis = np.array(joint.axis if joint.axis is not None else (1.0, 0.0, 0.0))
-        values["axis"] = unit_vector(axis, f"{source}: joint {joint.name!r}: <axis xyz>")
+        values["axis"] = unit_vector(axis, f"joint {joint.name!r}: <axis xyz>")
     if VELOCITIES[joint.type] == 1:
         limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
         if limit is not None:
@@ -228,9 +210,9 @@ def read_joint(joint: urdf.Joint, source: str) -> Joint:
             if joint.type != "continuous":
                 values |= {"lower": limit.lower, "upper": limit.upper}
         elif joint.type != "continuous":
-            raise RobotModelError(
-                f"{source}: joint {joint.name!r}: a {joint.type} joint needs a <limit> with "
-                "effort, velocity, lower and upper"
+            raise UrdfElementError(
+                f"joint {joint.name!r}: a {joint.type} joint needs a <limit> with effort, "
+                "velocity, lower and upper"
             )
         values["damping"] = getattr(dynamics, "damping", None) or 0.0
         values["friction"] = getattr(dynamics, "friction", None) or 0.0
@@ -239,21 +221,20 @@ def read_joint(joint: urdf.Joint, source: str) -> Joint:
             values["mimic"] = Mimic(mimic.joint, ratio, mimic.offset or 0.0)
     try:
         return Joint(**values)
-    except RobotModelError as error:
+    except JointError as error:
         words = str(error)
         for name, tag in _TAGS.items():
             words = words.replace(f": {name} ", f": {tag} ")
-        raise RobotModelError(f"{source}: {words}") from error
+        raise JointError(words) from error
 
 
-def read_link_inertia(link: urdf.Link, source: str) -> LinkInertia:
-    """The inertia of a link, zero without <inertial>; RobotModelError for a negative mass."""
+def read_link_inertia(link: urdf.Link) -> LinkInertia:
+    """The inertia of a link, zero without <inertial>; UrdfElementError for a negative mass."""
     if link.inertial is None:
-        return LinkInertia(link.name, 0.0, np.zeros(3), np.zeros((3, 3)), np.eye(3))
-    mass = link.inertial.mass
-    if mass < 0.0:
-        raise RobotModelError(
-            f"{source}: link {link.name!r}: <mass value> is {mass:g} kg; it must not be negative"
+        return LinkInertia(link.name)
+    if (mass := link.inertial.mass) < 0.0:
+        raise UrdfElementError(
+            f"link {link.name!r}: <mass value> is {mass:g} kg; it must not be negative"
         )
     # URDF gives the inertia about the center of mass, in the axes of the inertial frame.
     rotation, center_of_mass = _placement(link.inertial.origin)

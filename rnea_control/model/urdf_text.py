@@ -6,21 +6,20 @@ says "invalid token" to all of them.
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
-from rnea_control.exceptions import RobotModelError
+from rnea_control.exceptions import UrdfFileError, errors_of
 
-_EXPAND = "expand it first: xacro arm.urdf.xacro > arm.urdf"
-XACRO = f"this file holds unexpanded xacro elements; {_EXPAND}"
+EXPAND = "expand it first: xacro arm.urdf.xacro > arm.urdf"
+XACRO = f"this file holds unexpanded xacro elements; {EXPAND}"
 
 # How a file begins that is something else, and what to do.
-_LFS = "this is a Git LFS pointer, not the file itself; fetch it with git lfs pull"
 _PAGE = "this is a web page, not a URDF; download the raw file"
+_LFS = "this is a Git LFS pointer, not the file itself; fetch it with git lfs pull"
 _BEGINNINGS = {
     b"version https://git-lfs": _LFS,
     b"solid ": "this is an STL mesh; give the URDF that names it",
@@ -31,14 +30,14 @@ _BEGINNINGS = {
 }
 
 # What a file is by its root element, in lower case.
+_SDF = "this is an SDF file; convert it to a URDF first"
+_MJCF = "this is an MJCF file (MuJoCo); convert it to a URDF first"
 _OTHER_ROOTS = {
     "robot": "tags are case-sensitive, write <robot>",
-    **dict.fromkeys(("sdf", "gazebo"), "this is an SDF file; convert it to a URDF first"),
-    **dict.fromkeys(
-        ("mujoco", "mujocoinclude"), "this is an MJCF file (MuJoCo); convert it to a URDF first"
-    ),
+    **dict.fromkeys(("sdf", "gazebo"), _SDF),
+    **dict.fromkeys(("mujoco", "mujocoinclude"), _MJCF),
     "collada": "this is a COLLADA mesh; give the URDF that names it",
-    "html": "this is a web page; download the raw file",
+    "html": _PAGE,
     "launch": "this is a launch file; give the robot's URDF",
     "package": "this is a package.xml; give the robot's URDF",
 }
@@ -49,19 +48,15 @@ _SRDF_TAGS = (
     "disable_default_collisions link_sphere_approximation"
 )
 
-# Longest first: the mark of UTF-32 begins with that of UTF-16.
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-)
-# How UTF-16 without a byte-order mark begins.
-_UNMARKED = (
-    (re.compile(rb"[\s<]\x00[^\x00]"), "utf-16-le"),
-    (re.compile(rb"\x00[\s<]\x00"), "utf-16-be"),
-)
+# How each encoding begins: by a byte-order mark (that of UTF-32 begins with that of UTF-16), or as
+# UTF-16 without one.
+_ENCODINGS = {
+    rb"\xff\xfe\x00\x00|\x00\x00\xfe\xff": "utf-32",
+    rb"\xff\xfe|\xfe\xff": "utf-16",
+    rb"\xef\xbb\xbf": "utf-8-sig",
+    rb"[\s<]\x00[^\x00]": "utf-16-le",
+    rb"\x00[\s<]\x00": "utf-16-be",
+}
 _DECLARATION = re.compile(rb"""^<\?xml[^>]*?\bencoding\s*=\s*["']([^"'>]*)["']""")
 _PATH = re.compile(
     r'[^<>{"\n]*(/|\\|\.(urdf|xacro|xml|srdf|sdf|stl|dae|obj))[^<>{"\n]*', re.IGNORECASE
@@ -72,16 +67,16 @@ def read_urdf_file(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a file.
 
     Raises:
-        RobotModelError: it is not there, is a directory or may not be read, or `path` is URDF text.
+        UrdfFileError: it is not there, is a directory or may not be read, or `path` is URDF text.
     """
     if isinstance(path, bytes) or not isinstance(path, (str, os.PathLike)):
-        raise RobotModelError(
+        raise UrdfFileError(
             f"the path is a {type(path).__name__}; it must be a str or a Path. If it is URDF text, "
             "use RobotModel.from_urdf_string"
         )
     name = os.fspath(path)
     if name.lstrip("\ufeff \t\r\n").startswith("<"):
-        raise RobotModelError(
+        raise UrdfFileError(
             f"{name.strip()[:40]!r}...: this is URDF text, not the path of a file; use "
             "RobotModel.from_urdf_string"
         )
@@ -90,38 +85,36 @@ def read_urdf_file(path: str | os.PathLike[str]) -> bytes:
     except IsADirectoryError as error:
         inside = sorted(file.name for file in Path(path).glob("*.urdf"))
         example = f", such as {inside[0]}" if inside else ""
-        raise RobotModelError(
+        raise UrdfFileError(
             f"{name}: cannot be read: this is a directory; give a URDF file{example}"
         ) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         why = getattr(error, "strerror", None) or error
-        raise RobotModelError(f"{name}: cannot be read: {why}") from error
+        raise UrdfFileError(f"{name}: cannot be read: {why}") from error
 
 
-def parse_xml(xml: str | bytes, source: str) -> ET.Element:
+def parse_xml(xml: str | bytes) -> ET.Element:
     """The root element `<robot>` of a URDF.
 
     Args:
         xml: the URDF as text, or as bytes in UTF-8 or what byte-order mark or declaration say.
-        source: where the text comes from, for error messages.
 
     Raises:
-        RobotModelError: it is something else.
+        UrdfFileError: it is something else.
     """
     if not isinstance(xml, (str, bytes)):
         hint = "; for a file use RobotModel.from_urdf_file" if isinstance(xml, os.PathLike) else ""
-        raise RobotModelError(
-            f"{source}: the robot description is a {type(xml).__name__}; it must be str or bytes"
-            f"{hint}"
+        raise UrdfFileError(
+            f"the robot description is a {type(xml).__name__}; it must be str or bytes{hint}"
         )
-    text = (xml if isinstance(xml, str) else _decoded(xml, source)).lstrip("\ufeff \t\r\n")
+    text = (xml if isinstance(xml, str) else _decoded(xml)).lstrip("\ufeff \t\r\n")
     if not text.strip():
-        raise RobotModelError(f"{source}: the robot description is empty; it must hold URDF XML")
-    _refuse_beginning(text[:100].encode("utf-8", "replace"), source)
+        raise UrdfFileError("the robot description is empty; it must hold URDF XML")
+    _refuse_beginning(text[:100].encode("utf-8", "replace"))
     if len(text) < 4096 and _PATH.fullmatch(text.strip()):
-        raise RobotModelError(
-            f"{source}: {text.strip()!r} is the path of a file, not its text; use "
-            "RobotModel.from_urdf_file, or give what is in the file"
+        raise UrdfFileError(
+            f"{text.strip()!r} is the path of a file, not its text; use RobotModel.from_urdf_file, "
+            "or give what is in the file"
         )
     # Without namespaces, as <gazebo> may hold undeclared prefixes. The encoding that a str declares
     # does not count either.
@@ -131,9 +124,8 @@ def parse_xml(xml: str | bytes, source: str) -> ET.Element:
         parser.Parse(text, True)
         root = builder.close()
     except (expat.ExpatError, ValueError) as error:
-        raise RobotModelError(
-            f"{source}: this is not well-formed XML ({error}); a URDF file must start with <robot "
-            "name=...>"
+        raise UrdfFileError(
+            f"this is not well-formed XML ({error}); a URDF file must start with <robot name=...>"
         ) from error
     prefix, colon, _ = root.tag.rpartition(":")
     # By another prefix, xacro's elements are none the less its own.
@@ -143,63 +135,63 @@ def parse_xml(xml: str | bytes, source: str) -> ET.Element:
         element.tag = element.tag.removeprefix(prefix + colon)
         if element.tag.startswith(of_xacro):
             element.tag = f"xacro:{element.tag.partition(':')[2]}"
-    _refuse_other_kinds(root, source)
+    if root.tag != "robot":
+        hint = _OTHER_ROOTS.get(root.tag.lower(), "give the robot's URDF")
+        raise UrdfFileError(
+            f"the root element is <{root.tag}>, a URDF has <robot name=...>; {hint}"
+        )
+    top = {child.tag for child in root}
+    srdf = top.intersection(_SRDF_TAGS.split())
+    if srdf and "link" not in top:
+        raise UrdfFileError(
+            f"this is an SRDF (MoveIt's groups and collisions): it has <{min(srdf)}> and no links; "
+            "give the robot's URDF"
+        )
     for child in root:
         space, colon, name = child.tag.rpartition(":")
         if colon and name in ("link", "joint") and space not in spaces:
-            raise RobotModelError(
-                f"{source}: the prefix of <{child.tag}> is not declared; write <{name}>"
-            )
+            raise UrdfFileError(f"the prefix of <{child.tag}> is not declared; write <{name}>")
     return root
 
 
 def urdf_text(xml: str | bytes) -> str:
     """The text of a URDF, if in bytes without the declaration of an encoding, which it no longer
-    has; RobotModelError for bytes of something else."""
+    has; UrdfFileError for bytes of something else."""
     if isinstance(xml, str):
         return xml
-    return re.sub(r"^\s*<\?xml.*?\?>\s*", "", _decoded(xml, "robot_description"), flags=re.DOTALL)
+    with errors_of("robot_description"):
+        return re.sub(r"^\s*<\?xml.*?\?>\s*", "", _decoded(xml), flags=re.DOTALL)
 
 
-def refuse_expression(text: str, where: str) -> None:
-    """Raises RobotModelError if a value is an expression that xacro has not evaluated."""
-    if "${" in text or "$(" in text:
-        raise RobotModelError(f"{where} is {text!r}, an unexpanded xacro expression; {_EXPAND}")
-
-
-def _decoded(data: bytes, source: str) -> str:
-    _refuse_beginning(data.lstrip(), source)
+def _decoded(data: bytes) -> str:
+    _refuse_beginning(data.lstrip())
     encoding = _encoding_of(data)
     try:
         text = data.decode(encoding)
     except LookupError as error:
-        raise RobotModelError(
-            f"{source}: its XML declaration names the encoding {encoding!r}, which is not known; "
-            "save it as UTF-8"
+        raise UrdfFileError(
+            f"its XML declaration names the encoding {encoding!r}, which is not known; save it as "
+            "UTF-8"
         ) from error
     except ValueError as error:
         if b"\x00" not in data:
             at = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
-            raise RobotModelError(
-                f"{source}: it is not in {encoding}{at}; save it as UTF-8, or name its encoding in "
+            raise UrdfFileError(
+                f"it is not in {encoding}{at}; save it as UTF-8, or name its encoding in "
                 'the first line: <?xml version="1.0" encoding="latin-1"?>'
             ) from error
         text = "\x00"
     if "\x00" in text:
-        raise RobotModelError(
-            f"{source}: this is a binary file, such as a mesh, not a URDF; give the URDF that "
-            "names it"
+        raise UrdfFileError(
+            "this is a binary file, such as a mesh, not a URDF; give the URDF that names it"
         )
     return text
 
 
 def _encoding_of(data: bytes) -> str:
     """By the byte-order mark, or the first two bytes, or the declaration; else UTF-8."""
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            return encoding
-    for beginning, encoding in _UNMARKED:
-        if beginning.match(data):
+    for beginning, encoding in _ENCODINGS.items():
+        if re.match(beginning, data):
             return encoding
     found = _DECLARATION.match(data.lstrip()[:1000])
     declared = found[1].decode("ascii", "replace").strip()[:40] if found else "utf-8"
@@ -208,22 +200,7 @@ def _encoding_of(data: bytes) -> str:
     return "utf-8" if wide else declared
 
 
-def _refuse_beginning(data: bytes, source: str) -> None:
+def _refuse_beginning(data: bytes) -> None:
     for beginning, what in _BEGINNINGS.items():
         if data[:40].lower().startswith(beginning):
-            raise RobotModelError(f"{source}: {what}")
-
-
-def _refuse_other_kinds(root: ET.Element, source: str) -> None:
-    if root.tag != "robot":
-        hint = _OTHER_ROOTS.get(root.tag.lower(), "give the robot's URDF")
-        raise RobotModelError(
-            f"{source}: the root element is <{root.tag}>, a URDF has <robot name=...>; {hint}"
-        )
-    top = {child.tag for child in root}
-    srdf = top.intersection(_SRDF_TAGS.split())
-    if srdf and "link" not in top:
-        raise RobotModelError(
-            f"{source}: this is an SRDF (MoveIt's groups and collisions): it has <{min(srdf)}> and "
-            "no links; give the robot's URDF"
-        )
+            raise UrdfFileError(what)

@@ -9,7 +9,7 @@ from typing import Any
 from rnea_control.control import Mode, Supervisor
 from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Handover, Phase
 from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.float64_multi_array import (
+from rnea_control.messages.controller_messages import (
     Float64MultiArrayDecoder,
     Float64MultiArrayError,
 )

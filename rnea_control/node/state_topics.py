@@ -17,7 +17,7 @@ from rnea_control.control import ControllerState
 from rnea_control.control.controller_state import TERMS, torque_terms
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TrajectoryError
-from rnea_control.messages.controller_state import ControllerStateEncoder, TorqueTermsEncoder
+from rnea_control.messages.controller_messages import ControllerStateEncoder, TorqueTermsEncoder
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.ros.qos import LATCHED
 

@@ -11,7 +11,7 @@ from sensor_msgs.msg import JointState
 
 from rnea_control.control import Controller, EndKind, Waypoint
 from rnea_control.exceptions import TrajectoryError
-from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
+from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
 
 TICKS = 10

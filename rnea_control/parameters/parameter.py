@@ -59,39 +59,31 @@ class Parameter:
     bound: bool = False
     in_tick: bool = False
 
+    def names(self, joints: Sequence[str]) -> list[str]:
+        """The full names, one for each joint where there is the placeholder."""
+        each_joint = joints if JOINT in self.name else ("",)
+        return [self.name.replace(JOINT, joint) for joint in each_joint]
+
     @property
     def allowed(self) -> str:
         """The values that are allowed, in ROS's words for types."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        is_array = typing.get_origin(self.type) is list
-        words = _TYPE_WORDS[typing.get_args(self.type)[0] if is_array else self.type]
-        words += " array" if is_array else ""
+        elements = typing.get_args(self.type)
+        words = _TYPE_WORDS[elements[0]] + " array" if elements else _TYPE_WORDS[self.type]
         if self.type == list[str]:
             words += " (list of non-empty strings)"
         if self.length:
             words += f" of length {self.length}"
-        bounds = [
-            f"{name.replace('_', ' ')} {getattr(self, name):g}"
-            for name in ("above", "at_least", "at_most")
-            if math.isfinite(getattr(self, name))
-        ]
-        if bounds:
-            each = "each " if is_array else ""
-            words += f", {each}{' and '.join(bounds)}"
+        bounds = {"above": self.above, "at least": self.at_least, "at most": self.at_most}
+        given = [f"{name} {bound:g}" for name, bound in bounds.items() if math.isfinite(bound)]
+        if given:
+            words += f", {'each ' if elements else ''}{' and '.join(given)}"
         if self.infinite:
             words += ", may be infinite"
         if self.special is not None:
-            value, meaning = self.special[:2]
-            words += f", or {_yaml(value)} for {meaning}"
+            words += f", or {_yaml(self.special[0])} for {self.special[1]}"
         return words
-
-    @property
-    def requirement(self) -> str:
-        """`allowed` as it stands after "it must be"."""
-        if self.choices:
-            return self.allowed
-        return f"an {self.allowed}" if self.allowed.startswith("i") else f"a {self.allowed}"
 
     def check(self, name: str, value: Any) -> Any:
         """The value in its proper type.
@@ -102,17 +94,16 @@ class Parameter:
         Raises:
             ParameterError: names the parameter, the value and what is allowed.
         """
-        if value is None:
-            raise ParameterError(
-                f"parameter {name!r} is not set; it must be {self.requirement}: {self.meaning}"
-            )
         converted = _converted(value, self.type)
         if isinstance(value, float) and (
             self._is_special(value) or (self.infinite and math.isinf(value))
         ):
             converted = value
         if converted is None or not self._within(converted):
-            raise ParameterError(f"parameter {name!r} is {value!r}; it must be {self.requirement}")
+            allowed = self.allowed
+            article = "" if self.choices else "an " if allowed.startswith("i") else "a "
+            is_, end = ("not set", f": {self.meaning}") if value is None else (repr(value), "")
+            raise ParameterError(f"parameter {name!r} is {is_}; it must be {article}{allowed}{end}")
         return converted
 
     def in_force(self, value: Any) -> Any:
@@ -137,15 +128,14 @@ class Parameter:
     def _within(self, value: Any) -> bool:
         if self._is_special(value):
             return True
-        if self.choices and value not in self.choices:
+        if (self.choices and value not in self.choices) or (
+            self.length and len(value) != self.length
+        ):
             return False
-        if self.length and len(value) != self.length:
-            return False
-        numbers = value if isinstance(value, list) else [value]
         return all(
             isinstance(number, (str, bool))
             or (self.at_least <= number <= self.at_most and not -math.inf < self.above >= number)
-            for number in numbers
+            for number in (value if isinstance(value, list) else [value])
         )
 
 
@@ -191,10 +181,7 @@ def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Param
     """
     parameters: dict[str, Parameter] = {}
     for parameter in table:
-        names = [parameter.name]
-        if JOINT in parameter.name:
-            names = [parameter.name.replace(JOINT, joint) for joint in joints]
-        for name in names:
+        for name in parameter.names(joints):
             if parameters.setdefault(name, parameter) is not parameter:
                 raise ParameterError(f"the table has the parameter {name!r} twice")
     return parameters
@@ -210,13 +197,11 @@ def values_in_force(
         ParameterError: a value that is not allowed, or missing.
     """
 
-    def value(row: Parameter) -> Any:
-        if JOINT not in row.name:
-            return row.in_force(parameters[row.name])
-        names = [row.name.replace(JOINT, joint) for joint in joints]
-        return np.array([row.in_force(parameters[name]) for name in names])
-
-    return {row.name: value(row) for row in table}
+    values: dict[str, Any] = {}
+    for row in table:
+        found = [row.in_force(parameters[name]) for name in row.names(joints)]
+        values[row.name] = np.array(found) if JOINT in row.name else found[0]
+    return values
 
 
 def markdown(table: Iterable[Parameter], live: bool = True) -> str:

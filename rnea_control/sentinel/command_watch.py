@@ -11,7 +11,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control.state_check import MOVING
 from rnea_control.messages.cdr import HEADER, CdrError
-from rnea_control.messages.float64_multi_array import (
+from rnea_control.messages.controller_messages import (
     Float64MultiArrayDecoder,
     Float64MultiArrayError,
 )

@@ -70,12 +70,10 @@ def urdf_for_mujoco(
     Raises:
         SimulationError: `payload_link` is not a link of the robot.
     """
-    robot, _ = clean_urdf(xml, model.source)
+    robot, _ = clean_urdf(xml)
     joints = {joint.name: joint for joint in description_from_urdf(xml, model.source).joints}
     moving = {*model.joint_names, *model.mimic_joints}
-    locked = select_joints(
-        tuple(joints.values()), model.joint_names, locked_positions, model.source
-    ).locked
+    locked = select_joints(tuple(joints.values()), model.joint_names, locked_positions).locked
     for joint in robot.findall("joint"):
         for tag in ("dynamics", "mimic", "safety_controller"):
             for element in joint.findall(tag):

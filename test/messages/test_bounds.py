@@ -14,7 +14,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayou
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.exceptions import RneaControlError
-from rnea_control.messages import float64_multi_array
+from rnea_control.messages import controller_messages
 from rnea_control.messages.joint_state import Layout, decode
 from rnea_control.messages.joint_trajectory import decode_trajectory
 
@@ -62,8 +62,8 @@ def main() -> None:
             except RneaControlError:
                 seen["trajectory"].add(False)
             data = np.frombuffer(mutated(command_bytes, rng), np.uint8)
-            outcome = float64_multi_array.decode(data, len(data), np.zeros(3, np.uint64))
-            seen["command"].add(outcome == float64_multi_array.DECODED)
+            outcome = controller_messages.decode(data, len(data), np.zeros(3, np.uint64))
+            seen["command"].add(outcome == controller_messages.DECODED)
     both = all(outcomes == {True, False} for outcomes in seen.values())
     print("both outcomes seen" if both else seen)
 

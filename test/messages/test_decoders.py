@@ -20,18 +20,13 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayou
 
 from rnea_control.exceptions import RneaControlError, TrajectoryError, TrajectoryJointsError
 from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.float64_multi_array import (
+from rnea_control.messages.controller_messages import (
     Float64MultiArrayDecoder,
     Float64MultiArrayEncoder,
 )
-from rnea_control.messages.joint_state import (
-    LONGEST,
-    JointStateDecoder,
-    JointStateError,
-    OtherJoints,
-    measured_efforts,
-)
+from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.joint_trajectory import FIELDS, decode_trajectory
+from rnea_control.messages.state_intake import LONGEST, StateIntake
 
 
 @st.composite
@@ -48,7 +43,7 @@ PAIR = ["a", "b"]
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 
-def serialised(
+def serialized(
     names, position, velocity, effort=(), stamp=(1, 2), frame="base_link", order="<"
 ) -> bytes:
     """A JointState by the rules of CDR, with arbitrary bytes for padding."""
@@ -96,10 +91,10 @@ def test_state_agrees_with_rclpy_in_both_byte_orders_and_any_padding(state) -> N
     message = JointState(name=names, **{key: array("d", row) for key, row in rows.items()})
     message.header.frame_id = frame
     message.header.stamp.sec, message.header.stamp.nanosec = stamp
-    assert deserialize_message(serialised(*state), JointState) == message
+    assert deserialize_message(serialized(*state), JointState) == message
     ours = [names.index(name) for name in NAMES]
-    decoder = JointStateDecoder(NAMES)
-    for data in (serialize_message(message), *(serialised(*state, order) for order in "<><>")):
+    decoder = StateIntake(NAMES, 0.1)
+    for data in (serialize_message(message), *(serialized(*state, order) for order in "<><>")):
         assert decoder.decode(data) == stamp[0] * 10**9 + stamp[1]
         assert decoder.q.tolist() == [position[i] for i in ours]
         assert decoder.v.tolist() == [velocity[i] for i in ours]
@@ -109,18 +104,18 @@ def test_state_agrees_with_rclpy_in_both_byte_orders_and_any_padding(state) -> N
 
 
 def test_known_layouts_are_decoded_without_their_names() -> None:
-    decoder = JointStateDecoder(PAIR)
+    decoder = StateIntake(PAIR, 0.1)
     for k in range(3):
-        decoder.decode(serialised(["a", "b"], [1.0 * k, 2.0], [0.0, 0.0]))
-        decoder.decode(serialised(["b", "a"], [1.0 * k, 3.0], [0.0, 0.0]))
+        decoder.decode(serialized(["a", "b"], [1.0 * k, 2.0], [0.0, 0.0]))
+        decoder.decode(serialized(["b", "a"], [1.0 * k, 3.0], [0.0, 0.0]))
         assert decoder.q.tolist() == [3.0, 1.0 * k]
     assert len(decoder.layouts) == 2
     for k in range(20):
-        decoder.decode(serialised(["a", "b", f"b{k}"], [1.0, 2.0, 3.0], [0.0] * 3))
+        decoder.decode(serialized(["a", "b", f"b{k}"], [1.0, 2.0, 3.0], [0.0] * 3))
     assert len(decoder.layouts) <= 8
 
 
-GOOD = serialised(["b", "a"], [1.0, 2.0], [3.0, 4.0])
+GOOD = serialized(["b", "a"], [1.0, 2.0], [3.0, 4.0])
 WRONG = {
     "empty": (b"", "begin with nothing"),
     "another encapsulation": (b"\0\7" + GOOD[2:], "begin with 00 07"),
@@ -128,27 +123,27 @@ WRONG = {
     "no end": (GOOD[:-1], "ends inside its effort"),
     "count of names": (GOOD[:28] + b"\xff" * 4 + GOOD[32:], "ends inside its name"),
     "too long": (GOOD + bytes(LONGEST), r"has \d+ bytes; at most 131072"),
-    "negative stamp": (serialised(PAIR, [1, 2], [3, 4], stamp=(-1, 0)), "stamp -1 s"),
-    "nanoseconds": (serialised(PAIR, [1, 2], [3, 4], stamp=(1, 10**9)), "less than 1e9"),
-    "no velocity": (serialised(PAIR, [1, 2], []), "has 0 velocity values for 2 names"),
-    "short position": (serialised(PAIR, [1], [3, 4]), "has 1 position values for 2 names"),
-    "long position": (serialised(PAIR, [1, 2, 3], [3, 4]), "has 3 position values"),
-    "NaN": (serialised(PAIR, [1, math.nan], [3, 4]), "joint 'b' has position nan"),
-    "inf": (serialised(PAIR, [1, 2], [math.inf, 4]), "joint 'a' .* velocity inf"),
-    "missing joint": (serialised(["a", "c"], [1, 2], [3, 4]), "lacks b of `joints`; it has a, c"),
-    "joint twice": (serialised(["a", "b", "a"], [1, 2, 3], [3, 4, 5]), "names a joint twice"),
-    "other joints": (serialised(["c"], [1], [3]), "lacks a, b"),
-    "no names": (serialised([], [], []), "it has no names"),
-    "many names": (serialised("c" * 1500, [], []), "1500 entries; at most 1000 are allowed"),
-    "other names": (serialised([f"j{i}" for i in range(900)], [], []), "and 890 more"),
-    "long name": (serialised(["x" * 100_000], [], []), "lacks a, b"),
+    "negative stamp": (serialized(PAIR, [1, 2], [3, 4], stamp=(-1, 0)), "stamp -1 s"),
+    "nanoseconds": (serialized(PAIR, [1, 2], [3, 4], stamp=(1, 10**9)), "less than 1e9"),
+    "no velocity": (serialized(PAIR, [1, 2], []), "has 0 velocity values for 2 names"),
+    "short position": (serialized(PAIR, [1], [3, 4]), "has 1 position values for 2 names"),
+    "long position": (serialized(PAIR, [1, 2, 3], [3, 4]), "has 3 position values"),
+    "NaN": (serialized(PAIR, [1, math.nan], [3, 4]), "joint 'b' has position nan"),
+    "inf": (serialized(PAIR, [1, 2], [math.inf, 4]), "joint 'a' .* velocity inf"),
+    "missing joint": (serialized(["a", "c"], [1, 2], [3, 4]), "lacks b of `joints`; it has a, c"),
+    "joint twice": (serialized(["a", "b", "a"], [1, 2, 3], [3, 4, 5]), "names a joint twice"),
+    "other joints": (serialized(["c"], [1], [3]), "lacks a, b"),
+    "no names": (serialized([], [], []), "it has no names"),
+    "many names": (serialized("c" * 1500, [], []), "1500 entries; at most 1000 are allowed"),
+    "other names": (serialized([f"j{i}" for i in range(900)], [], []), "and 890 more"),
+    "long name": (serialized(["x" * 100_000], [], []), "lacks a, b"),
 }
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_state_is_refused_and_nothing_changes(name: str) -> None:
     data, words = WRONG[name]
-    decoder = JointStateDecoder(PAIR)
+    decoder = StateIntake(PAIR, 0.1)
     for before in ([0.0, 0.0], [2.0, 1.0]):  # by a layout that is not known, and by one that is
         with pytest.raises((JointStateError, CdrError), match=words) as refusal:
             decoder.decode(data)
@@ -160,8 +155,8 @@ def test_wrong_state_is_refused_and_nothing_changes(name: str) -> None:
 
 
 def test_state_truncated_anywhere() -> None:
-    good = serialised(["b", "a"], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0])
-    decoder = JointStateDecoder(PAIR)
+    good = serialized(["b", "a"], [1.0, 2.0], [3.0, 4.0], [5.0, 6.0])
+    decoder = StateIntake(PAIR, 0.1)
     for _ in range(2):  # by a layout that is not known, and by one that is
         for size in range(len(good)):
             with pytest.raises(RneaControlError):
@@ -172,7 +167,7 @@ def test_state_truncated_anywhere() -> None:
 @settings(deadline=None, max_examples=200)
 @given(hostile(GOOD) | st.binary(max_size=300))
 def test_hostile_state_gives_finite_numbers_or_an_error(data: bytes) -> None:
-    decoder = JointStateDecoder(PAIR)
+    decoder = StateIntake(PAIR, 0.1)
     decoder.decode(GOOD)
     try:
         assert decoder.decode(data) >= 0
@@ -197,7 +192,7 @@ def test_efforts_that_are_not_known_or_end_too_early() -> None:
         ("abcd", some, ["c"], [NAN]),
         ("", [], ["a"], [NAN]),
     ):
-        data = serialised(names, [], [], effort)
+        data = serialized(names, [], [], effort)
         np.testing.assert_array_equal(measured_efforts(data, joints), expected)
         with pytest.raises(CdrError):
             measured_efforts(data[:-1], joints)
@@ -279,7 +274,7 @@ def messages(draw):
 
 @settings(deadline=None)
 @given(messages())
-def test_trajectory_agrees_with_rclpys_serialisation(message) -> None:
+def test_trajectory_agrees_with_rclpys_serialization(message) -> None:
     order, points = message
     times = [0.25 * i - 1.0 for i in range(len(points))]
     timed = [(time, *fields) for time, fields in zip(times, points, strict=True)]

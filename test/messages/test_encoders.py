@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
 from rnea_control.messages.cdr import CdrReader, CdrWriter, write_time
-from rnea_control.messages.controller_state import ControllerStateEncoder, TorqueTermsEncoder
+from rnea_control.messages.controller_messages import ControllerStateEncoder, TorqueTermsEncoder
 
 STATE = ("positions", "velocities")
 KNOWN = {"feedback": STATE, "error": STATE, "output": ("effort",)}
@@ -28,7 +28,7 @@ def header(stamp: int) -> Header:
 
 @settings(deadline=None)
 @given(names, stamps, st.integers(0, 10**14), st.integers(0, 2**32))
-def test_state_agrees_with_rclpys_serialisation(joint_names, stamp, microseconds, seed) -> None:
+def test_state_agrees_with_rclpys_serialization(joint_names, stamp, microseconds, seed) -> None:
     State = pytest.importorskip("control_msgs.msg").JointTrajectoryControllerState
     nv, rng = len(joint_names), np.random.default_rng(seed)
     encoder = ControllerStateEncoder(joint_names)
@@ -55,7 +55,7 @@ def test_state_agrees_with_rclpys_serialisation(joint_names, stamp, microseconds
 
 @settings(deadline=None)
 @given(names, st.lists(name, min_size=1, max_size=5), stamps, st.integers(0, 2**32))
-def test_torque_terms_agree_with_rclpys_serialisation(joint_names, terms, stamp, seed) -> None:
+def test_torque_terms_agree_with_rclpys_serialization(joint_names, terms, stamp, seed) -> None:
     encoder, rng = TorqueTermsEncoder(joint_names, terms), np.random.default_rng(seed)
     for _ in range(2):
         values = rng.normal(size=(len(terms), len(joint_names)))

@@ -86,7 +86,7 @@ BROKEN = [
 
 
 def test_each_broken_urdf_gets_an_error_of_its_own() -> None:
-    messages = set()
+    messages, codes = set(), set()
     for urdf, words in BROKEN:
         with pytest.raises(RobotModelError) as caught:
             RobotModel.from_urdf_string(urdf)
@@ -94,7 +94,9 @@ def test_each_broken_urdf_gets_an_error_of_its_own() -> None:
         assert message.startswith("robot_description: ") and "\n" not in message
         assert re.search(words, message), message
         messages.add(message)
+        codes.add(caught.value.code)
     assert len(messages) == len(BROKEN)
+    assert codes == {"urdf-file", "urdf-element", "kinematic-tree", "joint"}
 
 
 def test_wrong_arguments() -> None:
@@ -105,6 +107,7 @@ def test_wrong_arguments() -> None:
         ({"joints": "j"}, "`joints` is 'j'.*a list of joint names"),
         ({"joints": 3, "floating_base": True}, "`joints` is 3.*a list of"),
         ({"joints": ["j", "j"]}, "twice"),
+        ({"locked_positions": 3}, "`locked_positions` is 3; it must map"),
         ({"locked_positions": {"k": 1.0}}, "'k'.*no joint"),
         ({"locked_positions": {"j": 1.0}}, "'j'.*in `joints`"),
         ({"joints": [], "locked_positions": {"j": float("nan")}}, "'j' is nan.*finite"),

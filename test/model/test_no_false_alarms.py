@@ -43,7 +43,7 @@ TOOL = {
     "without an inertia"
 }
 KINEMATIC = IGNORED + "tag <kinematic> in <link>; tag <gravity> in <link>"
-AT_ZERO = {"the centres of mass of all links that move are at 0 0 0": "those of all finger links"}
+AT_ZERO = {"the centers of mass of all links that move are at 0 0 0": "those of all finger links"}
 HEAD = "torso_lift_joint, head_1_joint, head_2_joint, "
 
 # What is said, robot by robot: the start of the sentence, and why it is true.
@@ -186,7 +186,7 @@ UNUSUAL = {
         joint("slide", "rail", "cart", "prismatic", limit=limit(-2.4, 2.4, 100, 10)),
         joint("hinge", "cart", "pole", "continuous", limit=limit(0, 0, 10, 10)),
     ),
-    "crane with booms of seven metres": arm(
+    "crane with booms of seven meters": arm(
         rod("boom", 250.0, 7.0),
         rod("jib", 100.0, 7.0),
         rod("hook", 30.0, 1.0),
@@ -223,7 +223,7 @@ UNUSUAL = {
     "plate whose moments are printed with three digits": arm(
         link("a", 0.1, inertia=(1.21e-05, 0, 3.5e-07, 2.35e-05, 3.5e-07, 3.56e-05))
     ),
-    "rail of twelve metres": arm(
+    "rail of twelve meters": arm(
         link("cart"), kind="prismatic", xyz=(0, 0, 0), limit=limit(0, 12.0, 800, 3)
     ),
 }

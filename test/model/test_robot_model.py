@@ -11,6 +11,7 @@ import pytest
 from robots import joint, link, load_quietly, robot, two_link_arm
 
 from rnea_control.dynamics import Workspace, forward_kinematics, friction, gravity, rnea
+from rnea_control.exceptions import JointError
 from rnea_control.model import (
     Joint,
     Mimic,
@@ -235,7 +236,7 @@ def test_bad_joint_is_refused() -> None:
         ({"type": "magic"}, "its type is 'magic'"),
     ):
         arguments = {"name": "j", "type": "helical", "parent": "w", "child": "l", **changes}
-        with pytest.raises(RobotModelError, match=words):
+        with pytest.raises(JointError, match=words):
             Joint(**arguments)
 
 
@@ -243,9 +244,9 @@ def test_bad_payload_is_refused(arm: RobotModel) -> None:
     before = arm.bodies.copy()
     for name, payload, words in (
         ("lower", ("x",), "the payload has mass 'x', .* they must be finite numbers"),
-        ("lower", (1.0, None), "centre of mass None .* they must be finite numbers"),
+        ("lower", (1.0, None), "center of mass None .* they must be finite numbers"),
         ("lower", (-1.0,), r"mass -1\.0, .* the mass not negative"),
-        ("lower", (1.0, [0.0, 0.0]), r"centre of mass \[0\.0, 0\.0\] .* of shapes \(\), \(3,\)"),
+        ("lower", (1.0, [0.0, 0.0]), r"center of mass \[0\.0, 0\.0\] .* of shapes \(\), \(3,\)"),
         ("lower", (1.0, np.zeros(3), np.eye(2)), r"inertia \[\[1\.0, 0\.0\], .* and \(3, 3\)"),
         ("lower", (0.0, np.zeros(3), np.eye(3)), "no mass but an inertia"),
         ("lower", (1.0, np.zeros(3), np.eye(3) + np.eye(3, k=1)), "is not symmetric"),
