@@ -9,22 +9,27 @@ from __future__ import annotations
 
 import math
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 from rclpy.clock import Clock
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 
 from rnea_control.control import (
     Controller,
     ControllerSettings,
     ControllerState,
+    EndKind,
     Mode,
-    Motion,
     Plan,
     Situation,
     Supervisor,
+    Waypoint,
 )
 from rnea_control.control.handover import Handover
 from rnea_control.control.momentum_observer import MomentumObserver
@@ -36,11 +41,10 @@ from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.deferred_log import DeferredLog, Logger
+from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.native_loop import PREDICTION_PERIOD
-from rnea_control.ros.node_clock import NodeClock
 
 # Time may be ahead of the stamps by so much without a word, [s].
 LONGEST_AHEAD = 0.05
@@ -48,6 +52,8 @@ LONGEST_AHEAD = 0.05
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
 # Changes of the mode that wait to be told; older ones are forgotten.
 MOST_CHANGES = 100
+# States that a warm-up answers.
+WARM_UP = 10
 # Modes that are an error in diagnostics.
 _ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED)
 
@@ -57,13 +63,10 @@ T = TypeVar("T")
 class ControlLoop(PythonTicks):
     """The loop between activation and deactivation.
 
-    One thread calls `tick` and `watch`, another one may call everything else.
-
     Args:
-        controller: computes the torques.
-        command, handover: as of `SharedArm`.
+        controller, command, handover, clock: as of `ArmLoop`.
         settings: see `LoopSettings`.
-        logger, clock: of the node.
+        logger: of the node.
         observer: tells collisions; None for no such check.
 
     Attributes:
@@ -79,28 +82,15 @@ class ControlLoop(PythonTicks):
         command: Command,
         handover: Handover,
         settings: LoopSettings,
-        logger: Logger,
-        clock: NodeClock | Clock,
+        logger: Any,
+        clock: Clock,
         observer: MomentumObserver | None = None,
     ) -> None:
-        supervisor = Supervisor(controller, settings.supervision, observer, self._note_change)
+        supervisor = Supervisor(controller, settings, observer, self._note_change)
         super().__init__(supervisor, command, handover, settings, clock, DeferredLog(logger))
-        self.times[native.LONGEST_HANG] = settings.longest_hang
         self.failure = ""
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
-        self._logger = logger
-
-    def like(self, controller: Controller, command: Command) -> ControlLoop:
-        """A new loop with this controller and command."""
-        return ControlLoop(
-            controller,
-            command,
-            Handover(self.handover.times),
-            self.settings,
-            self._logger,
-            self._clock,
-        )
 
     @property
     def without_clock(self) -> bool:
@@ -153,7 +143,7 @@ class ControlLoop(PythonTicks):
             self.handover.stop(reason)
         self.log.flush()
         if commanded:
-            self._logger.info(f"since activation: {self.statistics}")
+            self.log.logger.info(f"since activation: {self.statistics}")
         return commanded
 
     def fail(self, reason: str) -> None:
@@ -176,11 +166,6 @@ class ControlLoop(PythonTicks):
         with self.lock:
             return self.running and self.now is not None and self.supervisor.end(reason)
 
-    def hear_listeners(self, listening: bool, words: str) -> None:
-        """Somebody takes the commands now, or nobody does; the words say what it waits for."""
-        with self.paused():
-            self.supervisor.hear_listeners(listening, words)
-
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """Passes an operator's request to the supervisor, between two ticks."""
         with self.lock:
@@ -197,11 +182,6 @@ class ControlLoop(PythonTicks):
         with self.paused() if self.observer else self.lock:
             self.controller.change(model, settings)
             self.supervisor.observer = observer
-
-    def cancel(self, motion: Motion) -> None:
-        """Brings the arm to rest if it still follows this motion."""
-        with self.lock:
-            self.supervisor.cancel(motion)
 
     def situation(self) -> Situation:
         """The state that a new trajectory starts from.
@@ -220,10 +200,6 @@ class ControlLoop(PythonTicks):
         """Changes to a plan, unless it is too late for it."""
         with self.lock:
             return self.now is not None and self.supervisor.adopt(plan)
-
-    def time_of(self, stamp: int) -> float:
-        """The controller's time of a stamp [ns], [s]."""
-        return self.states.time_of(stamp)
 
     def snapshot(self) -> tuple[int, ControllerState] | None:
         """Stamp of the last state [ns], and the controller's state then; None before there is
@@ -272,13 +248,7 @@ class ControlLoop(PythonTicks):
             )
         self.log.flush()
 
-    def hear_stop(self, message: bytes, publisher: bytes | None = None) -> None:
-        """An emergency stop is pressed or released.
-
-        Args:
-            message: a serialized Bool.
-            publisher: the GID of who publishes it; None where that is not known.
-        """
+    def hear_stop(self, message: bytes, publisher: bytes | None) -> None:
         with self.lock:
             self._hear_stop(boolean(message), publisher)
 
@@ -287,21 +257,6 @@ class ControlLoop(PythonTicks):
             self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
         else:
             self.supervisor.emergency_stop(pressed, publisher)
-
-    def interrupt(self) -> None:
-        """Has machine code hand over to Python, once."""
-        with self.paused():
-            pass
-
-    def hear_nothing(self) -> None:
-        """No state waits; call this every `longest_wait` while that lasts."""
-        with self.lock:
-            self.handover.hear_nothing(time.monotonic())
-
-    @property
-    def longest_wait(self) -> float:
-        """For how long to wait for a state, [s]."""
-        return float(self.times[native.LONGEST_WAIT])
 
     def torque_age(self) -> float:
         """The age of the torque that the robot applied when the last state came, [s]; NaN if the
@@ -338,7 +293,7 @@ class ControlLoop(PythonTicks):
     def _publish_last_command(self) -> None:
         target = np.zeros(self.controller.model.nv)
         try:
-            if self.settings.ends_with_gravity:
+            if self.settings.last_command == "gravity":
                 self.controller.holding_torque(self.states.q, target)
         except ControllerError as error:
             self.log.say("error", "holding torque", f"{error}; the last command stays in force")
@@ -348,3 +303,24 @@ class ControlLoop(PythonTicks):
             if not self._command_arm() or there:
                 return
             time.sleep(APPROACH_PERIOD)
+
+    def warm_up(self) -> None:
+        """Answers a few states, and plans a motion, by a loop like this one whose commands are not
+        sent: the first real tick finds code and memory ready then."""
+        model = self.controller.model
+        controller = Controller(model, self.controller.settings)
+        handover, settings = Handover(self.handover.times), self.settings
+        parts = controller, Command(model.nv), handover, settings
+        idle = ControlLoop(*parts, self.log.logger, self._clock)
+        # Within the limits: elsewhere a controller does not start.
+        position, zeros = np.clip(0.0, model.lower, model.upper), np.zeros(model.nv)
+        state = JointState(name=list(model.joint_names), position=array("d", position))
+        state.velocity = array("d", zeros)
+        idle.start()
+        for i in range(WARM_UP):
+            state.header.stamp.nanosec = 1 + i
+            idle.tick(serialize_message(state), i)
+            if i == WARM_UP // 2:
+                with suppress(TrajectoryError):  # none is followed under gravity_compensation
+                    controller.follow(idle.now, [Waypoint(100.0, position, zeros, zeros)], idle.now)
+                controller.stop(EndKind.CANCELLED, "")

@@ -7,7 +7,6 @@ import time
 from contextlib import ExitStack
 
 from lifecycle_msgs.msg import TransitionEvent
-from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.subscription import Subscription
@@ -17,11 +16,13 @@ from std_srvs.srv import Trigger
 from rnea_control.control.handover import UNHEARD, Phase
 from rnea_control.exceptions import ControllerError
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.ros.arm_node import STEADY
 from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.qos import COMMANDS, LATCHED
 from rnea_control.ros.rclpy_internals import SubscriptionWaitSet, WaitSetUnavailable
 
 SENTINEL = "rnea_sentinel"
+MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
 # A sentinel that has published no mode for this long has gone: five of its heartbeats, [s].
 LONGEST_SILENCE = 0.5
 # How long a new participant may take to discover those that are there, [s]: Fast DDS announces it
@@ -37,26 +38,27 @@ class SentinelLink:
 
     Args:
         node: of the controller.
+        loop: that hears of it.
         command_topic: where both command.
         undo: takes it down again.
         born: when the node was made, by the steady clock, [s].
 
     Attributes:
-        loop: that hears of it, once there is one.
         gone: whether it was there, and is heard no more.
     """
 
-    def __init__(self, node: Node, command_topic: str, undo: ExitStack, born: float) -> None:
-        self.loop: ControlLoop | None = None
-        self._node = node
-        self._topic, self._born = command_topic, born
+    def __init__(
+        self, node: Node, loop: ControlLoop, command_topic: str, undo: ExitStack, born: float
+    ) -> None:
+        self._node, self._loop, self._topic, self._born = node, loop, command_topic, born
         self._label = ""
         self.gone = False
         self._heard_at = -math.inf
         self._silent = False  # when it was looked at last
         self._commands: Subscription | None = None
         self._commands_node = node
-        modes = node.create_subscription(TransitionEvent, f"{SENTINEL}/mode", self._hear, LATCHED)
+        kind, topic, qos = MODE
+        modes = node.create_subscription(kind, topic, self._hear, qos)
         undo.callback(node.destroy_subscription, modes)
         # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
         # rclpy's executor so busy that the answer is never taken.
@@ -74,8 +76,7 @@ class SentinelLink:
         undo.callback(self._executor.shutdown)
         undo.callback(self._listen, False)
         left = max(born + DISCOVERY - time.monotonic(), 0.0)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._discovery = node.create_timer(left, self._discovered, clock=steady)
+        self._discovery = node.create_timer(left, self._discovered, clock=STEADY)
         undo.callback(node.destroy_timer, self._discovery)
 
     @property
@@ -118,8 +119,8 @@ class SentinelLink:
     def _discovered(self) -> None:
         """A sentinel that is there must have been discovered."""
         self._discovery.cancel()
-        if not self.label and self.loop is not None and self.loop.running:
-            self.loop.hear_sentinel("")
+        if not self.label and self._loop.running:
+            self._loop.hear_sentinel("")
 
     def take_back(self) -> str:
         """Asks it for the arm, once its torque is known, and waits for the answer; says what comes.
@@ -127,11 +128,11 @@ class SentinelLink:
         Raises:
             ControllerError: it does not give the arm.
         """
-        if self.loop is None or not self._release.service_is_ready():
+        if not self._release.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
-        self._listen(self.loop.listens)
+        self._listen(self._loop.listens)
         deadline = time.monotonic() + LONGEST_ANSWER
-        while not self.loop.knows_torque():  # it has just yielded: no torque may step
+        while not self._loop.knows_torque():  # it has just yielded: no torque may step
             if time.monotonic() > deadline:
                 raise ControllerError("no command of the sentinel has come; call ~/resume again")
             time.sleep(0.001)
@@ -144,51 +145,45 @@ class SentinelLink:
             raise ControllerError("the sentinel does not answer; call ~/resume again")
         if not answer.success:
             raise ControllerError(f"the sentinel does not give the arm: {answer.message}")
-        if not self.loop.receive(asked_at):
+        if not self._loop.receive(asked_at):
             raise ControllerError("the arm was given too late; the sentinel takes it again")
         return "the controller holds the arm again"
 
     def look(self) -> None:
         """Once a second: whether it has gone, and whether its commands must be heard."""
-        if self.loop is None:
-            return
         before, self._silent = self._silent, not self.label
         if self._silent and before:  # the first time this process may have been away itself
             if self._label and self._label != Phase.idle.value:
                 self._node.get_logger().error(f"{GONE}; start it again")
                 self.gone = True
             self._label = ""
-            self.loop.hear_sentinel("")
-        self._listen(self.loop.listens)
+            self._loop.hear_sentinel("")
+        self._listen(self._loop.listens)
 
     def _hear(self, event: TransitionEvent) -> None:
         self._label, self._heard_at = event.goal_state.label, time.monotonic()
         self.gone = False
-        if self.loop is not None and self.loop.running:
-            self.loop.hear_sentinel(self._label)
-            self._listen(self.loop.listens)
+        if self._loop.running:
+            self._loop.hear_sentinel(self._label)
+            self._listen(self._loop.listens)
 
     def _listen(self, wanted: bool) -> None:
         """Has the loop hear the commands of the sentinel while that has the arm."""
-        if wanted == (self._commands is not None) or self.loop is None:
+        if wanted == (self._commands is not None):
             return
         if not wanted:
-            self.loop.listen(None)
+            self._loop.listen(None)
             self._commands_node.destroy_subscription(self._commands)
             self._commands = None
             return
         # The loop takes them itself, in time: the executor may be busy for long.
-        arguments = Float64MultiArray, self._topic, self._hear_command, COMMANDS
+        arguments = Float64MultiArray, self._topic, self._loop.hear_command, COMMANDS
         self._commands_node = self._asking
         self._commands = self._asking.create_subscription(*arguments, raw=True)
         try:
             commands = SubscriptionWaitSet(self._node.context, self._commands)
-            self.loop.listen(lambda: commands.take(0))
+            self._loop.listen(lambda: commands.take(0))
         except WaitSetUnavailable:
             self._asking.destroy_subscription(self._commands)
             self._commands_node = self._node
             self._commands = self._node.create_subscription(*arguments, raw=True)
-
-    def _hear_command(self, message: bytes) -> None:
-        if self.loop is not None:
-            self.loop.hear_command(message)

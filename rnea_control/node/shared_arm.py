@@ -13,7 +13,6 @@ from rnea_control.messages.float64_multi_array import (
     Float64MultiArrayDecoder,
     Float64MultiArrayError,
 )
-from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.effort_command import Command
 
@@ -39,12 +38,11 @@ class SharedArm(ArmLoop):
         self, supervisor: Supervisor, command: Command, handover: Handover, **how: Any
     ) -> None:
         self.supervisor = supervisor
-        controller = supervisor.controller
-        super().__init__(controller, command, handover, facts=supervisor.facts, **how)
+        super().__init__(supervisor.controller, command, handover, facts=supervisor.facts, **how)
         self.running = False
         self._take_command: TakeCommand | None = None
-        self._command_decoder = Float64MultiArrayDecoder(controller.model.nv)
-        self._heard = False  # a command of the sentinel, since that has the arm
+        self._command_decoder = Float64MultiArrayDecoder(self.controller.model.nv)
+        self._heard_command = False  # of the sentinel, since that has the arm
         self._sentinel = ""  # its mode
 
     @property
@@ -58,7 +56,7 @@ class SharedArm(ArmLoop):
         return self.running and not self.handover.commanding
 
     def _start_sharing(self, now: float, sentinel: str) -> None:
-        self._heard = False
+        self._heard_command = False
         self._sentinel = sentinel
         alone = sentinel in ("", Phase.idle.value)
         self.supervisor.activate("for joint_states" if alone else LISTENING)
@@ -69,7 +67,7 @@ class SharedArm(ArmLoop):
 
     def hear_sentinel(self, label: str) -> None:
         """The sentinel has published its mode; "" when it has gone."""
-        if label == self._sentinel and self.numbers[native.RUNS]:
+        if label == self._sentinel and self.runs_natively:
             return  # an owner in office learns nothing from it
         named = self._sentinel in ("", UNHEARD)  # only now
         self._sentinel = label
@@ -84,35 +82,21 @@ class SharedArm(ArmLoop):
             if commands or self.supervisor.mode is not Mode.WAITING:
                 self._yield_if_asked(commands and named)
 
-    def hear_command(self, message: bytes) -> None:
-        """Another node has commanded the arm."""
-        with self.paused():
-            self._hear_command(message)
-
-    def _hear_command(self, message: bytes) -> None:
-        try:
-            self._command_decoder.decode(message)
-            self.controller.in_force = self._command_decoder.values
-        except (CdrError, Float64MultiArrayError) as error:
-            self.log.say("error", "command", f"another node's command: {error}")
-        self.handover.hear_command(time.monotonic())
-        self._yield_if_asked()
-        self._heard = True
-
-    def _hear_waiting_commands(self) -> None:
-        while self.listens and self._take_command and (command := self._take_command()):
-            self._hear_command(command[0])
-
     def listen(self, take: TakeCommand | None) -> None:
         """Has the ticks take the commands of the sentinel by this function, until None is given."""
         with self.paused():
             self._take_command = take
 
+    def hear_command(self, message: bytes) -> None:
+        """Another node has commanded the arm."""
+        with self.paused():
+            self._hear_command(message)
+
     def knows_torque(self) -> bool:
         """Whether it has heard a command of the sentinel since that took the arm."""
         with self.paused():
             self._hear_waiting_commands()
-            return self._heard
+            return self._heard_command
 
     def receive(self, requested_at: float) -> bool:
         """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
@@ -126,6 +110,20 @@ class SharedArm(ArmLoop):
             self._take_over("the sentinel has given the arm back")
             return True
 
+    def _hear_command(self, message: bytes) -> None:
+        try:
+            self._command_decoder.decode(message)
+            self.controller.in_force = self._command_decoder.values
+        except (CdrError, Float64MultiArrayError) as error:
+            self.log.say("error", "command", f"another node's command: {error}")
+        self.handover.hear_command(time.monotonic())
+        self._yield_if_asked()
+        self._heard_command = True
+
+    def _hear_waiting_commands(self) -> None:
+        while self.listens and self._take_command and (command := self._take_command()):
+            self._hear_command(command[0])
+
     def _command_arm(self) -> bool:
         """Commands the torques, or leaves the arm to who has it."""
         if self._publish():
@@ -138,7 +136,7 @@ class SharedArm(ArmLoop):
         if self.handover.commanding:
             return
         guarded = self.supervisor.mode is Mode.GUARDED
-        self._heard &= guarded
+        self._heard_command &= guarded
         if named or not guarded:
             held = HELD_BY_ANOTHER if self._sentinel in ("", UNHEARD) else HELD_BY_SENTINEL
             self.supervisor.guarded(f"{held}: {self.handover.reason}")

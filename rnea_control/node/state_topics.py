@@ -134,7 +134,7 @@ class StateTopics:
             response.success, response.message = False, str(error)
             return response
         time = request.time  # rclpy's Time takes none that is negative
-        t = self._loop.time_of(time.sec * 10**9 + time.nanosec)
+        t = self._loop.states.time_of(time.sec * 10**9 + time.nanosec)
         s = situation.trajectory_time(t)
         trajectory = situation.trajectory
         q, v, a = trajectory.at(s)

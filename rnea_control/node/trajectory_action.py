@@ -6,7 +6,6 @@ import subprocess
 import time
 from socket import socketpair
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rnea_control.child_process import command
@@ -18,6 +17,7 @@ from rnea_control.exceptions import (
 )
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.trajectory_input import TrajectoryInput
+from rnea_control.ros.arm_node import STEADY
 from rnea_control.ros.message_pipe import MessagePipe
 
 MODULE = "rnea_control.node.action_process"
@@ -38,7 +38,6 @@ WORDS = {"succeed": "succeeded", "canceled": "canceled"}
 LONGEST_END = 3.0
 # A process that has lived for less than this is started again after as long, [s].
 SHORTEST_LIFE = 2.0
-STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 class TrajectoryAction:
@@ -112,7 +111,7 @@ class TrajectoryAction:
         """The process has ended by itself: nobody can cancel its goals any more."""
         for motion in self._goals.values():
             if self._loop is not None:
-                self._loop.cancel(motion)
+                self._loop.call(lambda it, motion=motion: it.cancel(motion))
         self._goals.clear()
         self._stop_feedback()
         lived = time.monotonic() - self._started
@@ -183,7 +182,7 @@ class TrajectoryAction:
 
     def _cancel(self, key: bytes) -> None:
         if key in self._goals and self._loop is not None:
-            self._loop.cancel(self._goals[key])
+            self._loop.call(lambda it: it.cancel(self._goals[key]))
 
     def _report_ended(self) -> None:
         for key, motion in list(self._goals.items()):

@@ -21,7 +21,6 @@ from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.ros.deferred_log import Logger
 
 # A trajectory that starts later than this was stamped by another clock, [s].
 FARTHEST_START = 3600.0
@@ -58,18 +57,17 @@ class TrajectoryInput:
     Args:
         loop: follows them.
         settings: may be set at any time.
-        logger: of the node.
 
     Attributes:
         received: how many there were, refused ones included.
     """
 
-    def __init__(self, loop: ControlLoop, settings: InputSettings, logger: Logger) -> None:
+    def __init__(self, loop: ControlLoop, settings: InputSettings) -> None:
         self.settings = settings
         self.received = 0
         self._last = -LONGEST_PAUSE
         self._loop = loop
-        self._logger = logger
+        self._logger = loop.log.logger
 
     def receive(self, trajectory: bytes) -> None:
         """Has a serialized JointTrajectory of the topic followed, or logs why not."""
@@ -101,7 +99,7 @@ class TrajectoryInput:
         frequency = self.settings.policy_frequency
         if frequency > 0.0 and points.has_only_positions and not points.times.any():
             points = replace(points, times=np.arange(1, len(points) + 1) / frequency)
-        start = self._loop.time_of(message.stamp) if message.stamp else None
+        start = self._loop.states.time_of(message.stamp) if message.stamp else None
         request = MotionRequest(points, start, tolerances or GoalTolerances(), is_stream, on_end)
         for lead in LEADS:
             situation = self._loop.situation()

@@ -184,7 +184,7 @@ def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
 
 def test_zero_torque_is_approached_within_the_rate() -> None:
     rate = np.array([500.0, 200.0])
-    bench = LoopBench(settings(rate), ends_with_gravity=False)
+    bench = LoopBench(settings(rate), last_command="zero")
     bench.loop.start()
     bench.tick(0, Q)
     sent = bench.command.sent

@@ -90,7 +90,12 @@ def test_a_loop_to_which_nobody_listens_any_more_waits(monkeypatch: pytest.Monke
     monkeypatch.setattr("native_bench.BEFALLS", {"nothing": 1.0})
     monkeypatch.setattr("native_bench.acts", lambda given: False)
     twin = Twin(0)
-    asks = threading.Thread(target=twin.loop.hear_listeners, args=(False, "for a subscription"))
+
+    def leave() -> None:
+        with twin.loop.paused():
+            twin.loop.supervisor.hear_listeners(False, "for a subscription")
+
+    asks = threading.Thread(target=leave)
 
     def nobody(twin: Twin, given: int) -> None:
         if given >= 1000 and not asks.ident:

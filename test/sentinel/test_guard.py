@@ -22,6 +22,7 @@ from rnea_control.control.output_stage import LATENESS
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
 from rnea_control.ros.deferred_log import DeferredLog
+from rnea_control.ros.effort_command import Command
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 from rnea_control.sentinel.command_watch import CommandWatch
@@ -46,19 +47,18 @@ class Repeated:
         return None if index else Taken(self._message)
 
 
-class Commands:
+class Commands(Command):
     """Keeps what would be published."""
 
     def __init__(self) -> None:
-        self._encoder = Float64MultiArrayEncoder(MODEL.nv)
-        self.torque = self._encoder.values
+        super().__init__(MODEL.nv)
         self.sent: list[np.ndarray] = []
         self.sent_at: list[float] = []
 
     def publish(self) -> bytes:
         self.sent_at.append(time.monotonic())
         self.sent.append(self.torque.copy())
-        return self._encoder.encode()
+        return super().publish()
 
 
 class Hurried(Repeated):
@@ -106,7 +106,7 @@ def guard_that_commands(states: Repeated, commands: Commands, **safety: object) 
 
 
 def run(guard: Guard, until: Callable[[], bool]) -> None:
-    guard.start(RealTime(RealTimeSettings()))
+    guard.begin("sentinel", RealTime(RealTimeSettings()))
     try:
         wait_for(until, lambda: time.sleep(0.01))
     finally:
