@@ -268,7 +268,6 @@ class Configured:
     def tell(self) -> None:
         """Logs and publishes the news of the loop."""
         self.loop.attend()
-        self.loop.housekeeping()
         self._operation.publish_changes()
         streaming = self.loop.running and self.loop.supervisor.streaming
         if streaming and self._parameters["activate_effort_controller"]:
@@ -280,10 +279,7 @@ class Configured:
         self.look_for_listeners()
         self.sentinel.look()
         self.model_watch.look(self._parameters["model_check.bound"])
-
-    def housekeeping(self) -> None:
-        """Once a second: the loop's work beside the ticks."""
-        self.tell()
         if self._topics is not None:
             self._topics.look_for_listeners()
         self._node.real_time.housekeeping()
+        self.tell()

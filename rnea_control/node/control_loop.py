@@ -210,8 +210,8 @@ class ControlLoop(PythonTicks):
             return self.consistent(lambda: (self.states.stamp, self.controller.snapshot()))
 
     def attend(self) -> None:
-        """The interpreter runs: says in words what has happened in machine code, and hears of the
-        emergency stops that were taken there."""
+        """The interpreter runs: says in words what has happened in machine code, hears of the
+        emergency stops that were taken there, and does the work beside the ticks."""
         numbers, now = self.numbers, time.monotonic()
         stood = now - self.times[native.ATTENDED_AT]
         self.times[native.ATTENDED_AT] = now
@@ -232,12 +232,9 @@ class ControlLoop(PythonTicks):
                 self.controller.tell()
                 if not self.supervisor.predicting:
                     self.supervisor.follow_up()
-
-    def housekeeping(self) -> None:
-        """Work beside the ticks, once a second and when log messages wait."""
         self.look_at_clock()
         period = self.supervisor.period
-        self.numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
+        numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
         ahead = self.states.most_ahead()
         if ahead > LONGEST_AHEAD:
             self.log.say(

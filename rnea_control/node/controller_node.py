@@ -268,12 +268,10 @@ class ControllerNode(ArmNode, LifecycleNode):
             self.configured.remind()
 
     def publish_diagnostics(self) -> None:
-        """Publishes the report of the last second, and does the loop's work beside the ticks."""
+        """Looks around the loop, and publishes the report of the last second."""
         if self.configured is not None:
             self.configured.look()
         self.publish_status(self.diagnostics(self._since_last()))
-        if self.configured is not None:
-            self.configured.housekeeping()
 
     def _attend(self) -> None:
         if self.loop is not None:

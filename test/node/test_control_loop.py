@@ -62,7 +62,7 @@ def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() 
     loop.start()
     for k in range(60):
         bench.tick(k * 1_000_000)
-    loop.housekeeping()  # the period is known
+    loop.attend()  # the period is known
     for k in range(60):
         bench.tick(59_000_000, [0.3, -0.4 + 0.001 * k])
     assert loop.now == pytest.approx(0.059 + 0.059)
