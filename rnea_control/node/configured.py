@@ -147,8 +147,7 @@ class Configured:
                 once=True,
             )
             return
-        self._topics = StateTopics(node, loop, parameters["state_publish_rate"])
-        undo.callback(self._topics.destroy)
+        self._topics = StateTopics(node, loop, parameters["state_publish_rate"], undo)
         if action is not None:
             action.connect(self.trajectories, loop, parameters["action_monitor_rate"])
             undo.callback(action.disconnect)

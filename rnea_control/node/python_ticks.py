@@ -24,6 +24,7 @@ from rnea_control.parameters.settings import row
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import Command
+from rnea_control.ros.loop_statistics import DROPPED, FOREIGN
 from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
 
 # How long the thread waits for a state at most, [s], and as a part of the lease.
@@ -134,7 +135,7 @@ class PythonTicks(SharedArm):
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are ignored")
             except AnothersState as error:
-                self.statistics.foreign += 1
+                self.statistics.numbers[FOREIGN] += 1
                 hint = "its states are ignored. Stop it: only one may publish them"
                 self.log.say("error", "publisher", f"{error}; {hint}")
             except (CdrError, JointStateError) as error:
@@ -264,7 +265,8 @@ class PythonTicks(SharedArm):
                 return None
         elif not blind:
             self.supervisor.lose(jump)
-        self.statistics.dropped += motion is not None and self.controller.motion is None
+        dropped = motion is not None and self.controller.motion is None
+        self.statistics.numbers[DROPPED] += dropped
         # The controller's time goes on from where it is, whatever the clock of the stamps does.
         return max(self.states.time, self.controller.time)
 
