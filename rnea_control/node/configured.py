@@ -214,7 +214,7 @@ class Configured:
         if self._released:
             return
         loop, topic, listening = self.loop, self.command.topic, False
-        subscribed = self.command.listeners(without=(SENTINEL, self.sentinel.asking)) > 0
+        subscribed = self.command.listeners(without=(SENTINEL, self._node.get_name())) > 0
         if not subscribed:
             words = f"for a subscription to {topic}"
         elif not self.effort_controller.takes_commands:

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.subscription import Subscription
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
@@ -19,7 +18,7 @@ from rnea_control.node.control_loop import ControlLoop
 from rnea_control.ros.arm_node import STEADY
 from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.qos import COMMANDS, LATCHED
-from rnea_control.ros.rclpy_internals import SubscriptionWaitSet, WaitSetUnavailable
+from rnea_control.ros.raw_subscription import RawSubscription
 
 SENTINEL = "rnea_sentinel"
 MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
@@ -55,8 +54,7 @@ class SentinelLink:
         self.gone = False
         self._heard_at = -math.inf
         self._silent = False  # when it was looked at last
-        self._commands: Subscription | None = None
-        self._commands_node = node
+        self._commands: RawSubscription | None = None
         kind, topic, qos = MODE
         modes = node.create_subscription(kind, topic, self._hear, qos)
         undo.callback(node.destroy_subscription, modes)
@@ -78,11 +76,6 @@ class SentinelLink:
         left = max(born + DISCOVERY - time.monotonic(), 0.0)
         self._discovery = node.create_timer(left, self._discovered, clock=STEADY)
         undo.callback(node.destroy_timer, self._discovery)
-
-    @property
-    def asking(self) -> str:
-        """The name of the node that hears the sentinel's commands."""
-        return self._asking.get_name()
 
     @property
     def label(self) -> str:
@@ -169,21 +162,12 @@ class SentinelLink:
 
     def _listen(self, wanted: bool) -> None:
         """Has the loop hear the commands of the sentinel while that has the arm."""
-        if wanted == (self._commands is not None):
-            return
-        if not wanted:
+        if wanted and self._commands is None:
+            # The loop takes them itself, in time: the executor may be busy for long.
+            kind, qos = Float64MultiArray, COMMANDS
+            self._commands = RawSubscription(self._node, kind, self._topic, qos, own_context=False)
+            self._loop.listen(self._commands.poll)
+        elif not wanted and self._commands is not None:
             self._loop.listen(None)
-            self._commands_node.destroy_subscription(self._commands)
+            self._commands.destroy()
             self._commands = None
-            return
-        # The loop takes them itself, in time: the executor may be busy for long.
-        arguments = Float64MultiArray, self._topic, self._loop.hear_command, COMMANDS
-        self._commands_node = self._asking
-        self._commands = self._asking.create_subscription(*arguments, raw=True)
-        try:
-            commands = SubscriptionWaitSet(self._node.context, self._commands)
-            self._loop.listen(lambda: commands.take(0))
-        except WaitSetUnavailable:
-            self._asking.destroy_subscription(self._commands)
-            self._commands_node = self._node
-            self._commands = self._node.create_subscription(*arguments, raw=True)

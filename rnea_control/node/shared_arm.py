@@ -15,12 +15,13 @@ from rnea_control.messages.float64_multi_array import (
 )
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.effort_command import Command
+from rnea_control.ros.rcl_calls import Taken
 
 LISTENING = "to hear whether the sentinel commands"
 HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
 HELD_BY_ANOTHER = "another node commands the arm, which is taken once that is silent"
 
-TakeCommand = Callable[[], tuple[bytes, int | None] | None]
+TakeCommand = Callable[[], Taken | None]
 
 
 class SharedArm(ArmLoop):
@@ -87,11 +88,6 @@ class SharedArm(ArmLoop):
         with self.paused():
             self._take_command = take
 
-    def hear_command(self, message: bytes) -> None:
-        """Another node has commanded the arm."""
-        with self.paused():
-            self._hear_command(message)
-
     def knows_torque(self) -> bool:
         """Whether it has heard a command of the sentinel since that took the arm."""
         with self.paused():
@@ -122,7 +118,7 @@ class SharedArm(ArmLoop):
 
     def _hear_waiting_commands(self) -> None:
         while self.listens and self._take_command and (command := self._take_command()):
-            self._hear_command(command[0])
+            self._hear_command(command.data)
 
     def _command_arm(self) -> bool:
         """Commands the torques, or leaves the arm to who has it."""

@@ -41,6 +41,7 @@ class RawSubscription:
         node: in whose name and domain it is, and whose remappings it obeys; no executor sees it.
         message_type, topic, qos: as of `Node.create_subscription`.
         beside: the same of further subscriptions; their messages end a wait, too.
+        own_context: whether it has one; else it is in the node's, where others are known at once.
 
     Attributes:
         node: that one.
@@ -53,12 +54,15 @@ class RawSubscription:
         topic: str,
         qos: QoSProfile,
         *beside: tuple[type, str, QoSProfile],
+        own_context: bool = True,
     ) -> None:
         self.node = node
         domain = node.context.get_domain_id()
-        self._context = Context()
-        self._context.init(domain_id=domain)
-        name = topic.replace("/", "_").replace("~", "")
+        self._context = node.context
+        if own_context:
+            self._context = Context()
+            self._context.init(domain_id=domain)
+        name = topic.strip("~/").replace("/", "_")
         self._node = Node(
             f"_{node.get_name()}_{name}",  # hidden, by the leading underscore
             namespace=node.get_namespace(),
@@ -168,4 +172,5 @@ class RawSubscription:
             self._by_address.destroy()
         self._executor.shutdown()
         self._node.destroy_node()
-        self._context.try_shutdown()
+        if self._context is not self.node.context:
+            self._context.try_shutdown()
