@@ -271,7 +271,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         """Looks around the loop, and publishes the report of the last second."""
         if self.configured is not None:
             self.configured.look()
-        self.publish_status(self.diagnostics(self._since_last()))
+        self.reports.publish(self.diagnostics(self._since_last()))
 
     def _attend(self) -> None:
         if self.loop is not None:

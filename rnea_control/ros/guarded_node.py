@@ -45,13 +45,14 @@ class GuardedNode(Node):
 
     Attributes:
         failures: how many callbacks have raised.
+        reports: publishes on /diagnostics.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         self.failures = 0
         self._new_failure = ""
         super().__init__(*arguments, **keywords)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.reports = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         for service in self.services:  # those of the lifecycle are made in another way
             service.callback = self._answering(service.callback)
 
@@ -101,10 +102,6 @@ class GuardedNode(Node):
         array = DiagnosticArray(status=[status])
         array.header.stamp = self.now().to_msg()
         return array
-
-    def publish_status(self, status: DiagnosticArray) -> None:
-        """Publishes it."""
-        self._diagnostics.publish(status)
 
     def note_failure(self, what: str, details: str = "") -> None:
         """Counts and logs what a callback has raised."""

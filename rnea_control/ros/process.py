@@ -19,7 +19,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TypeVar
 
 import rclpy
@@ -58,11 +59,7 @@ def run(name: str, module: str, node_class: str) -> int:
         with first_start(name, going_on, module):
             made = getattr(importlib.import_module(module), node_class)
         node = build(made)
-        executor = GuardedExecutor(node)
-
-        def spin() -> None:
-            executor.spin_once(LONGEST_WAIT)
-
+        spin = partial(GuardedExecutor(node).spin_once, LONGEST_WAIT)
         try:
             node.begin()
             while going_on():
@@ -152,7 +149,7 @@ def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Itera
         if time.monotonic() - logged_at >= LOG_PERIOD:
             logged_at = time.monotonic()
             node.get_logger().info(text)
-        node.publish_status(node.status("start", [(WARN, text)], {"mode": "starting"}))
+        node.reports.publish(node.status("start", [(WARN, text)], {"mode": "starting"}))
 
     try:
         with compiled_side_by_side(*modules, tell=tell):
@@ -171,9 +168,7 @@ def unblocked_output() -> Iterator[None]:
     """
     if os.isatty(STDERR):  # which rcutils cannot see any more
         os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")
-    with ExitStack() as stack:
-        for stream in (STDOUT, STDERR):
-            stack.enter_context(_unblocked(stream))
+    with _unblocked(STDOUT), _unblocked(STDERR):
         yield
 
 

@@ -302,7 +302,7 @@ class SentinelNode(ArmNode):
             values["differs"] = self.differs
         differs = [(ERROR, self.differs)] if self.differs else []
         found = [self._finding(), *differs, *self.new_failures()]
-        self.publish_status(self.status("guard", found, values))
+        self.reports.publish(self.status("guard", found, values))
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:
             self._heed(True)  # who commands next may say nothing
         if guard is not None:
