@@ -149,7 +149,7 @@ class Configured:
             return
         self._topics = StateTopics(node, loop, parameters["state_publish_rate"], undo)
         if action is not None:
-            action.connect(self.trajectories, loop, parameters["action_monitor_rate"])
+            action.connect(self.trajectories, parameters["action_monitor_rate"])
             undo.callback(action.disconnect)
 
     def release(self) -> None:

@@ -59,6 +59,7 @@ class TrajectoryInput:
         settings: may be set at any time.
 
     Attributes:
+        loop: that one.
         received: how many there were, refused ones included.
     """
 
@@ -66,7 +67,7 @@ class TrajectoryInput:
         self.settings = settings
         self.received = 0
         self._last = -LONGEST_PAUSE
-        self._loop = loop
+        self.loop = loop
         self._logger = loop.log.logger
 
     def receive(self, trajectory: bytes) -> None:
@@ -93,24 +94,24 @@ class TrajectoryInput:
             TrajectoryError: it cannot be followed; the arm goes on as before.
         """
         self.received += 1
-        joints = self._loop.controller.model.joint_names
+        joints = self.loop.controller.model.joint_names
         message = decode_trajectory(joints, trajectory, self.settings.allow_partial)
         points = Waypoints(message.times, message.fields, message.has, message.joints)
         frequency = self.settings.policy_frequency
         if frequency > 0.0 and points.has_only_positions and not points.times.any():
             points = replace(points, times=np.arange(1, len(points) + 1) / frequency)
-        start = self._loop.states.time_of(message.stamp) if message.stamp else None
+        start = self.loop.states.time_of(message.stamp) if message.stamp else None
         request = MotionRequest(points, start, tolerances or GoalTolerances(), is_stream, on_end)
         for lead in LEADS:
-            situation = self._loop.situation()
+            situation = self.loop.situation()
             ahead = 0.0 if start is None else start - situation.t
             if ahead > FARTHEST_START:
                 raise TrajectoryError(
                     f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
                     "same clock (use_sim_time)?"
                 )
-            plan = self._loop.controller.plan(request, situation, lead)
-            if self._loop.adopt(plan):
+            plan = self.loop.controller.plan(request, situation, lead)
+            if self.loop.adopt(plan):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion
         raise TrajectoryError(
@@ -121,7 +122,7 @@ class TrajectoryInput:
     def _note_ending(self, ending: Ending) -> None:
         """Tells the user, whom no result of a goal tells; called in a tick."""
         if ending.kind in (EndKind.PATH_TOLERANCE_VIOLATED, EndKind.GOAL_TOLERANCE_VIOLATED):
-            self._loop.log.say("error", ending.kind.name, f"trajectory stopped: {ending.text}")
+            self.loop.log.say("error", ending.kind.name, f"trajectory stopped: {ending.text}")
 
     def _report(self, motion: Motion, points: int, ahead: float, is_stream: bool) -> None:
         last, self._last = self._last, time.monotonic()
