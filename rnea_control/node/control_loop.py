@@ -46,6 +46,8 @@ from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.native_loop import PREDICTION_PERIOD
 
+# How long the thread waits for a state at most, [s], and as a part of the lease.
+LONGEST_WAIT, LOOKS = 0.05, 0.3
 # Time may be ahead of the stamps by so much without a word, [s].
 LONGEST_AHEAD = 0.05
 # The last torques come at this period, until the very last one and for this long at most, [s].
@@ -86,8 +88,18 @@ class ControlLoop(PythonTicks):
         clock: Clock,
         observer: MomentumObserver | None = None,
     ) -> None:
-        supervisor = Supervisor(controller, settings, observer, self._note_change)
-        super().__init__(supervisor, command, handover, settings, clock, DeferredLog(logger))
+        self.supervisor = Supervisor(controller, settings, observer, self._note_change)
+        self.settings = settings
+        gap, timeout = settings.state_gap, settings.state_timeout
+        times = {
+            native.STATE_GAP: gap,
+            native.STATE_TIMEOUT: timeout,
+            native.LONGEST_WAIT: min(LONGEST_WAIT, 0.5 * gap, LOOKS * handover.times.lease),
+            native.PREDICTION: PREDICTION_PERIOD,
+            native.LONGEST_HANG: settings.longest_hang,
+        }
+        facts, log = self.supervisor.facts, DeferredLog(logger)
+        super().__init__(controller, command, handover, facts, timeout, times, clock, log)
         self.failure = ""
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0

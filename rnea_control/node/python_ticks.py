@@ -10,10 +10,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from rclpy.clock import Clock
-
-from rnea_control.control import Mode, SupervisionSettings, Supervisor
-from rnea_control.control.handover import Handover
+from rnea_control.control import Mode, SupervisionSettings
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
@@ -22,13 +19,8 @@ from rnea_control.messages.state_intake import AnothersState
 from rnea_control.node.shared_arm import SharedArm
 from rnea_control.parameters.settings import row
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.deferred_log import DeferredLog
-from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_statistics import DROPPED, FOREIGN
 from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
-
-# How long the thread waits for a state at most, [s], and as a part of the lease.
-LONGEST_WAIT, LOOKS = 0.05, 0.3
 
 
 @dataclass(frozen=True)
@@ -49,36 +41,14 @@ class LoopSettings(SupervisionSettings):
 class PythonTicks(SharedArm):
     """A loop that answers states, and does without them for a while.
 
-    Args:
-        supervisor, command, handover, clock, log: as of `SharedArm`.
-        settings: see `LoopSettings`.
-
     Attributes:
+        settings: see `LoopSettings`.
         refused: why the last state was refused; empty if it was not.
     """
 
-    def __init__(
-        self,
-        supervisor: Supervisor,
-        command: Command,
-        handover: Handover,
-        settings: LoopSettings,
-        clock: Clock,
-        log: DeferredLog,
-    ) -> None:
-        gap, timeout = settings.state_gap, settings.state_timeout
-        times = {
-            native.STATE_GAP: gap,
-            native.STATE_TIMEOUT: timeout,
-            native.LONGEST_WAIT: min(LONGEST_WAIT, 0.5 * gap, LOOKS * handover.times.lease),
-            native.PREDICTION: PREDICTION_PERIOD,
-            native.LONGEST_HANG: settings.longest_hang,
-        }
-        how = {"silence": timeout, "times": times, "clock": clock, "log": log}
-        super().__init__(supervisor, command, handover, **how)
-        self.settings = settings
-        self.refused = ""
-        self._watching = False  # no state that can be used has come for long
+    settings: LoopSettings
+    refused = ""
+    _watching = False  # no state that can be used has come for long
 
     def answer_next(self) -> None:
         heard, taken = self.heard, None

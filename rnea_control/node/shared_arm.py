@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from rnea_control.control import Mode, Supervisor
-from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Handover, Phase
+from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.float64_multi_array import (
     Float64MultiArrayDecoder,
     Float64MultiArrayError,
 )
 from rnea_control.ros.arm_loop import ArmLoop
-from rnea_control.ros.effort_command import Command
 from rnea_control.ros.rcl_calls import Taken
 
 LISTENING = "to hear whether the sentinel commands"
@@ -27,24 +25,17 @@ TakeCommand = Callable[[], Taken | None]
 class SharedArm(ArmLoop):
     """A loop whose supervisor knows whether the arm is its own, or the sentinel's.
 
-    Args:
-        supervisor: decides the mode.
-        command, handover, how: as of `ArmLoop`.
-
     Attributes:
+        supervisor: decides the mode.
         running: whether states are answered.
     """
 
-    def __init__(
-        self, supervisor: Supervisor, command: Command, handover: Handover, **how: Any
-    ) -> None:
-        self.supervisor = supervisor
-        super().__init__(supervisor.controller, command, handover, facts=supervisor.facts, **how)
-        self.running = False
-        self._take_command: TakeCommand | None = None
-        self._command_decoder = Float64MultiArrayDecoder(self.controller.model.nv)
-        self._heard_command = False  # of the sentinel, since that has the arm
-        self._sentinel = ""  # its mode
+    supervisor: Supervisor
+    running = False
+    _sentinel = ""  # its mode
+    _heard_command = False  # of the sentinel, since that has the arm
+    _decoder: Float64MultiArrayDecoder
+    _take_command: TakeCommand | None = None
 
     @property
     def now(self) -> float | None:
@@ -87,6 +78,7 @@ class SharedArm(ArmLoop):
         """Has the ticks take the commands of the sentinel by this function, until None is given."""
         with self.paused():
             self._take_command = take
+            self._decoder = Float64MultiArrayDecoder(self.controller.model.nv)
 
     def knows_torque(self) -> bool:
         """Whether it has heard a command of the sentinel since that took the arm."""
@@ -108,8 +100,8 @@ class SharedArm(ArmLoop):
 
     def _hear_command(self, message: bytes) -> None:
         try:
-            self._command_decoder.decode(message)
-            self.controller.in_force = self._command_decoder.values
+            self._decoder.decode(message)
+            self.controller.in_force = self._decoder.values
         except (CdrError, Float64MultiArrayError) as error:
             self.log.say("error", "command", f"another node's command: {error}")
         self.handover.hear_command(time.monotonic())
