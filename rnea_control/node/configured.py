@@ -59,7 +59,6 @@ class Configured:
         node: the controller's.
         given: what is put in force.
         action: has goals followed; None if it is not served.
-        born: when the node was made, by the steady clock, [s].
 
     Attributes:
         loop: the control loop.
@@ -74,18 +73,14 @@ class Configured:
             controller. Nothing is left behind then.
     """
 
-    def __init__(
-        self, node: ArmNode, given: InForce, action: TrajectoryAction | None, born: float
-    ) -> None:
+    def __init__(self, node: ArmNode, given: InForce, action: TrajectoryAction | None) -> None:
         self._node, self._parameters, self._released = node, node.parameters, False
         self._topics: StateTopics | None = None
         with ExitStack() as undo:  # takes it down again, in reverse order
-            self._build(given, action, born, undo)
+            self._build(given, action, undo)
             self._undo = undo.pop_all()
 
-    def _build(
-        self, given: InForce, action: TrajectoryAction | None, born: float, undo: ExitStack
-    ) -> None:
+    def _build(self, given: InForce, action: TrajectoryAction | None, undo: ExitStack) -> None:
         node, parameters, values = self._node, self._parameters, given.values
         topic, look = parameters["command_topic"], self.look_for_listeners
         reliability = parameters["command_reliability"]
@@ -104,7 +99,7 @@ class Configured:
             node.clock,
             given.observer,
         )
-        self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo, born)
+        self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
         node.enter_real_time(values, undo)
         self._hear_trajectories(given, action, undo)
         self._in_force = node.create_publisher(ParameterEvent, f"~/{IN_FORCE}", LATCHED)

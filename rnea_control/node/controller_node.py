@@ -47,7 +47,6 @@ class ControllerNode(ArmNode, LifecycleNode):
         super().__init__("rnea_controller", **node_arguments)
         self.configured: Configured | None = None
         self.action: TrajectoryAction | None = None
-        self._born = time.monotonic()
         self._recent = LoopStatistics()
         self._description = ""
         self._starting = True  # until first configured, by autostart or a lifecycle manager
@@ -184,7 +183,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         self._robot = self._load_model(joints)
         given = in_force(parameters, self._robot)
         self._warn_of_missing_rotors(given.model, given.controller)
-        self.configured = Configured(self, given, self.action, self._born)
+        self.configured = Configured(self, given, self.action)
         self.leave_descriptions()
         model, settings = given.model, given.controller
         self.get_logger().info(

@@ -16,7 +16,7 @@ from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.state_intake import AnothersState
-from rnea_control.node.shared_arm import SharedArm
+from rnea_control.node.sentinel_link import SharedArm
 from rnea_control.parameters.settings import row
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.loop_statistics import DROPPED, FOREIGN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any
@@ -56,10 +57,16 @@ class ArmNode(GuardedNode):
             name, automatically_declare_parameters_from_overrides=True, **node_arguments
         )
         self.fault = ""
+        self._born = time.monotonic()
         self.clock = NodeClock(self)
         self._descriptions: Subscription | None = None
         self.hear_descriptions()
         self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
+
+    @property
+    def age(self) -> float:
+        """For how long it has been there, by the steady clock, [s]."""
+        return time.monotonic() - self._born
 
     def publish_diagnostics(self) -> None:
         """Publishes what there is to say of the last second, and does what is due then."""
