@@ -6,7 +6,6 @@ import time
 from contextlib import ExitStack
 
 from rcl_interfaces.msg import ParameterEvent
-from rclpy.guard_condition import GuardCondition
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -105,9 +104,7 @@ class Configured:
         self._in_force = node.create_publisher(ParameterEvent, f"~/{IN_FORCE}", LATCHED)
         undo.callback(node.destroy_publisher, self._in_force)
         self._tell_sentinel()
-        wake = node.waker(self.tell, undo)
-        self.loop.log.wake = wake.trigger
-        self._hear_states(wake, undo)
+        self._hear_states(undo)
         self._operation = Operation(node, self.loop, self.sentinel, undo)
         trusts_effort, link = values["measured_effort_is_trusted"], parameters["payload.link"]
         self.model_watch = ModelWatch(self.loop, trusts_effort, link or None)
@@ -115,14 +112,16 @@ class Configured:
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
         self.loop.warm_up()
 
-    def _hear_states(self, wake: GuardCondition, undo: ExitStack) -> None:
+    def _hear_states(self, undo: ExitStack) -> None:
         """Has the loop take states, emergency stops and the sentinel's mode."""
         node = self._node
         self.states = node.resolve_topic_name("joint_states")
         states = JointState, "joint_states", STATES
         heard = RawSubscription(node, *states, *STOPS, MODE)
         undo.callback(heard.destroy)
-        self.loop.hear(heard, wake, (*[native.STOP] * len(STOPS), native.MODE))
+        self.loop.hear(
+            heard, node.waker(self.tell, undo), (*[native.STOP] * len(STOPS), native.MODE)
+        )
         undo.callback(self.loop.detach)
 
     def _hear_trajectories(

@@ -41,7 +41,6 @@ from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.native_loop import PREDICTION_PERIOD
@@ -66,14 +65,12 @@ class ControlLoop(PythonTicks):
     """The loop between activation and deactivation.
 
     Args:
-        controller, command, handover, clock: as of `ArmLoop`.
+        controller, command, handover, logger, clock: as of `ArmLoop`.
         settings: see `LoopSettings`.
-        logger: of the node.
         observer: tells collisions; None for no such check.
 
     Attributes:
         failure: the bug that ended the loop; empty without one.
-        log: messages of the ticks.
         changes: of the mode, oldest first: old and new one, and the reason.
         changed_at: the time `now` when the mode changed last, [s].
     """
@@ -98,8 +95,8 @@ class ControlLoop(PythonTicks):
             native.PREDICTION: PREDICTION_PERIOD,
             native.LONGEST_HANG: settings.longest_hang,
         }
-        facts, log = self.supervisor.facts, DeferredLog(logger)
-        super().__init__(controller, command, handover, facts, timeout, times, clock, log)
+        facts = self.supervisor.facts
+        super().__init__(controller, command, handover, facts, timeout, times, clock, logger)
         self.failure = ""
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0

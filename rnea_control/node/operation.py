@@ -30,14 +30,7 @@ STOPS = (
 
 
 class Operation:
-    """Topics and services of the mode, while there is a loop.
-
-    Args:
-        node: that offers them.
-        loop: whose mode it is; it hears the emergency stops.
-        sentinel: that may have the arm.
-        undo: takes them down again.
-    """
+    """Topics and services of the mode, while there is a loop; `undo` takes them down."""
 
     def __init__(
         self, node: ArmNode, loop: ControlLoop, sentinel: SentinelLink, undo: ExitStack

@@ -67,7 +67,7 @@ class PythonTicks(SharedArm):
             self._watching = False
             return
         if taken is None:
-            if not heard.is_valid:
+            if not heard.node.context.ok():
                 self._stopping = True  # nothing comes any more
                 return
             self.hear_nothing()

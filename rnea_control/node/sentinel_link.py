@@ -160,13 +160,7 @@ class SharedArm(ArmLoop):
 
 
 class SentinelLink:
-    """The sentinel, as the controller knows it.
-
-    Args:
-        node: of the controller.
-        loop: that hears of it.
-        command_topic: where both command.
-        undo: takes it down again.
+    """The sentinel, as the controller knows it; `undo` takes the link down.
 
     Attributes:
         gone: whether it was there, and is heard no more.

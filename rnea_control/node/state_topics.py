@@ -32,10 +32,9 @@ class StateTopics:
     millisecond of CPU time each time. A tick only waits while the state is copied.
 
     Args:
-        node: the node.
-        loop: the control loop.
+        node, loop: of the controller.
         rate: how often the topics are published, [Hz].
-        undo: takes it down again.
+        undo: takes all down again.
     """
 
     def __init__(self, node: Node, loop: ControlLoop, rate: float, undo: ExitStack) -> None:

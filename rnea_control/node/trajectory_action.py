@@ -46,9 +46,6 @@ class TrajectoryAction:
 
     A process of its own serves it (action_process.py), which is started here, and once more
     whenever it ends by itself.
-
-    Args:
-        node: the node.
     """
 
     def __init__(self, node: Node) -> None:

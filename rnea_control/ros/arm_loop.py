@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from rclpy.clock import Clock
@@ -54,14 +54,14 @@ class ArmLoop:
         facts: of a supervisor.
         silence: as of `StateIntake`, [s].
         times: the rows of `times` that are settings, [s].
-        clock: of the node; a `NodeClock`, or one that is used like it.
-        log: messages of the ticks.
+        clock, logger: of the node; the former a `NodeClock`, or one that is used like it.
 
     Attributes:
         states: those that came.
         numbers, times, stops: of machine code, see native_loop.py.
         statistics, applied: of the ticks and of the last commands.
         heard: where the states come from, once that is known.
+        log: messages of the ticks.
     """
 
     heard: RawSubscription
@@ -75,7 +75,7 @@ class ArmLoop:
         silence: float,
         times: Mapping[int, float],
         clock: Clock,
-        log: DeferredLog,
+        logger: Any,
     ) -> None:
         self.controller, self.command, self.handover = controller, command, handover
         self.states = StateIntake(controller.model.joint_names, silence)
@@ -87,7 +87,7 @@ class ArmLoop:
         self.times[list(times)] = list(times.values())
         self.stops = np.zeros((native.MOST_STOPS, 3), dtype=np.int64)
         self.lock = threading.Lock()
-        self.log = log
+        self.log = DeferredLog(logger)
         self._clock = clock
         self._facts = facts
         self._message = np.zeros(native.LONGEST_MESSAGE, dtype=np.uint8)
@@ -130,13 +130,15 @@ class ArmLoop:
 
         Args:
             heard: the states, and others beside them.
-            wake: is triggered when machine code has news for Python.
+            wake: is triggered when there is news: a message in the log, or of machine code.
             kinds: of the further subscriptions; see native_loop.py.
             own: the GID of the publisher of the commands, if these are heard as well.
         """
-        self.heard = heard
+        self.heard, self.log.wake = heard, wake.trigger
         if own is not None:
             self.numbers[native.OWN : native.OWN + 2] = np.frombuffer(own, dtype=np.int64)
+        elif native.COMMAND in kinds:
+            return  # machine code could not tell them from others
         publisher, memory = self.command.publisher, self.command.message.memory
         self.attach(heard.addresses(publisher, memory, wake), kinds)
 

@@ -64,10 +64,8 @@ class EffortCommand(Command):
     """Publishes `torque` to ros2_control.
 
     Args:
-        node: the node that publishes.
         topic: of a ForwardCommandController, `~/commands`.
         reliability: "reliable" or "best_effort".
-        joints: how many.
         on_match: called in the executor when a subscription has come or gone, where this rclpy can
             tell (from ROS 2 Iron on).
 

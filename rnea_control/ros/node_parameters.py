@@ -185,10 +185,6 @@ class NodeParameters:
 def handover_times(parameters: Parameters, simulated: bool) -> tuple[float, float]:
     """`command_lease` and `command_timeout`, [s], with the defaults in place of -1.
 
-    Args:
-        parameters: of the node.
-        simulated: whether time is simulated.
-
     Raises:
         ParameterError: a value that is not allowed, or a lease that is not the shorter one.
     """
@@ -208,14 +204,7 @@ def handover_times(parameters: Parameters, simulated: bool) -> tuple[float, floa
 def parameters_in_force(
     node: str, parameters: Parameters, joints: Sequence[str], simulated: bool
 ) -> ParameterEvent:
-    """The message of a controller.
-
-    Args:
-        node: its full name.
-        parameters: its own.
-        joints: that it controls.
-        simulated: whether its time is.
-    """
+    """The message of a controller, by its full name; `simulated`: whether its time is."""
     names = expand((*table.ROBOT, *table.LIMITS, *table.HANDOVER), joints)
     values = {name: parameters[name] for name in names if name != "robot_description"}
     values |= zip(HANDOVER, handover_times(parameters, simulated), strict=True)

@@ -99,11 +99,6 @@ class RawSubscription:
         self._waiting.append(deque(maxlen=depth))
         return self._waiting[-1].append
 
-    @property
-    def is_valid(self) -> bool:
-        """Whether messages may still come."""
-        return self.node.context.ok()
-
     def take(self, timeout: float) -> Taken | None:
         """The next message; None after `timeout`, [s], when one of another subscription has come,
         and once the context is shut down."""

@@ -52,10 +52,7 @@ class RealTimeSettings(Settings):
 
 
 class RealTime:
-    """Applies the settings, and restores what was before.
-
-    Args:
-        settings: what to apply.
+    """Applies settings, and restores what was before.
 
     Attributes:
         in_force: the parts that are in force, in words.

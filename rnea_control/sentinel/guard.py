@@ -10,10 +10,10 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock
-from rclpy.guard_condition import GuardCondition
 
 from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
@@ -28,9 +28,7 @@ from rnea_control.model import RobotModel
 from rnea_control.parameters.settings import Settings, row
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_loop import ArmLoop
-from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
-from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.sentinel.command_watch import CommandWatch
 
@@ -65,12 +63,10 @@ class Guard(ArmLoop):
     """The loop in the sentinel's thread; other threads may call everything without an underscore.
 
     Args:
-        controller, command, handover, clock, log: as of `ArmLoop`.
-        heard: the states and the commands that it listens to.
+        controller, command, handover, clock, logger: as of `ArmLoop`.
         watch: judges the commands of others.
         settings: when it steps in.
         on_change: called in the thread with the label of the old mode when the mode has changed.
-        wake: has the waiting messages logged.
 
     Attributes:
         takeovers: how often it has taken the arm.
@@ -82,14 +78,12 @@ class Guard(ArmLoop):
         self,
         controller: Controller,
         command: EffortCommand,
-        heard: RawSubscription,
         handover: Handover,
         watch: CommandWatch,
         settings: GuardSettings,
         clock: Clock,
-        log: DeferredLog,
+        logger: Any,
         on_change: Callable[[str], None],
-        wake: GuardCondition,
     ) -> None:
         gap = settings.prediction_gap
         times = {
@@ -100,11 +94,11 @@ class Guard(ArmLoop):
             native.PUBLISHED_AT: -math.inf,
         }
         facts = np.zeros(FACTS, dtype=np.int64)
-        super().__init__(controller, command, handover, facts, SILENT_GAPS * gap, times, clock, log)
+        silence = SILENT_GAPS * gap
+        super().__init__(controller, command, handover, facts, silence, times, clock, logger)
         self.numbers[native.IGNORES_REPEATED] = 1
         self.takeovers = self.refused_states = self._sent = 0
         self.failure = ""
-        self.heard = heard
         self._watch = watch
         self._settings = settings
         self._on_change = on_change
@@ -114,8 +108,6 @@ class Guard(ArmLoop):
         self._last_round = self._heard_at = -math.inf
         self._pause = LOOK
         self._published = Phase.idle
-        if watch.own is not None:
-            self.hear(heard, wake, (native.COMMAND,), watch.own)
 
     def stop(self) -> None:
         """Ends the thread; if it commands, the gravity torque is its last command."""

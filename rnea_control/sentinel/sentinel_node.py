@@ -23,11 +23,10 @@ from rnea_control.parameters.parameter import Parameters, expand, values_in_forc
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.arm_node import STEADY, ArmNode
-from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
-from rnea_control.ros.native_loop import TICKS
+from rnea_control.ros.native_loop import COMMAND, TICKS
 from rnea_control.ros.node_parameters import (
     HANDOVER,
     IN_FORCE,
@@ -219,23 +218,19 @@ class SentinelNode(ArmNode):
         heard = RawSubscription(self, *states, (Float64MultiArray, topic, COMMANDS))
         undo.callback(heard.destroy)
         self.enter_real_time(values, undo)
-        self._log = DeferredLog(self.get_logger())
-        wake = self.waker(self._log.flush, undo)
-        self._log.wake = wake.trigger
         limit = controller.effort_limit.copy()
         watch = CommandWatch(model.joint_names, limit, both, lambda: heard.publishers_of(topic))
         guard = Guard(
             controller,
             command,
-            heard,
             Handover(times),
             watch,
             GuardSettings.of(values),
             self.clock,
-            self._log,
+            self.get_logger(),
             self._changed,
-            wake,
         )
+        guard.hear(heard, self.waker(guard.log.flush, undo), (COMMAND,), watch.own)
         guard.heed(self._applied)
         guard.warm_up()
         undo.callback(guard.stop)
@@ -270,7 +265,7 @@ class SentinelNode(ArmNode):
         self.publish_mode(before)
         text = f"{before} -> {self.label}: {self.reason}"
         calm = self.label in ("idle", "guarding") and not self.guard.handover.contested
-        self._log.say("info" if calm else "error", self.label, text)
+        self.guard.log.say("info" if calm else "error", self.label, text)
         if self.label == "commanding":
             self._fast.reset()
 
@@ -306,7 +301,7 @@ class SentinelNode(ArmNode):
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:
             self._heed(True)  # who commands next may say nothing
         if guard is not None:
-            self._log.flush()
+            guard.log.flush()
             self.real_time.housekeeping()
 
     def _finding(self) -> Finding:

@@ -21,7 +21,6 @@ from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
-from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
@@ -89,15 +88,14 @@ def guard_that_commands(states: Repeated, commands: Commands, **safety: object) 
     guard = Guard(
         controller,
         commands,
-        states,
         handover,
         CommandWatch(MODEL.joint_names, MODEL.effort_limit),
         GuardSettings(1.5, GAP),
         ROSClock(),
-        DeferredLog(get_logger("guard")),
+        get_logger("guard"),
         lambda label: None,
-        None,
     )
+    guard.heard = states
     now = time.monotonic()
     controller.hold(0.0, np.array([0.3, -0.4]))
     handover.guard(now)
