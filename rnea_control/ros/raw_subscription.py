@@ -81,13 +81,13 @@ class RawSubscription:
         ]
         self._by_address: RclTable | None = None
         self._wait_set: SubscriptionWaitSet | None = None
-        self._executor = SingleThreadedExecutor(context=self._context)
         try:
             self._wait_set = SubscriptionWaitSet(self._context, *self._subscriptions)
         except WaitSetUnavailable as error:
             node.get_logger().warning(
                 f"an executor takes joint_states, which costs more CPU time: {error}", once=True
             )
+            self._executor = SingleThreadedExecutor(context=self._context)
             self._executor.add_node(self._node)
             return
         if takes_like_rclpy(domain):
@@ -165,7 +165,8 @@ class RawSubscription:
         """Takes the subscription down; nobody may be waiting for it."""
         if self._by_address is not None:
             self._by_address.destroy()
-        self._executor.shutdown()
+        if self._wait_set is None:
+            self._executor.shutdown()
         self._node.destroy_node()
         if self._context is not self.node.context:
             self._context.try_shutdown()
