@@ -36,7 +36,6 @@ from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.kernels.linking import barrier
-from rnea_control.messages.cdr import boolean
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
@@ -253,16 +252,6 @@ class ControlLoop(PythonTicks):
                 "/clock was late: give its bridge and the simulator more CPU time",
             )
         self.log.flush()
-
-    def hear_stop(self, message: bytes, publisher: bytes | None) -> None:
-        with self.lock:
-            self._hear_stop(boolean(message), publisher)
-
-    def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
-        if pressed is None:
-            self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
-        else:
-            self.supervisor.emergency_stop(pressed, publisher)
 
     def torque_age(self) -> float:
         """The age of the torque that the robot applied when the last state came, [s]; NaN if the

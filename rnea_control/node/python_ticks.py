@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from rnea_control.control import Mode, SupervisionSettings
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
-from rnea_control.messages.cdr import CdrError
+from rnea_control.messages.cdr import CdrError, boolean
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.state_intake import AnothersState
 from rnea_control.node.sentinel_link import SharedArm
@@ -62,7 +62,8 @@ class PythonTicks(SharedArm):
             taken = heard.take(wait)
         for which, (message, _, publisher) in heard.beside():
             if self.numbers[native.KINDS + which - 1] == native.STOP:
-                self.hear_stop(message, publisher)
+                with self.lock:
+                    self._hear_stop(boolean(message), publisher)
         if taken is not None and self.tick(*taken):
             self._watching = False
             return
@@ -73,14 +74,12 @@ class PythonTicks(SharedArm):
             self.hear_nothing()
         self._watching = self.watch()
 
-    def hear_stop(self, message: bytes, publisher: bytes | None) -> None:
-        """An emergency stop is pressed or released.
-
-        Args:
-            message: a serialized Bool.
-            publisher: the GID of who publishes it; None where that is not known.
-        """
-        raise NotImplementedError
+    def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
+        """An emergency stop is pressed or released, or is no Bool, by the publisher of this GID."""
+        if pressed is None:
+            self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
+        else:
+            self.supervisor.emergency_stop(pressed, publisher)
 
     def hear_nothing(self) -> None:
         """No state waits; to be called every `LONGEST_WAIT` of `times` while that lasts."""

@@ -139,8 +139,8 @@ class TrajectoryAction:
         self,
         key: bytes,
         trajectory: bytes,
-        path: tuple[tuple[str, float, float], ...],
-        goal: tuple[tuple[str, float, float], ...],
+        path: list[tuple[str, float, float]],
+        goal: list[tuple[str, float, float]],
         goal_time: float,
         multi_dof_points: int,
     ) -> None:
