@@ -69,7 +69,6 @@ class ControlLoop(PythonTicks):
         observer: tells collisions; None for no such check.
 
     Attributes:
-        failure: the bug that ended the loop; empty without one.
         changes: of the mode, oldest first: old and new one, and the reason.
         changed_at: the time `now` when the mode changed last, [s].
     """
@@ -96,7 +95,6 @@ class ControlLoop(PythonTicks):
         }
         facts = self.supervisor.facts
         super().__init__(controller, command, handover, facts, timeout, times, clock, logger)
-        self.failure = ""
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
 
@@ -158,7 +156,6 @@ class ControlLoop(PythonTicks):
         """Ends for good after a bug in this program: brakes by the model, then as `stop`."""
         with self.paused():
             self.running = False
-            self.failure = reason
             commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
             if commanded and self.now is not None:
                 try:
@@ -167,7 +164,6 @@ class ControlLoop(PythonTicks):
                     self._publish_last_command()
             self.supervisor.deactivate("the controller has failed")
             self.handover.stop("the controller has failed")
-        self.log.say("fatal", "failure", reason)
 
     def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""

@@ -62,9 +62,11 @@ class ArmLoop:
         statistics, applied: of the ticks and of the last commands.
         heard: where the states come from, once that is known.
         log: messages of the ticks.
+        failure: the bug that ended the loop; empty without one.
     """
 
     heard: RawSubscription
+    failure = ""
 
     def __init__(
         self,
@@ -157,7 +159,9 @@ class ArmLoop:
                 while not self._stopping:
                     self.answer_next()
             except Exception:
-                self.fail(f"the {name} has failed:\n{traceback.format_exc()}")
+                self.failure = f"the {name} has failed:\n{traceback.format_exc()}"
+                self.log.say("fatal", "failure", self.failure)
+                self.fail(self.failure)
 
         self._thread = threading.Thread(target=run, name=name)
         self._thread.start()

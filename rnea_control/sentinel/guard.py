@@ -71,7 +71,6 @@ class Guard(ArmLoop):
     Attributes:
         takeovers: how often it has taken the arm.
         refused_states: how many states it could not read, or not believe.
-        failure: of the program; empty if there was none.
     """
 
     def __init__(
@@ -98,7 +97,6 @@ class Guard(ArmLoop):
         super().__init__(controller, command, handover, facts, silence, times, clock, logger)
         self.numbers[native.IGNORES_REPEATED] = 1
         self.takeovers = self.refused_states = self._sent = 0
-        self.failure = ""
         self._watch = watch
         self._settings = settings
         self._on_change = on_change
@@ -189,9 +187,7 @@ class Guard(ArmLoop):
 
     def fail(self, reason: str) -> None:
         """Ends for good after a bug; the controller, if it lives, takes the arm."""
-        self.failure = reason
         self.handover.stop("the sentinel has failed")
-        self.log.say("fatal", "failure", reason)
 
     def answer_next(self) -> None:
         taken, command = None, None

@@ -128,6 +128,19 @@ def test_arm_that_shakes_is_a_fault_and_torque_at_its_limit_is_known(
     assert any(saturated)
 
 
+def test_machine_code_does_not_go_on_where_the_loop_is_told_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else who has just seen to it that it stands would wait for it for ever."""
+    monkeypatch.setattr("native_bench.BEFALLS", {"nothing": 1.0})
+    twin = Twin(0)
+    assert twin.natively(lambda twin, given: None, 200) > 100
+    twin.loop.numbers[native.ASKED] = 0
+    assert twin.loop.may_run_natively()
+    twin.loop.end()
+    assert not twin.loop.may_run_natively()
+
+
 def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:
     twin = Twin(0)
     twin.loop.stops[:, native.PRESSED] = 0
