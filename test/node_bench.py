@@ -134,7 +134,7 @@ class Bench:
         """Waits until node and peer know of each other, both ways."""
         wait_for(
             lambda: (
-                self.node.publishers()
+                self.node.loop.heard.publishers()
                 and self.states.get_subscription_count()
                 and self.trajectories.get_subscription_count()
                 and self.node.loop.command.listeners()

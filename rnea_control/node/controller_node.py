@@ -77,10 +77,6 @@ class ControllerNode(ArmNode, LifecycleNode):
         """Whether somebody takes the commands."""
         return self.loop is not None and self.loop.supervisor.listening
 
-    def publishers(self) -> int:
-        """How many publishers of joint states there are."""
-        return 0 if self.configured is None else self.loop.heard.publishers()
-
     def diagnostics(self, recent: LoopStatistics) -> DiagnosticArray:
         """The report for `/diagnostics`; its thresholds apply to `recent`."""
         configured, failed = self.configured, self.new_failures()

@@ -97,12 +97,10 @@ class SentinelNode(ArmNode):
 
     def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
         """Waits for an arm that it brakes."""
-        guard, deadline = self.guard, time.monotonic() + LONGEST_BRAKING
-        while guard is not None and guard.holds and guard.moving:
-            if time.monotonic() > deadline:
-                break
+        deadline = time.monotonic() + LONGEST_BRAKING
+        while self._holds and self.guard.moving and time.monotonic() < deadline:
             spin()
-        if guard is not None and guard.holds:
+        if self._holds:
             self.get_logger().error(
                 "the sentinel ends while it holds the arm: its last command is the gravity "
                 "torque, which the hardware keeps. If no controller stands by, nothing holds "
@@ -274,6 +272,10 @@ class SentinelNode(ArmNode):
             self.publish_mode()
         else:
             self._fast.cancel()
+
+    @property
+    def _holds(self) -> bool:
+        return self.guard is not None and self.guard.holds
 
     def _guard(self) -> Guard:
         if self.guard is None:

@@ -136,7 +136,7 @@ def test_corrected_description_on_the_topic_is_tried_again(make) -> None:
     assert not bench.node.active
     publisher.publish(String(data=two_link_arm()))
     wait_for(lambda: bench.node.active, bench.spin)
-    wait_for(bench.node.publishers, bench.spin)
+    wait_for(bench.node.loop.heard.publishers, bench.spin)
 
 
 def test_namespace_and_best_effort_without_autostart(make) -> None:
