@@ -96,8 +96,9 @@ class RawSubscription:
             node.get_logger().warning(UNPROVEN, once=True)
 
     def _keeping(self, depth: int) -> Callable[[bytes], None]:
-        self._waiting.append(deque(maxlen=depth))
-        return self._waiting[-1].append
+        waiting: deque[bytes] = deque(maxlen=depth)
+        self._waiting.append(waiting)
+        return lambda message: waiting.append(message)  # noqa: PLW0108 (rclpy needs its signature)
 
     def take(self, timeout: float) -> Taken | None:
         """The next message; None after `timeout`, [s], when one of another subscription has come,
