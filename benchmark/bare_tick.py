@@ -14,42 +14,25 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from table import Table, show
 
-from rnea_control.control import (
-    Controller,
-    ControllerSettings,
-    Gains,
-    SupervisionSettings,
-    Waypoint,
-)
+from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity, rnea
-from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
 from rnea_control.messages.state_intake import StateIntake
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
-
-
-class UnsentCommand:
-    """A command whose bytes are made, and go nowhere."""
-
-    def __init__(self, joints: int) -> None:
-        self.message = Float64MultiArrayEncoder(joints)
-        self.torque = self.message.values
-
-    def publish(self) -> bytes:
-        return self.message.encode()
+from rnea_control.ros.effort_command import Command
 
 
 def tables() -> list[Table]:
     """Times, and allocations."""
     model = load("panda", PANDA_JOINTS)
     controller = Controller(model, ControllerSettings(Gains.uniform(7, 400.0, 40.0)))
-    command = UnsentCommand(7)
+    command = Command(7)
     loop = ControlLoop(
         controller,
         command,
         Handover(HandoverTimes.of_controller()),
-        LoopSettings(SupervisionSettings(1e9, 1e9)),
+        LoopSettings(1e9, 1e9),
         get_logger("benchmark"),
         ROSClock(),
     )

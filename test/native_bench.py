@@ -23,15 +23,14 @@ from rnea_control.control import (
     ControllerSettings,
     Gains,
     SafetySettings,
-    SupervisionSettings,
 )
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.momentum_observer import MomentumObserver
-from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.ros import native_loop as native
 from rnea_control.ros import rcl_calls as rcl
+from rnea_control.ros.effort_command import Command
 from rnea_control.ros.rcl_calls import Taken
 
 PERIOD = 0.001
@@ -44,16 +43,16 @@ BEFALLS |= {"not finite": 0.01, "another's": 0.01, "jump": 0.005, "none": 0.01}
 BEFALLS |= {"many missing": 0.004, "gone": 0.001}
 
 
-class Command:
+class Kept(Command):
     """Keeps what is published."""
 
     def __init__(self) -> None:
-        self.message = Float64MultiArrayEncoder(len(JOINTS))
-        self.torque = self.message.values
+        super().__init__(len(JOINTS))
         self.sent: list[bytes] = []
 
-    def publish(self) -> None:
-        self.sent.append(self.message.encode())
+    def publish(self) -> bytes:
+        self.sent.append(super().publish())
+        return self.sent[-1]
 
 
 class Script:
@@ -135,10 +134,10 @@ class Twin:
         safety = SafetySettings.none(2).changed(position_margin=np.full(2, 0.05), **limits)
         how = {"trajectories": rules(tolerances=tolerances), "safety": safety, "dead_time": 0.0005}
         settings = ControllerSettings(Gains.uniform(2, 100.0, 20.0, 5.0), **how)
-        self.command = Command()
+        self.command = Kept()
         parts = Controller(MODEL, settings), self.command, Handover(HandoverTimes.of_controller())
         logs = get_logger("twin"), ROSClock(), observer
-        self.loop = ControlLoop(*parts, LoopSettings(SupervisionSettings()), *logs)
+        self.loop = ControlLoop(*parts, LoopSettings(), *logs)
         self.changes: list[tuple] = []
         self.endings: list[tuple] = []
         self.given = 0

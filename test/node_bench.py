@@ -21,7 +21,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from rnea_control.control import Controller, ControllerSettings, SupervisionSettings
+from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
@@ -91,14 +91,14 @@ class LoopBench:
     """A control loop of its own: bytes in, torques out, no middleware."""
 
     def __init__(
-        self, settings: ControllerSettings, clock: object = None, ends_with_gravity: bool = True
+        self, settings: ControllerSettings, clock: object = None, last_command: str = "gravity"
     ) -> None:
         self.command = Recorder()
         self.loop = ControlLoop(
             Controller(RobotModel.from_urdf_string(two_link_arm()), settings),
             self.command,
             Handover(HandoverTimes.of_controller(LEASE, 1.5 * LEASE)),
-            LoopSettings(SupervisionSettings(1.0, 1.0), ends_with_gravity=ends_with_gravity),
+            LoopSettings(1.0, 1.0, last_command=last_command),
             get_logger("test"),
             clock or ROSClock(),
         )
@@ -134,7 +134,7 @@ class Bench:
         """Waits until node and peer know of each other, both ways."""
         wait_for(
             lambda: (
-                self.node.publishers()
+                self.node.loop.heard.publishers()
                 and self.states.get_subscription_count()
                 and self.trajectories.get_subscription_count()
                 and self.node.loop.command.listeners()

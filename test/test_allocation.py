@@ -34,7 +34,7 @@ from rnea_control.messages.controller_messages import ControllerStateEncoder, To
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
-from rnea_control.node.warm_up import Unsent
+from rnea_control.ros.effort_command import Command
 
 pytestmark = pytest.mark.one_thread
 
@@ -219,9 +219,9 @@ def test_whole_tick_of_the_loop_holds_nothing(panda) -> None:
     Python's numbers."""
     controller = controller_of(panda)
     handover = Handover(HandoverTimes.of_controller())
-    settings = LoopSettings(control.SupervisionSettings(1e9, 1e9))
+    settings = LoopSettings(1e9, 1e9)
     rest = handover, settings, get_logger("test"), ROSClock()
-    loop = ControlLoop(controller, Unsent(7), *rest)
+    loop = ControlLoop(controller, Command(7), *rest)
     data, count = state_message(), 0
     loop.start()
 

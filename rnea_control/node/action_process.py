@@ -16,12 +16,10 @@ import sys
 import time
 from array import array
 from collections import deque
-from collections.abc import Iterable
 from socket import socket
 
 import rclpy
 from control_msgs.action import FollowJointTrajectory
-from control_msgs.msg import JointTolerance
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.duration import Duration
@@ -95,12 +93,16 @@ class ActionNode(Node):
         key, ended = bytes(handle.goal_id.uuid), Future()
         self._running[key] = handle, ended
         request = handle.request
+        path, goal = (
+            [(each.name, each.position, each.velocity) for each in tolerances]
+            for tolerances in (request.path_tolerance, request.goal_tolerance)
+        )
         self._pipe.send(
             "goal",
             key,
             serialize_message(request.trajectory),
-            _tolerances(request.path_tolerance),
-            _tolerances(request.goal_tolerance),
+            path,
+            goal,
             Duration.from_msg(request.goal_time_tolerance).nanoseconds * 1e-9,
             len(request.multi_dof_trajectory.points),
         )
@@ -165,12 +167,6 @@ class ActionNode(Node):
             if not ended.done():
                 ended.set_result(GONE)
         self.closed = True
-
-
-def _tolerances(
-    tolerances: Iterable[JointTolerance],
-) -> tuple[tuple[str, float, float], ...]:
-    return tuple((each.name, each.position, each.velocity) for each in tolerances)
 
 
 def main() -> int:

@@ -6,33 +6,27 @@ import time
 from contextlib import ExitStack
 
 from rcl_interfaces.msg import ParameterEvent
+from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from rnea_control.control import Controller, SupervisionSettings
+from rnea_control.control import Controller
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.state_check import MOVING
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
-from rnea_control.node.operation import Operation
+from rnea_control.node.operation import STOPS, Operation
 from rnea_control.node.parameters import InForce
 from rnea_control.node.python_ticks import LoopSettings
-from rnea_control.node.sentinel_link import SENTINEL, SentinelLink
-from rnea_control.node.state_feed import StateFeed
+from rnea_control.node.sentinel_link import MODE, SENTINEL, SentinelLink
 from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.node.trajectory_input import TrajectoryInput
-from rnea_control.node.warm_up import warm_up
-from rnea_control.ros.callbacks import GuardedNode
-from rnea_control.ros.effort_command import EffortCommand
-from rnea_control.ros.node_clock import NodeClock
-from rnea_control.ros.node_parameters import (
-    IN_FORCE,
-    NodeParameters,
-    handover_times,
-    parameters_in_force,
-)
-from rnea_control.ros.qos import LATCHED
-from rnea_control.ros.real_time import RealTime, RealTimeSettings
+from rnea_control.ros import native_loop as native
+from rnea_control.ros.arm_node import ArmNode
+from rnea_control.ros.effort_command import EffortCommand, publisher_names
+from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
+from rnea_control.ros.qos import LATCHED, STATES
+from rnea_control.ros.raw_subscription import RawSubscription
 
 try:  # the ROS 2 wheels lack control_msgs
     from rnea_control.node.state_topics import StateTopics
@@ -61,97 +55,81 @@ class Configured:
     """The loop and all around it.
 
     Args:
-        node, parameters, clock: of the controller.
+        node: the controller's.
         given: what is put in force.
         action: has goals followed; None if it is not served.
-        born: when the node was made, by the steady clock, [s].
 
     Attributes:
         loop: the control loop.
         command: publishes its torques.
+        states: the topic from which it takes the states.
         trajectories: the way of trajectories to it.
-        effort_controller: takes them.
-        sentinel, feed, model_watch, real_time: see their classes.
+        effort_controller: takes the commands.
+        sentinel, model_watch: see their classes.
 
     Raises:
         RneaControlError: a parameter whose value is not allowed, or a robot that is not for this
             controller. Nothing is left behind then.
     """
 
-    def __init__(
-        self,
-        node: GuardedNode,
-        parameters: NodeParameters,
-        clock: NodeClock,
-        given: InForce,
-        action: TrajectoryAction | None,
-        born: float,
-    ) -> None:
-        self._node, self._parameters, self._clock = node, parameters, clock
-        self._released = False
+    def __init__(self, node: ArmNode, given: InForce, action: TrajectoryAction | None) -> None:
+        self._node, self._parameters, self._released = node, node.parameters, False
         self._topics: StateTopics | None = None
         with ExitStack() as undo:  # takes it down again, in reverse order
-            self._build(given, action, born, undo)
+            self._build(given, action, undo)
             self._undo = undo.pop_all()
 
-    def _build(
-        self, given: InForce, action: TrajectoryAction | None, born: float, undo: ExitStack
-    ) -> None:
-        node, parameters = self._node, self._parameters
-        controller = Controller(given.model, given.controller)
+    def _build(self, given: InForce, action: TrajectoryAction | None, undo: ExitStack) -> None:
+        node, parameters, values = self._node, self._parameters, given.values
         topic, look = parameters["command_topic"], self.look_for_listeners
         reliability = parameters["command_reliability"]
         self.command = EffortCommand(node, topic, reliability, given.model.nv, look)
         undo.callback(self.command.destroy)
         manager = parameters["controller_manager"]
         self.effort_controller = EffortController(node, topic, manager, look, undo)
-        self.sentinel = SentinelLink(node, self.command.topic, undo, born)
-        simulated = self._clock.ros_time_is_active
+        simulated = node.clock.ros_time_is_active
         times = handover_times(parameters, simulated)
         self.loop = ControlLoop(
-            controller,
+            Controller(given.model, given.controller),
             self.command,
             Handover(HandoverTimes.of_controller(*times, simulated)),
-            LoopSettings(
-                SupervisionSettings.of(given.values, simulated=simulated),
-                parameters["measured_effort_is_trusted"],
-                parameters["last_command"] == "gravity",
-                parameters["interpreter_timeout"],
-            ),
+            LoopSettings.of(values, simulated=simulated),
             node.get_logger(),
-            self._clock,
+            node.clock,
             given.observer,
         )
-        self.real_time = RealTime(RealTimeSettings.of(given.values))
-        undo.callback(self.real_time.leave)
-        self.real_time.enter_process()
+        self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
+        node.enter_real_time(values, undo)
         self._hear_trajectories(given, action, undo)
         self._in_force = node.create_publisher(ParameterEvent, f"~/{IN_FORCE}", LATCHED)
         undo.callback(node.destroy_publisher, self._in_force)
         self._tell_sentinel()
-        log_guard = node.create_guard_condition(self.tell)
-        undo.callback(node.destroy_guard_condition, log_guard)
-        self.loop.log.wake = log_guard.trigger
-        self.feed = StateFeed(node, self.loop, self.real_time, self.command, log_guard)
-        undo.callback(self.feed.destroy)
-        self._operation = Operation(node, self.loop, self.sentinel, self.feed, undo)
-        self.model_watch = ModelWatch(
-            self.loop,
-            parameters["measured_effort_is_trusted"],
-            parameters["payload.link"] or None,
-            node.get_logger(),
-        )
+        self._hear_states(undo)
+        self._operation = Operation(node, self.loop, self.sentinel, undo)
+        trusts_effort, link = values["measured_effort_is_trusted"], parameters["payload.link"]
+        self.model_watch = ModelWatch(self.loop, trusts_effort, link or None)
         undo.callback(self._operation.publish_changes)
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
-        warm_up(self.loop)
-        self.sentinel.loop = self.loop
+        self.loop.warm_up()
+
+    def _hear_states(self, undo: ExitStack) -> None:
+        """Has the loop take states, emergency stops and the sentinel's mode."""
+        node = self._node
+        self.states = node.resolve_topic_name("joint_states")
+        states = JointState, "joint_states", STATES
+        heard = RawSubscription(node, *states, *STOPS, MODE)
+        undo.callback(heard.destroy)
+        self.loop.hear(
+            heard, node.waker(self.tell, undo), (*[native.STOP] * len(STOPS), native.MODE)
+        )
+        undo.callback(self.loop.detach)
 
     def _hear_trajectories(
         self, given: InForce, action: TrajectoryAction | None, undo: ExitStack
     ) -> None:
         node, parameters, loop = self._node, self._parameters, self.loop
         loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
-        self.trajectories = TrajectoryInput(loop, given.input, node.get_logger())
+        self.trajectories = TrajectoryInput(loop, given.input)
         topic = node.create_subscription(
             JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1, raw=True
         )
@@ -163,10 +141,9 @@ class Configured:
                 once=True,
             )
             return
-        self._topics = StateTopics(node, loop, parameters["state_publish_rate"])
-        undo.callback(self._topics.destroy)
+        self._topics = StateTopics(node, loop, parameters["state_publish_rate"], undo)
         if action is not None:
-            action.connect(self.trajectories, loop, parameters["action_monitor_rate"])
+            action.connect(self.trajectories, parameters["action_monitor_rate"])
             undo.callback(action.disconnect)
 
     def release(self) -> None:
@@ -182,8 +159,10 @@ class Configured:
         self.effort_controller.begin()
         self.loop.start(self.sentinel.label)
         self.sentinel.look()
-        self.feed.start()
-        log, real_time = self._node.get_logger(), self.real_time
+        self.loop.heard.take(0.0)  # what came while the loop was inactive
+        real_time = self._node.real_time
+        self.loop.begin("control loop", real_time)
+        log = self._node.get_logger()
         log.info(f"real time: {real_time}")
         if real_time.denied:
             log.warning(
@@ -201,7 +180,7 @@ class Configured:
             return
         while loop.halt(reason) and time.monotonic() < deadline:
             time.sleep(HALT_POLL)
-        self.feed.stop()
+        self.loop.end()
         if loop.stop(reason):
             guarded = self.sentinel.label == Phase.guarding.value
             words = LAST_WORDS["guarded" if guarded else self._parameters["last_command"]]
@@ -221,34 +200,35 @@ class Configured:
     def _tell_sentinel(self) -> None:
         """Publishes what is in force."""
         name, parameters = self._node.get_fully_qualified_name(), self._parameters
-        joints, simulated = parameters["joints"], self._clock.ros_time_is_active
+        joints, simulated = parameters["joints"], self._node.clock.ros_time_is_active
         self._in_force.publish(parameters_in_force(name, parameters, joints, simulated))
 
     def look_for_listeners(self) -> None:
         """Begins anew when somebody begins to take the commands."""
         if self._released:
             return
-        supervisor, topic = self.loop.supervisor, self.command.topic
-        subscribed = self.command.listeners(without=(SENTINEL, self.sentinel.asking)) > 0
+        loop, topic, listening = self.loop, self.command.topic, False
+        subscribed = self.command.listeners(without=(SENTINEL, self._node.get_name())) > 0
         if not subscribed:
             words = f"for a subscription to {topic}"
         elif not self.effort_controller.takes_commands:
             words = f"as {self.effort_controller} and takes no commands"
-        else:
-            if not supervisor.listening:
-                words = f"for joint_states, as somebody takes {topic} now"
-                self.loop.hear_listeners(True, words)
+        elif loop.supervisor.listening:
             return
-        self.loop.hear_listeners(False, words)
+        else:
+            words, listening = f"for joint_states, as somebody takes {topic} now", True
+        with loop.paused():
+            loop.supervisor.hear_listeners(listening, words)
 
     def rivals(self) -> str:
         """Who else publishes states or commands, where only one may."""
-        node, own, feed = self._node, self.command, self.feed
-        if node.count_publishers(own.topic) <= 1 and node.count_publishers(feed.topic) <= 1:
+        node, commands, states = self._node, self.command.topic, self.states
+        if node.count_publishers(commands) <= 1 and node.count_publishers(states) <= 1:
             return ""  # the usual case: asking for names takes longer
-        others = (name for name in own.publishers() if not name.endswith(f"/{SENTINEL}"))
+        names = publisher_names(node, commands)
+        others = (name for name in names if not name.endswith(f"/{SENTINEL}"))
         commanders = {node.get_fully_qualified_name(), *others}  # its own may not be discovered
-        for topic, names in ((own.topic, commanders), (feed.topic, feed.publisher_names())):
+        for topic, names in ((commands, commanders), (states, publisher_names(node, states))):
             if len(names) > 1:
                 return (
                     f"{topic} is published by {' and '.join(sorted(names))}; only one of them may: "
@@ -264,7 +244,7 @@ class Configured:
         if self.loop.without_clock:
             log.error(f"{NO_CLOCK}; is the bridge of the clock running?")
         elif self.loop.now is None:
-            publishers = self.feed.publishers()
+            publishers = self.loop.heard.publishers()
             log.info(f"still waiting for joint_states, which has {publishers} publisher(s)")
         elif not taker.takes_commands:
             remedy = "; activate it, or set activate_effort_controller"
@@ -281,7 +261,6 @@ class Configured:
     def tell(self) -> None:
         """Logs and publishes the news of the loop."""
         self.loop.attend()
-        self.loop.housekeeping()
         self._operation.publish_changes()
         streaming = self.loop.running and self.loop.supervisor.streaming
         if streaming and self._parameters["activate_effort_controller"]:
@@ -293,10 +272,7 @@ class Configured:
         self.look_for_listeners()
         self.sentinel.look()
         self.model_watch.look(self._parameters["model_check.bound"])
-
-    def housekeeping(self) -> None:
-        """Once a second: the loop's work beside the ticks."""
-        self.tell()
         if self._topics is not None:
             self._topics.look_for_listeners()
-        self.real_time.housekeeping()
+        self._node.real_time.housekeeping()
+        self.tell()

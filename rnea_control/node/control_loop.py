@@ -9,45 +9,51 @@ from __future__ import annotations
 
 import math
 import time
+from array import array
 from collections import deque
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from typing import Any, TypeVar
 
 import numpy as np
 from rclpy.clock import Clock
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 
 from rnea_control.control import (
     Controller,
     ControllerSettings,
     ControllerState,
+    EndKind,
     Mode,
-    Motion,
     Plan,
     Situation,
     Supervisor,
+    Waypoint,
 )
 from rnea_control.control.handover import Handover
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.kernels.linking import barrier
-from rnea_control.messages.cdr import boolean
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.deferred_log import DeferredLog, Logger
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_statistics import LoopStatistics
 from rnea_control.ros.native_loop import PREDICTION_PERIOD
-from rnea_control.ros.node_clock import NodeClock
 
+# How long the thread waits for a state at most, [s], and as a part of the lease.
+LONGEST_WAIT, LOOKS = 0.05, 0.3
 # Time may be ahead of the stamps by so much without a word, [s].
 LONGEST_AHEAD = 0.05
 # The last torques come at this period, until the very last one and for this long at most, [s].
 APPROACH_PERIOD, LONGEST_APPROACH = 0.001, 0.2
 # Changes of the mode that wait to be told; older ones are forgotten.
 MOST_CHANGES = 100
+# States that a warm-up answers.
+WARM_UP = 10
 # Modes that are an error in diagnostics.
 _ERRORS = (Mode.FAULT, Mode.BLIND, Mode.GUARDED)
 
@@ -57,18 +63,12 @@ T = TypeVar("T")
 class ControlLoop(PythonTicks):
     """The loop between activation and deactivation.
 
-    One thread calls `tick` and `watch`, another one may call everything else.
-
     Args:
-        controller: computes the torques.
-        command, handover: as of `SharedArm`.
+        controller, command, handover, logger, clock: as of `ArmLoop`.
         settings: see `LoopSettings`.
-        logger, clock: of the node.
         observer: tells collisions; None for no such check.
 
     Attributes:
-        failure: the bug that ended the loop; empty without one.
-        log: messages of the ticks.
         changes: of the mode, oldest first: old and new one, and the reason.
         changed_at: the time `now` when the mode changed last, [s].
     """
@@ -79,28 +79,24 @@ class ControlLoop(PythonTicks):
         command: Command,
         handover: Handover,
         settings: LoopSettings,
-        logger: Logger,
-        clock: NodeClock | Clock,
+        logger: Any,
+        clock: Clock,
         observer: MomentumObserver | None = None,
     ) -> None:
-        supervisor = Supervisor(controller, settings.supervision, observer, self._note_change)
-        super().__init__(supervisor, command, handover, settings, clock, DeferredLog(logger))
-        self.times[native.LONGEST_HANG] = settings.longest_hang
-        self.failure = ""
+        self.supervisor = Supervisor(controller, settings, observer, self._note_change)
+        self.settings = settings
+        gap, timeout = settings.state_gap, settings.state_timeout
+        times = {
+            native.STATE_GAP: gap,
+            native.STATE_TIMEOUT: timeout,
+            native.LONGEST_WAIT: min(LONGEST_WAIT, 0.5 * gap, LOOKS * handover.times.lease),
+            native.PREDICTION: PREDICTION_PERIOD,
+            native.LONGEST_HANG: settings.longest_hang,
+        }
+        facts = self.supervisor.facts
+        super().__init__(controller, command, handover, facts, timeout, times, clock, logger)
         self.changes: deque[tuple[Mode, Mode, str]] = deque(maxlen=MOST_CHANGES)
         self.changed_at = 0.0
-        self._logger = logger
-
-    def like(self, controller: Controller, command: Command) -> ControlLoop:
-        """A new loop with this controller and command."""
-        return ControlLoop(
-            controller,
-            command,
-            Handover(self.handover.times),
-            self.settings,
-            self._logger,
-            self._clock,
-        )
 
     @property
     def without_clock(self) -> bool:
@@ -153,14 +149,13 @@ class ControlLoop(PythonTicks):
             self.handover.stop(reason)
         self.log.flush()
         if commanded:
-            self._logger.info(f"since activation: {self.statistics}")
+            self.log.logger.info(f"since activation: {self.statistics}")
         return commanded
 
     def fail(self, reason: str) -> None:
         """Ends for good after a bug in this program: brakes by the model, then as `stop`."""
         with self.paused():
             self.running = False
-            self.failure = reason
             commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
             if commanded and self.now is not None:
                 try:
@@ -169,17 +164,11 @@ class ControlLoop(PythonTicks):
                     self._publish_last_command()
             self.supervisor.deactivate("the controller has failed")
             self.handover.stop("the controller has failed")
-        self.log.say("fatal", "failure", reason)
 
     def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""
         with self.lock:
             return self.running and self.now is not None and self.supervisor.end(reason)
-
-    def hear_listeners(self, listening: bool, words: str) -> None:
-        """Somebody takes the commands now, or nobody does; the words say what it waits for."""
-        with self.paused():
-            self.supervisor.hear_listeners(listening, words)
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """Passes an operator's request to the supervisor, between two ticks."""
@@ -197,11 +186,6 @@ class ControlLoop(PythonTicks):
         with self.paused() if self.observer else self.lock:
             self.controller.change(model, settings)
             self.supervisor.observer = observer
-
-    def cancel(self, motion: Motion) -> None:
-        """Brings the arm to rest if it still follows this motion."""
-        with self.lock:
-            self.supervisor.cancel(motion)
 
     def situation(self) -> Situation:
         """The state that a new trajectory starts from.
@@ -221,10 +205,6 @@ class ControlLoop(PythonTicks):
         with self.lock:
             return self.now is not None and self.supervisor.adopt(plan)
 
-    def time_of(self, stamp: int) -> float:
-        """The controller's time of a stamp [ns], [s]."""
-        return self.states.time_of(stamp)
-
     def snapshot(self) -> tuple[int, ControllerState] | None:
         """Stamp of the last state [ns], and the controller's state then; None before there is
         one."""
@@ -234,8 +214,8 @@ class ControlLoop(PythonTicks):
             return self.consistent(lambda: (self.states.stamp, self.controller.snapshot()))
 
     def attend(self) -> None:
-        """The interpreter runs: says in words what has happened in machine code, and hears of the
-        emergency stops that were taken there."""
+        """The interpreter runs: says in words what has happened in machine code, hears of the
+        emergency stops that were taken there, and does the work beside the ticks."""
         numbers, now = self.numbers, time.monotonic()
         stood = now - self.times[native.ATTENDED_AT]
         self.times[native.ATTENDED_AT] = now
@@ -256,12 +236,9 @@ class ControlLoop(PythonTicks):
                 self.controller.tell()
                 if not self.supervisor.predicting:
                     self.supervisor.follow_up()
-
-    def housekeeping(self) -> None:
-        """Work beside the ticks, once a second and when log messages wait."""
         self.look_at_clock()
         period = self.supervisor.period
-        self.numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
+        numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
         ahead = self.states.most_ahead()
         if ahead > LONGEST_AHEAD:
             self.log.say(
@@ -271,37 +248,6 @@ class ControlLoop(PythonTicks):
                 "/clock was late: give its bridge and the simulator more CPU time",
             )
         self.log.flush()
-
-    def hear_stop(self, message: bytes, publisher: bytes | None = None) -> None:
-        """An emergency stop is pressed or released.
-
-        Args:
-            message: a serialized Bool.
-            publisher: the GID of who publishes it; None where that is not known.
-        """
-        with self.lock:
-            self._hear_stop(boolean(message), publisher)
-
-    def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
-        if pressed is None:
-            self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
-        else:
-            self.supervisor.emergency_stop(pressed, publisher)
-
-    def interrupt(self) -> None:
-        """Has machine code hand over to Python, once."""
-        with self.paused():
-            pass
-
-    def hear_nothing(self) -> None:
-        """No state waits; call this every `longest_wait` while that lasts."""
-        with self.lock:
-            self.handover.hear_nothing(time.monotonic())
-
-    @property
-    def longest_wait(self) -> float:
-        """For how long to wait for a state, [s]."""
-        return float(self.times[native.LONGEST_WAIT])
 
     def torque_age(self) -> float:
         """The age of the torque that the robot applied when the last state came, [s]; NaN if the
@@ -338,7 +284,7 @@ class ControlLoop(PythonTicks):
     def _publish_last_command(self) -> None:
         target = np.zeros(self.controller.model.nv)
         try:
-            if self.settings.ends_with_gravity:
+            if self.settings.last_command == "gravity":
                 self.controller.holding_torque(self.states.q, target)
         except ControllerError as error:
             self.log.say("error", "holding torque", f"{error}; the last command stays in force")
@@ -348,3 +294,24 @@ class ControlLoop(PythonTicks):
             if not self._command_arm() or there:
                 return
             time.sleep(APPROACH_PERIOD)
+
+    def warm_up(self) -> None:
+        """Answers a few states, and plans a motion, by a loop like this one whose commands are not
+        sent: the first real tick finds code and memory ready then."""
+        model = self.controller.model
+        controller = Controller(model, self.controller.settings)
+        handover, settings = Handover(self.handover.times), self.settings
+        parts = controller, Command(model.nv), handover, settings
+        idle = ControlLoop(*parts, self.log.logger, self._clock)
+        # Within the limits: elsewhere a controller does not start.
+        position, zeros = np.clip(0.0, model.lower, model.upper), np.zeros(model.nv)
+        state = JointState(name=list(model.joint_names), position=array("d", position))
+        state.velocity = array("d", zeros)
+        idle.start()
+        for i in range(WARM_UP):
+            state.header.stamp.nanosec = 1 + i
+            idle.tick(serialize_message(state), i)
+            if i == WARM_UP // 2:
+                with suppress(TrajectoryError):  # none is followed under gravity_compensation
+                    controller.follow(idle.now, [Waypoint(100.0, position, zeros, zeros)], idle.now)
+                controller.stop(EndKind.CANCELLED, "")

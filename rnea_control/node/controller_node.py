@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from rnea_control.control import ControllerSettings
 from rnea_control.control.feasibility import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.node.configured import Configured, StateTopics
+from rnea_control.node.configured import LONGEST_WAIT_FOR_REST, Configured, StateTopics
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
@@ -21,42 +23,30 @@ from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.parameters.parameter import Parameters
 from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
-from rnea_control.ros.callbacks import GuardedNode, logged
-from rnea_control.ros.description_topic import DescriptionTopic
-from rnea_control.ros.diagnostics import report
+from rnea_control.ros.arm_node import STEADY, ArmNode
+from rnea_control.ros.guarded_node import ERROR, OK, logged
 from rnea_control.ros.loop_statistics import LoopStatistics
-from rnea_control.ros.node_clock import NodeClock
 from rnea_control.ros.node_parameters import NodeParameters
 
-# For timers that must run when /clock stands still.
-STEADY = Clock(clock_type=ClockType.STEADY_TIME)
-# How often the node logs what it waits for, and publishes diagnostics, [s].
+# How often the node logs what it waits for, [s].
 REMINDER_PERIOD = 5.0
-DIAGNOSTICS_PERIOD = 1.0
 # How often the loop is shown that the interpreter runs, [s].
 ATTENTION_PERIOD = 0.25
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
-class ControllerNode(GuardedNode, LifecycleNode):
+class ControllerNode(ArmNode, LifecycleNode):
     """The managed node `rnea_controller`; its parameters are in `node/parameters.py`.
 
     Attributes:
         configured: what it has while it is configured.
         action: has the goals of the action followed, once that is served.
-        fault: why it is not configured, if that failed.
     """
 
-    def __init__(self, **node_arguments: object) -> None:
-        super().__init__(
-            "rnea_controller",
-            automatically_declare_parameters_from_overrides=True,
-            **node_arguments,
-        )
+    def __init__(self, **node_arguments: Any) -> None:
+        super().__init__("rnea_controller", **node_arguments)
         self.configured: Configured | None = None
-        self.fault = ""
-        self._born = time.monotonic()
-        self._time = NodeClock(self)
+        self.action: TrajectoryAction | None = None
         self._recent = LoopStatistics()
         self._description = ""
         self._starting = True  # until first configured, by autostart or a lifecycle manager
@@ -68,12 +58,8 @@ class ControllerNode(GuardedNode, LifecycleNode):
             prepare=self._prepare,
             apply=self._put_in_force,
         )
-        self.parameters.add_joints(self._value_or_none("joints") or ())
-        self.action: TrajectoryAction | None = None
-        self._descriptions = DescriptionTopic(self, self._receive_description)
-        self._diagnostics_publisher = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self.parameters.add_joints(self.value_or_none("joints") or ())
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
-        self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
         self.create_timer(ATTENTION_PERIOD, self._attend, clock=STEADY)
 
     @property
@@ -91,29 +77,23 @@ class ControllerNode(GuardedNode, LifecycleNode):
         """Whether somebody takes the commands."""
         return self.loop is not None and self.loop.supervisor.listening
 
-    @property
-    def has_goals(self) -> bool:
-        """Whether goals run, or have results that are still to be sent."""
-        return self.action is not None and self.action.has_goals
-
-    def serve_action(self) -> None:
-        """Has the action served from now on, where control_msgs is installed."""
-        if StateTopics is not None:
-            self.action = TrajectoryAction(self)
-
-    def publishers(self) -> int:
-        """How many publishers of joint states there are."""
-        return 0 if self.configured is None else self.configured.feed.publishers()
-
     def diagnostics(self, recent: LoopStatistics) -> DiagnosticArray:
         """The report for `/diagnostics`; its thresholds apply to `recent`."""
-        configured = self.configured
-        found = findings(configured, self.fault, self.new_failure(), recent, self.parameters)
-        values = {"callbacks failed": str(self.failures)}
-        if configured is not None:
-            values |= values_of(configured, recent)
-        worst = max(found, key=lambda finding: finding[0])  # the first of the worst
-        return report(self, "control loop", worst, values, self._time.now())
+        configured, failed = self.configured, self.new_failures()
+        if configured is None:
+            found = [(ERROR, self.fault) if self.fault else (OK, "not configured"), *failed]
+            return self.status("control loop", found, {})
+        found = findings(configured, failed, recent, self.parameters)
+        values = values_of(configured, recent) | {"real time": str(self.real_time)}
+        return self.status("control loop", found, values)
+
+    # Start and end of the process.
+
+    def begin(self) -> None:
+        """Serves the action, where control_msgs is installed, and starts by itself if it is to."""
+        if StateTopics is not None:
+            self.action = TrajectoryAction(self)
+        self.autostart()
 
     def autostart(self) -> None:
         """Configures and activates if `autostart` is set and there is a robot description."""
@@ -129,6 +109,30 @@ class ControllerNode(GuardedNode, LifecycleNode):
             return
         if self.trigger_configure() == SUCCESS:
             self.trigger_activate()
+
+    def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
+        """Brings the arm to rest, after holding it for as long as that is asked for."""
+        self._hold_on(spin, going_on)
+        deadline = time.monotonic() + LONGEST_WAIT_FOR_REST
+        while self.active and time.monotonic() < deadline:
+            has_goals = self.action is not None and self.action.has_goals
+            if not (self.loop.halt("the controller ends") or has_goals):
+                break
+            spin()
+
+    def _hold_on(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
+        seconds = self.parameters["hold_on_shutdown"]
+        if seconds == 0.0 or not self.active:
+            return
+        self.get_logger().info(
+            "told to end: the controller holds the arm"
+            + (f" for {seconds:g} s," if seconds > 0.0 else "")
+            + " until nobody takes the commands, or a second signal"
+        )
+        self.loop.halt("the controller ends")
+        deadline = time.monotonic() + (seconds if seconds > 0.0 else math.inf)
+        while self.active and self.listening and time.monotonic() < deadline and going_on(2):
+            spin()
 
     # Lifecycle.
 
@@ -162,15 +166,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         self._release()
         return SUCCESS
 
-    @logged
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self._release()
-        return SUCCESS
-
-    @logged
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        self._release()
-        return SUCCESS
+    on_shutdown = on_error = on_cleanup
 
     def _configure(self) -> None:
         parameters = self.parameters
@@ -179,12 +175,12 @@ class ControllerNode(GuardedNode, LifecycleNode):
             raise ParameterError("parameter 'joints' is empty; it must name the joints to control")
         parameters.add_joints(joints)
         if not (self._description or parameters["robot_description"]):
-            self._description = self._descriptions.latest()
+            self._description = self.latest_description()
         self._robot = self._load_model(joints)
         given = in_force(parameters, self._robot)
         self._warn_of_missing_rotors(given.model, given.controller)
-        self.configured = Configured(self, parameters, self._time, given, self.action, self._born)
-        self._descriptions.leave()
+        self.configured = Configured(self, given, self.action)
+        self.leave_descriptions()
         model, settings = given.model, given.controller
         self.get_logger().info(
             f"configured for {model.name!r}: {model.nv} joints, {model.total_mass:.3g} kg, "
@@ -223,23 +219,24 @@ class ControllerNode(GuardedNode, LifecycleNode):
         self.configured.release()
         self.configured = None
         self._description = ""  # there may be another one by the next configure
-        self._descriptions.listen()
+        self.hear_descriptions()
 
     def destroy_node(self) -> None:
         """Takes the node down, a running loop first."""
+        if self.active:
+            self.trigger_deactivate()
         self._release()
         if self.action is not None:
             self.action.destroy()
-        self._time.destroy()
         super().destroy_node()
 
     # Beside the loop.
 
-    def _receive_description(self, description: str) -> None:
-        if self._description == description or self._value_or_none("robot_description"):
-            return
-        self._description = description
-        self.autostart()
+    def receive_description(self, description: str) -> None:
+        """Starts with it if it is another one."""
+        if description != self._description:
+            self._description = description
+            self.autostart()
 
     def _prepare(self, values: Parameters) -> InForce:
         """The settings that a change of parameters would put in force.
@@ -257,7 +254,7 @@ class ControllerNode(GuardedNode, LifecycleNode):
         self.configured.put_in_force(given)
 
     def _remind(self) -> None:
-        if self._starting and self._value_or_none("autostart"):
+        if self._starting and self.value_or_none("autostart"):
             if self.fault:
                 self.get_logger().error(f"still not configured: {self.fault}")
             else:
@@ -266,12 +263,10 @@ class ControllerNode(GuardedNode, LifecycleNode):
             self.configured.remind()
 
     def publish_diagnostics(self) -> None:
-        """Publishes the report of the last second, and does the loop's work beside the ticks."""
+        """Looks around the loop, and publishes the report of the last second."""
         if self.configured is not None:
             self.configured.look()
-        self._diagnostics_publisher.publish(self.diagnostics(self._since_last()))
-        if self.configured is not None:
-            self.configured.housekeeping()
+        self.reports.publish(self.diagnostics(self._since_last()))
 
     def _attend(self) -> None:
         if self.loop is not None:
@@ -284,9 +279,3 @@ class ControllerNode(GuardedNode, LifecycleNode):
         statistics = self.loop.statistics.copy()
         recent, self._recent = statistics.since(self._recent), statistics
         return recent
-
-    def _value_or_none(self, name: str) -> object:
-        try:
-            return self.parameters[name]
-        except ParameterError:
-            return None  # configure logs why

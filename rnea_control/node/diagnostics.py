@@ -11,7 +11,7 @@ from rnea_control.node.configured import NO_CLOCK, Configured
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
 from rnea_control.parameters.parameter import Parameters
-from rnea_control.ros.diagnostics import ERROR, OK, WARN
+from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 from rnea_control.ros.loop_statistics import (
     NAMES,
     PERIOD_JITTER,
@@ -22,7 +22,6 @@ from rnea_control.ros.loop_statistics import (
 )
 from rnea_control.ros.native_loop import TICKS
 
-Finding = tuple[bytes, str]
 LEVELS = {"error": ERROR, "warn": WARN}
 # The rows of `Controller.at_work`.
 STAGES = ("soft position limit", "velocity limit", "effort limit", "torque rate limit")
@@ -31,24 +30,16 @@ MEASURED = ("tick_duration", "state_age", "period_jitter", "missed_states", "lat
 
 
 def findings(
-    configured: Configured | None,
-    fault: str,
-    failure: str,
-    recent: LoopStatistics,
-    parameters: Parameters,
+    configured: Configured, failed: list[Finding], recent: LoopStatistics, parameters: Parameters
 ) -> list[Finding]:
-    """What is to be said, the causes of others first.
+    """What is to be said of a configured node, the causes of others first.
 
     Args:
-        configured: what the node has, while it is configured.
-        fault: why it is not configured, if that failed.
-        failure: the message of the callback that failed last, if that was since the last report.
+        configured: what it has.
+        failed: of its callbacks.
         recent: the loop's measurements since the last report, to which the thresholds apply.
         parameters: of the node.
     """
-    failed = [(WARN, failure)] if failure else []
-    if configured is None:
-        return [(ERROR, fault) if fault else (OK, "not configured"), *failed]
     loop, rivals, model = configured.loop, configured.rivals(), configured.model_watch.findings
     found = [(ERROR, rivals)] if rivals else []
     found.append(_state(loop))
@@ -90,14 +81,14 @@ def _timing(
     )
     found = []
     if recent.dropped:
-        publishers = configured.feed.publishers()
+        publishers = configured.loop.heard.publishers()
         text = (
             f"trajectory dropped {recent.dropped} times in the last second: the stamps of "
             f"joint_states went back or jumped; joint_states has {publishers} publisher(s)"
         )
         found.append((WARN, text))
     longest = recent.largest[STATE_INTERVAL]
-    if longest > configured.loop.settings.supervision.state_gap:
+    if longest > configured.loop.settings.state_gap:
         found.append((WARN, f"waited {longest:.3g} s for joint_states in the last second"))
     if recent.foreign:
         text = (
@@ -152,7 +143,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     values["gaps in states"] = str(supervisor.gaps)
     for number, sentence in enumerate(configured.model_watch.findings, 1):
         values[f"model {number}"] = sentence
-    values["publishers of joint_states"] = str(configured.feed.publishers())
+    values["publishers of joint_states"] = str(configured.loop.heard.publishers())
     values["ticks without the interpreter"] = str(loop.numbers[TICKS])
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)
@@ -164,5 +155,4 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     values["age of the applied torque"] = (
         "not known, as effort in joint_states is no command" if math.isnan(age) else f"{age:.4f} s"
     )
-    values["real time"] = str(configured.real_time)
     return values

@@ -15,7 +15,6 @@ from rnea_control.control.model_check import (
 from rnea_control.dynamics import Workspace
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.ros.deferred_log import Logger
 
 # How long the arm must have been held before, [s]: efforts in the first states do not hold it yet.
 HELD = 1.0
@@ -28,20 +27,16 @@ class ModelWatch:
         loop: that holds it.
         trusts_effort: whether the measured effort is compared, else the controller's feedback.
         link: that a payload would be fixed to; None for the last one.
-        logger: of the node.
 
     Attributes:
         findings: one sentence for each joint that differs.
     """
 
-    def __init__(
-        self, loop: ControlLoop, trusts_effort: bool, link: str | None, logger: Logger
-    ) -> None:
+    def __init__(self, loop: ControlLoop, trusts_effort: bool, link: str | None) -> None:
         self.findings: tuple[str, ...] = ()
         self._loop = loop
         self._trusts_effort = trusts_effort
         self._link = link
-        self._logger = logger
         self._workspace = Workspace(loop.controller.model)
         self._said: object = None
 
@@ -77,5 +72,6 @@ class ModelWatch:
         )
         self.findings = found.sentences
         if found.joints and (found.joints, found.cause) != self._said:
-            self._logger.warning("the model does not fit the robot: " + "; ".join(found.sentences))
+            sentences = "; ".join(found.sentences)
+            loop.log.logger.warning(f"the model does not fit the robot: {sentences}")
         self._said = (found.joints, found.cause)

@@ -10,80 +10,81 @@ import math
 import time
 from dataclasses import dataclass
 
-from rclpy.clock import Clock
-
-from rnea_control.control import Mode, SupervisionSettings, Supervisor
-from rnea_control.control.handover import Handover
+from rnea_control.control import Mode, SupervisionSettings
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
-from rnea_control.messages.cdr import CdrError
+from rnea_control.messages.cdr import CdrError, boolean
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.state_intake import AnothersState
-from rnea_control.node.shared_arm import SharedArm
+from rnea_control.node.sentinel_link import SharedArm
+from rnea_control.parameters.settings import row
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.deferred_log import DeferredLog
-from rnea_control.ros.effort_command import Command
+from rnea_control.ros.loop_statistics import DROPPED, FOREIGN
 from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
-from rnea_control.ros.node_clock import NodeClock
-
-# How often the loop looks, as a part of the lease, whether a state has come.
-LOOKS = 0.3
 
 
 @dataclass(frozen=True)
-class LoopSettings:
-    """Settings of a `ControlLoop`.
+class LoopSettings(SupervisionSettings):
+    """Settings of a `ControlLoop`, those of its supervisor among them.
 
     Attributes:
-        supervision: when to start, and when to do without states.
         trusts_effort: whether the measured effort is the torque in force.
-        ends_with_gravity: whether the last command is the gravity torque; else it is zero.
+        last_command: "gravity" or "zero", the torque with which it ends.
         longest_hang: a motion ends when the interpreter has stood still for so long, [s].
     """
 
-    supervision: SupervisionSettings
-    trusts_effort: bool = False
-    ends_with_gravity: bool = True
-    longest_hang: float = math.inf
+    trusts_effort: bool = row("measured_effort_is_trusted", False)
+    last_command: str = row("last_command", "gravity")
+    longest_hang: float = row("interpreter_timeout", math.inf)
 
 
 class PythonTicks(SharedArm):
     """A loop that answers states, and does without them for a while.
 
-    Args:
-        supervisor, command, handover: as of `SharedArm`.
-        settings: see `LoopSettings`.
-        clock: of the node.
-        log: messages of the ticks.
-
     Attributes:
+        settings: see `LoopSettings`.
         refused: why the last state was refused; empty if it was not.
     """
 
-    def __init__(
-        self,
-        supervisor: Supervisor,
-        command: Command,
-        handover: Handover,
-        settings: LoopSettings,
-        clock: NodeClock | Clock,
-        log: DeferredLog,
-    ) -> None:
-        supervision = settings.supervision
-        super().__init__(
-            supervisor,
-            command,
-            handover,
-            silence=supervision.state_timeout,
-            gap=supervision.state_gap,
-            timeout=supervision.state_timeout,
-            longest_wait=min(0.5 * supervision.state_gap, LOOKS * handover.times.lease),
-            prediction=PREDICTION_PERIOD,
-            clock=clock,
-            log=log,
-        )
-        self.settings = settings
-        self.refused = ""
+    settings: LoopSettings
+    refused = ""
+    _watching = False  # no state that can be used has come for long
+
+    def answer_next(self) -> None:
+        heard, taken = self.heard, None
+        if self.may_run_natively():
+            reason, taken = self.run_natively()
+            if reason in native.STEPPED:
+                self.after_native(reason)
+                return
+        if taken is None:
+            wait = PREDICTION_PERIOD if self._watching else self.times[native.LONGEST_WAIT]
+            taken = heard.take(wait)
+        for which, (message, _, publisher) in heard.beside():
+            if self.numbers[native.KINDS + which - 1] == native.STOP:
+                with self.lock:
+                    self._hear_stop(boolean(message), publisher)
+        if taken is not None and self.tick(*taken):
+            self._watching = False
+            return
+        if taken is None:
+            if not heard.node.context.ok():
+                self._stopping = True  # nothing comes any more
+                return
+            self.hear_nothing()
+        self._watching = self.watch()
+
+    def _hear_stop(self, pressed: bool | None, publisher: bytes | None) -> None:
+        """An emergency stop is pressed or released, or is no Bool, by the publisher of this GID."""
+        if pressed is None:
+            self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
+        else:
+            self.supervisor.emergency_stop(pressed, publisher)
+
+    def hear_nothing(self) -> None:
+        """No state waits; to be called every `LONGEST_WAIT` of `times` while that lasts."""
+        with self.lock:
+            self.handover.hear_nothing(time.monotonic())
 
     def tick(self, state: bytes, count: int | None = None, publisher: bytes | None = None) -> bool:
         """Answers one state; whether that is done, so that `watch` has nothing to do.
@@ -103,7 +104,7 @@ class PythonTicks(SharedArm):
             except OtherJoints as error:
                 self.log.say("info", "others", f"{error}; such messages are ignored")
             except AnothersState as error:
-                self.statistics.foreign += 1
+                self.statistics.numbers[FOREIGN] += 1
                 hint = "its states are ignored. Stop it: only one may publish them"
                 self.log.say("error", "publisher", f"{error}; {hint}")
             except (CdrError, JointStateError) as error:
@@ -145,7 +146,7 @@ class PythonTicks(SharedArm):
         missing = now - self.states.came_at
         if not self.system_time or self.now is None:
             return False
-        if not self.refused and missing <= self.settings.supervision.state_gap:
+        if not self.refused and missing <= self.settings.state_gap:
             return False
         if now - self.times[native.PREDICTED_AT] < PREDICTION_PERIOD:
             return True
@@ -182,7 +183,7 @@ class PythonTicks(SharedArm):
         states, supervisor, handover = self.states, self.supervisor, self.handover
         stamp, age = self._take(state, count, publisher, taken_at)
         gap, now, step = states.gap(stamp), math.nan, 0
-        if gap < 0.0 or gap > self.settings.supervision.state_timeout:
+        if gap < 0.0 or gap > self.settings.state_timeout:
             bridged = self._bridge(gap)
             if bridged is None:
                 return False
@@ -223,7 +224,7 @@ class PythonTicks(SharedArm):
         jump = f"the stamps of joint_states jumped by {gap:+.3f} s"
         if not self.system_time:  # the simulation was reset, or is slow
             self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
-            longest = self.settings.supervision.state_timeout
+            longest = self.settings.state_timeout
             return max(self.states.time, self.controller.time) + min(max(gap, 0.0), longest)
         blind = self.supervisor.mode is Mode.BLIND
         motion = self.controller.motion
@@ -233,7 +234,8 @@ class PythonTicks(SharedArm):
                 return None
         elif not blind:
             self.supervisor.lose(jump)
-        self.statistics.dropped += motion is not None and self.controller.motion is None
+        dropped = motion is not None and self.controller.motion is None
+        self.statistics.numbers[DROPPED] += dropped
         # The controller's time goes on from where it is, whatever the clock of the stamps does.
         return max(self.states.time, self.controller.time)
 

@@ -1,27 +1,34 @@
-"""The controller's link to the sentinel: news of it, and requests to it."""
+"""The controller's side of what it shares with the sentinel: `SharedArm`, its loop with an arm that
+either may have, and `SentinelLink`, by which it has news of the sentinel and asks for the arm.
+"""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 
 from lifecycle_msgs.msg import TransitionEvent
-from rclpy.clock import Clock, ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.subscription import Subscription
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from rnea_control.control.handover import UNHEARD, Phase
-from rnea_control.exceptions import ControllerError
-from rnea_control.node.control_loop import ControlLoop
+from rnea_control.control import Mode, Supervisor
+from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
+from rnea_control.exceptions import ControllerError, Float64MultiArrayError
+from rnea_control.messages.cdr import CdrError
+from rnea_control.messages.controller_messages import Float64MultiArrayDecoder
+from rnea_control.ros.arm_loop import ArmLoop
+from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.qos import COMMANDS, LATCHED
-from rnea_control.ros.rclpy_internals import SubscriptionWaitSet, WaitSetUnavailable
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rcl_calls import Taken
 
 SENTINEL = "rnea_sentinel"
+MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
 # A sentinel that has published no mode for this long has gone: five of its heartbeats, [s].
 LONGEST_SILENCE = 0.5
 # How long a new participant may take to discover those that are there, [s]: Fast DDS announces it
@@ -31,32 +38,140 @@ DISCOVERY = 1.0
 LONGEST_ANSWER = 0.1
 GONE = "rnea_sentinel has gone: nobody guards the arm"
 
+LISTENING = "to hear whether the sentinel commands"
+HELD_BY_SENTINEL = "the sentinel commands the arm; ~/resume takes it back"
+HELD_BY_ANOTHER = "another node commands the arm, which is taken once that is silent"
 
-class SentinelLink:
-    """The sentinel, as the controller knows it.
+TakeCommand = Callable[[], Taken | None]
 
-    Args:
-        node: of the controller.
-        command_topic: where both command.
-        undo: takes it down again.
-        born: when the node was made, by the steady clock, [s].
+
+class SharedArm(ArmLoop):
+    """A loop whose supervisor knows whether the arm is its own, or the sentinel's.
 
     Attributes:
-        loop: that hears of it, once there is one.
+        supervisor: decides the mode.
+        running: whether states are answered.
+    """
+
+    supervisor: Supervisor
+    running = False
+    _sentinel = ""  # its mode
+    _heard_command = False  # of the sentinel, since that has the arm
+    _decoder: Float64MultiArrayDecoder
+    _take_command: TakeCommand | None = None
+
+    @property
+    def now(self) -> float | None:
+        """Stamp of the last state since that of the first, [s]; None before there is one."""
+        return self.states.time if self.states.begun else None
+
+    @property
+    def listens(self) -> bool:
+        """Whether it must hear the sentinel's commands."""
+        return self.running and not self.handover.commanding
+
+    def _start_sharing(self, now: float, sentinel: str) -> None:
+        self._heard_command = False
+        self._sentinel = sentinel
+        alone = sentinel in ("", Phase.idle.value)
+        self.supervisor.activate("for joint_states" if alone else LISTENING)
+        self.handover.hear_mode(now, sentinel)
+        self.handover.start(now, alone, LONGEST_UNHEARD if sentinel == UNHEARD else 0.0)
+        if sentinel == Phase.commanding.value:
+            self.supervisor.guarded(HELD_BY_SENTINEL)
+
+    def hear_sentinel(self, label: str) -> None:
+        """The sentinel has published its mode; "" when it has gone."""
+        if label == self._sentinel and self.runs_natively:
+            return  # an owner in office learns nothing from it
+        named = self._sentinel in ("", UNHEARD)  # only now
+        self._sentinel = label
+        with self.paused():
+            now, had_arm = time.monotonic(), self.handover.commanding
+            self.handover.hear_mode(now, label)
+            if self.handover.commanding and not had_arm:
+                self.supervisor.await_states()
+            commands = label == Phase.commanding.value
+            if commands:
+                self.handover.hear_command(now)
+            if commands or self.supervisor.mode is not Mode.WAITING:
+                self._yield_if_asked(commands and named)
+
+    def listen(self, take: TakeCommand | None) -> None:
+        """Has the ticks take the commands of the sentinel by this function, until None is given."""
+        with self.paused():
+            self._take_command = take
+            self._decoder = Float64MultiArrayDecoder(self.controller.model.nv)
+
+    def knows_torque(self) -> bool:
+        """Whether it has heard a command of the sentinel since that took the arm."""
+        with self.paused():
+            self._hear_waiting_commands()
+            return self._heard_command
+
+    def receive(self, requested_at: float) -> bool:
+        """The sentinel has given the arm, asked for it at `requested_at` by the steady clock;
+        whether the loop has it."""
+        with self.paused():
+            if not self.running or self.now is None:
+                return False
+            self._hear_waiting_commands()  # the last of them is in force
+            if not self.handover.receive(time.monotonic(), requested_at):
+                return False
+            self._take_over("the sentinel has given the arm back")
+            return True
+
+    def _hear_command(self, message: bytes) -> None:
+        try:
+            self._decoder.decode(message)
+            self.controller.in_force = self._decoder.values
+        except (CdrError, Float64MultiArrayError) as error:
+            self.log.say("error", "command", f"another node's command: {error}")
+        self.handover.hear_command(time.monotonic())
+        self._yield_if_asked()
+        self._heard_command = True
+
+    def _hear_waiting_commands(self) -> None:
+        while self.listens and self._take_command and (command := self._take_command()):
+            self._hear_command(command.data)
+
+    def _command_arm(self) -> bool:
+        """Commands the torques, or leaves the arm to who has it."""
+        if self._publish():
+            return True
+        self._yield_if_asked()
+        return False
+
+    def _yield_if_asked(self, named: bool = False) -> None:
+        """Leaves the arm to who commands; `named`: who that is has just become known."""
+        if self.handover.commanding:
+            return
+        guarded = self.supervisor.mode is Mode.GUARDED
+        self._heard_command &= guarded
+        if named or not guarded:
+            held = HELD_BY_ANOTHER if self._sentinel in ("", UNHEARD) else HELD_BY_SENTINEL
+            self.supervisor.guarded(f"{held}: {self.handover.reason}")
+
+    def _take_over(self, reason: str) -> None:
+        self.supervisor.take_over(self.states.time, self.states.q, self.states.v, reason)
+
+
+class SentinelLink:
+    """The sentinel, as the controller knows it; `undo` takes the link down.
+
+    Attributes:
         gone: whether it was there, and is heard no more.
     """
 
-    def __init__(self, node: Node, command_topic: str, undo: ExitStack, born: float) -> None:
-        self.loop: ControlLoop | None = None
-        self._node = node
-        self._topic, self._born = command_topic, born
+    def __init__(self, node: ArmNode, loop: SharedArm, command_topic: str, undo: ExitStack) -> None:
+        self._node, self._loop, self._topic = node, loop, command_topic
         self._label = ""
         self.gone = False
         self._heard_at = -math.inf
         self._silent = False  # when it was looked at last
-        self._commands: Subscription | None = None
-        self._commands_node = node
-        modes = node.create_subscription(TransitionEvent, f"{SENTINEL}/mode", self._hear, LATCHED)
+        self._commands: RawSubscription | None = None
+        kind, topic, qos = MODE
+        modes = node.create_subscription(kind, topic, self._hear, qos)
         undo.callback(node.destroy_subscription, modes)
         # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
         # rclpy's executor so busy that the answer is never taken.
@@ -73,15 +188,9 @@ class SentinelLink:
         self._executor.add_node(self._asking)
         undo.callback(self._executor.shutdown)
         undo.callback(self._listen, False)
-        left = max(born + DISCOVERY - time.monotonic(), 0.0)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._discovery = node.create_timer(left, self._discovered, clock=steady)
+        left = max(DISCOVERY - node.age, 0.0)
+        self._discovery = node.create_timer(left, self._discovered, clock=STEADY)
         undo.callback(node.destroy_timer, self._discovery)
-
-    @property
-    def asking(self) -> str:
-        """The name of the node that hears the sentinel's commands."""
-        return self._asking.get_name()
 
     @property
     def label(self) -> str:
@@ -90,8 +199,7 @@ class SentinelLink:
             return self._label
         if self._heard_at > 0.0:
             return ""
-        new = time.monotonic() - self._born < DISCOVERY
-        return UNHEARD if new or {SENTINEL, UNKNOWN} & self._seen() else ""
+        return UNHEARD if self._node.age < DISCOVERY or {SENTINEL, UNKNOWN} & self._seen() else ""
 
     @property
     def is_there(self) -> bool:
@@ -111,15 +219,15 @@ class SentinelLink:
 
     def await_it(self) -> bool:
         """Whether it is there, once one must have been discovered."""
-        while not self.is_there and time.monotonic() - self._born < DISCOVERY:
+        while not self.is_there and self._node.age < DISCOVERY:
             time.sleep(0.01)
         return self.is_there
 
     def _discovered(self) -> None:
         """A sentinel that is there must have been discovered."""
         self._discovery.cancel()
-        if not self.label and self.loop is not None and self.loop.running:
-            self.loop.hear_sentinel("")
+        if not self.label and self._loop.running:
+            self._loop.hear_sentinel("")
 
     def take_back(self) -> str:
         """Asks it for the arm, once its torque is known, and waits for the answer; says what comes.
@@ -127,11 +235,11 @@ class SentinelLink:
         Raises:
             ControllerError: it does not give the arm.
         """
-        if self.loop is None or not self._release.service_is_ready():
+        if not self._release.service_is_ready():
             raise ControllerError("the sentinel does not answer; it may just have ended")
-        self._listen(self.loop.listens)
+        self._listen(self._loop.listens)
         deadline = time.monotonic() + LONGEST_ANSWER
-        while not self.loop.knows_torque():  # it has just yielded: no torque may step
+        while not self._loop.knows_torque():  # it has just yielded: no torque may step
             if time.monotonic() > deadline:
                 raise ControllerError("no command of the sentinel has come; call ~/resume again")
             time.sleep(0.001)
@@ -144,51 +252,36 @@ class SentinelLink:
             raise ControllerError("the sentinel does not answer; call ~/resume again")
         if not answer.success:
             raise ControllerError(f"the sentinel does not give the arm: {answer.message}")
-        if not self.loop.receive(asked_at):
+        if not self._loop.receive(asked_at):
             raise ControllerError("the arm was given too late; the sentinel takes it again")
         return "the controller holds the arm again"
 
     def look(self) -> None:
         """Once a second: whether it has gone, and whether its commands must be heard."""
-        if self.loop is None:
-            return
         before, self._silent = self._silent, not self.label
         if self._silent and before:  # the first time this process may have been away itself
             if self._label and self._label != Phase.idle.value:
                 self._node.get_logger().error(f"{GONE}; start it again")
                 self.gone = True
             self._label = ""
-            self.loop.hear_sentinel("")
-        self._listen(self.loop.listens)
+            self._loop.hear_sentinel("")
+        self._listen(self._loop.listens)
 
     def _hear(self, event: TransitionEvent) -> None:
         self._label, self._heard_at = event.goal_state.label, time.monotonic()
         self.gone = False
-        if self.loop is not None and self.loop.running:
-            self.loop.hear_sentinel(self._label)
-            self._listen(self.loop.listens)
+        if self._loop.running:
+            self._loop.hear_sentinel(self._label)
+            self._listen(self._loop.listens)
 
     def _listen(self, wanted: bool) -> None:
         """Has the loop hear the commands of the sentinel while that has the arm."""
-        if wanted == (self._commands is not None) or self.loop is None:
-            return
-        if not wanted:
-            self.loop.listen(None)
-            self._commands_node.destroy_subscription(self._commands)
+        if wanted and self._commands is None:
+            # The loop takes them itself, in time: the executor may be busy for long.
+            kind, qos = Float64MultiArray, COMMANDS
+            self._commands = RawSubscription(self._node, kind, self._topic, qos, own_context=False)
+            self._loop.listen(self._commands.poll)
+        elif not wanted and self._commands is not None:
+            self._loop.listen(None)
+            self._commands.destroy()
             self._commands = None
-            return
-        # The loop takes them itself, in time: the executor may be busy for long.
-        arguments = Float64MultiArray, self._topic, self._hear_command, COMMANDS
-        self._commands_node = self._asking
-        self._commands = self._asking.create_subscription(*arguments, raw=True)
-        try:
-            commands = SubscriptionWaitSet(self._node.context, self._commands)
-            self.loop.listen(lambda: commands.take(0))
-        except WaitSetUnavailable:
-            self._asking.destroy_subscription(self._commands)
-            self._commands_node = self._node
-            self._commands = self._node.create_subscription(*arguments, raw=True)
-
-    def _hear_command(self, message: bytes) -> None:
-        if self.loop is not None:
-            self.loop.hear_command(message)

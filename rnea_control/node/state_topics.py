@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from array import array
+from contextlib import ExitStack
 
 import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState, SpeedScalingFactor
@@ -31,14 +32,13 @@ class StateTopics:
     millisecond of CPU time each time. A tick only waits while the state is copied.
 
     Args:
-        node: the node.
-        loop: the control loop.
+        node, loop: of the controller.
         rate: how often the topics are published, [Hz].
+        undo: takes all down again.
     """
 
-    def __init__(self, node: Node, loop: ControlLoop, rate: float) -> None:
-        self._node = node
-        self._logger = node.get_logger()
+    def __init__(self, node: Node, loop: ControlLoop, rate: float, undo: ExitStack) -> None:
+        self._logger = loop.log.logger
         self._loop = loop
         self._workspace = Workspace(loop.controller.model)
         names = loop.controller.model.joint_names
@@ -47,24 +47,20 @@ class StateTopics:
         self._state_publisher = node.create_publisher(
             JointTrajectoryControllerState, "~/controller_state", STATES
         )
+        undo.callback(node.destroy_publisher, self._state_publisher)
         self._terms_publisher = node.create_publisher(JointState, "~/torque_terms", STATES)
+        undo.callback(node.destroy_publisher, self._terms_publisher)
         # As joint_trajectory_controller: a factor from before the controller started holds.
-        self._scaling = node.create_subscription(
+        scaling = node.create_subscription(
             SpeedScalingFactor, "~/speed_scaling_input", self._scale, LATCHED
         )
-        self._query = node.create_service(QueryTrajectoryState, "~/query_state", self._answer)
+        undo.callback(node.destroy_subscription, scaling)
+        query = node.create_service(QueryTrajectoryState, "~/query_state", self._answer)
+        undo.callback(node.destroy_service, query)
         self._period = 1.0 / rate
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
-
-    def destroy(self) -> None:
-        """Takes all of it down."""
-        node = self._node
-        self._stop()
-        node.destroy_service(self._query)
-        node.destroy_subscription(self._scaling)
-        node.destroy_publisher(self._terms_publisher)
-        node.destroy_publisher(self._state_publisher)
+        undo.callback(self._stop)
 
     def look_for_listeners(self) -> None:
         """Starts to publish if somebody listens, or stops; to be called now and then."""
@@ -134,7 +130,7 @@ class StateTopics:
             response.success, response.message = False, str(error)
             return response
         time = request.time  # rclpy's Time takes none that is negative
-        t = self._loop.time_of(time.sec * 10**9 + time.nanosec)
+        t = self._loop.states.time_of(time.sec * 10**9 + time.nanosec)
         s = situation.trajectory_time(t)
         trajectory = situation.trajectory
         q, v, a = trajectory.at(s)

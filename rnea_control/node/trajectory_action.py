@@ -6,7 +6,6 @@ import subprocess
 import time
 from socket import socketpair
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from rnea_control.child_process import command
@@ -16,14 +15,16 @@ from rnea_control.exceptions import (
     TrajectoryJointsError,
     TrajectoryPassedError,
 )
-from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.trajectory_input import TrajectoryInput
+from rnea_control.ros.arm_node import STEADY
 from rnea_control.ros.message_pipe import MessagePipe
 
 MODULE = "rnea_control.node.action_process"
 # error_code of control_msgs/action/FollowJointTrajectory.
 SUCCESSFUL, INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP = 0, -1, -2, -3
 PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5
+# Of a goal that is refused for another reason than `INVALID_GOAL`.
+CODES = {TrajectoryJointsError: INVALID_JOINTS, TrajectoryPassedError: OLD_HEADER_TIMESTAMP}
 # By the goal handle's method that says how a goal ended.
 RESULTS = {
     EndKind.REACHED: ("succeed", SUCCESSFUL),
@@ -38,7 +39,6 @@ WORDS = {"succeed": "succeeded", "canceled": "canceled"}
 LONGEST_END = 3.0
 # A process that has lived for less than this is started again after as long, [s].
 SHORTEST_LIFE = 2.0
-STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 
 
 class TrajectoryAction:
@@ -46,16 +46,12 @@ class TrajectoryAction:
 
     A process of its own serves it (action_process.py), which is started here, and once more
     whenever it ends by itself.
-
-    Args:
-        node: the node.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._logger = node.get_logger()
         self._input: TrajectoryInput | None = None
-        self._loop: ControlLoop | None = None
         self._period = 0.0
         self._goals: dict[bytes, Motion] = {}
         self._ended = node.create_guard_condition(self._report_ended)
@@ -68,15 +64,14 @@ class TrajectoryAction:
         """Whether goals run, or have results that are still to be sent."""
         return bool(self._goals)
 
-    def connect(self, trajectories: TrajectoryInput, loop: ControlLoop, rate: float) -> None:
+    def connect(self, trajectories: TrajectoryInput, rate: float) -> None:
         """Has goals followed from now on, and their feedback published at `rate` [Hz]."""
-        self._input, self._loop = trajectories, loop
-        self._period = 1.0 / rate
+        self._input, self._period = trajectories, 1.0 / rate
 
     def disconnect(self) -> None:
         """Rejects goals from now on."""
         self._report_ended()
-        self._input = self._loop = None
+        self._input = None
 
     def destroy(self) -> None:
         """Takes the action down, once its last results are sent."""
@@ -110,9 +105,8 @@ class TrajectoryAction:
 
     def _restart(self) -> None:
         """The process has ended by itself: nobody can cancel its goals any more."""
-        for motion in self._goals.values():
-            if self._loop is not None:
-                self._loop.cancel(motion)
+        for key in list(self._goals):
+            self._cancel(key)
         self._goals.clear()
         self._stop_feedback()
         lived = time.monotonic() - self._started
@@ -130,9 +124,9 @@ class TrajectoryAction:
         """Rejects goals while none could be followed; a goal that is wrong in itself is accepted,
         as its result can say why."""
         reason = "the controller is not active; activate it first"
-        if self._loop is not None and self._loop.running:
+        if self._input is not None and self._input.loop.running:
             try:
-                self._loop.situation()
+                self._input.loop.situation()
             except TrajectoryError as error:
                 reason = str(error)
             else:
@@ -145,8 +139,8 @@ class TrajectoryAction:
         self,
         key: bytes,
         trajectory: bytes,
-        path: tuple[tuple[str, float, float], ...],
-        goal: tuple[tuple[str, float, float], ...],
+        path: list[tuple[str, float, float]],
+        goal: list[tuple[str, float, float]],
         goal_time: float,
         multi_dof_points: int,
     ) -> None:
@@ -175,15 +169,16 @@ class TrajectoryAction:
             )
         except TrajectoryError as error:
             self._logger.error(f"goal aborted, the controller goes on as before: {error}")
-            self._pipe.send("ended", key, "abort", _code(error), str(error))
+            self._pipe.send("ended", key, "abort", CODES.get(type(error), INVALID_GOAL), str(error))
             return
         self._goals[key] = motion
         if self._timer is None:
             self._timer = self._node.create_timer(self._period, self._give_feedback, clock=STEADY)
 
     def _cancel(self, key: bytes) -> None:
-        if key in self._goals and self._loop is not None:
-            self._loop.cancel(self._goals[key])
+        motion = self._goals.get(key)
+        if motion is not None and self._input is not None:
+            self._input.loop.call(lambda supervisor: supervisor.cancel(motion))
 
     def _report_ended(self) -> None:
         for key, motion in list(self._goals.items()):
@@ -206,21 +201,13 @@ class TrajectoryAction:
             self._timer = None
 
     def _give_feedback(self) -> None:
-        snapshot = None if self._loop is None else self._loop.snapshot()
-        if snapshot is None:
+        loop = None if self._input is None else self._input.loop
+        if loop is None or (snapshot := loop.snapshot()) is None:
             return
         stamp, state = snapshot
         for key, motion in self._goals.items():
             if motion is state.motion:
                 index, elapsed = motion.index(state.trajectory_time), state.time_from_start
-                names = self._loop.controller.model.joint_names
+                names = loop.controller.model.joint_names
                 points = state.desired, state.measured, state.errors
                 self._pipe.send("feedback", key, stamp, elapsed, index, names, points)
-
-
-def _code(error: TrajectoryError) -> int:
-    if isinstance(error, TrajectoryJointsError):
-        return INVALID_JOINTS
-    if isinstance(error, TrajectoryPassedError):
-        return OLD_HEADER_TIMESTAMP
-    return INVALID_GOAL

@@ -21,7 +21,6 @@ from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.ros.deferred_log import Logger
 
 # A trajectory that starts later than this was stamped by another clock, [s].
 FARTHEST_START = 3600.0
@@ -58,18 +57,18 @@ class TrajectoryInput:
     Args:
         loop: follows them.
         settings: may be set at any time.
-        logger: of the node.
 
     Attributes:
+        loop: that one.
         received: how many there were, refused ones included.
     """
 
-    def __init__(self, loop: ControlLoop, settings: InputSettings, logger: Logger) -> None:
+    def __init__(self, loop: ControlLoop, settings: InputSettings) -> None:
         self.settings = settings
         self.received = 0
         self._last = -LONGEST_PAUSE
-        self._loop = loop
-        self._logger = logger
+        self.loop = loop
+        self._logger = loop.log.logger
 
     def receive(self, trajectory: bytes) -> None:
         """Has a serialized JointTrajectory of the topic followed, or logs why not."""
@@ -95,24 +94,24 @@ class TrajectoryInput:
             TrajectoryError: it cannot be followed; the arm goes on as before.
         """
         self.received += 1
-        joints = self._loop.controller.model.joint_names
+        joints = self.loop.controller.model.joint_names
         message = decode_trajectory(joints, trajectory, self.settings.allow_partial)
         points = Waypoints(message.times, message.fields, message.has, message.joints)
         frequency = self.settings.policy_frequency
         if frequency > 0.0 and points.has_only_positions and not points.times.any():
             points = replace(points, times=np.arange(1, len(points) + 1) / frequency)
-        start = self._loop.time_of(message.stamp) if message.stamp else None
+        start = self.loop.states.time_of(message.stamp) if message.stamp else None
         request = MotionRequest(points, start, tolerances or GoalTolerances(), is_stream, on_end)
         for lead in LEADS:
-            situation = self._loop.situation()
+            situation = self.loop.situation()
             ahead = 0.0 if start is None else start - situation.t
             if ahead > FARTHEST_START:
                 raise TrajectoryError(
                     f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
                     "same clock (use_sim_time)?"
                 )
-            plan = self._loop.controller.plan(request, situation, lead)
-            if self._loop.adopt(plan):
+            plan = self.loop.controller.plan(request, situation, lead)
+            if self.loop.adopt(plan):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion
         raise TrajectoryError(
@@ -123,7 +122,7 @@ class TrajectoryInput:
     def _note_ending(self, ending: Ending) -> None:
         """Tells the user, whom no result of a goal tells; called in a tick."""
         if ending.kind in (EndKind.PATH_TOLERANCE_VIOLATED, EndKind.GOAL_TOLERANCE_VIOLATED):
-            self._loop.log.say("error", ending.kind.name, f"trajectory stopped: {ending.text}")
+            self.loop.log.say("error", ending.kind.name, f"trajectory stopped: {ending.text}")
 
     def _report(self, motion: Motion, points: int, ahead: float, is_stream: bool) -> None:
         last, self._last = self._last, time.monotonic()

@@ -10,12 +10,13 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from rclpy.clock import Clock
+from rclpy.guard_condition import GuardCondition
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control import Controller
@@ -28,7 +29,7 @@ from rnea_control.ros import native_loop as native
 from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.loop_statistics import AppliedTorque, LoopStatistics
-from rnea_control.ros.node_clock import NodeClock
+from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import RclTable, Taken
 from rnea_control.ros.rclpy_internals import RCLError
 from rnea_control.ros.real_time import RealTime
@@ -50,35 +51,33 @@ class ArmLoop:
         controller: computes the torques.
         command: publishes them.
         handover: who commands the arm, this loop or another node.
-        silence: as of `StateIntake`, [s].
-        gap: without a state for longer, torques come from a predicted one, [s].
-        timeout: without one for longer, machine code does not go on, [s].
-        longest_wait: for a state, [s].
-        prediction: between two torques without states, [s].
         facts: of a supervisor.
-        clock: of the node.
-        log: messages of the ticks.
+        silence: as of `StateIntake`, [s].
+        times: the rows of `times` that are settings, [s].
+        clock, logger: of the node; the former a `NodeClock`, or one that is used like it.
 
     Attributes:
         states: those that came.
         numbers, times, stops: of machine code, see native_loop.py.
         statistics, applied: of the ticks and of the last commands.
+        heard: where the states come from, once that is known.
+        log: messages of the ticks.
+        failure: the bug that ended the loop; empty without one.
     """
+
+    heard: RawSubscription
+    failure = ""
 
     def __init__(
         self,
         controller: Controller,
         command: Command,
         handover: Handover,
-        *,
-        silence: float,
-        gap: float,
-        timeout: float,
-        longest_wait: float,
-        prediction: float,
         facts: IntArray,
-        clock: NodeClock | Clock,
-        log: DeferredLog,
+        silence: float,
+        times: Mapping[int, float],
+        clock: Clock,
+        logger: Any,
     ) -> None:
         self.controller, self.command, self.handover = controller, command, handover
         self.states = StateIntake(controller.model.joint_names, silence)
@@ -86,18 +85,18 @@ class ArmLoop:
         self.applied = AppliedTorque(controller.model.nv)
         self.numbers = np.zeros(native.NUMBERS, dtype=np.int64)
         self.times = np.zeros(native.TIMES)
-        self.times[native.STATE_GAP : native.LONGEST_WAIT + 1] = gap, timeout, longest_wait
-        self.times[native.PREDICTION] = prediction
         self.times[native.LONGEST_HANG] = math.inf
+        self.times[list(times)] = list(times.values())
         self.stops = np.zeros((native.MOST_STOPS, 3), dtype=np.int64)
         self.lock = threading.Lock()
-        self.log = log
+        self.log = DeferredLog(logger)
         self._clock = clock
         self._facts = facts
         self._message = np.zeros(native.LONGEST_MESSAGE, dtype=np.uint8)
         self._table: RclTable | None = None
         self._ticks_before = 0  # machine code had answered so many states when it ran last
         self._thread: threading.Thread | None = None
+        self._stopping = False
         controller.post = self._post
         self.look_at_clock()
 
@@ -118,14 +117,38 @@ class ArmLoop:
 
     def is_usual(self) -> bool:
         """Whether it would simply answer the next state."""
-        raise NotImplementedError
+        return True
 
     # Its thread.
 
-    def run_in_thread(self, name: str, real_time: RealTime, rounds: Callable[[], None]) -> None:
-        """Calls `rounds` in a thread of its own until `join`; returns once that is set up. What it
+    def hear(
+        self,
+        heard: RawSubscription,
+        wake: GuardCondition,
+        kinds: tuple[int, ...],
+        own: bytes | None = None,
+    ) -> None:
+        """The thread takes states from here; machine code too, where that is possible.
+
+        Args:
+            heard: the states, and others beside them.
+            wake: is triggered when there is news: a message in the log, or of machine code.
+            kinds: of the further subscriptions; see native_loop.py.
+            own: the GID of the publisher of the commands, if these are heard as well.
+        """
+        self.heard, self.log.wake = heard, wake.trigger
+        if own is not None:
+            self.numbers[native.OWN : native.OWN + 2] = np.frombuffer(own, dtype=np.int64)
+        elif native.COMMAND in kinds:
+            return  # machine code could not tell them from others
+        publisher, memory = self.command.publisher, self.command.message.memory
+        self.attach(heard.addresses(publisher, memory, wake), kinds)
+
+    def begin(self, name: str, real_time: RealTime) -> None:
+        """Answers states in a thread of its own until `end`; returns once that is set up. What it
         raises is a bug, by which the loop fails: motors must not keep a moving arm's torque."""
         ready = threading.Event()
+        self._stopping = False
 
         def run() -> None:
             try:
@@ -133,19 +156,28 @@ class ArmLoop:
                     real_time.enter_thread()
                 finally:
                     ready.set()
-                rounds()
+                while not self._stopping:
+                    self.answer_next()
             except Exception:
-                self.fail(f"the {name} has failed:\n{traceback.format_exc()}")
+                self.failure = f"the {name} has failed:\n{traceback.format_exc()}"
+                self.log.say("fatal", "failure", self.failure)
+                self.fail(self.failure)
 
         self._thread = threading.Thread(target=run, name=name)
         self._thread.start()
         ready.wait()
 
-    def join(self) -> None:
-        """Waits for the end of the thread, if there is one."""
+    def end(self) -> None:
+        """Returns when the thread has ended, if there is one."""
+        with self.paused():
+            self._stopping = True
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+
+    def answer_next(self) -> None:
+        """Answers the next state, or those that machine code answers, or that none comes."""
+        raise NotImplementedError
 
     def fail(self, reason: str) -> None:
         """Ends for good after a bug in this program."""
@@ -253,34 +285,23 @@ class ArmLoop:
                 return
         self.controller.serve()
 
-    def attach(
-        self, table: RclTable | None, kinds: tuple[int, ...], own: bytes | None = None
-    ) -> None:
-        """Machine code may answer states from now on.
-
-        Args:
-            table: how they are taken, and answered; the first subscription is that of the states.
-                None where that is not possible.
-            kinds: of the further subscriptions; see native_loop.py.
-            own: the GID of the publisher of the commands, if these are heard as well.
-        """
+    def attach(self, table: RclTable | None, kinds: tuple[int, ...]) -> None:
+        """Machine code may answer states from now on, by these addresses; None where it may not."""
         self._table = table
         self.numbers[native.KINDS : native.KINDS + len(kinds)] = kinds
-        if own is not None:
-            self.numbers[native.OWN : native.OWN + 2] = np.frombuffer(own, dtype=np.int64)
 
     def detach(self) -> None:
-        """Gives the memory back, once nobody runs it any more."""
+        """Ends the thread, and gives the memory back."""
+        self.end()
         table, self._table = self._table, None
         if table is not None:
-            while self.runs_natively:
-                time.sleep(POLL)
             table.destroy()
 
     def may_run_natively(self) -> bool:
         """Whether machine code may answer the next state."""
         return bool(
             self._table is not None
+            and not self._stopping
             and self.states.begun
             and self.states.layouts
             and self.handover.commanding

@@ -8,36 +8,23 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any
 
 # Messages of one kind come no more often than this, [s].
 THROTTLE = 1.0
 MOST_WAITING = 100
 
 
-class Logger(Protocol):
-    """A logger of rclpy's, or one that is used like it."""
-
-    def debug(self, message: str) -> bool: ...
-
-    def info(self, message: str) -> bool: ...
-
-    def warning(self, message: str) -> bool: ...
-
-    def error(self, message: str) -> bool: ...
-
-    def fatal(self, message: str) -> bool: ...
-
-
 class DeferredLog:
     """A queue in front of a logger.
 
     Attributes:
+        logger: that one.
         wake: called when a message waits for `flush`, in the thread that it comes from.
     """
 
-    def __init__(self, logger: Logger) -> None:
-        self._logger = logger
+    def __init__(self, logger: Any) -> None:
+        self.logger = logger
         self._waiting: deque[tuple[str, str]] = deque(maxlen=MOST_WAITING)
         self._last: dict[str, float] = {}
         self.wake: Callable[[], object] = lambda: None
@@ -64,10 +51,10 @@ class DeferredLog:
             severity, text = self._waiting.popleft()
             # rclpy allows each line of code one severity.
             if severity == "info":
-                self._logger.info(text)
+                self.logger.info(text)
             elif severity == "warning":
-                self._logger.warning(text)
+                self.logger.warning(text)
             elif severity == "error":
-                self._logger.error(text)
+                self.logger.error(text)
             else:
-                self._logger.fatal(text)
+                self.logger.fatal(text)

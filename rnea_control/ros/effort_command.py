@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from typing import Protocol
 
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
@@ -13,7 +12,6 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
-from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError
 from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
 from rnea_control.ros.rcl_calls import GID_SIZE
@@ -42,29 +40,38 @@ def publisher_names(node: Node, topic: str) -> list[str]:
     return [name for name in publishers_of(node, topic).values() if name]
 
 
-class Command(Protocol):
-    """Where a control loop writes its torques, one number for each joint, and sends them."""
-
-    torque: FloatArray
-
-    def publish(self) -> object:
-        """Sends `torque` as it is now."""
-
-
-class EffortCommand:
-    """Publishes `torque`, one number for each joint, to ros2_control.
+class Command:
+    """One torque for each joint, encoded while it is written, and not sent.
 
     Args:
-        node: the node that publishes.
+        joints: how many.
+
+    Attributes:
+        torque: shape (joints,), [Nm] or [N].
+        message: the encoder.
+    """
+
+    def __init__(self, joints: int) -> None:
+        self.message = Float64MultiArrayEncoder(joints)
+        self.torque = self.message.values
+
+    def publish(self) -> bytes:
+        """Sends `torque` as it is now; returns the serialized message."""
+        return self.message.encode()
+
+
+class EffortCommand(Command):
+    """Publishes `torque` to ros2_control.
+
+    Args:
         topic: of a ForwardCommandController, `~/commands`.
         reliability: "reliable" or "best_effort".
-        joints: how many.
         on_match: called in the executor when a subscription has come or gone, where this rclpy can
             tell (from ROS 2 Iron on).
 
     Attributes:
-        torque: shape (joints,), [Nm] or [N].
-        publisher, message: of it, for machine code that publishes.
+        publisher: for machine code that publishes.
+        topic: its full name.
 
     Raises:
         ParameterError: `topic` is not a topic name.
@@ -78,6 +85,7 @@ class EffortCommand:
         joints: int,
         on_match: Callable[[], None] = lambda: None,
     ) -> None:
+        super().__init__(joints)
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy[reliability.upper()])
         options = {}
         if "matched" in signature(PublisherEventCallbacks).parameters:
@@ -90,13 +98,7 @@ class EffortCommand:
             ) from error
         self._publish_raw = raw_publish(self.publisher)
         self._node = node
-        self.message = Float64MultiArrayEncoder(joints)
-        self.torque = self.message.values
-
-    @property
-    def topic(self) -> str:
-        """The full name of the topic."""
-        return self.publisher.topic_name
+        self.topic: str = self.publisher.topic_name
 
     def listeners(self, without: tuple[str, ...] = ()) -> int:
         """How many subscriptions there are to the topic, but for those of some nodes: by name, with
@@ -109,13 +111,8 @@ class EffortCommand:
         others = (name for name in names if name not in (*without, UNKNOWN))
         return sum(not name.startswith(hidden) for name in others)
 
-    def publishers(self) -> list[str]:
-        """The full names of the nodes that publish on the topic."""
-        return publisher_names(self._node, self.topic)
-
     def publish(self) -> bytes:
-        """Publishes `torque` as it is now; returns the serialized message."""
-        message = self.message.encode()
+        message = super().publish()
         self._publish_raw(message)
         return message
 

@@ -7,6 +7,7 @@ memory that it was writing to, and whoever writes there next waits: docs/realtim
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -61,16 +62,13 @@ def fast_dds() -> FastDds | None:
     """The settings in the environment of this process; None if the middleware is another."""
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
         return None
-    given = os.environ
+    given, text = os.environ, None
     profile = next((path for name in PROFILES if (path := given.get(name))), "")
-    return FastDds(
-        profile,
-        _text(Path(profile)) if profile else None,
-        next(
-            (f"{key}={value}" for key, value in LOCAL_ONLY.items() if given.get(key) == value), ""
-        ),
-        given.get(BUILTIN, ""),
-    )
+    if profile:
+        with suppress(OSError):
+            text = Path(profile).read_text(encoding="utf-8", errors="replace")
+    pairs = (f"{key}={value}" for key, value in LOCAL_ONLY.items() if given.get(key) == value)
+    return FastDds(profile, text, next(pairs, ""), given.get(BUILTIN, ""))
 
 
 def _user_transports(profile: str) -> set[str] | None:
@@ -83,11 +81,3 @@ def _user_transports(profile: str) -> set[str] | None:
     if ("useBuiltinTransports", "false") not in values:
         return None
     return {value for tag, value in values if tag == "type"}
-
-
-def _text(path: Path) -> str | None:
-    """The content of a file; None if it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None

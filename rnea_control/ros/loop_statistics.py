@@ -7,6 +7,7 @@ Every bin is 2.3 % wide, from 1 us to 10 s; values outside count into the first 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +20,8 @@ SHORTEST = 1e-6
 BINS = 7 * BINS_PER_DECADE
 
 # Rows of the numbers.
-LATE, MISSED = range(2)
-NUMBERS = 2
+LATE, MISSED, FOREIGN, DROPPED = range(4)
+NUMBERS = 4
 # Rows of the histograms.
 TICK_DURATION, STATE_AGE, PERIOD_JITTER, STATE_INTERVAL = range(4)
 NAMES = ("tick duration", "state age", "period jitter", "time between states")
@@ -29,6 +30,11 @@ NAMES = ("tick duration", "state age", "period jitter", "time between states")
 REMEMBERED = 1024
 # Relative difference up to which a measured effort is a command that came through unchanged.
 SAME = 1e-9
+
+
+def _row(row: int) -> Any:
+    """The attribute that is a row of the numbers."""
+    return property(lambda statistics: int(statistics.numbers[row]))
 
 
 class LoopStatistics:
@@ -42,25 +48,18 @@ class LoopStatistics:
 
     Attributes:
         counts, largest, numbers: for machine code that records, as `record` does.
+        late: states that came more than half a period after they were due.
+        missed: states that their publisher counted before an answered one, and the loop never took.
         foreign: states of another publisher than the one that is followed; they are ignored.
         dropped: trajectories dropped because the states' stamps went back or jumped.
     """
+
+    late, missed, foreign, dropped = map(_row, range(NUMBERS))
 
     def __init__(self) -> None:
         self.counts: IntArray = np.zeros((len(NAMES), BINS), dtype=np.int64)
         self.largest: FloatArray = np.zeros(len(NAMES))
         self.numbers: IntArray = np.zeros(NUMBERS, dtype=np.int64)
-        self.dropped = self.foreign = 0
-
-    @property
-    def missed(self) -> int:
-        """States that their publisher counted before an answered one, and the loop never took."""
-        return int(self.numbers[MISSED])
-
-    @property
-    def late(self) -> int:
-        """States that came more than half a period after they were due."""
-        return int(self.numbers[LATE])
 
     @property
     def ticks(self) -> int:
@@ -83,8 +82,6 @@ class LoopStatistics:
             difference.largest[row] = _upper_edge(bins[-1]) if bins.size else 0.0
         np.minimum(difference.largest, self.largest, out=difference.largest)
         difference.numbers[:] = self.numbers - earlier.numbers
-        difference.dropped = self.dropped - earlier.dropped
-        difference.foreign = self.foreign - earlier.foreign
         return difference
 
     def copy(self) -> LoopStatistics:

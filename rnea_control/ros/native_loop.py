@@ -8,6 +8,7 @@ Performs no allocation.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.control import layout, lease
@@ -94,23 +95,16 @@ def _end(m: IntArray) -> None:
 
 @inlined
 def _command(
-    calls: IntArray,
-    m: IntArray,
-    r: FloatArray,
-    h: FloatArray,
-    tau: FloatArray,
-    torques: FloatArray,
-    torque_times: FloatArray,
-    place: IntArray,
+    calls: IntArray, m: IntArray, r: FloatArray, h: FloatArray, tau: FloatArray, noted: Any
 ) -> bool:
-    """Publishes the torques, if the arm is still this loop's."""
+    """Publishes the torques, if the arm is still this loop's; `noted`: where they are noted."""
     now = rcl.monotonic(calls)
     if not lease.may_command(h, now):
         return False
     m[ANSWER] = rcl.publish(calls)
     r[PUBLISHED_AT] = now
     if m[TELLS_EFFORTS] != 0:
-        note(torques, torque_times, place, tau, now)
+        note(*noted, tau, now)
     return True
 
 
@@ -218,6 +212,8 @@ def run(  # noqa: PLR0915
 ) -> int:
     """Answers states; returns why it has ended."""
     q, v = q_and_v[0], q_and_v[1]
+    asked = box, values, measured, new_settings, new_tolerances
+    noted = torques, torque_times, place
     usual = int(1e9 * r[LONGEST_WAIT])
     longest = usual
     while m[ASKED] == 0:
@@ -226,17 +222,7 @@ def run(  # noqa: PLR0915
             if box[REQUEST] == ADOPT and m[HEARD] != m[TOLD]:
                 box[DONE] = 0  # the arm has just been stopped
             else:
-                serve(
-                    n,
-                    settings,
-                    tolerances,
-                    state,
-                    box,
-                    values,
-                    measured,
-                    new_settings,
-                    new_tolerances,
-                )
+                serve(n, settings, tolerances, state, *asked)
             m[UNDER_WAY] = 1
             _end(m)
             m[POSTED] = SERVED
@@ -294,17 +280,12 @@ def run(  # noqa: PLR0915
                 of_supervisor[PREDICTING] = 1
                 of_supervisor[GAPS] += 1
                 observed[:] = 0.0  # it does not know the predicted torques
-            predicted_q, predicted_v = (
-                state[layout.PREDICTED_POSITION],
-                state[layout.PREDICTED_VELOCITY],
-            )
-            outcome = advance(
-                n, settings, tolerances, state, findings, t, predicted_q, predicted_v, tau, True
-            )
+            rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
+            outcome = advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
             if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.PATH_END, 0]:
                 state[layout.RESTS_SINCE, 0] = math.nan
             _end(m)
-            _command(calls, m, r, h, tau, torques, torque_times, place)
+            _command(calls, m, r, h, tau, noted)
             if outcome >= BAD_STATE:
                 return SILENT
             continue
@@ -362,7 +343,7 @@ def run(  # noqa: PLR0915
                 applied[j] = tau[j]
         if of_supervisor[WATCHES] == 0:
             pushed = NONE
-        if not _command(calls, m, r, h, tau, torques, torque_times, place):
+        if not _command(calls, m, r, h, tau, noted):
             return YIELDED
         if outcome == BAD_TORQUE:
             m[ANSWER] = outcome

@@ -24,7 +24,7 @@ from rclpy.parameter import Parameter as RosParameter
 
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.parameters import table
-from rnea_control.parameters.parameter import Parameter, Parameters, expand
+from rnea_control.parameters.parameter import GivenParameters, Parameter, Parameters, expand
 
 _ROS_TYPES = {
     bool: ParameterType.PARAMETER_BOOL,
@@ -87,17 +87,14 @@ class NodeParameters:
     def add_joints(self, joints: Sequence[str]) -> None:
         """Declares the parameters of these joints."""
         for name, parameter in expand(self._table, joints).items():
-            if name not in self._known:
-                self._declare(name, parameter)
+            self._declare(name, parameter)
 
     def add_group(self, prefix: str, parameter: Parameter) -> list[str]:
         """Declares every parameter set under a prefix; returns their names without it."""
-        names = self._node.get_parameters_by_prefix(prefix)
+        names = list(self._node.get_parameters_by_prefix(prefix))
         for name in names:
-            full_name = f"{prefix}.{name}"
-            if full_name not in self._known:
-                self._declare(full_name, parameter)
-        return list(names)
+            self._declare(f"{prefix}.{name}", parameter)
+        return names
 
     def unknown(self) -> list[str]:
         """Names of parameters that the user set and no table knows, probably misspelt."""
@@ -105,10 +102,6 @@ class NodeParameters:
         return sorted(
             name for name in names if name not in self._known and not name.startswith(BUILT_IN)
         )
-
-    def row(self, name: str) -> Parameter:
-        """The row of a parameter."""
-        return self._known[name]
 
     def __getitem__(self, name: str) -> Any:
         """The checked value of a parameter.
@@ -119,16 +112,17 @@ class NodeParameters:
         return self._known[name].check(name, self._node.get_parameter(name).value)
 
     def _declare(self, name: str, parameter: Parameter) -> None:
+        if name in self._known:
+            return
         value = parameter.default
         if self._node.has_parameter(name):  # from a YAML file, declared without description
             value = self._node.get_parameter(name).value
             self._node.undeclare_parameter(name)
+        unit = f" [{parameter.unit}]" if parameter.unit else ""
         descriptor = ParameterDescriptor(
             name=name,
             type=_ROS_TYPES[parameter.type],
-            description=f"{parameter.meaning} [{parameter.unit}]"
-            if parameter.unit
-            else parameter.meaning,
+            description=parameter.meaning + unit,
             additional_constraints=parameter.allowed,
             # Types are checked by the table, which takes 400 for 400.0.
             dynamic_typing=True,
@@ -157,7 +151,9 @@ class NodeParameters:
         try:
             known = [self._is_known(name, value) for name, value in values.items()]
             if any(known) and self._in_use():
-                self._prepared.append(self._prepare(_Changed(self, values)))
+                present = {name: self._node.get_parameter(name).value for name in self._known}
+                changed = GivenParameters(present | values, self._known)
+                self._prepared.append(self._prepare(changed))
         except RneaControlError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
@@ -186,25 +182,8 @@ class NodeParameters:
             self._apply(self._prepared.pop())
 
 
-class _Changed:
-    """The parameters of a node as they will be."""
-
-    def __init__(self, parameters: NodeParameters, values: Mapping[str, Any]) -> None:
-        self._parameters = parameters
-        self._values = values
-
-    def __getitem__(self, name: str) -> Any:
-        if name in self._values:
-            return self._parameters.row(name).check(name, self._values[name])
-        return self._parameters[name]
-
-
 def handover_times(parameters: Parameters, simulated: bool) -> tuple[float, float]:
     """`command_lease` and `command_timeout`, [s], with the defaults in place of -1.
-
-    Args:
-        parameters: of the node.
-        simulated: whether time is simulated.
 
     Raises:
         ParameterError: a value that is not allowed, or a lease that is not the shorter one.
@@ -222,31 +201,15 @@ def handover_times(parameters: Parameters, simulated: bool) -> tuple[float, floa
     return lease, timeout
 
 
-def shared_names(joints: Sequence[str]) -> list[str]:
-    """The full names of the parameters."""
-    rows = expand((*table.ROBOT, *table.LIMITS, *table.HANDOVER), joints)
-    return [name for name in rows if name != "robot_description"]
-
-
 def parameters_in_force(
     node: str, parameters: Parameters, joints: Sequence[str], simulated: bool
 ) -> ParameterEvent:
-    """The message of a controller.
-
-    Args:
-        node: its full name.
-        parameters: its own.
-        joints: that it controls.
-        simulated: whether its time is.
-    """
-    values = {name: parameters[name] for name in shared_names(joints)}
+    """The message of a controller, by its full name; `simulated`: whether its time is."""
+    names = expand((*table.ROBOT, *table.LIMITS, *table.HANDOVER), joints)
+    values = {name: parameters[name] for name in names if name != "robot_description"}
     values |= zip(HANDOVER, handover_times(parameters, simulated), strict=True)
-    return ParameterEvent(
-        node=node,
-        changed_parameters=[
-            RosParameter(name, value=value).to_parameter_msg() for name, value in values.items()
-        ],
-    )
+    changed = [RosParameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+    return ParameterEvent(node=node, changed_parameters=changed)
 
 
 def values_in_event(event: ParameterEvent) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import yaml
+
+PARAMETERS = "ros__parameters"
 
 
 def section_of(node: str, arguments: Sequence[str]) -> dict[str, object]:
@@ -24,35 +26,29 @@ def section_of(node: str, arguments: Sequence[str]) -> dict[str, object]:
     values: dict[str, object] = {}
     for flag, path in itertools.pairwise(arguments):
         if flag == "--params-file":
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-            _collect(content, "", node, values)
+            for keys, value in _leaves(yaml.safe_load(Path(path).read_text(encoding="utf-8"))):
+                if PARAMETERS in keys[:-1]:
+                    where = keys.index(PARAMETERS)
+                    if _matches(keys[:where], node):
+                        values[".".join(keys[where + 1 :])] = value
     return values
 
 
-def _collect(content: object, path: str, node: str, values: dict[str, object]) -> None:
+def _leaves(
+    content: object, keys: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], object]]:
+    """What is in nested mappings, with the keys that lead there."""
     if not isinstance(content, dict):
+        yield keys, content
         return
     for key, below in content.items():
-        if key != "ros__parameters":
-            _collect(below, f"{path}/{str(key).strip('/')}", node, values)
-        elif _matches(path, node):
-            _flatten(below, "", values)
+        yield from _leaves(below, (*keys, str(key)))
 
 
-def _matches(pattern: str, node: str) -> bool:
-    """Whether a path of keys stands for a node: `*` is one part of its name, `**` any number."""
+def _matches(keys: Sequence[str], node: str) -> bool:
+    """Whether keys stand for a node: `*` is one part of its name, `**` any number."""
     parts = [
         "(/[^/]+)*" if part == "**" else "/[^/]+" if part == "*" else "/" + re.escape(part)
-        for part in pattern.strip("/").split("/")
+        for part in "/".join(key.strip("/") for key in keys).split("/")
     ]
     return re.fullmatch("".join(parts), node) is not None
-
-
-def _flatten(parameters: object, prefix: str, values: dict[str, object]) -> None:
-    if not isinstance(parameters, dict):
-        return
-    for name, value in parameters.items():
-        if isinstance(value, dict):
-            _flatten(value, f"{prefix}{name}.", values)
-        else:
-            values[prefix + str(name)] = value

@@ -1,5 +1,5 @@
-"""A process that runs ROS nodes: it says how far its first start has come, writes output that never
-blocks it, and ends in order on SIGINT, SIGTERM and SIGHUP.
+"""A process that runs a ROS node: it says how far its first start has come, writes output that
+never blocks it, and ends in order on SIGINT, SIGTERM and SIGHUP.
 
 The signal handlers of rclpy shut its context down at once, and with it every publisher: a
 controller could no longer leave a safe torque behind. Here a signal only asks the main loop to end.
@@ -12,25 +12,25 @@ torque.
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TypeVar
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from rclpy.signals import SignalHandlerOptions
 
 from rnea_control.exceptions import RneaControlError
 from rnea_control.kernels.side_by_side import compiled_side_by_side
-from rnea_control.ros.diagnostics import WARN, report
 from rnea_control.ros.fast_dds import use_udp
+from rnea_control.ros.guarded_node import WARN, GuardedExecutor, GuardedNode
 from rnea_control.ros.rclpy_internals import RCLError
 
 N = TypeVar("N", bound=Node)
@@ -41,6 +41,33 @@ LOG_PERIOD = 5.0
 STDOUT, STDERR = 1, 2
 # How long the end of the process waits for a reader to take the last lines, [s].
 LONGEST_END = 1.0
+# How long a signal waits until the main loop sees it, [s].
+LONGEST_WAIT = 0.25
+
+
+def run(name: str, module: str, node_class: str) -> int:
+    """Runs an executable until SIGINT, SIGTERM or SIGHUP.
+
+    Args:
+        name: of its node, unless it is remapped.
+        module: that has the node's class; imported only once the log can tell that kernels are
+            compiled.
+        node_class: the name of that; it has `begin`, and `end`, which is called at the signal with
+            a function that runs callbacks for a while, and the one of `ros_process`.
+    """
+    with unblocked_output(), ros_process() as going_on:
+        with first_start(name, going_on, module):
+            made = getattr(importlib.import_module(module), node_class)
+        node = build(made)
+        spin = partial(GuardedExecutor(node).spin_once, LONGEST_WAIT)
+        try:
+            node.begin()
+            while going_on():
+                spin()
+            node.end(spin, going_on)
+        finally:  # whatever happened: the hardware applies the last command for ever
+            node.destroy_node()
+    return 0
 
 
 @contextmanager
@@ -108,24 +135,21 @@ def first_start(name: str, going_on: Callable[[], bool], *modules: str) -> Itera
     Raises:
         SystemExit: the process is to end.
     """
-    node: Node | None = None
-    publisher: Publisher | None = None
+    node: GuardedNode | None = None
     logged_at = 0.0
 
     def tell(progress: str) -> None:
-        nonlocal node, publisher, logged_at
+        nonlocal node, logged_at
         if not going_on():
             sys.exit("told to end before it had started")
-        if node is None or publisher is None:
+        if node is None:
             use_udp()
-            node = rclpy.create_node(name, start_parameter_services=False, enable_rosout=False)
-            publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 1)
+            node = GuardedNode(name, start_parameter_services=False, enable_rosout=False)
         text = f"first start on this computer, compiles for this processor: {progress}"
         if time.monotonic() - logged_at >= LOG_PERIOD:
             logged_at = time.monotonic()
             node.get_logger().info(text)
-        finding, now = (WARN, text), node.get_clock().now()
-        publisher.publish(report(node, "start", finding, {"mode": "starting"}, now))
+        node.reports.publish(node.status("start", [(WARN, text)], {"mode": "starting"}))
 
     try:
         with compiled_side_by_side(*modules, tell=tell):
@@ -144,9 +168,7 @@ def unblocked_output() -> Iterator[None]:
     """
     if os.isatty(STDERR):  # which rcutils cannot see any more
         os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")
-    with ExitStack() as stack:
-        for stream in (STDOUT, STDERR):
-            stack.enter_context(_unblocked(stream))
+    with _unblocked(STDOUT), _unblocked(STDERR):
         yield
 
 

@@ -6,7 +6,7 @@ Another rclpy may lack these names, or give them other signatures. Each has a wa
 - without `RCLError`, its base class `RuntimeError` takes its place;
 - without a publisher's `publish_raw`, its public method takes its place;
 - without `WaitSet`, or with one of another signature, `WaitSetUnavailable` is raised, and the
-  caller makes a subscription for its executor.
+  caller has an executor take the messages.
 """
 
 from __future__ import annotations

@@ -52,10 +52,7 @@ class RealTimeSettings(Settings):
 
 
 class RealTime:
-    """Applies the settings, and restores what was before.
-
-    Args:
-        settings: what to apply.
+    """Applies settings, and restores what was before.
 
     Attributes:
         in_force: the parts that are in force, in words.
@@ -106,11 +103,10 @@ class RealTime:
         self.denied.clear()
 
     def _raise_priorities(self, priority: int) -> None:
+        thread = threading.get_native_id()
         try:
             policy, before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
-            _schedule(
-                threading.get_native_id(), os.SCHED_FIFO, priority
-            )  # raises if the limit is lower
+            _schedule(thread, os.SCHED_FIFO, priority)  # raises if the limit is lower
             self._raise_others()
         except OSError as error:
             self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
@@ -156,7 +152,8 @@ class RealTime:
             self.denied.append(f"memory lock ({os.strerror(ctypes.get_errno())})")
             return
         self._undo.callback(libc.munlockall)
-        self.in_force.append(f"{_resident_megabytes()} MB locked in memory")
+        megabytes = int(_status("VmRSS")) // 1024
+        self.in_force.append(f"{megabytes} MB locked in memory")
 
     def _keep_awake(self, latency: int) -> None:
         try:
@@ -180,16 +177,20 @@ def is_real_time_kernel() -> bool:
 
 def may_lock_memory() -> bool:
     """Whether the process may lock all of its memory: by its memlock limit, or CAP_IPC_LOCK."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-    return limit == resource.RLIM_INFINITY or _has_capability(_CAP_IPC_LOCK)
+    return _limit(resource.RLIMIT_MEMLOCK, _CAP_IPC_LOCK) == resource.RLIM_INFINITY
 
 
 def largest_priority() -> int:
     """The highest SCHED_FIFO priority that the process may take; 0 for none."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
-    if limit == resource.RLIM_INFINITY or _has_capability(_CAP_SYS_NICE):
-        return os.sched_get_priority_max(os.SCHED_FIFO)
-    return limit
+    limit = _limit(resource.RLIMIT_RTPRIO, _CAP_SYS_NICE)
+    highest = os.sched_get_priority_max(os.SCHED_FIFO)
+    return highest if limit == resource.RLIM_INFINITY else limit
+
+
+def _limit(of: int, capability: int) -> int:
+    """The soft limit of a resource; RLIM_INFINITY with the capability that overrides it."""
+    overridden = int(_status("CapEff"), 16) >> capability & 1
+    return resource.RLIM_INFINITY if overridden else resource.getrlimit(of)[0]
 
 
 def _threads() -> list[int]:
@@ -201,10 +202,6 @@ def _thread_name(thread: int) -> str:
         return Path(f"/proc/self/task/{thread}/comm").read_text().strip()
     except OSError:
         return ""  # it has ended meanwhile
-
-
-def _has_capability(number: int) -> bool:
-    return bool(int(_status("CapEff"), 16) >> number & 1)
 
 
 def _cpus(numbers: Iterable[int]) -> str:
@@ -235,10 +232,6 @@ def _schedule(thread: int, policy: int, priority: int) -> None:
             os.sched_setscheduler(thread, policy | flag, os.sched_param(priority))
         except PermissionError:  # without CAP_SYS_NICE the flag stays
             os.sched_setscheduler(thread, policy | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
-
-
-def _resident_megabytes() -> int:
-    return int(_status("VmRSS")) // 1024
 
 
 def _status(field: str) -> str:

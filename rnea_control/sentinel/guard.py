@@ -10,10 +10,10 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock
-from rclpy.guard_condition import GuardCondition
 
 from rnea_control.control import Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
@@ -28,12 +28,8 @@ from rnea_control.model import RobotModel
 from rnea_control.parameters.settings import Settings, row
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_loop import ArmLoop
-from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import EffortCommand
-from rnea_control.ros.node_clock import NodeClock
-from rnea_control.ros.raw_subscription import ExecutorSubscription, RawSubscription
 from rnea_control.ros.rcl_calls import Taken
-from rnea_control.ros.real_time import RealTime
 from rnea_control.sentinel.command_watch import CommandWatch
 
 # Between two looks while it guards, and while it guards and has just heard no command, [s].
@@ -67,50 +63,40 @@ class Guard(ArmLoop):
     """The loop in the sentinel's thread; other threads may call everything without an underscore.
 
     Args:
-        controller, command, handover, clock, log: as of `ArmLoop`.
-        heard: the states and the commands that it listens to.
+        controller, command, handover, clock, logger: as of `ArmLoop`.
         watch: judges the commands of others.
         settings: when it steps in.
         on_change: called in the thread with the label of the old mode when the mode has changed.
-        wake: has the waiting messages logged.
 
     Attributes:
         takeovers: how often it has taken the arm.
         refused_states: how many states it could not read, or not believe.
-        failure: of the program; empty if there was none.
     """
 
     def __init__(
         self,
         controller: Controller,
         command: EffortCommand,
-        heard: RawSubscription | ExecutorSubscription,
         handover: Handover,
         watch: CommandWatch,
         settings: GuardSettings,
-        clock: NodeClock | Clock,
-        log: DeferredLog,
+        clock: Clock,
+        logger: Any,
         on_change: Callable[[str], None],
-        wake: GuardCondition,
     ) -> None:
-        super().__init__(
-            controller,
-            command,
-            handover,
-            silence=SILENT_GAPS * settings.prediction_gap,
-            gap=settings.prediction_gap,
-            timeout=math.inf,
-            longest_wait=PREDICTION_PERIOD,
-            prediction=PREDICTION_PERIOD,
-            facts=np.zeros(FACTS, dtype=np.int64),
-            clock=clock,
-            log=log,
-        )
+        gap = settings.prediction_gap
+        times = {
+            native.STATE_GAP: gap,
+            native.STATE_TIMEOUT: math.inf,
+            native.LONGEST_WAIT: PREDICTION_PERIOD,
+            native.PREDICTION: PREDICTION_PERIOD,
+            native.PUBLISHED_AT: -math.inf,
+        }
+        facts = np.zeros(FACTS, dtype=np.int64)
+        silence = SILENT_GAPS * gap
+        super().__init__(controller, command, handover, facts, silence, times, clock, logger)
         self.numbers[native.IGNORES_REPEATED] = 1
-        self.times[native.PUBLISHED_AT] = -math.inf
         self.takeovers = self.refused_states = self._sent = 0
-        self.failure = ""
-        self._heard = heard
         self._watch = watch
         self._settings = settings
         self._on_change = on_change
@@ -120,21 +106,12 @@ class Guard(ArmLoop):
         self._last_round = self._heard_at = -math.inf
         self._pause = LOOK
         self._published = Phase.idle
-        self._stopping = False
-        if watch.own is not None:
-            table = heard.addresses(command.publisher, command.message.memory, wake)
-            self.attach(table, (native.COMMAND,), watch.own)
-
-    def start(self, real_time: RealTime) -> None:
-        """Guards from now on; returns once the thread is set up."""
-        self.run_in_thread("sentinel", real_time, self._run)
 
     def stop(self) -> None:
         """Ends the thread; if it commands, the gravity torque is its last command."""
         with self.paused():
             self._rest("the sentinel has ended")
             self._stopping = True
-        self.join()
         self.detach()
 
     @property
@@ -147,33 +124,41 @@ class Guard(ArmLoop):
         """How many commands it has published."""
         return self._sent + int(self.numbers[native.TICKS])
 
-    def is_usual(self) -> bool:
-        """Whether it would simply answer the next state."""
-        self.look_at_clock()
-        return not self._stopping
-
     @property
     def moving(self) -> bool:
         """Whether the arm moves."""
         return self.speed > MOVING
 
     def release(self) -> str:
-        """Gives the arm to the controller; why not, or empty."""
+        """Gives the arm to the controller; says what comes.
+
+        Raises:
+            ControllerError: it does not have the arm, or that still moves.
+        """
         with self.paused():
             if not self.holds:
-                return f"the sentinel does not command the arm: it is {self.handover.phase.value}"
-            if self.moving:
-                return f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
+                phase = self.handover.phase.value
+                raise ControllerError(f"the sentinel does not command the arm: it is {phase}")
+            self._demand_rest()
             self.handover.give(time.monotonic())
-        return ""
+        return "the sentinel commands nothing; the controller may begin"
 
     def stand_down(self) -> str:
-        """Stops holding the arm until commands come again; why not, or empty."""
+        """Stops holding the arm until commands come again; as `release`."""
         with self.paused():
-            if self.holds and self.moving:
-                return f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
+            self._demand_rest()
             self._rest("told to stand down")
-        return ""
+        return (
+            "the sentinel is idle until it hears a command. A controller that stands by now takes "
+            "the arm. Without one the torque stays frozen, which holds an arm only for moments: "
+            "support it, or engage its brakes"
+        )
+
+    def _demand_rest(self) -> None:
+        if self.holds and self.moving:
+            raise ControllerError(
+                f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
+            )
 
     def heed(self, applied: bool) -> None:
         """Hears from the controller whether its commands are applied: while they are not, nobody
@@ -202,21 +187,18 @@ class Guard(ArmLoop):
 
     def fail(self, reason: str) -> None:
         """Ends for good after a bug; the controller, if it lives, takes the arm."""
-        self.failure = reason
         self.handover.stop("the sentinel has failed")
-        self.log.say("fatal", "failure", reason)
 
-    def _run(self) -> None:
-        while not self._stopping:
-            taken, command = None, None
-            if self.may_run_natively():
-                taken, command = self._natively()
-            elif self.holds:
-                taken = self._heard.take(PREDICTION_PERIOD)
-            else:
-                time.sleep(self._pause)
-                taken = self._heard.poll()
-            self._round(taken, command)
+    def answer_next(self) -> None:
+        taken, command = None, None
+        if self.may_run_natively():
+            taken, command = self._natively()
+        elif self.holds:
+            taken = self.heard.take(PREDICTION_PERIOD)
+        else:
+            time.sleep(self._pause)
+            taken = self.heard.poll()
+        self._round(taken, command)
 
     def _natively(self) -> tuple[Taken | None, Taken | None]:
         """Has machine code answer states; returns the state and the command that are left to look
@@ -248,7 +230,7 @@ class Guard(ArmLoop):
             before = self._heard_at
             if command is not None:
                 self._hear_command(now, command)
-            while (taken_command := self._heard.poll(1)) is not None:
+            while (taken_command := self.heard.poll(1)) is not None:
                 self._hear_command(now, taken_command)
             silent = self._heard_at == before and now - before < LONGEST_CLOSE_LOOK
             self._pause = CLOSE_LOOK if silent else LOOK
@@ -361,17 +343,16 @@ class Guard(ArmLoop):
         self._watch.sent(message, now)
         self._sent += 1
 
-
-def warm_up(controller: Controller) -> None:
-    """Steps a controller like this one, from a place within its limits and without effect, so that
-    the first real torque finds code and memory ready."""
-    model = controller.model
-    idle = Controller(model, controller.settings)
-    position = np.clip(0.0, model.lower, model.upper)
-    velocity, torque = np.zeros((2, model.nv))
-    for i in range(WARM_UP):
-        idle.start(i * 1e-3, position)
-        idle.catch(i * 1e-3, position, velocity, "")
-        idle.step(i * 1e-3, position, velocity, torque)
-        idle.predict(i * 1e-3, torque)
-        idle.holding_torque(position, torque)
+    def warm_up(self) -> None:
+        """Steps a controller like its own, from a place within its limits and without effect, so
+        that the first real torque finds code and memory ready."""
+        model = self.controller.model
+        idle = Controller(model, self.controller.settings)
+        position = np.clip(0.0, model.lower, model.upper)
+        velocity, torque = np.zeros((2, model.nv))
+        for i in range(WARM_UP):
+            idle.start(i * 1e-3, position)
+            idle.catch(i * 1e-3, position, velocity, "")
+            idle.step(i * 1e-3, position, velocity, torque)
+            idle.predict(i * 1e-3, torque)
+            idle.holding_torque(position, torque)

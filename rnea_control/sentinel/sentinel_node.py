@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent
-from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterNotDeclaredException
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from std_srvs.srv import Trigger
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.exceptions import ParameterError, RneaControlError, listed
+from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameters, expand, values_in_force
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
-from rnea_control.ros.callbacks import GuardedNode
-from rnea_control.ros.deferred_log import DeferredLog
-from rnea_control.ros.description_topic import DescriptionTopic
-from rnea_control.ros.diagnostics import report
+from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.fast_dds import fast_dds
-from rnea_control.ros.node_clock import NodeClock
+from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
+from rnea_control.ros.native_loop import COMMAND, TICKS
 from rnea_control.ros.node_parameters import (
     HANDOVER,
     IN_FORCE,
@@ -38,40 +36,34 @@ from rnea_control.ros.node_parameters import (
 )
 from rnea_control.ros.parameter_files import section_of
 from rnea_control.ros.qos import COMMANDS, LATCHED, STATES
-from rnea_control.ros.raw_subscription import subscription
-from rnea_control.ros.real_time import RealTime, RealTimeSettings
+from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.sentinel.command_watch import CommandWatch
-from rnea_control.sentinel.diagnostics import WAITING, finding, values_of
-from rnea_control.sentinel.guard import Guard, GuardSettings, warm_up
+from rnea_control.sentinel.guard import Guard, GuardSettings
 
-STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 # Between two messages on `~/mode` while nothing changes, [s].
 HEARTBEAT, COMMANDING_HEARTBEAT = 0.1, 0.02
-DIAGNOSTICS_PERIOD = 1.0
+# How long an arm that the sentinel brakes may take to come to rest before the process ends, [s].
+LONGEST_BRAKING = 3.0
+# Why there is no guard yet.
+WAITING = "waiting for the topic robot_description"
 # The node whose parameters the sentinel takes where it has none of its own.
 CONTROLLER = "rnea_controller"
 
 
-class SentinelNode(GuardedNode):
+class SentinelNode(ArmNode):
     """The node `rnea_sentinel`; its parameters are in `parameters/table.py`.
 
     Attributes:
         guard: the guard of the arm, once there is a robot description.
-        fault: why there is none.
         differs: why it lacks the values in force in the controller; empty if it has them.
     """
 
-    def __init__(self, **node_arguments: object) -> None:
-        super().__init__(
-            "rnea_sentinel",
-            automatically_declare_parameters_from_overrides=True,
-            **node_arguments,
-        )
+    def __init__(self, **node_arguments: Any) -> None:
+        super().__init__("rnea_sentinel", **node_arguments)
         self.guard: Guard | None = None
         self.fault = WAITING
         self.differs = ""
         self._undo = ExitStack()
-        self._time = NodeClock(self)
         self._publishing = threading.Lock()  # the guard's thread publishes changes at once
         self._own = set(self.get_parameters_by_prefix(""))  # what the sentinel's own section says
         self._take_parameters_of_controller()
@@ -85,10 +77,8 @@ class SentinelNode(GuardedNode):
             apply=lambda given: self.guard.change(*given),
         )
         self._mode = self.create_publisher(TransitionEvent, "~/mode", LATCHED)
-        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self.create_service(Trigger, "~/release", self._release)
-        self.create_service(Trigger, "~/stand_down", self._stand_down)
-        self._descriptions = DescriptionTopic(self, self._receive_description)
+        self.offer("~/release", lambda: self._guard().release())
+        self.offer("~/stand_down", lambda: self._guard().stand_down())
         self._applied = True  # the commands, as far as the controller knows
         self.create_subscription(
             TransitionEvent, f"{CONTROLLER}/mode", self._hear_controller, LATCHED
@@ -99,9 +89,24 @@ class SentinelNode(GuardedNode):
         self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
         self._fast = self.create_timer(COMMANDING_HEARTBEAT, self._fast_heartbeat, clock=STEADY)
         self._fast.cancel()
-        self.create_timer(DIAGNOSTICS_PERIOD, self._once_a_second, clock=STEADY)
         if self.parameters["robot_description"]:
-            self._build("")
+            self.receive_description("")
+
+    def begin(self) -> None:
+        """It has begun with its first description, or will."""
+
+    def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
+        """Waits for an arm that it brakes."""
+        deadline = time.monotonic() + LONGEST_BRAKING
+        while self._holds and self.guard.moving and time.monotonic() < deadline:
+            spin()
+        if self._holds:
+            self.get_logger().error(
+                "the sentinel ends while it holds the arm: its last command is the gravity "
+                "torque, which the hardware keeps. If no controller stands by, nothing holds "
+                "the arm: a frozen torque does so only for moments. Support it, or engage its "
+                "brakes"
+            )
 
     @property
     def label(self) -> str:
@@ -119,7 +124,7 @@ class SentinelNode(GuardedNode):
             label = self.label
             self._mode.publish(
                 TransitionEvent(
-                    timestamp=self._time.now().nanoseconds,
+                    timestamp=self.now().nanoseconds,
                     transition=Transition(label=self.reason),
                     start_state=State(label=before or label),
                     goal_state=State(label=label),
@@ -131,7 +136,6 @@ class SentinelNode(GuardedNode):
         self._undo.close()
         self.guard, self.fault = None, "the sentinel has ended"
         self.publish_mode()
-        self._time.destroy()
         super().destroy_node()
 
     def _take_parameters_of_controller(self) -> None:
@@ -178,11 +182,8 @@ class SentinelNode(GuardedNode):
         if self.guard is not None:
             self.guard.heed(applied)
 
-    def _receive_description(self, description: str) -> None:
-        if not self.parameters["robot_description"]:
-            self._build(description)
-
-    def _build(self, description: str) -> None:
+    def receive_description(self, description: str) -> None:
+        """Begins to guard the arm that it describes; an empty one stands for the parameter's."""
         try:
             with ExitStack() as undo:
                 self.guard = self._built(description, undo)
@@ -192,8 +193,8 @@ class SentinelNode(GuardedNode):
             self.get_logger().error(f"the sentinel does not guard the arm: {error}")
             return
         self.fault = ""
-        self._descriptions.leave()
-        self.guard.start(self.real_time)
+        self.leave_descriptions()
+        self.guard.begin("sentinel", self.real_time)
         self.publish_mode()
 
     def _built(self, description: str, undo: ExitStack) -> Guard:
@@ -211,37 +212,25 @@ class SentinelNode(GuardedNode):
         undo.callback(command.destroy)
         namespace = self.get_namespace().rstrip("/")
         both = (self.get_fully_qualified_name(), f"{namespace}/{CONTROLLER}")
-        commands = (Float64MultiArray, topic, COMMANDS)
-        words = "states and commands"
-        heard = subscription(self, words, JointState, "joint_states", STATES, commands)
+        states = JointState, "joint_states", STATES
+        heard = RawSubscription(self, *states, (Float64MultiArray, topic, COMMANDS))
         undo.callback(heard.destroy)
-        self.real_time = RealTime(RealTimeSettings.of(values))
-        undo.callback(self.real_time.leave)
-        self.real_time.enter_process()
-        log = DeferredLog(self.get_logger())
-        wake = self.create_guard_condition(log.flush)
-        undo.callback(self.destroy_guard_condition, wake)
-        log.wake = wake.trigger
-        self._log = log
+        self.enter_real_time(values, undo)
+        limit = controller.effort_limit.copy()
+        watch = CommandWatch(model.joint_names, limit, both, lambda: heard.publishers_of(topic))
         guard = Guard(
             controller,
             command,
-            heard,
             Handover(times),
-            CommandWatch(
-                model.joint_names,
-                controller.effort_limit.copy(),
-                both,
-                lambda: heard.publishers_of(topic),
-            ),
+            watch,
             GuardSettings.of(values),
-            self._time,
-            log,
+            self.clock,
+            self.get_logger(),
             self._changed,
-            wake,
         )
+        guard.hear(heard, self.waker(guard.log.flush, undo), (COMMAND,), watch.own)
         guard.heed(self._applied)
-        warm_up(controller)
+        guard.warm_up()
         undo.callback(guard.stop)
         self.get_logger().info(
             f"guards {model.name!r}, {model.nv} joints, commands on {command.topic}: armed by the "
@@ -265,7 +254,7 @@ class SentinelNode(GuardedNode):
         values = values_in_force(parameters, SENTINEL, model.joint_names)
         gains = Gains.uniform(model.nv, values["stiffness"], values["damping"])
         settings = ControllerSettings.of(values, gains=gains)
-        simulated = self._time.ros_time_is_active
+        simulated = self.clock.ros_time_is_active
         times = handover_times(parameters, simulated)
         return model, settings, HandoverTimes.of_sentinel(*times, simulated)
 
@@ -274,7 +263,7 @@ class SentinelNode(GuardedNode):
         self.publish_mode(before)
         text = f"{before} -> {self.label}: {self.reason}"
         calm = self.label in ("idle", "guarding") and not self.guard.handover.contested
-        self._log.say("info" if calm else "error", self.label, text)
+        self.guard.log.say("info" if calm else "error", self.label, text)
         if self.label == "commanding":
             self._fast.reset()
 
@@ -284,32 +273,51 @@ class SentinelNode(GuardedNode):
         else:
             self._fast.cancel()
 
-    def _release(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        refusal = self.fault or self.guard.release()
-        response.success = not refusal
-        response.message = refusal or "the sentinel commands nothing; the controller may begin"
-        return response
+    @property
+    def _holds(self) -> bool:
+        return self.guard is not None and self.guard.holds
 
-    def _stand_down(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        refusal = self.fault or self.guard.stand_down()
-        response.success = not refusal
-        response.message = refusal or (
-            "the sentinel is idle until it hears a command. A controller that stands by now takes "
-            "the arm. Without one the torque stays frozen, which holds an arm only for moments: "
-            "support it, or engage its brakes"
-        )
-        return response
+    def _guard(self) -> Guard:
+        if self.guard is None:
+            raise ControllerError(self.fault)
+        return self.guard
 
-    def _once_a_second(self) -> None:
-        found = finding(self.guard, self.fault, self.differs, self.new_failure())
-        values = {"callbacks failed": str(self.failures)}
-        if self.guard is not None:
-            values |= values_of(self.guard)
+    def publish_diagnostics(self) -> None:
+        """Publishes its state, and does the work beside the guard's."""
+        guard, values = self.guard, {}
+        if guard is not None:
+            values = {
+                "mode": self.label,
+                "reason": self.reason,
+                "takeovers": str(guard.takeovers),
+                "commands sent": str(guard.commands_sent),
+                "ticks without the interpreter": str(guard.numbers[TICKS]),
+                "states refused": str(guard.refused_states),
+                "fastest joint": f"{guard.speed:.3g}",
+            }
         if self.differs:
             values["differs"] = self.differs
-        self._diagnostics.publish(report(self, "guard", found, values, self._time.now()))
+        differs = [(ERROR, self.differs)] if self.differs else []
+        found = [self._finding(), *differs, *self.new_failures()]
+        self.reports.publish(self.status("guard", found, values))
         if self.count_publishers(f"{CONTROLLER}/mode") == 0:
             self._heed(True)  # who commands next may say nothing
-        if self.guard is not None:
-            self._log.flush()
+        if guard is not None:
+            guard.log.flush()
             self.real_time.housekeeping()
+
+    def _finding(self) -> Finding:
+        if self.guard is None:
+            return (WARN if self.fault == WAITING else ERROR), self.fault
+        if self.guard.failure:
+            return ERROR, self.guard.failure
+        handover = self.guard.handover
+        if handover.contested:
+            return ERROR, f"wrong commands do not stop: {handover.reason}"
+        if handover.phase is Phase.commanding:
+            return ERROR, f"the sentinel holds the arm: {handover.reason}"
+        if handover.phase is Phase.revoking:
+            return ERROR, f"taking the arm: {handover.reason}"
+        if handover.phase is Phase.idle:
+            return OK, "not armed: no command has come"
+        return OK, "guarding"

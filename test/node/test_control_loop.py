@@ -16,6 +16,8 @@ from rnea_control.control import ControllerSettings, Gains, Mode, SafetySettings
 from rnea_control.control.handover import UNHEARD
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.messages.state_intake import CAME_AT
+from rnea_control.node.control_loop import ControlLoop
+from rnea_control.ros.rcl_calls import Taken
 
 RATE = 1000.0
 AHEAD = 0.004
@@ -33,6 +35,17 @@ class SimulatedClock:
 
     def now(self) -> object:
         return ROSClock().now()
+
+
+def command(*torque: float) -> Taken:
+    return Taken(serialize_message(Float64MultiArray(data=torque)))
+
+
+def hear(loop: ControlLoop, *commands: Taken) -> None:
+    """Has a loop that listens hear these commands of another node."""
+    waiting = deque(commands)
+    loop.listen(lambda: waiting.popleft() if waiting else None)
+    assert loop.knows_torque()
 
 
 @pytest.mark.parametrize("simulated", [False, True])
@@ -62,7 +75,7 @@ def test_time_goes_on_where_simulated_stamps_stand_still_and_the_arm_does_not() 
     loop.start()
     for k in range(60):
         bench.tick(k * 1_000_000)
-    loop.housekeeping()  # the period is known
+    loop.attend()  # the period is known
     for k in range(60):
         bench.tick(59_000_000, [0.3, -0.4 + 0.001 * k])
     assert loop.now == pytest.approx(0.059 + 0.059)
@@ -91,15 +104,13 @@ def test_arm_that_it_has_not_had_is_not_taken_in_a_pause_of_the_states() -> None
 def test_torque_of_the_sentinel_is_known_before_the_arm_is_taken_back() -> None:
     bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
     loop = bench.loop
-    commands: deque[tuple[bytes, None]] = deque()
+    commands: deque[Taken] = deque()
     loop.listen(lambda: commands.popleft() if commands else None)
     loop.start("commanding")
     bench.tick(0)
     assert not loop.knows_torque()
     torques = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
-    first, *others = (
-        (serialize_message(Float64MultiArray(data=torque)), None) for torque in torques
-    )
+    first, *others = (command(*torque) for torque in torques)
     commands.append(first)
     assert loop.knows_torque()
     commands.extend(others)  # on their way when the arm was given
@@ -113,7 +124,7 @@ def test_who_commands_at_the_start_is_named_once_that_is_known() -> None:
     loop = bench.loop
     loop.start(UNHEARD)
     bench.tick(0)
-    loop.hear_command(serialize_message(Float64MultiArray(data=[1.0, 2.0])))
+    hear(loop, command(1.0, 2.0))
     assert loop.supervisor.mode is Mode.GUARDED
     assert loop.supervisor.reason.startswith("another node commands the arm, which is taken once")
     loop.hear_sentinel("commanding")
@@ -141,7 +152,7 @@ def test_torque_that_does_not_leave_is_not_in_force() -> None:
     loop = bench.loop
     loop.start("commanding")
     bench.tick(0)
-    loop.hear_command(serialize_message(Float64MultiArray(data=[50.0, 50.0])))
+    hear(loop, command(50.0, 50.0))
     assert loop.receive(time.monotonic())
     assert bench.tick(1_000_000)
     time.sleep(1.2)  # away, and without states
@@ -157,7 +168,7 @@ def test_torque_that_does_not_leave_is_not_in_force() -> None:
 def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
     """Without states the arm is given back at rest, by a sentinel with another torque."""
     bench = LoopBench(settings(np.full(2, 100.0)))
-    loop, other = bench.loop, serialize_message(Float64MultiArray(data=[5.0, 5.0]))
+    loop = bench.loop
     loop.start()
     for i in range(3):
         bench.tick(i * 1_000_000)
@@ -174,7 +185,7 @@ def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
     lack(20)
     assert len(bench.command.sent) == sent  # the hardware keeps it
     loop.hear_sentinel("commanding")
-    loop.hear_command(other)
+    hear(loop, command(5.0, 5.0))
     assert loop.receive(time.monotonic())
     lack(50)
     assert len(bench.command.sent) > sent
@@ -184,7 +195,7 @@ def test_torque_that_need_not_be_repeated_is_not_computed_either() -> None:
 
 def test_zero_torque_is_approached_within_the_rate() -> None:
     rate = np.array([500.0, 200.0])
-    bench = LoopBench(settings(rate), ends_with_gravity=False)
+    bench = LoopBench(settings(rate), last_command="zero")
     bench.loop.start()
     bench.tick(0, Q)
     sent = bench.command.sent

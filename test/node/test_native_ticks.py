@@ -90,7 +90,12 @@ def test_a_loop_to_which_nobody_listens_any_more_waits(monkeypatch: pytest.Monke
     monkeypatch.setattr("native_bench.BEFALLS", {"nothing": 1.0})
     monkeypatch.setattr("native_bench.acts", lambda given: False)
     twin = Twin(0)
-    asks = threading.Thread(target=twin.loop.hear_listeners, args=(False, "for a subscription"))
+
+    def leave() -> None:
+        with twin.loop.paused():
+            twin.loop.supervisor.hear_listeners(False, "for a subscription")
+
+    asks = threading.Thread(target=leave)
 
     def nobody(twin: Twin, given: int) -> None:
         if given >= 1000 and not asks.ident:
@@ -121,6 +126,19 @@ def test_arm_that_shakes_is_a_fault_and_torque_at_its_limit_is_known(
     assert twin.natively(lambda twin, given: None, 400, meanwhile=shake) > 100
     assert any(new == "fault" and "shakes" in why for _, new, why in twin.changes)
     assert any(saturated)
+
+
+def test_machine_code_does_not_go_on_where_the_loop_is_told_to_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else who has just seen to it that it stands would wait for it for ever."""
+    monkeypatch.setattr("native_bench.BEFALLS", {"nothing": 1.0})
+    twin = Twin(0)
+    assert twin.natively(lambda twin, given: None, 200) > 100
+    twin.loop.numbers[native.ASKED] = 0
+    assert twin.loop.may_run_natively()
+    twin.loop.end()
+    assert not twin.loop.may_run_natively()
 
 
 def test_of_more_emergency_stops_than_are_kept_one_was_pressed() -> None:

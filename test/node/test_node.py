@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.control.supervisor import MEASURED_STATES
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.ros.loop_statistics import MISSED, LoopStatistics
+from rnea_control.ros.loop_statistics import FOREIGN, MISSED, LoopStatistics
 
 ZERO, GOAL = [0.0, 0.0], [0.5, -0.5]
 WAY = trajectory(JOINTS, [(1.0, GOAL, ZERO)])
@@ -115,7 +115,7 @@ def test_thresholds_of_diagnostics(bench: Bench) -> None:
     assert reported(slow)[0] == DiagnosticStatus.ERROR
     missed.numbers[MISSED] = 10
     assert "missed states 0.09" in reported(missed)[1]
-    missed.foreign = 2
+    missed.numbers[FOREIGN] = 2
     level, message = reported(missed)
     assert level == DiagnosticStatus.ERROR
     assert "2 joint_states of another publisher were ignored" in message

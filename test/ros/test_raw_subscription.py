@@ -12,17 +12,16 @@ from types import SimpleNamespace
 import pytest
 import rclpy
 from dds import ros, wait_for
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from std_msgs.msg import String, UInt64
 
-from rnea_control.ros import rcl_calls
+from rnea_control.ros import rcl_calls, rclpy_internals
 from rnea_control.ros.effort_command import publishers_of
-from rnea_control.ros.raw_subscription import ExecutorSubscription, RawSubscription
-from rnea_control.ros.rcl_calls import RclTable, RclUnavailable, takes_like_rclpy
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rcl_calls import RclTable, RclUnavailable, Taken, takes_like_rclpy
 
 QOS = QoSProfile(depth=10)
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -178,26 +177,21 @@ def test_without_addresses_rclpy_takes(node: Node, monkeypatch: pytest.MonkeyPat
     subscription.destroy()
 
 
-def test_no_message_is_no_news_while_the_executor_is_held_up(node: Node) -> None:
-    """Else the lease of who commands would not notice that its states wait."""
-    publisher = node.create_publisher(UInt64, "held_up", 1)
-    subscription = ExecutorSubscription(node, UInt64, "held_up", BEST_EFFORT)
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-
-    def spin() -> bool:
-        executor.spin_once(timeout_sec=0.01)
-        return True
-
-    wait_for(lambda: spin() and subscription.publishers())
-    wait_for(lambda: spin() and subscription.knows())
-    assert not subscription.knows()
-    publisher.publish(UInt64(data=7))
-    assert subscription.take(0.05) is None and not subscription.knows()
-    taken: list = []
-    wait_for(lambda: spin() and (taken.append(subscription.poll()) or taken[-1]))
-    assert taken[-1].data == count(7)
-    wait_for(lambda: spin() and subscription.knows())
+def test_without_a_wait_set_an_executor_takes(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rclpy_internals, "WaitSet", None)
+    one, other = (node.create_publisher(UInt64, name, 10) for name in ("one", "other"))
+    subscription = RawSubscription(node, UInt64, "one", QOS, (UInt64, "other", QOS))
+    assert subscription.take(0.05) is None
+    wait_for(lambda: one.get_subscription_count() and other.get_subscription_count())
+    for k in range(3):
+        other.publish(UInt64(data=k))
+    one.publish(UInt64(data=7))
+    found: list[Taken] = []
+    wait_for(lambda: (taken := subscription.take(0.1)) and (found.append(taken) or found))
+    assert found == [Taken(count(7))]
+    beside: list[tuple[int, Taken]] = []
+    while len(beside) < 3:
+        assert subscription.take(0.1) is None
+        beside += subscription.beside()
+    assert beside == [(1, Taken(count(k))) for k in range(3)]
     subscription.destroy()
-    executor.remove_node(node)
-    executor.shutdown()

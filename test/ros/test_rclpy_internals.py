@@ -22,7 +22,7 @@ PACKAGE = Path(rnea_control.__file__).parent
 INTERNAL = re.compile(r"^rclpy\.(_|impl(\.|$))")
 JOINTS = ["shoulder", "elbow"]
 PARAMETERS = PATIENT
-SAID = "the executor takes the joint states, which costs more CPU time"
+SAID = "an executor takes joint_states, which costs more CPU time"
 
 # Only our file sees that the implementation is gone; rclpy itself keeps its own.
 ANOTHER_RCLPY = """

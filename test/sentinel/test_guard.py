@@ -21,7 +21,7 @@ from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
-from rnea_control.ros.deferred_log import DeferredLog
+from rnea_control.ros.effort_command import Command
 from rnea_control.ros.rcl_calls import Taken
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 from rnea_control.sentinel.command_watch import CommandWatch
@@ -46,19 +46,18 @@ class Repeated:
         return None if index else Taken(self._message)
 
 
-class Commands:
+class Commands(Command):
     """Keeps what would be published."""
 
     def __init__(self) -> None:
-        self._encoder = Float64MultiArrayEncoder(MODEL.nv)
-        self.torque = self._encoder.values
+        super().__init__(MODEL.nv)
         self.sent: list[np.ndarray] = []
         self.sent_at: list[float] = []
 
     def publish(self) -> bytes:
         self.sent_at.append(time.monotonic())
         self.sent.append(self.torque.copy())
-        return self._encoder.encode()
+        return super().publish()
 
 
 class Hurried(Repeated):
@@ -89,15 +88,14 @@ def guard_that_commands(states: Repeated, commands: Commands, **safety: object) 
     guard = Guard(
         controller,
         commands,
-        states,
         handover,
         CommandWatch(MODEL.joint_names, MODEL.effort_limit),
         GuardSettings(1.5, GAP),
         ROSClock(),
-        DeferredLog(get_logger("guard")),
+        get_logger("guard"),
         lambda label: None,
-        None,
     )
+    guard.heard = states
     now = time.monotonic()
     controller.hold(0.0, np.array([0.3, -0.4]))
     handover.guard(now)
@@ -106,7 +104,7 @@ def guard_that_commands(states: Repeated, commands: Commands, **safety: object) 
 
 
 def run(guard: Guard, until: Callable[[], bool]) -> None:
-    guard.start(RealTime(RealTimeSettings()))
+    guard.begin("sentinel", RealTime(RealTimeSettings()))
     try:
         wait_for(until, lambda: time.sleep(0.01))
     finally:

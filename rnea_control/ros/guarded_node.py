@@ -1,4 +1,5 @@
-"""Callbacks whose exceptions end no process: each is logged, counted, and answered as a refusal.
+"""`GuardedNode`: a node that tells its state on /diagnostics, and whose callbacks' exceptions end
+no process: each is logged, counted, and answered as a refusal.
 
 rclpy lets an exception out of `spin_once`, and sends no answer then: the program ends, or the
 client waits for ever. Its own services raise too: for a parameter of an unknown type, or a
@@ -9,10 +10,11 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
@@ -21,14 +23,21 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.service import Service
+from rclpy.time import Time
+from std_srvs.srv import Trigger
+
+from rnea_control.exceptions import ControllerError
 
 Callback = Callable[[Any, Any], Any]
+Transition = Callable[[LifecycleNode, LifecycleState], TransitionCallbackReturn]
+# A level and a message.
+Finding = tuple[bytes, str]
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 # Messages about failures come no more often than this, [s].
 THROTTLE = 1.0
 # After a failure, so that one that comes at once again leaves time to others, [s].
 PAUSE = 0.01
-Transition = Callable[[LifecycleNode, LifecycleState], TransitionCallbackReturn]
 
 
 class GuardedNode(Node):
@@ -36,12 +45,14 @@ class GuardedNode(Node):
 
     Attributes:
         failures: how many callbacks have raised.
+        reports: publishes on /diagnostics.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         self.failures = 0
         self._new_failure = ""
         super().__init__(*arguments, **keywords)
+        self.reports = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         for service in self.services:  # those of the lifecycle are made in another way
             service.callback = self._answering(service.callback)
 
@@ -51,17 +62,57 @@ class GuardedNode(Node):
         """As of `Node`; where the callback raises, the answer is a refusal."""
         return super().create_service(srv_type, srv_name, self._answering(callback), **options)
 
+    def offer(self, name: str, request: Callable[[], str], **options: Any) -> Service:
+        """A service of type Trigger for a request that says what comes, or raises ControllerError,
+        whose text is the refusal then; options as of `create_service`."""
+
+        def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            try:
+                response.message, response.success = request(), True
+            except ControllerError as error:
+                response.message = str(error)
+                self.get_logger().warning(f"{name} refused: {error}")
+            return response
+
+        return self.create_service(Trigger, name, answer, **options)
+
+    def now(self) -> Time:
+        """The time of the node."""
+        return self.get_clock().now()
+
+    def status(
+        self, what: str, findings: Sequence[Finding], values: Mapping[str, str]
+    ) -> DiagnosticArray:
+        """A message for /diagnostics.
+
+        Args:
+            what: of the node it is about.
+            findings: the first of the worst is told.
+            values: that it lists, beside how many callbacks have failed.
+        """
+        level, message = max(findings, key=lambda finding: finding[0])
+        listed = {"callbacks failed": str(self.failures), **values}
+        status = DiagnosticStatus(
+            name=f"{self.get_fully_qualified_name().lstrip('/')}: {what}",
+            hardware_id=self.get_name(),
+            level=level,
+            message=message,
+            values=[KeyValue(key=key, value=value) for key, value in listed.items()],
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.now().to_msg()
+        return array
+
     def note_failure(self, what: str, details: str = "") -> None:
         """Counts and logs what a callback has raised."""
         self.failures += 1
         self._new_failure = what
         self.get_logger().error(what + details, throttle_duration_sec=THROTTLE)
 
-    def new_failure(self) -> str:
-        """The message of the callback that failed last; empty if none has failed since the last
-        call."""
+    def new_failures(self) -> list[Finding]:
+        """The callback that has failed last, if one has since the last call."""
         text, self._new_failure = self._new_failure, ""
-        return text
+        return [(WARN, text)] if text else []
 
     def _answering(self, callback: Callback) -> Callback:
         def answer(request: Any, response: Any) -> Any:

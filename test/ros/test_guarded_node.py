@@ -16,7 +16,7 @@ from rclpy.lifecycle import LifecycleNode
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool, Trigger
 
-from rnea_control.ros.callbacks import GuardedExecutor, GuardedNode
+from rnea_control.ros.guarded_node import GuardedExecutor, GuardedNode
 
 
 class Managed(GuardedNode, LifecycleNode):
@@ -64,8 +64,9 @@ def test_service_that_raises_answers_with_a_refusal(asked: Asked, kind: type) ->
     answer = asked.ask(kind, f"broken_{kind.__name__}")
     assert (answer.success, answer.message) == (False, "KeyError: 'of the callback'")
     assert asked.node.failures == 1
-    assert "of the callback" in asked.node.new_failure()
-    assert asked.node.new_failure() == ""
+    ((_, text),) = asked.node.new_failures()
+    assert "of the callback" in text
+    assert asked.node.new_failures() == []
 
 
 def test_value_of_an_unknown_type_is_refused(asked: Asked) -> None:
@@ -84,7 +85,8 @@ def test_transition_that_is_not_possible_is_answered(asked: Asked) -> None:
     for transition in (Transition(label="activate"), Transition(id=3)):
         answer = asked.ask(ChangeState, "guarded/change_state", transition=transition)
         assert not answer.success
-    assert "transition 3 is not possible now, only configure (1)" in asked.node.new_failure()
+    ((_, text),) = asked.node.new_failures()
+    assert "transition 3 is not possible now, only configure (1)" in text
 
 
 def test_callback_that_raises_ends_nothing(asked: Asked) -> None:

@@ -1,0 +1,172 @@
+"""`ArmNode`: what the nodes of controller and sentinel have in common."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.guard_condition import GuardCondition
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rclpy.subscription import Subscription
+from rclpy.time import Time
+from rclpy.wait_for_message import wait_for_message
+from rosgraph_msgs.msg import Clock as ClockMessage
+from std_msgs.msg import String
+
+from rnea_control.exceptions import ParameterError
+from rnea_control.ros.guarded_node import GuardedNode
+from rnea_control.ros.node_parameters import NodeParameters
+from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.real_time import RealTime, RealTimeSettings
+
+# For timers that must run when /clock stands still.
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
+DIAGNOSTICS_PERIOD = 1.0
+DESCRIPTION = "robot_description"
+# For how long the latest description is waited for, [s].
+LONGEST_WAIT = 1.0
+CLOCK, NEWEST = "/clock", QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class ArmNode(GuardedNode):
+    """A node for an arm, of which it learns by the parameter or the topic robot_description.
+
+    To take a message of that topic, and to make Python's string of it, keeps all other threads of
+    the process waiting, the control loop as well: for a second if somebody publishes 50 MB. So it
+    is heard only while the node lacks a description; who wants a new one asks for the latest.
+
+    Attributes:
+        parameters: its parameters, of the class of the node.
+        clock: its time.
+        fault: why it does not do its work; empty if it may.
+        real_time: of the process, once the arm is known.
+    """
+
+    parameters: NodeParameters
+    real_time: RealTime
+
+    def __init__(self, name: str, **node_arguments: Any) -> None:
+        super().__init__(
+            name, automatically_declare_parameters_from_overrides=True, **node_arguments
+        )
+        self.fault = ""
+        self._born = time.monotonic()
+        self.clock = NodeClock(self)
+        self._descriptions: Subscription | None = None
+        self.hear_descriptions()
+        self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
+
+    @property
+    def age(self) -> float:
+        """For how long it has been there, by the steady clock, [s]."""
+        return time.monotonic() - self._born
+
+    def publish_diagnostics(self) -> None:
+        """Publishes what there is to say of the last second, and does what is due then."""
+        raise NotImplementedError
+
+    def receive_description(self, description: str) -> None:
+        """A description has come by the topic, and the parameter has none."""
+        raise NotImplementedError
+
+    def hear_descriptions(self) -> None:
+        """Hears the latest description, and those that follow."""
+        if self._descriptions is None:
+            self._descriptions = self.create_subscription(
+                String, DESCRIPTION, self._hear_description, LATCHED
+            )
+
+    def leave_descriptions(self) -> None:
+        """Hears none any more."""
+        if self._descriptions is not None:
+            self.destroy_subscription(self._descriptions)
+            self._descriptions = None
+
+    def latest_description(self) -> str:
+        """The latest description, waited for; empty if there is none."""
+        found, message = wait_for_message(
+            String, self, DESCRIPTION, qos_profile=LATCHED, time_to_wait=LONGEST_WAIT
+        )
+        return message.data if found else ""
+
+    def _hear_description(self, message: String) -> None:
+        if not self.value_or_none(DESCRIPTION):
+            self.receive_description(message.data)
+
+    def value_or_none(self, name: str) -> Any:
+        """The value of a parameter; None for one that is wrong, which is told elsewhere."""
+        try:
+            return self.parameters[name]
+        except ParameterError:
+            return None
+
+    def enter_real_time(self, values: Mapping[str, Any], undo: ExitStack) -> None:
+        """Puts the real-time set-up in force that these parameters ask for."""
+        self.real_time = RealTime(RealTimeSettings.of(values))
+        undo.callback(self.real_time.leave)
+        self.real_time.enter_process()
+
+    def waker(self, callback: Callable[[], None], undo: ExitStack) -> GuardCondition:
+        """Has a callback called in the executor whenever this is triggered."""
+        guard = self.create_guard_condition(callback)
+        undo.callback(self.destroy_guard_condition, guard)
+        return guard
+
+    def now(self) -> Time:
+        return self.clock.now()
+
+    def destroy_node(self) -> None:
+        self.clock.destroy()
+        super().destroy_node()
+
+
+class NodeClock:
+    """The clock of a node, which in simulated time reads /clock only when the time is asked for.
+
+    rclpy takes each message on /clock through the node's executor. At a thousand a second that
+    takes several times as much CPU time as the control loop.
+
+    Args:
+        node: its own clock is set at each look, for what else uses it.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._clock = node.get_clock()
+        self._lock = threading.Lock()
+        self._subscription: RawSubscription | None = None
+        if not self._clock.ros_time_is_active:
+            return
+        self._subscription = RawSubscription(node, ClockMessage, CLOCK, NEWEST)
+        topic = node.resolve_topic_name(CLOCK)
+        for subscription in [one for one in node.subscriptions if one.topic_name == topic]:
+            node.destroy_subscription(subscription)
+
+    @property
+    def ros_time_is_active(self) -> bool:
+        """Whether it goes by /clock."""
+        active: bool = self._clock.ros_time_is_active
+        return active
+
+    def now(self) -> Time:
+        """The time now."""
+        if self._subscription is not None:
+            with self._lock:
+                taken = self._subscription.poll()
+                if taken is not None:
+                    message = deserialize_message(taken.data, ClockMessage)
+                    self._clock.set_ros_time_override(Time.from_msg(message.clock))
+        return self._clock.now()
+
+    def destroy(self) -> None:
+        """Takes the subscription down; the time stands still then."""
+        with self._lock:
+            if self._subscription is not None:
+                self._subscription.destroy()
+                self._subscription = None
