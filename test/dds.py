@@ -69,7 +69,7 @@ runpy.run_module(module, run_name="__main__", alter_sys=True)
 # PYTHON_TICKS=1 in the environment all processes of the tests do so.
 PYTHON_TICKS = """
 from rnea_control.ros import rcl_calls
-rcl_calls.takes_like_rclpy = lambda domain: False
+rcl_calls.takes_like_rclpy = lambda domain: rcl_calls.Proof.NOTHING
 """
 ALWAYS = PYTHON_TICKS if os.environ.get("PYTHON_TICKS") else ""
 

@@ -22,7 +22,7 @@ from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
 from rnea_control.ros.effort_command import publishers_of
-from rnea_control.ros.rcl_calls import RclTable, Taken, takes_like_rclpy
+from rnea_control.ros.rcl_calls import Proof, RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import RCLError, SubscriptionWaitSet, WaitSetUnavailable
 
 UNPROVEN = (
@@ -80,6 +80,7 @@ class RawSubscription:
             for kind, name, profile in ((message_type, topic, qos), *beside)
         ]
         self._by_address: RclTable | None = None
+        self._proof = Proof.NOTHING
         self._wait_set: SubscriptionWaitSet | None = None
         try:
             self._wait_set = SubscriptionWaitSet(self._context, *self._subscriptions)
@@ -90,7 +91,8 @@ class RawSubscription:
             self._executor = SingleThreadedExecutor(context=self._context)
             self._executor.add_node(self._node)
             return
-        if takes_like_rclpy(domain):
+        self._proof = takes_like_rclpy(domain)
+        if self._proof:
             self._by_address = RclTable(self._context, self._subscriptions)
         else:
             node.get_logger().warning(UNPROVEN, once=True)
@@ -153,9 +155,9 @@ class RawSubscription:
 
     def publishers_of(self, topic: str) -> dict[bytes, str] | None:
         """Who publishes on a topic, by GID, as `publishers_of` of effort_command.py; None if
-        messages do not tell their publishers."""
+        messages do not tell that."""
         topic = self.node.resolve_topic_name(topic)
-        return None if self._by_address is None else publishers_of(self._node, topic)
+        return publishers_of(self._node, topic) if self._proof is Proof.BY_GID else None
 
     def publishers(self) -> int:
         """How many publishers it is matched with."""

@@ -9,6 +9,9 @@ publisher from byte 40 on, and that an rcl_wait_set_t begins with the address of
 which a wait sets to 0 where no message waits. `takes_like_rclpy` proves them in the process that
 uses them: where it finds a difference, or rclpy has no addresses, messages are taken by rclpy, and
 tell no publisher.
+
+With Cyclone DDS a message counts nothing, and its GID is another than the graph has for that
+publisher (`Proof.APART`).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import ctypes
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from enum import IntEnum
 from functools import cache
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -86,6 +90,13 @@ class Taken(NamedTuple):
     data: bytes
     count: int | None = None
     publisher: bytes | None = None
+
+
+class Proof(IntEnum):
+    """What rcl does by address in this process: nothing that is proven; it takes messages as rclpy
+    does, and tells their publishers apart; and tells them by the GIDs that the graph has."""
+
+    NOTHING, APART, BY_GID = range(3)
 
 
 class _Allocator(ctypes.Structure):
@@ -292,7 +303,7 @@ def _echo(calls: IntArray, timeout: int, data: ByteArray, found: IntArray) -> in
 
 
 @cache
-def takes_like_rclpy(domain: int) -> bool:
+def takes_like_rclpy(domain: int) -> Proof:
     """Whether a message to oneself comes as rclpy takes it, from the publisher that sent it.
 
     Args:
@@ -310,48 +321,64 @@ def takes_like_rclpy(domain: int) -> bool:
     try:
         return _proven(node)
     except RclUnavailable:
-        return False
+        return Proof.NOTHING
     finally:
         node.destroy_node()
         context.try_shutdown()
 
 
-def _proven(node: Node) -> bool:
+def _proven(node: Node) -> Proof:
     qos, topic = QoSProfile(depth=1), f"_proof_{uuid4().hex}"
-    publisher = node.create_publisher(UInt64, topic, qos)
+    publisher, other = (node.create_publisher(UInt64, topic, qos) for _ in range(2))
     by_rclpy, ours = (
         node.create_subscription(UInt64, topic, print, qos, raw=True) for _ in range(2)
     )
     message = bytearray(serialize_message(UInt64(data=3)))
     guard = node.create_guard_condition(print)
     table = RclTable(node.context, [ours], publisher, memoryview(message), guard)
+
+    def both_take() -> tuple[tuple[bytes, dict[str, Any]], Taken]:
+        """What rclpy takes, and what is taken by address."""
+        deadline = time.monotonic() + _LONGEST_PROOF
+        expected, taken = None, None
+        while expected is None or taken is None:
+            if time.monotonic() > deadline:
+                raise RclUnavailable("a message to oneself does not come")
+            time.sleep(0.001)
+            expected = expected or by_rclpy.handle.take_message(UInt64, True)
+            taken = taken or table.take(0)
+        return expected, taken
+
+    senders = [each.get_subscription_count for each in (publisher, other)]
+    receivers = [each.get_publisher_count for each in (ours, by_rclpy)]
+
     try:
         deadline = time.monotonic() + _LONGEST_PROOF
-        expected: Any = None
-        taken: Taken | None = None
-        number = 0
-        while (expected is None or taken is None) and time.monotonic() < deadline:
-            if publisher.get_subscription_count() == 2 and number < 2:
-                number += 1  # the second one, so that the count is not 0 or 1
-                publisher.publish(UInt64(data=number))
-                expected = taken = None
+        while any(count() < 2 for count in senders + receivers) and time.monotonic() < deadline:
             time.sleep(0.001)
-            if number == 2:
-                expected = expected or by_rclpy.handle.take_message(UInt64, True)
-                taken = taken or table.take(0)
-        if expected is None or taken is None:
-            return False
-        (data, info), (own,) = expected, node.get_publishers_info_by_topic(topic)
-        count, gid = info.get("publication_sequence_number"), bytes(own.endpoint_gid[:GID_SIZE])
-        same = data == taken.data == serialize_message(UInt64(data=number))
-        if not same or count != taken.count or gid != taken.publisher:
-            return False
+        publishers = []
+        for number, sender in enumerate((other, publisher, publisher)):  # the last counts 2
+            sender.publish(UInt64(data=number))
+            (data, info), taken = both_take()
+            count = info.get("publication_sequence_number")
+            if not data == taken.data == serialize_message(UInt64(data=number)):
+                return Proof.NOTHING
+            if count != taken.count:
+                return Proof.NOTHING
+            publishers.append(taken.publisher)
+        strangers, *own = publishers
         # What machine code publishes comes to rclpy and to machine code, as the next message.
         read_data, found = np.zeros(_ROOM, dtype=np.uint8), np.zeros(3, dtype=np.int64)
         size = _echo(table.array, round(1e9 * _LONGEST_PROOF), read_data, found)
         echoed = by_rclpy.handle.take_message(UInt64, True)
+        if echoed is None or not read_data[:size].tobytes() == message == echoed[0]:
+            return Proof.NOTHING
         next_count = -1 if count is None else count + 1
-        right = echoed is not None and read_data[:size].tobytes() == message == echoed[0]
-        return right and found[0] == next_count and found[1:].tobytes() == gid
+        if found[0] != next_count or {found[1:].tobytes(), *own} != {own[0]} or own[0] == strangers:
+            return Proof.NOTHING
+        gids = {
+            bytes(info.endpoint_gid[:GID_SIZE]) for info in node.get_publishers_info_by_topic(topic)
+        }
+        return Proof.BY_GID if gids == {own[0], strangers} else Proof.APART
     finally:
         table.destroy()

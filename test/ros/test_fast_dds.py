@@ -35,6 +35,7 @@ NAME_ONLY = """<dds xmlns="http://www.eprosima.com"><profiles>
 <participant profile_name="p" is_default_profile="true"><rtps>
 <name>p</name></rtps></participant>
 </profiles></dds>"""
+pytestmark = pytest.mark.skipif(fast_dds() is None, reason="the middleware is not Fast DDS")
 NOWHERE = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
 
 
