@@ -18,7 +18,7 @@ from rclpy.utilities import remove_ros_args
 
 from rnea_control.commands.checks import CODES, findings
 from rnea_control.commands.finding import Finding, Level
-from rnea_control.commands.observer import Observer, Request
+from rnea_control.commands.observer import Observer
 from rnea_control.ros.process import ros_process
 
 
@@ -31,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])
-        request = Request(options.namespace, options.node, options.parameters, options.seconds)
+        asked = options.namespace, options.node, options.parameters, options.seconds
         try:
-            observer = Observer(request)
+            observer = Observer(*asked)
         except NameValidationException as error:
             sys.exit(f"rnea_doctor does not start: --namespace or --node: {error}")
         try:

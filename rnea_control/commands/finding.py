@@ -45,8 +45,7 @@ class Code:
     """A kind of finding.
 
     Attributes:
-        level: how bad it is.
-        name: short and stable.
+        level, name: those of the finding.
         meaning: what it means, in general.
         remedy: what to do, in a sentence or two; words in capitals stand for names.
     """

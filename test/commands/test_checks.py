@@ -26,7 +26,7 @@ from rnea_control.commands.evidence import (
     Topic,
 )
 from rnea_control.commands.finding import Finding, Level
-from rnea_control.commands.sources import cpu_quota, priorities_of
+from rnea_control.commands.machine_checks import cpu_quota, priorities_of
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.ros.fast_dds import FastDds
@@ -250,6 +250,7 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("parameter-wrong", set_to(effort_limit_scale=2.0), "effort_limit_scale"),
     ("parameter-wrong", set_to(**{"gains.joint3.p": None}), "gains.joint3.p"),
     ("parameter-wrong", set_to(joint_state_gap=0.2), "joint_state_timeout"),
+    ("parameter-wrong", set_to(feedback_inertia__joint3=-1.0), "feedback_inertia.joint3"),
     ("parameter-unknown", set_to(contol_law="pd"), "contol_law"),
     ("parameters-differ", OTHER_FILE, "gains.joint1.p (400 runs, 100.0 in the file)"),
     ("model-refused", set_to(joints=["joint1", "wrist"]), "wrist"),
