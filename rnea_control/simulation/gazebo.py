@@ -12,11 +12,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 
 import yaml
 
 from rnea_control.exceptions import ParameterError
+from rnea_control.model.urdf_text import parse_xml
 from rnea_control.ros.parameter_files import section_of
 
 NODE = "/rnea_controller"
@@ -24,7 +24,6 @@ HARDWARE = "gz_ros2_control/GazeboSimSystem"
 PLUGIN = "gz_ros2_control::GazeboSimROS2ControlPlugin"
 # A joint starts in the middle part of its range, as near to 0 as that allows.
 MIDDLE = 0.6
-ENDS = ("lower", "upper")
 
 JOINT = """\
     <joint name="{name}">
@@ -99,8 +98,10 @@ def start_positions(
 
     Raises:
         ParameterError: a joint is not in the URDF, or not among `joints`.
+        RobotModelError: the text is no URDF.
     """
-    limits = {joint.get("name"): joint.find("limit") for joint in _root(urdf).findall("joint")}
+    root = parse_xml(urdf, "the URDF")
+    limits = {joint.get("name"): joint.find("limit") for joint in root.findall("joint")}
     for name in (*joints, *given):
         if name not in limits or name not in joints:
             raise ParameterError(
@@ -109,8 +110,8 @@ def start_positions(
             )
     positions = {}
     for name in joints:
-        limit = limits[name]
-        lower, upper = (0.0, 0.0) if limit is None else (float(limit.get(end, 0.0)) for end in ENDS)
+        limit = {} if limits[name] is None else limits[name].attrib
+        lower, upper = (float(limit.get(end, 0.0)) for end in ("lower", "upper"))
         middle, reach = 0.5 * (lower + upper), 0.5 * MIDDLE * (upper - lower)
         usual = 0.0 if lower >= upper else min(max(0.0, middle - reach), middle + reach)
         positions[name] = float(given.get(name, usual))
@@ -127,15 +128,14 @@ def description(urdf: str, start: Mapping[str, float], controllers: Path | str) 
         controllers: the file with ros2_control's parameters.
 
     Raises:
-        ParameterError: the URDF is no XML, or its <ros2_control> is for other hardware.
+        ParameterError: its <ros2_control> is for other hardware.
+        RobotModelError: the text is no URDF.
     """
-    robot = _root(urdf)
-    added = ""
+    robot = parse_xml(urdf, "the URDF")
     children = {child.get("link") for child in robot.findall("joint/child")}
-    roots = [str(link.get("name")) for link in robot.findall("link")]
-    root = next((name for name in roots if name not in children), "world")
-    if root != "world":
-        added += FIXED.format(root=root)
+    links = [str(link.get("name")) for link in robot.findall("link")]
+    root = next((name for name in links if name not in children), "world")
+    added = FIXED.format(root=root) if root != "world" else ""
     hardware = [str(one.text).strip() for one in robot.findall("ros2_control/hardware/plugin")]
     foreign = [name for name in hardware if name != HARDWARE]
     if foreign:
@@ -181,13 +181,6 @@ def world(step: float, real_time_factor: float) -> str:
             f"a step of {step} s and a real-time factor of {real_time_factor}: both must be above 0"
         )
     return WORLD.format(step=step, factor=real_time_factor)
-
-
-def _root(urdf: str) -> ElementTree.Element:
-    try:
-        return ElementTree.fromstring(urdf.encode())
-    except ElementTree.ParseError as error:
-        raise ParameterError(f"the URDF is no XML: {error}") from error
 
 
 def main() -> None:
