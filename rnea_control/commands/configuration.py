@@ -221,19 +221,15 @@ def _difference(own: str, other: str) -> str:
         theirs = _read(other)
     except RobotModelError as problem:
         return str(problem)
-    if ours.joint_names != theirs.joint_names:
-        return f"it has the joints {listed(theirs.joint_names)}, not {listed(ours.joint_names)}"
-    if ours.link_names != theirs.link_names:
-        return f"it has the links {listed(theirs.link_names)}, not {listed(ours.link_names)}"
-    quantities = {
-        "position limits": (ours.lower, theirs.lower, ours.upper, theirs.upper),
-        "velocity limits": (ours.velocity_limit, theirs.velocity_limit),
-        "effort limits": (ours.effort_limit, theirs.effort_limit),
-    }
+    for what in ("joint", "link"):
+        names, others = (getattr(model, f"{what}_names") for model in (ours, theirs))
+        if names != others:
+            return f"it has the {what}s {listed(others)}, not {listed(names)}"
+    limits = {"position": "lower upper", "velocity": "velocity_limit", "effort": "effort_limit"}
     different = [
-        name
-        for name, arrays in quantities.items()
-        if not all(map(np.array_equal, arrays[::2], arrays[1::2]))
+        f"{what} limits"
+        for what, names in limits.items()
+        if not all(np.array_equal(getattr(ours, n), getattr(theirs, n)) for n in names.split())
     ]
     if not np.array_equal(ours.bodies, theirs.bodies):
         masses = f"{ours.total_mass:.6g} and {theirs.total_mass:.6g} kg in total"

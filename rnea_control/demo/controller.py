@@ -61,14 +61,8 @@ COUNTS = {
 def controller(
     robot: DemoRobot, law: ControlLaw, rate: float, namespace: str
 ) -> Iterator[subprocess.Popen]:
-    """The executable `rnea_controller` as a process of its own, ended as by Ctrl-C.
-
-    Args:
-        robot: to control.
-        law: the control law.
-        rate: of the joint states, [Hz].
-        namespace: of its node.
-    """
+    """The executable `rnea_controller` as a process of its own, for joint states at a rate, [Hz];
+    ended as by Ctrl-C."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "parameters.yaml"
         path.write_text(yaml.safe_dump({"/**": {"ros__parameters": _parameters(robot, law, rate)}}))

@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -35,6 +35,7 @@ from rnea_control.simulation.parameters import PARAMETERS
 # Exit statuses.
 COMPARED, FAILED, WRONG_OPTION, DISTURBED, VOID = range(5)
 
+CONSOLE = Console()
 PICTURE = "rnea_demo.png"
 FILMS = (".gif", ".mp4")
 
@@ -49,16 +50,15 @@ exit status:
 """
 
 
-def options(description: str, arguments: list[str] | None = None) -> argparse.Namespace:
+def options(arguments: list[str] | None = None) -> argparse.Namespace:
     """The options; ends the process with status 2 if one of them is wrong.
 
     Args:
-        description: of the program.
         arguments: the command line; the process's own by default.
     """
     parser = argparse.ArgumentParser(
         prog="rnea_demo",
-        description=description,
+        description=__doc__,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -131,37 +131,36 @@ def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> list[str]:
 
 def main() -> int:
     """Runs the demo; the end of `--help` says what the exit status means."""
-    given = options(__doc__ or "")
-    console = Console()
+    given = options()
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     if given.list:
-        _list(console, given.picture)
+        _list(given.picture)
         return COMPARED
     try:
         robot = load_robot(given.robot or default_robot(), given.joints)
-        _print_introduction(console, robot)
+        _print_introduction(robot)
         if reason := void(robot):
-            console.print(f"Nothing to compare: {reason}.", style="red", markup=False)
+            CONSOLE.print(f"Nothing to compare: {reason}.", style="red", markup=False)
             return VOID
         with ros_process(["--ros-args", "--log-level", "error"]) as running:
             recordings = [
-                _run(robot, law, given.rate, running, console)
+                _run(robot, law, given.rate, running)
                 for law in (ControlLaw.computed_torque, ControlLaw.pd)
             ]
     except RneaControlError as error:
-        console.print(str(error), style="red", markup=False)
+        CONSOLE.print(str(error), style="red", markup=False)
         return FAILED
-    disturbed = _print_outcome(console, robot, *recordings)
+    disturbed = _print_outcome(robot, *recordings)
     for recording in reversed(recordings):
-        console.print(stalls(recording))
-    _show(console, given, robot, recordings, disturbed)
+        CONSOLE.print(stalls(recording))
+    _show(given, robot, recordings, disturbed)
     return DISTURBED if disturbed else COMPARED
 
 
-def _list(console: Console, picture: str | None) -> None:
+def _list(picture: str | None) -> None:
     robots = entries()
-    console.print(robots_table(robots))
+    CONSOLE.print(robots_table(robots))
     if picture is not None:
         drawn = []
         for robot in robots:
@@ -169,7 +168,7 @@ def _list(console: Console, picture: str | None) -> None:
                 poses = link_poses(robot.model, robot.model.neutral()[None])[0]
                 drawn.append((robot.name, poses, bones(robot.path, robot.model)))
         draw_robots(Path(picture), drawn)
-        console.print(f"Picture: {Path(picture).resolve()}", soft_wrap=True)
+        CONSOLE.print(f"Picture: {Path(picture).resolve()}", soft_wrap=True)
 
 
 def robots_table(robots: Sequence[Entry]) -> Table:
@@ -189,13 +188,13 @@ def robots_table(robots: Sequence[Entry]) -> Table:
     return result
 
 
-def _print_introduction(console: Console, robot: DemoRobot) -> None:
+def _print_introduction(robot: DemoRobot) -> None:
     for warning in robot.model.warnings:
         text = warning.replace(robot.model.source, Path(robot.model.source).name)
-        console.print(text, style="yellow", markup=False)
+        CONSOLE.print(text, style="yellow", markup=False)
     followers = len(robot.model.mimic_joints)
     more = f"; joints that mimic them: {followers}" if followers else ""
-    console.print(
+    CONSOLE.print(
         f"{robot.name}: {robot.model.nv} joints follow a trajectory of "
         f"{robot.waypoints[-1].time:g} s in real time{more}. The controller is a process of its "
         "own and talks to the simulated arm over ROS 2. It runs first with the RNEA (computed "
@@ -205,9 +204,9 @@ def _print_introduction(console: Console, robot: DemoRobot) -> None:
     )
 
 
-def _run(robot: DemoRobot, law: ControlLaw, rate: float, running, console: Console) -> Recording:
+def _run(robot: DemoRobot, law: ControlLaw, rate: float, running: Callable[[], bool]) -> Recording:
     columns = (TextColumn("{task.description:<30}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, auto_refresh=False) as bar:
+    with Progress(*columns, console=CONSOLE, auto_refresh=False) as bar:
         task = bar.add_task(f"{law.name}: starting", total=1.0)
         bar.refresh()
 
@@ -219,9 +218,7 @@ def _run(robot: DemoRobot, law: ControlLaw, rate: float, running, console: Conso
     return recording
 
 
-def _print_outcome(
-    console: Console, robot: DemoRobot, model_based: Recording, baseline: Recording
-) -> bool:
+def _print_outcome(robot: DemoRobot, model_based: Recording, baseline: Recording) -> bool:
     """Prints the comparison, or why there is none; returns whether there is none."""
     reasons = [
         f"- under {recording.law}: {sentence}"
@@ -229,16 +226,16 @@ def _print_outcome(
         for sentence in disturbances(robot.model, recording, robot.waypoints[-1].time)
     ]
     if reasons:
-        console.print("No comparison: the demo was disturbed.", style="bold red")
-        console.print("\n".join(reasons), style="red", markup=False)
-        console.print("Run it again; on a busy computer with a lower --rate.")
+        CONSOLE.print("No comparison: the demo was disturbed.", style="bold red")
+        CONSOLE.print("\n".join(reasons), style="red", markup=False)
+        CONSOLE.print("Run it again; on a busy computer with a lower --rate.")
         return True
-    console.print(table(robot, model_based, baseline))
+    CONSOLE.print(table(robot, model_based, baseline))
     for line in summary(robot.model, model_based, baseline):
-        console.print(line, style="bold", markup=False)
-    console.print(f"The trajectory was sent by {model_based.sent}", markup=False)
+        CONSOLE.print(line, style="bold", markup=False)
+    CONSOLE.print(f"The trajectory was sent by {model_based.sent}", markup=False)
     for recording in (baseline, model_based):
-        console.print(
+        CONSOLE.print(
             f"State-to-command latency under {recording.law}, its start included: "
             f"{recording.latency}"
         )
@@ -246,22 +243,18 @@ def _print_outcome(
 
 
 def _show(
-    console: Console,
-    given: argparse.Namespace,
-    robot: DemoRobot,
-    recordings: list[Recording],
-    disturbed: bool,
+    given: argparse.Namespace, robot: DemoRobot, recordings: list[Recording], disturbed: bool
 ) -> None:
     """Picture, film and viewer, of the recorded runs."""
     picture = Path(given.picture or PICTURE).resolve()
     draw(picture, robot.model, *recordings, disturbed=disturbed)
-    console.print(f"Picture: {picture}", soft_wrap=True)
+    CONSOLE.print(f"Picture: {picture}", soft_wrap=True)
     if any(len(recording.time) < 2 for recording in recordings):
         return  # nothing has moved
     if given.video:
-        console.print("Drawing the film ...")
+        CONSOLE.print("Drawing the film ...")
         how = film(Path(given.video), robot, recordings[0])
-        console.print(f"Film, drawn by {how}: {Path(given.video).resolve()}", soft_wrap=True)
+        CONSOLE.print(f"Film, drawn by {how}: {Path(given.video).resolve()}", soft_wrap=True)
     if given.view:
-        console.print("Playing both runs; close the window to end.")
+        CONSOLE.print("Playing both runs; close the window to end.")
         show(robot, recordings)

@@ -27,28 +27,22 @@ NAMESPACE = "rnea_demo"
 
 # Time for the controller to start, which may compile first, and to settle before it moves, [s]; and
 # from sending the trajectory to its start, [ns].
-LONGEST_START = 120.0
-SETTLING = 0.5
+LONGEST_START, SETTLING = 120.0, 0.5
 AHEAD = 200_000_000
 
 # After the trajectory: how much is recorded, and how long the controller has for its last report,
 # which comes once a second, [s].
-TAIL = 0.3
-LONGEST_REPORT = 3.0
+TAIL, LONGEST_REPORT = 0.3, 3.0
 
-# What comes this late counts as a stall, [s].
-STALL = 0.01
-
-# A run in which no command came for longer was disturbed, [s].
-LONGEST_WAIT = 0.05
+# What comes this late counts as a stall, and a run in which no command came for longer was
+# disturbed, [s].
+STALL, LONGEST_WAIT = 0.01, 0.05
 
 # A run with a joint at its effort limit for a larger part was disturbed; and what counts as there.
-LARGEST_SATURATED_PART = 0.05
-AT_LIMIT = 0.999
+LARGEST_SATURATED_PART, AT_LIMIT = 0.05, 0.999
 
 # Less than this is no motion, [rad] or [m], and no inertia, [kg m^2] or [kg].
-SMALLEST_MOTION = 1e-3
-SMALLEST_INERTIA = 1e-9
+SMALLEST_MOTION, SMALLEST_INERTIA = 1e-3, 1e-9
 
 
 @dataclass(frozen=True)
@@ -137,8 +131,6 @@ def run(
     """Moves the simulated arm through the robot's waypoints in real time.
 
     Args:
-        robot: the robot.
-        law: the control law.
         rate: control ticks a second, [Hz].
         running: asked whether to go on.
         progress: called with the fraction of the trajectory done, now and then.
@@ -264,13 +256,8 @@ def void(robot: DemoRobot) -> str:
 
 
 def disturbances(model: RobotModel, recording: Recording, duration: float) -> list[str]:
-    """Why a recording shows more than the control law, a sentence each; none if it does not.
-
-    Args:
-        model: the robot.
-        recording: the run.
-        duration: of the trajectory, [s].
-    """
+    """Why a recording shows more than the control law, a sentence each; none if it does not. The
+    trajectory takes `duration`, [s]."""
     found = list(recording.incidents)
     end = recording.time[-1] if len(recording.time) else 0.0
     if len(recording.time) < 2 or end < duration - recording.period:

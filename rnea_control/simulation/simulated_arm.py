@@ -93,8 +93,8 @@ class SimulatedArm(Node):
             ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)}),
         )
         noise = [parameters[f"{what}_noise"] for what in ("position", "velocity", "effort")]
-        seed = parameters["noise_seed"]
-        self._noise = SensorNoise(self.model, *noise, seed) if any(noise) else None
+        noisy = any(noise)
+        self._noise = SensorNoise(self.model, *noise, parameters["noise_seed"]) if noisy else None
         self._state = JointState(name=list(self.model.joint_names))
         self._state.header.frame_id = "base_link"
         self._time = Clock()
@@ -253,9 +253,7 @@ class SensorNoise:
     the same seed gives the same noise of one, whatever the others are.
 
     Args:
-        model: the robot.
-        position: standard deviation, [rad] or [m].
-        velocity: standard deviation, [rad/s] or [m/s].
+        position, velocity: standard deviations, [rad] and [rad/s], or [m] and [m/s].
         effort: standard deviation as a share of each joint's effort limit.
         seed: of the generators, not negative.
 

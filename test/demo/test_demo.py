@@ -208,7 +208,7 @@ def test_wrong_option_is_named_before_anything_moves(arguments: str, capsys, mon
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(SystemExit) as ended:
-        options("", arguments.split())
+        options(arguments.split())
     assert ended.value.code == 2
     assert WRONG_OPTIONS[arguments] in " ".join(capsys.readouterr().err.split())
 
