@@ -108,15 +108,16 @@ class Observer:
                 self._ask()
                 ask_at = now + LOOK
         self._recorder.stop()
+        manager, effort_controller, commands = self._ros2_control()
         return Evidence(
             seconds=self._seconds,
             controller=self._controller,
             sentinel=self._resolve(SENTINEL),
-            manager=self._manager,
-            effort_controller=self._effort_controller,
+            manager=manager,
+            effort_controller=effort_controller,
             nodes=tuple(self._nodes()),
             states_topic=self._topic(self._listener.resolve_topic_name("joint_states")),
-            commands_topic=self._topic(self._resolve(self._known.get("command_topic"))),
+            commands_topic=self._topic(commands),
             description_topic=self._topic(self._node.resolve_topic_name("robot_description")),
             clock_topic=self._topic("/clock"),
             parameters=self._parameters,
@@ -139,21 +140,14 @@ class Observer:
         self._listener.destroy_node()
         self._node.destroy_node()
 
-    @property
-    def _known(self) -> ControllerParameters:
-        """The parameters of the controller, as far as they are known by now."""
+    def _ros2_control(self) -> tuple[str, str, str]:
+        """The full names of controller_manager, of the effort controller and of the topic of its
+        commands, by what is known of the controller's parameters by now; empty for none."""
         running = self._parameters.get(self._controller)
-        return ControllerParameters(running or self._file_parameters)
-
-    @property
-    def _manager(self) -> str:
-        name = self._known.get("controller_manager")
-        return self._resolve(name) if name else ""
-
-    @property
-    def _effort_controller(self) -> str:
-        topic = self._known.get("command_topic")
-        return self._resolve(topic).removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
+        known = ControllerParameters(running or self._file_parameters)
+        manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
+        effort_controller = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
+        return self._resolve(manager) if manager else "", effort_controller, topic
 
     def _resolve(self, name: str) -> str:
         """The full name of a topic or a node; the same name if it is none that ROS allows."""
@@ -183,13 +177,14 @@ class Observer:
     def _ask(self) -> None:
         """Asks the nodes that are there, and takes the answers that have come."""
         nodes = set(self._nodes())
-        wanted = {self._controller, self._resolve(SENTINEL), self._manager}
-        wanted |= {self._effort_controller, self._resolve(DESCRIPTION_PUBLISHER)}
+        manager, effort_controller, _ = self._ros2_control()
+        wanted = {self._controller, self._resolve(SENTINEL), manager}
+        wanted |= {effort_controller, self._resolve(DESCRIPTION_PUBLISHER)}
         for name in wanted & nodes:
             if self._parameters.get(name) is None:
                 self._parameters[name] = self._parameters_of(name)
-        if ListControllers and self._manager in nodes:
-            answer = self._answer(ListControllers, f"{self._manager}/list_controllers")
+        if ListControllers and manager in nodes:
+            answer = self._answer(ListControllers, f"{manager}/list_controllers")
             if answer is not None:
                 self._controllers = tuple(map(_loaded, answer.controller))
 

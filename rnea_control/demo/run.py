@@ -190,10 +190,10 @@ def _recorder(
             raise RneaControlError(sender.refusal)
         passed = 1e-9 * (stamp - start)
         if stamp >= start:
-            lateness = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
+            late = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
             if len(rows) % 64 == 0:
                 progress(min(passed / duration, 1.0))
-            rows.append((stamp, arm.q, arm.torque, lateness, arm.commands_received))
+            rows.append((stamp, arm.q, arm.torque, late, arm.commands_received))
 
     reports, deadline = watch.reports, time.monotonic() + LONGEST_REPORT
     while watch.reports == reports and time.monotonic() <= deadline:
