@@ -17,7 +17,7 @@ from rnea_control.commands import (
     torque_checks,
 )
 from rnea_control.commands.evidence import Evidence
-from rnea_control.commands.finding import Code, Finding, Level
+from rnea_control.commands.finding import LEVELS, Code, Finding
 
 # From the ground up: what the later ones rest on comes first.
 CHECKS = (
@@ -43,13 +43,13 @@ def findings(evidence: Evidence) -> list[Finding]:
     """What is wrong, errors first, then warnings and notes."""
     settings = configuration.Configuration(evidence)
     found = [finding for check in CHECKS for finding in check(evidence, settings)]
-    return sorted(found, key=lambda finding: list(Level).index(finding.level))
+    return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 
 
 def markdown(codes: Iterable[Code]) -> str:
     """The table of codes, for the documentation."""
     rows = [("code", "level", "meaning", "remedy"), ("---",) * 4]
-    rows += [(f"`{c.name}`", c.level.value, c.meaning, c.remedy) for c in codes]
+    rows += [(f"`{c.name}`", c.level, c.meaning, c.remedy) for c in codes]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

@@ -25,7 +25,7 @@ from rnea_control.commands.evidence import (
     Status,
     Topic,
 )
-from rnea_control.commands.finding import Finding, Level
+from rnea_control.commands.finding import LEVELS, Finding
 from rnea_control.commands.machine_checks import cpu_quota, priorities_of
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
@@ -411,7 +411,7 @@ def test_every_kind_has_a_case_and_a_name_of_its_own_and_is_documented() -> None
 def test_worst_comes_first_and_each_is_one_line() -> None:
     evidence = set_to(contol_law="pd", joints=["a\nb"])
     found = findings(replace(evidence, controllers=loaded(state="inactive")))
-    levels = [list(Level).index(finding.level) for finding in found]
+    levels = [LEVELS.index(finding.level) for finding in found]
     assert levels == sorted(levels) and set(levels) == {0, 1, 2}
     assert all("\n" not in str(finding) for finding in found)
 
