@@ -93,8 +93,8 @@ class SimulatedArm(Node):
             ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)}),
         )
         noise = [parameters[f"{what}_noise"] for what in ("position", "velocity", "effort")]
-        noisy = any(noise)
-        self._noise = SensorNoise(self.model, *noise, parameters["noise_seed"]) if noisy else None
+        seed = parameters["noise_seed"]
+        self._noise = SensorNoise(self.model, *noise, seed) if any(noise) else None
         self._state = JointState(name=list(self.model.joint_names))
         self._state.header.frame_id = "base_link"
         self._time = Clock()
