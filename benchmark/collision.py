@@ -16,8 +16,8 @@ from table import Table, show
 
 from rnea_control.control import Controller, ControllerSettings, Gains
 from rnea_control.control.momentum_observer import MomentumObserver, default_thresholds
+from rnea_control.demo.controller import BANDWIDTH
 from rnea_control.demo.robots import DemoRobot, load_robot
-from rnea_control.demo.run import BANDWIDTH
 from rnea_control.model import RobotModelWarning
 from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors

@@ -25,7 +25,8 @@ from rclpy.parameter import Parameter
 from robots import two_link_arm
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rnea_control.simulation.simulated_arm import SimulatedArm, run_in_lockstep
+from rnea_control.simulation.executable import run_in_lockstep
+from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # Nothing below takes this long but for a machine that is badly overloaded, [s].
 PATIENCE = 90.0

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import ModuleType
+from types import FunctionType
 
 from rnea_control.commands import (
     command_checks,
@@ -17,7 +17,7 @@ from rnea_control.commands import (
     torque_checks,
 )
 from rnea_control.commands.evidence import Evidence
-from rnea_control.commands.finding import Code, Finding, Level
+from rnea_control.commands.finding import LEVELS, Code, Finding
 
 # From the ground up: what the later ones rest on comes first.
 CHECKS = (
@@ -29,36 +29,27 @@ CHECKS = (
     controller_checks.check_motion,
     machine_checks.check,
 )
-GROUPS = (
-    configuration,
-    state_checks,
-    command_checks,
-    controller_checks,
-    torque_checks,
-    machine_checks,
-)
 
 
-def codes_of(group: ModuleType) -> tuple[Code, ...]:
-    """The kinds of findings that a file of checks declares, in their order there."""
-    return tuple(value for value in vars(group).values() if isinstance(value, Code))
+def codes_of(check: FunctionType) -> tuple[Code, ...]:
+    """The kinds of findings that the file of a check declares, in their order there."""
+    return tuple(value for value in check.__globals__.values() if isinstance(value, Code))
 
 
-CODES = tuple(code for group in GROUPS for code in codes_of(group))
+CODES = tuple(dict.fromkeys(code for check in CHECKS for code in codes_of(check)))
 
 
 def findings(evidence: Evidence) -> list[Finding]:
     """What is wrong, errors first, then warnings and notes."""
-    settings = configuration.configuration(evidence)
+    settings = configuration.Configuration(evidence)
     found = [finding for check in CHECKS for finding in check(evidence, settings)]
-    levels = list(Level)
-    return sorted(found, key=lambda finding: levels.index(finding.level))
+    return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 
 
 def markdown(codes: Iterable[Code]) -> str:
     """The table of codes, for the documentation."""
     rows = [("code", "level", "meaning", "remedy"), ("---",) * 4]
-    rows += [(f"`{c.name}`", c.level.value, c.meaning, c.remedy) for c in codes]
+    rows += [(f"`{c.name}`", c.level, c.meaning, c.remedy) for c in codes]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

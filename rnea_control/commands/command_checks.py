@@ -5,100 +5,68 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rnea_control.commands.configuration import Configuration
-from rnea_control.commands.evidence import Endpoint, Evidence, LoadedController
+from rnea_control.commands.evidence import Evidence, LoadedController
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.exceptions import listed
 
-MANAGER_ABSENT = note(
-    "manager-absent",
+# fmt: off
+MANAGER_ABSENT = note("manager-absent",
     "there is no controller_manager: what becomes of the commands cannot be checked",
-    "On a robot start ros2_control, or correct the parameter `controller_manager` or --namespace",
-)
-MANAGER_SILENT = warning(
-    "manager-silent",
+    "On a robot start ros2_control, or correct the parameter `controller_manager` or --namespace")
+MANAGER_SILENT = warning("manager-silent",
     "controller_manager is there and does not answer",
     'Look into its log; a longer --seconds gives it more time. `controller_manager: ""` does not '
-    "ask it",
-)
-MANAGER_MESSAGES = note(
-    "manager-messages",
+    "ask it")
+MANAGER_MESSAGES = note("manager-messages",
     "controller_manager_msgs is not installed: the effort controller cannot be checked",
-    "Install ros-$ROS_DISTRO-controller-manager-msgs",
-)
-EFFORT_CONTROLLER_MISSING = error(
-    "effort-controller-missing",
+    "Install ros-$ROS_DISTRO-controller-manager-msgs")
+EFFORT_CONTROLLER_MISSING = error("effort-controller-missing",
     "controller_manager has not loaded the controller that `command_topic` belongs to",
-    "Load it: `ros2 run controller_manager spawner --inactive NAME`, or correct `command_topic`",
-)
-EFFORT_CONTROLLER_UNCONFIGURED = error(
-    "effort-controller-unconfigured",
+    "Load it: `ros2 run controller_manager spawner --inactive NAME`, or correct `command_topic`")
+EFFORT_CONTROLLER_UNCONFIGURED = error("effort-controller-unconfigured",
     "the effort controller is neither active nor inactive",
-    "Look into the log of controller_manager for why it was not configured, and load it anew",
-)
-EFFORT_CONTROLLER_INACTIVE = note(
-    "effort-controller-inactive",
+    "Look into the log of controller_manager for why it was not configured, and load it anew")
+EFFORT_CONTROLLER_INACTIVE = note("effort-controller-inactive",
     "the effort controller is loaded and inactive: it drops all commands",
     "Right before torque is on: `ros2 control switch_controllers --activate NAME`, or set "
-    "`activate_effort_controller`",
-)
-EFFORT_CONTROLLER_TYPE = error(
-    "effort-controller-type",
+    "`activate_effort_controller`")
+EFFORT_CONTROLLER_TYPE = error("effort-controller-type",
     "the controller that takes the commands is of a type that does not take one torque a joint",
-    "Use a forward_command_controller/ForwardCommandController with `interface_name: effort`",
-)
-EFFORT_CONTROLLER_DEPRECATED = warning(
-    "effort-controller-deprecated",
+    "Use a forward_command_controller/ForwardCommandController with `interface_name: effort`")
+EFFORT_CONTROLLER_DEPRECATED = warning("effort-controller-deprecated",
     "effort_controllers/JointGroupEffortController is deprecated",
-    "Use a forward_command_controller/ForwardCommandController with `interface_name: effort`",
-)
-INTERFACE_NOT_EFFORT = error(
-    "interface-not-effort",
+    "Use a forward_command_controller/ForwardCommandController with `interface_name: effort`")
+INTERFACE_NOT_EFFORT = error("interface-not-effort",
     "the controller that takes the commands writes them to another interface than effort: torques "
     "would be taken for positions or velocities",
-    "Set its `interface_name: effort`",
-)
-JOINTS_DIFFER = error(
-    "joints-differ",
+    "Set its `interface_name: effort`")
+JOINTS_DIFFER = error("joints-differ",
     "the effort controller has other joints than the controller; it would be deactivated by the "
     "first command",
-    "Give both the same `joints`, in the same order",
-)
-JOINTS_ORDER = error(
-    "joints-order",
+    "Give both the same `joints`, in the same order")
+JOINTS_ORDER = error("joints-order",
     "the effort controller has the joints in another order: torques would go to the wrong joints",
-    "Write `joints` of rnea_controller in the order of the effort controller's `joints`",
-)
-INTERFACES_CLAIMED = error(
-    "interfaces-claimed",
+    "Write `joints` of rnea_controller in the order of the effort controller's `joints`")
+INTERFACES_CLAIMED = error("interfaces-claimed",
     "another active controller holds interfaces of the joints",
-    "`ros2 control switch_controllers --deactivate OTHER --activate NAME`",
-)
-COMMANDS_UNHEARD = error(
-    "commands-unheard",
+    "`ros2 control switch_controllers --deactivate OTHER --activate NAME`")
+COMMANDS_UNHEARD = error("commands-unheard",
     "nobody subscribes to the commands",
-    "Load the effort controller, or correct `command_topic`, --namespace or ROS_DOMAIN_ID",
-)
-COMMANDS_TYPE = error(
-    "commands-type",
+    "Load the effort controller, or correct `command_topic`, --namespace or ROS_DOMAIN_ID")
+COMMANDS_TYPE = error("commands-type",
     "the topic of the commands has a subscription of another type, which gets none of them",
-    "Set `command_topic` to the topic of a ForwardCommandController, NAME/commands",
-)
-COMMANDS_QOS = error(
-    "commands-qos",
+    "Set `command_topic` to the topic of a ForwardCommandController, NAME/commands")
+COMMANDS_QOS = error("commands-qos",
     "commands are sent BEST_EFFORT, and a subscription asks for RELIABLE: it gets none of them",
-    "Set `command_reliability: reliable`",
-)
-COMMANDS_SECOND_PUBLISHER = error(
-    "commands-second-publisher",
+    "Set `command_reliability: reliable`")
+COMMANDS_SECOND_PUBLISHER = error("commands-second-publisher",
     "other nodes than the controller and its sentinel publish commands; they would alternate",
-    "Stop them",
-)
-VELOCITY_LIMITS_ENFORCED = warning(
-    "velocity-limits-enforced",
+    "Stop them")
+VELOCITY_LIMITS_ENFORCED = warning("velocity-limits-enforced",
     "controller_manager cuts the torque of a joint to 0 beyond the URDF's velocity limit",
     "Set `enforce_command_limits: false` for controller_manager, as the controller keeps the limits"
-    " itself, or `velocity_limit_scale` below 1, so that it brakes before",
-)
+    " itself, or `velocity_limit_scale` below 1, so that it brakes before")
+# fmt: on
 
 FORWARD = "forward_command_controller/ForwardCommandController"
 DEPRECATED = "effort_controllers/JointGroupEffortController"
@@ -108,8 +76,7 @@ COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 def effort_controller(evidence: Evidence) -> LoadedController | None:
     """The controller that takes the commands, if controller_manager has loaded it."""
     name = evidence.effort_controller.rpartition("/")[2]
-    found = [each for each in evidence.controllers or () if each.name == name]
-    return found[0] if found else None
+    return next((each for each in evidence.controllers or () if each.name == name), None)
 
 
 def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
@@ -138,37 +105,30 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
 
 def _topic(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
     topic = evidence.commands_topic
-    own = {evidence.controller, evidence.sentinel}
-    others = [one for one in topic.subscriptions if not _is_ours(evidence, one.node)]
+    own = evidence.controller, evidence.sentinel
+    hidden = tuple(node.rpartition("/")[2] for node in own)  # some begin with an underscore
+    others = [
+        one
+        for one in topic.subscriptions
+        if not one.node.rpartition("/")[2].lstrip("_").startswith(hidden)
+    ]
     if not others:
         yield COMMANDS_UNHEARD.found(f"{topic.name} has no subscription")
-    wrong = [f"{one.node} ({one.type})" for one in others if one.type != COMMAND_TYPE]
-    if wrong:
+    if wrong := [f"{one.node} ({one.type})" for one in others if one.type != COMMAND_TYPE]:
         yield COMMANDS_TYPE.found(f"{topic.name}: {listed(wrong)}; commands are {COMMAND_TYPE}")
     strict = [one.node for one in others if one.reliable and one.type == COMMAND_TYPE]
     if strict and _sends_best_effort(evidence, settings):
         yield COMMANDS_QOS.found(f"{topic.name}: {listed(strict)}")
-    rivals = sorted(one.node for one in topic.publishers if one.node not in own)
-    if rivals:
+    if rivals := sorted(one.node for one in topic.publishers if one.node not in own):
         yield COMMANDS_SECOND_PUBLISHER.found(f"{topic.name}: {listed(rivals)}")
 
 
 def _sends_best_effort(evidence: Evidence, settings: Configuration) -> bool:
     """As the running controller offers it, else as it is set."""
-    offered: list[Endpoint] = [
-        one for one in evidence.commands_topic.publishers if one.node == evidence.controller
-    ]
-    if offered:
-        return not all(one.reliable for one in offered)
+    publishers = evidence.commands_topic.publishers
+    if offered := [one.reliable for one in publishers if one.node == evidence.controller]:
+        return not all(offered)
     return settings.get("command_reliability") == "best_effort"
-
-
-def _is_ours(evidence: Evidence, node: str) -> bool:
-    """Whether this is a node of the controller's or the sentinel's, hidden ones too."""
-    name = node.rpartition("/")[2].lstrip("_")
-    return name.startswith(
-        tuple(own.rpartition("/")[2] for own in (evidence.controller, evidence.sentinel))
-    )
 
 
 def _loaded(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:

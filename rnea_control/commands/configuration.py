@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,145 +14,101 @@ from rnea_control.control import SupervisionSettings
 from rnea_control.exceptions import ParameterError, RneaControlError, RobotModelError, listed
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.node.parameters import PARAMETERS, meaningless
-from rnea_control.parameters.parameter import (
-    GivenParameters,
-    Parameter,
-    expand,
-    values_in_force,
-)
+from rnea_control.parameters.parameter import GivenParameters, expand, values_in_force
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SAFETY
 from rnea_control.ros.node_parameters import BUILT_IN, handover_times
 
 LOCKED = LOCKED_POSITION.name.partition("<")[0]
 
-PARAMETERS_MISSING = error(
-    "parameters-missing",
+# fmt: off
+PARAMETERS_MISSING = error("parameters-missing",
     "the parameters of the controller are not known",
-    "Start rnea_controller, or give its YAML file: `--parameters FILE.yaml`",
-)
-PARAMETER_WRONG = error(
-    "parameter-wrong",
+    "Start rnea_controller, or give its YAML file: `--parameters FILE.yaml`")
+PARAMETER_WRONG = error("parameter-wrong",
     "a parameter of the controller has a value that is not allowed, or none",
-    "Correct it in the YAML file; docs/parameters.md has what is allowed",
-)
-PARAMETER_UNKNOWN = warning(
-    "parameter-unknown",
+    "Correct it in the YAML file; docs/parameters.md has what is allowed")
+PARAMETER_UNKNOWN = warning("parameter-unknown",
     "parameters that the controller does not know have no effect",
-    "Correct their spelling, also of the joint in it, or remove them",
-)
-PARAMETERS_DIFFER = warning(
-    "parameters-differ",
+    "Correct their spelling, also of the joint in it, or remove them")
+PARAMETERS_DIFFER = warning("parameters-differ",
     "the running controller has other parameters than the file that was given",
-    "Start the controller again with the file, or change the file",
-)
-MODEL_REFUSED = error(
-    "model-refused",
+    "Start the controller again with the file, or change the file")
+MODEL_REFUSED = error("model-refused",
     "robot description and parameters do not make a model",
-    "Correct what the message names, in the URDF or in the YAML file",
-)
-DESCRIPTION_MISSING = error(
-    "description-missing",
+    "Correct what the message names, in the URDF or in the YAML file")
+DESCRIPTION_MISSING = error("description-missing",
     "there is no robot description",
-    "Start robot_state_publisher, or set the parameter robot_description of rnea_controller",
-)
-DESCRIPTION_NOT_LATCHED = error(
-    "description-not-latched",
+    "Start robot_state_publisher, or set the parameter robot_description of rnea_controller")
+DESCRIPTION_NOT_LATCHED = error("description-not-latched",
     "robot_description is published once and not latched: who comes later does not get it",
-    "Publish it with durability TRANSIENT_LOCAL, as robot_state_publisher does",
-)
-DESCRIPTIONS_DIFFER = error(
-    "descriptions-differ",
+    "Publish it with durability TRANSIENT_LOCAL, as robot_state_publisher does")
+DESCRIPTIONS_DIFFER = error("descriptions-differ",
     "nodes have robot descriptions with different joints, limits or inertias",
-    "Give all of them the same URDF, and start those that have an old one again",
-)
-MODEL_SUSPICIOUS = warning(
-    "model-suspicious",
+    "Give all of them the same URDF, and start those that have an old one again")
+MODEL_SUSPICIOUS = warning("model-suspicious",
     "the URDF is legal but probably not what its author meant",
-    "Correct it in the URDF, as the message says",
-)
-EFFORT_LIMIT_ZERO = error(
-    "effort-limit-zero",
+    "Correct it in the URDF, as the message says")
+EFFORT_LIMIT_ZERO = error("effort-limit-zero",
     "<limit effort> of a joint is 0 in the URDF: controller and ros2_control command no torque",
-    "Write the effort limit of the actuator into the URDF",
-)
+    "Write the effort limit of the actuator into the URDF")
+# fmt: on
 
 
-@dataclass(frozen=True)
-class Configuration:
-    """The controller's settings, whether it runs or not.
+class ControllerParameters(GivenParameters):
+    """The controller's parameters, checked by its table.
+
+    Args:
+        values: as given, by full name.
+
+    Attributes:
+        values: the same.
+        joints: to control; empty if they are not known.
+    """
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values, expand(PARAMETERS, ()))
+        self.values = values
+        self.joints = tuple(self.get("joints") or ())
+        self._known = expand(PARAMETERS, self.joints)
+        self._known |= {name: LOCKED_POSITION for name in values if name.startswith(LOCKED)}
+
+    def get(self, name: str) -> Any:
+        """A parameter, or its default if its value is not allowed."""
+        try:
+            return self[name]
+        except ParameterError:
+            return self._known[name].default
+
+
+class Configuration(ControllerParameters):
+    """The settings of the running controller, else of the file.
 
     Attributes:
         where: what the parameters are from, for messages; empty if they are not known.
-        values: of the parameters, as given.
-        checked: the same, checked, with defaults.
-        joints: to control; empty if they are not known.
         description: the URDF that the controller takes; empty without one.
         model: made of it; None if that is not possible.
         fault: why not.
     """
 
-    where: str
-    values: Values
-    checked: GivenParameters
-    joints: tuple[str, ...]
-    description: str
-    model: RobotModel | None
-    fault: str
-
-    def get(self, name: str) -> Any:
-        """A parameter, or its default if its value is not allowed."""
-        return value_or_default(self.checked, name)
-
-
-def value_or_default(checked: GivenParameters, name: str) -> Any:
-    """A parameter, or its default if its value is not allowed."""
-    try:
-        return checked[name]
-    except ParameterError:
-        return known_parameters({}, ())[name].default
-
-
-def known_parameters(values: Values, joints: tuple[str, ...]) -> dict[str, Parameter]:
-    """The controller's parameters by full name, for these joints and locked joints."""
-    known = expand(PARAMETERS, joints)
-    known |= {name: LOCKED_POSITION for name in values if name.startswith(LOCKED)}
-    return known
-
-
-def checked_parameters(values: Values) -> tuple[GivenParameters, tuple[str, ...]]:
-    """The parameters, and the joints that they name, if that is what they should be."""
-    try:
-        joints = tuple(GivenParameters(values, known_parameters({}, ()))["joints"])
-    except ParameterError:
-        joints = ()
-    return GivenParameters(values, known_parameters(values, joints)), joints
-
-
-def configuration(evidence: Evidence) -> Configuration:
-    """The settings of the running controller, else of the file."""
-    values, where = evidence.parameters.get(evidence.controller), evidence.controller
-    if values is None:
-        values, where = evidence.file_parameters, evidence.file if evidence.file_parameters else ""
-    checked, joints = checked_parameters(values)
-    own = value_or_default(checked, "robot_description")
-    description = own or (evidence.descriptions[0] if evidence.descriptions else "")
-    model, fault = None, ""
-    if description and joints:
-        try:
-            model = _model(checked, joints, values, description)
-        except RneaControlError as problem:
-            fault = str(problem)
-    return Configuration(where, values, checked, joints, description, model, fault)
-
-
-def _model(
-    checked: GivenParameters, joints: tuple[str, ...], values: Values, description: str
-) -> RobotModel:
-    locked = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
-    model = load_model(checked, list(joints), locked, description)
-    update_model(checked, model)
-    return model
+    def __init__(self, evidence: Evidence) -> None:
+        values, self.where = evidence.parameters.get(evidence.controller), evidence.controller
+        if values is None:
+            values = evidence.file_parameters
+            self.where = evidence.file if values else ""
+        super().__init__(values)
+        published = next(iter(evidence.descriptions), "")
+        self.description: str = self.get("robot_description") or published
+        self.model: RobotModel | None = None
+        self.fault = ""
+        if self.description and self.joints:
+            locked = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
+            try:
+                model = load_model(self, list(self.joints), locked, self.description)
+                update_model(self, model)
+                self.model = model
+            except RneaControlError as problem:
+                self.fault = str(problem)
 
 
 def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
@@ -173,12 +128,12 @@ def _parameters(evidence: Evidence, settings: Configuration) -> Iterator[Finding
         yield PARAMETERS_MISSING.found(f"{evidence.controller} {there}{file}")
     if not settings.where:
         return
-    checked = settings.checked
-    faults = checked.faults()
-    for fault in faults or _that_do_not_fit(checked):
+    faults = settings.faults()
+    for fault in faults or _that_do_not_fit(settings):
         yield PARAMETER_WRONG.found(f"{settings.where}: {fault}")
-    unknown = [name for name in checked.unknown() if not name.startswith(BUILT_IN)]
-    unknown = [name for name in unknown if not meaningless(name)]
+    unknown = [
+        name for name in settings.unknown() if not (name.startswith(BUILT_IN) or meaningless(name))
+    ]
     if unknown and settings.joints:
         yield PARAMETER_UNKNOWN.found(f"{settings.where}: {listed(unknown)}")
     if settings.where == evidence.controller:
@@ -187,12 +142,12 @@ def _parameters(evidence: Evidence, settings: Configuration) -> Iterator[Finding
         yield MODEL_REFUSED.found(settings.fault)
 
 
-def _that_do_not_fit(checked: GivenParameters) -> list[str]:
+def _that_do_not_fit(settings: Configuration) -> list[str]:
     """What is wrong with values that are allowed one by one."""
     found = []
     for look in (
-        lambda: handover_times(checked, simulated=False),
-        lambda: SupervisionSettings.of(values_in_force(checked, SAFETY, checked["joints"])),
+        lambda: handover_times(settings, simulated=False),
+        lambda: SupervisionSettings.of(values_in_force(settings, SAFETY, settings.joints)),
     ):
         try:
             look()
@@ -222,8 +177,7 @@ def _description(evidence: Evidence, settings: Configuration) -> Iterator[Findin
             f"from which nothing came in {evidence.seconds:g} s, and the parameter "
             "robot_description is empty"
         )
-    loose = [publisher.node for publisher in topic.publishers if not publisher.latched]
-    if loose:
+    if loose := [publisher.node for publisher in topic.publishers if not publisher.latched]:
         yield DESCRIPTION_NOT_LATCHED.found(f"{topic.name}: {listed(loose)}")
     if settings.description:
         yield from _others(evidence, settings)
@@ -232,12 +186,7 @@ def _description(evidence: Evidence, settings: Configuration) -> Iterator[Findin
 
 
 def _suspicious(model: RobotModel) -> Iterator[Finding]:
-    without = [
-        name
-        for name, limit in zip(model.joint_names, model.effort_limit, strict=True)
-        if limit == 0.0
-    ]
-    if without:
+    if without := [model.joint_names[j] for j in np.flatnonzero(model.effort_limit == 0.0)]:
         yield EFFORT_LIMIT_ZERO.found(f"{model.source}: {listed(without)}")
     for sentence in model.warnings:
         if "<limit effort> is 0" not in sentence:
@@ -272,19 +221,15 @@ def _difference(own: str, other: str) -> str:
         theirs = _read(other)
     except RobotModelError as problem:
         return str(problem)
-    if ours.joint_names != theirs.joint_names:
-        return f"it has the joints {listed(theirs.joint_names)}, not {listed(ours.joint_names)}"
-    if ours.link_names != theirs.link_names:
-        return f"it has the links {listed(theirs.link_names)}, not {listed(ours.link_names)}"
-    quantities = {
-        "position limits": (ours.lower, theirs.lower, ours.upper, theirs.upper),
-        "velocity limits": (ours.velocity_limit, theirs.velocity_limit),
-        "effort limits": (ours.effort_limit, theirs.effort_limit),
-    }
+    for what in ("joint", "link"):
+        names, others = (getattr(model, f"{what}_names") for model in (ours, theirs))
+        if names != others:
+            return f"it has the {what}s {listed(others)}, not {listed(names)}"
+    limits = {"position": "lower upper", "velocity": "velocity_limit", "effort": "effort_limit"}
     different = [
-        name
-        for name, arrays in quantities.items()
-        if not all(map(np.array_equal, arrays[::2], arrays[1::2]))
+        f"{what} limits"
+        for what, names in limits.items()
+        if not all(np.array_equal(getattr(ours, n), getattr(theirs, n)) for n in names.split())
     ]
     if not np.array_equal(ours.bodies, theirs.bodies):
         masses = f"{ours.total_mass:.6g} and {theirs.total_mass:.6g} kg in total"

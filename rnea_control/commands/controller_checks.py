@@ -14,120 +14,78 @@ from rnea_control.node.diagnostics import STAGES
 from rnea_control.parameters.parameter import expand
 from rnea_control.parameters.table import DEFAULT, HANDOVER, ROBOT
 
-NODE_TWICE = error(
-    "node-twice",
+# fmt: off
+NODE_TWICE = error("node-twice",
     "two nodes have the same name; both would command the arm",
-    "Stop one of them, or give each arm its namespace",
-)
-NODE_SILENT = warning(
-    "node-silent",
+    "Stop one of them, or give each arm its namespace")
+NODE_SILENT = warning("node-silent",
     "a node does not answer for its parameters, which could not be checked",
-    "See whether its process is stopped or short of CPU time; a longer --seconds waits longer",
-)
-CONTROLLER_ABSENT = note(
-    "controller-absent",
+    "See whether its process is stopped or short of CPU time; a longer --seconds waits longer")
+CONTROLLER_ABSENT = note("controller-absent",
     "rnea_controller does not run",
     "Start it: `ros2 launch rnea_control arm.launch.py parameters:=FILE.yaml`, or correct "
-    "--namespace and --node",
-)
-CONTROLLER_SILENT = warning(
-    "controller-silent",
+    "--namespace and --node")
+CONTROLLER_SILENT = warning("controller-silent",
     "the controller is there, and its services or its /diagnostics are silent",
-    "See whether its process is stopped or short of CPU time; a longer --seconds waits longer",
-)
-CONTROLLER_INACTIVE = note(
-    "controller-inactive",
+    "See whether its process is stopped or short of CPU time; a longer --seconds waits longer")
+CONTROLLER_INACTIVE = note("controller-inactive",
     "the controller is not configured or not active",
-    "`ros2 lifecycle set NODE configure` and `activate`, or leave `autostart` true",
-)
-CONTROLLER_WAITING = note(
-    "controller-waiting",
+    "`ros2 lifecycle set NODE configure` and `activate`, or leave `autostart` true")
+CONTROLLER_WAITING = note("controller-waiting",
     "the controller is active and waits; it commands the gravity torque at most",
-    "Do what the message waits for",
-)
-CONTROLLER_WARNS = warning(
-    "controller-warns",
+    "Do what the message waits for")
+CONTROLLER_WARNS = warning("controller-warns",
     "the controller's /diagnostics say WARN",
-    "docs/realtime.md explains the figures, docs/safety.md the rest",
-)
-CONTROLLER_FAILS = error(
-    "controller-fails",
+    "docs/realtime.md explains the figures, docs/safety.md the rest")
+CONTROLLER_FAILS = error("controller-fails",
     "the controller's /diagnostics say ERROR",
-    "docs/safety.md explains the modes and how to leave them",
-)
-SENTINEL_ABSENT = warning(
-    "sentinel-absent",
+    "docs/safety.md explains the modes and how to leave them")
+SENTINEL_ABSENT = warning("sentinel-absent",
     "the controller runs without rnea_sentinel: if it is killed, its last torque stays in force",
-    "Start rnea_sentinel; the launch files do",
-)
-SENTINEL_REQUIRED = error(
-    "sentinel-required",
+    "Start rnea_sentinel; the launch files do")
+SENTINEL_REQUIRED = error("sentinel-required",
     "`require_sentinel` is true, and there is no rnea_sentinel: the controller does not activate",
-    "Start rnea_sentinel; the launch files do",
-)
-HANDOVER_DIFFERS = error(
-    "handover-differs",
+    "Start rnea_sentinel; the launch files do")
+HANDOVER_DIFFERS = error("handover-differs",
     "sentinel and controller have different times of the hand-over, or another `command_topic`: "
     "both could command at once, or neither",
-    "Start both with the same YAML file",
-)
-SENTINEL_DIFFERS = warning(
-    "sentinel-differs",
+    "Start both with the same YAML file")
+SENTINEL_DIFFERS = warning("sentinel-differs",
     "the sentinel has other parameters of the robot than the controller: it would hold another arm",
-    "Take them out of the sentinel's own section of the YAML file: it takes over the controller's",
-)
-SENTINEL_FAILS = error(
-    "sentinel-fails",
+    "Take them out of the sentinel's own section of the YAML file: it takes over the controller's")
+SENTINEL_FAILS = error("sentinel-fails",
     "the sentinel's /diagnostics say ERROR",
-    "docs/safety.md says when the sentinel takes the arm, and how it gives it back",
-)
-GAVE_WAY = warning(
-    "gave-way",
+    "docs/safety.md says when the sentinel takes the arm, and how it gives it back")
+GAVE_WAY = warning("gave-way",
     "the controller has taken the desired position from the arm: it was torn away, or pressed",
-    "See what was in its way; if nothing was, the model or the gains are wrong",
-)
-LIMITS_AT_WORK = warning(
-    "limits-at-work",
+    "See what was in its way; if nothing was, the model or the gains are wrong")
+LIMITS_AT_WORK = warning("limits-at-work",
     "limits have changed the torques",
     "Plan slower, and further from the position limits, or set other limits; docs/safety.md says "
-    "what each does",
-)
-STATES_REFUSED = warning(
-    "states-refused",
+    "what each does")
+STATES_REFUSED = warning("states-refused",
     "the controller has refused joint states as impossible",
-    "Its log says why for each kind: NaN, a joint missing, a jump, a stamp that goes back",
-)
-STATE_GAPS = warning(
-    "state-gaps",
+    "Its log says why for each kind: NaN, a joint missing, a jump, a stamp that goes back")
+STATE_GAPS = warning("state-gaps",
     "states have stayed away for longer than `joint_state_gap`",
-    "docs/realtime.md: real-time priority of controller_manager, Fast DDS profile",
-)
-STATES_MISSED = warning(
-    "states-missed",
+    "docs/realtime.md: real-time priority of controller_manager, Fast DDS profile")
+STATES_MISSED = warning("states-missed",
     "the controller has missed more states than `diagnostics.missed_states.warn`",
-    "docs/realtime.md: priority, a CPU of its own",
-)
-STATES_LATE = warning(
-    "states-late",
+    "docs/realtime.md: priority, a CPU of its own")
+STATES_LATE = warning("states-late",
     "more states were late than `diagnostics.late_states.warn`",
-    "docs/realtime.md: real-time priority of controller_manager, Fast DDS profile",
-)
-TRAJECTORIES_DROPPED = warning(
-    "trajectories-dropped",
+    "docs/realtime.md: real-time priority of controller_manager, Fast DDS profile")
+TRAJECTORIES_DROPPED = warning("trajectories-dropped",
     "motions ended as the stamps of the states went back or jumped",
     "Look for a second publisher of joint_states, a clock that is set while the robot runs, or a "
-    "hardware process that pauses",
-)
-MODEL_DIFFERS = warning(
-    "model-differs",
+    "hardware process that pauses")
+MODEL_DIFFERS = warning("model-differs",
     "the controller has seen that its model does not fit the arm at rest",
-    "Do what the message asks",
-)
-REPORT_UNKNOWN = error(
-    "report-unknown",
+    "Do what the message asks")
+REPORT_UNKNOWN = error("report-unknown",
     "the controller's report lacks what rnea_doctor looks for: the two are of different versions",
-    "Use rnea_doctor and rnea_controller of the same version",
-)
+    "Use rnea_doctor and rnea_controller of the same version")
+# fmt: on
 
 # What both must have in common, but for the description, which has a check of its own.
 OF_HANDOVER = ("command_topic", *(row.name for row in HANDOVER))
@@ -160,11 +118,10 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
     ours = {evidence.controller, evidence.sentinel, evidence.manager}
     for node in sorted(name for name in ours if counts[name] > 1):
         yield NODE_TWICE.found(f"{node} is there {counts[node]} times")
-    silent = [node for node, values in evidence.parameters.items() if values is None]
-    for node in silent:
-        has_finding = node == evidence.controller
-        has_finding |= node == evidence.manager and evidence.controllers is None
-        if not has_finding:
+    # Silent ones that have findings of their own.
+    others = {evidence.controller, evidence.manager if evidence.controllers is None else ""}
+    for node, values in evidence.parameters.items():
+        if values is None and node not in others:
             yield NODE_SILENT.found(f"{node} has not answered in {evidence.seconds:g} s")
     if evidence.controller not in counts:
         yield CONTROLLER_ABSENT.found(f"{evidence.controller} is not there")
@@ -210,12 +167,10 @@ def _messages(reports: tuple[Status, ...], level: int) -> list[str]:
 def _sentinel(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
     name = evidence.sentinel
     if name not in evidence.nodes:
-        required = settings.get("require_sentinel")
-        code = SENTINEL_REQUIRED if required else SENTINEL_ABSENT
+        code = SENTINEL_REQUIRED if settings.get("require_sentinel") else SENTINEL_ABSENT
         yield code.found(f"{name} is not there")
         return
-    reports = evidence.diagnostics.get(name, ())
-    for words in _messages(reports, WARN + 1):
+    for words in _messages(evidence.diagnostics.get(name, ()), WARN + 1):
         yield SENTINEL_FAILS.found(f"{name}: {words}")
     theirs = evidence.parameters.get(name)
     if theirs is None or settings.where != evidence.controller:
@@ -243,20 +198,26 @@ def check_motion(evidence: Evidence, settings: Configuration) -> Iterator[Findin
     if lacking:
         yield REPORT_UNKNOWN.found(f"{name} says nothing of {', '.join(lacking)}")
         return
+
+    def counted(key: str) -> str:
+        """How often, and how many of them while the system was watched, in words."""
+        new = max(_count(last, key) - _count(first, key), 0)
+        return (
+            f"{name}: {key}: {_count(last, key)} since activation, {new} of them in the "
+            f"{evidence.seconds:g} s that were watched"
+        )
+
     for key, code in COUNTED.items():
-        if count := _count(last, key):
-            words = f"{name}: {key}: {count}{_watched(first, last, key, evidence.seconds)}"
-            if key == "gave way":
-                words += f", last as {last.get('gave way last', 'it does not say why')}"
-            yield code.found(words)
-    ticks, missed = _count(last, TICKS), _count(last, "states missed")
+        if _count(last, key):
+            why = f", last as {last.get('gave way last', 'it does not say why')}"
+            yield code.found(counted(key) + (why if key == "gave way" else ""))
+    states = max(_count(last, TICKS) + _count(last, "states missed"), 1)
     for key, (code, bound) in SHARED.items():
-        count, allowed = _count(last, key), settings.get(bound)
-        part = count / max(ticks + missed, 1)
+        part, allowed = _count(last, key) / states, settings.get(bound)
         if part > allowed:
             yield code.found(
-                f"{name}: {key}: {count}{_watched(first, last, key, evidence.seconds)}; that is "
-                f"{100.0 * part:.2g} % of the states, and {100.0 * allowed:g} % is the bound"
+                f"{counted(key)}; that is {100.0 * part:.2g} % of the states, and "
+                f"{100.0 * allowed:g} % is the bound"
             )
     for stage in STAGES:
         at_work = last.get(f"{stage} at work", NEVER)
@@ -269,9 +230,3 @@ def check_motion(evidence: Evidence, settings: Configuration) -> Iterator[Findin
 
 def _count(values: Mapping[str, str], key: str) -> int:
     return int(values.get(key, "0"))
-
-
-def _watched(first: Mapping[str, str], last: Mapping[str, str], key: str, seconds: float) -> str:
-    """How many of a counter's came while the system was watched, in words."""
-    new = _count(last, key) - _count(first, key)
-    return f" since activation, {max(new, 0)} of them in the {seconds:g} s that were watched"

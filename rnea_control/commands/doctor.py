@@ -17,8 +17,8 @@ from rclpy.exceptions import NameValidationException
 from rclpy.utilities import remove_ros_args
 
 from rnea_control.commands.checks import CODES, findings
-from rnea_control.commands.finding import Finding, Level
-from rnea_control.commands.observer import Observer, Request
+from rnea_control.commands.finding import LEVELS, Finding
+from rnea_control.commands.observer import Observer
 from rnea_control.ros.process import ros_process
 
 
@@ -31,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])
-        request = Request(options.namespace, options.node, options.parameters, options.seconds)
+        asked = options.namespace, options.node, options.parameters, options.seconds
         try:
-            observer = Observer(request)
+            observer = Observer(*asked)
         except NameValidationException as error:
             sys.exit(f"rnea_doctor does not start: --namespace or --node: {error}")
         try:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.exit("interrupted: nothing was checked")
     found = findings(evidence)
     print(_json(found) if options.json else _text(found))
-    return int(any(finding.level is Level.error for finding in found))
+    return int(any(finding.level == "error" for finding in found))
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
@@ -77,7 +77,7 @@ def _duration(text: str) -> float:
 
 
 def _counts(found: list[Finding]) -> dict[str, int]:
-    return {level.value: sum(each.level is level for each in found) for level in Level}
+    return {level: sum(each.level == level for each in found) for level in LEVELS}
 
 
 def _text(found: list[Finding]) -> str:
@@ -88,8 +88,7 @@ def _text(found: list[Finding]) -> str:
 
 
 def _json(found: list[Finding]) -> str:
-    rows = [{**asdict(finding), "level": finding.level.value} for finding in found]
-    return json.dumps({"findings": rows, "counts": _counts(found)}, indent=2)
+    return json.dumps({"findings": list(map(asdict, found)), "counts": _counts(found)}, indent=2)
 
 
 if __name__ == "__main__":

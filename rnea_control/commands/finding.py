@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 
-
-class Level(Enum):
-    """How bad it is; the worst comes first."""
-
-    error = "error"
-    """The arm would not move, or not as told."""
-    warning = "warning"
-    """It may move worse than it could, or in a rare case not as told."""
-    note = "note"
-    """Not a fault: what could not be checked, or what comes next."""
+# The worst first. Error: the arm would not move, or not as told. Warning: it may move worse than it
+# could, or in a rare case not as told. Note: no fault, but what could not be checked or comes next.
+LEVELS = ("error", "warning", "note")
 
 
 @dataclass(frozen=True)
@@ -23,20 +15,20 @@ class Finding:
     """One thing that was found.
 
     Attributes:
-        level: how bad it is.
+        level: how bad it is, one of `LEVELS`.
         code: short and stable, for scripts.
         what: where and what it is, in a sentence.
         remedy: what to do.
     """
 
-    level: Level
+    level: str
     code: str
     what: str
     remedy: str
 
     def __str__(self) -> str:
         end = "" if self.what.endswith("?") else "."
-        text = f"{self.level.value:7}  {self.code}: {self.what}{end} {self.remedy}"
+        text = f"{self.level:7}  {self.code}: {self.what}{end} {self.remedy}"
         return " ".join(text.splitlines())
 
 
@@ -45,13 +37,12 @@ class Code:
     """A kind of finding.
 
     Attributes:
-        level: how bad it is.
-        name: short and stable.
+        level, name: those of the finding.
         meaning: what it means, in general.
         remedy: what to do, in a sentence or two; words in capitals stand for names.
     """
 
-    level: Level
+    level: str
     name: str
     meaning: str
     remedy: str
@@ -69,4 +60,4 @@ class Code:
         return Finding(self.level, self.name, what.rstrip("."), remedy)
 
 
-error, warning, note = (partial(Code, level) for level in Level)
+error, warning, note = (partial(Code, level) for level in LEVELS)

@@ -1,60 +1,67 @@
-"""What this computer allows, and the middleware's environment."""
+"""This computer: what it allows, the middleware's environment, and what is wrong with them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rnea_control.commands.configuration import Configuration
-from rnea_control.commands.evidence import Evidence
+from rnea_control.commands.evidence import Evidence, Machine
 from rnea_control.commands.finding import Finding, note, warning
-from rnea_control.ros.fast_dds import FastDds
-from rnea_control.ros.real_time import SPINNING
+from rnea_control.ros.fast_dds import FastDds, fast_dds
+from rnea_control.ros.real_time import (
+    SPINNING,
+    is_real_time_kernel,
+    largest_priority,
+    may_lock_memory,
+)
 
-PRIORITY = warning(
-    "real-time-priority",
+# fmt: off
+PRIORITY = warning("real-time-priority",
     "the control loop has, or would have, no real-time priority: others delay it by milliseconds",
-    "Give the user an rtprio limit of 98, or the container --cap-add=SYS_NICE (docs/realtime.md)",
-)
-MEMORY = warning(
-    "memory-lock",
+    "Give the user an rtprio limit of 98, or the container --cap-add=SYS_NICE (docs/realtime.md)")
+MEMORY = warning("memory-lock",
     "the controller's memory is not, or could not be, locked: a tick may wait for a page",
-    "Give the user `memlock unlimited`, or the container --ulimit memlock=-1 (docs/realtime.md)",
-)
-KERNEL = note(
-    "kernel",
+    "Give the user `memlock unlimited`, or the container --ulimit memlock=-1 (docs/realtime.md)")
+KERNEL = note("kernel",
     "the kernel has no PREEMPT_RT",
-    "Use a real-time kernel for 1 kHz on a busy computer (docs/realtime.md)",
-)
-CPU_QUOTA = warning(
-    "cpu-quota",
+    "Use a real-time kernel for 1 kHz on a busy computer (docs/realtime.md)")
+CPU_QUOTA = warning("cpu-quota",
     "the cgroup has a CPU quota: it stops real-time threads too, for many milliseconds",
-    "Start the container without --cpus and --cpu-quota; use --cpuset-cpus",
-)
-MANAGER_PRIORITY = warning(
-    "manager-priority",
+    "Start the container without --cpus and --cpu-quota; use --cpuset-cpus")
+MANAGER_PRIORITY = warning("manager-priority",
     "controller_manager's executor and Fast DDS threads carry the commands: at normal priority "
     "other programs delay them, at the controller's they keep its loop from running",
-    "Start it with the prefix `chrt -r 45` (docs/realtime.md)",
-)
-DDS_PROFILE = warning(
-    "dds-profile",
+    "Start it with the prefix `chrt -r 45` (docs/realtime.md)")
+DDS_PROFILE = warning("dds-profile",
     "Fast DDS shares memory: a process that is killed, stopped or joins can hold up the others",
     "Set FASTDDS_DEFAULT_PROFILES_FILE and FASTRTPS_DEFAULT_PROFILES_FILE to "
-    "config/fastdds_real_time.xml for all ROS processes of the computer, controller_manager first",
-)
-DDS_PROFILE_UNREADABLE = warning(
-    "dds-profile-unreadable",
+    "config/fastdds_real_time.xml for all ROS processes of the computer, controller_manager first")
+DDS_PROFILE_UNREADABLE = warning("dds-profile-unreadable",
     "the environment names a Fast DDS profile that cannot be read; Fast DDS goes on without",
-    "Correct the path",
-)
-DDS_LOCAL_ONLY = warning(
-    "dds-local-only",
+    "Correct the path")
+DDS_LOCAL_ONLY = warning("dds-local-only",
     "with it rmw_fastrtps shares memory whatever the profile says: see dds-profile",
-    "Unset it, and set the profile config/fastdds_localhost.xml, which keeps DDS on this computer",
-)
+    "Unset it, and set the profile config/fastdds_localhost.xml, which keeps DDS on this computer")
+# fmt: on
 
 # What the controller's report says of what is in force.
 IN_FORCE = "real time"
+
+CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+MANAGER = "ros2_control_node"
+
+
+def this_machine() -> Machine:
+    """This computer as this process finds it."""
+    return Machine(
+        largest_priority(),
+        may_lock_memory(),
+        is_real_time_kernel(),
+        cpu_quota(),
+        priorities_of(MANAGER),
+        fast_dds(),
+    )
 
 
 def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
@@ -104,3 +111,44 @@ def _fast_dds(found: FastDds) -> Iterator[Finding]:
         yield DDS_LOCAL_ONLY.found(f"{found.local_only} in this shell")
     elif found.shared_memory and not unreadable:
         yield DDS_PROFILE.found(f"{found.shared_memory} in this shell")
+
+
+def priorities_of(executable: str) -> tuple[tuple[int, ...], ...]:
+    """For each process that runs a program of this file name the real-time priorities of its
+    threads."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        program = (_text(process / "cmdline") or "").partition("\0")[0]
+        if program.rpartition("/")[2] == executable:
+            texts = [_text(thread) for thread in process.glob("task/*/stat")]
+            # The name, in parentheses, may have blanks; the 38th value after it.
+            fields = [text.rpartition(")")[2].split() for text in texts if text]
+            found.append(tuple(int(values[37]) for values in fields))
+    return tuple(found)
+
+
+def cpu_quota(own: Path = OWN_CGROUP, root: Path = CGROUPS) -> float | None:
+    """How many CPUs this process's cgroup may use, and those that it is in; None without a bound.
+
+    Args:
+        own: the file that names the cgroup, of version 2.
+        root: where the cgroups are mounted.
+    """
+    lines = [line for line in (_text(own) or "").splitlines() if line.startswith("0::")]
+    group = root / (lines[0].removeprefix("0::").strip("/") if lines else "")
+    quotas = []
+    for folder in (group, *group.parents):
+        if folder == root.parent:
+            break
+        quota, _, period = (_text(folder / "cpu.max") or "max").partition(" ")
+        if quota.strip() != "max":
+            quotas.append(float(quota) / float(period))
+    return min(quotas, default=None)
+
+
+def _text(path: Path) -> str | None:
+    """The content of a file; None if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None

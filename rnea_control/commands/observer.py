@@ -1,96 +1,106 @@
 """`Observer`: gathers the evidence from a running system within a given time. It changes nothing:
 it publishes nothing, calls only services that read, and does not subscribe to the commands, which
 the controller would take for somebody who listens.
+
+Nobody waits for the answer of a service: it is looked at now and then. States are recorded with
+the times at which they came, in a thread of its own.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.context import Context
+from rcl_interfaces.srv import GetParameters, ListParameters
+from rclpy.client import Client
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.parameter import Parameter
+from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
+from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from rnea_control.commands.configuration import checked_parameters, value_or_default
-from rnea_control.commands.evidence import Endpoint, Evidence, LoadedController, Status, Topic
-from rnea_control.commands.sources import ParameterQuestion, Question, StateRecorder, machine
+from rnea_control.commands.configuration import ControllerParameters
+from rnea_control.commands.evidence import (
+    Endpoint,
+    Evidence,
+    LoadedController,
+    State,
+    Status,
+    Topic,
+    Values,
+)
+from rnea_control.commands.machine_checks import this_machine
 from rnea_control.node.effort_controller import COMMANDS, ListControllers
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.rclpy_internals import RCLError
+from rnea_control.ros.rclpy_internals import RCLError, SubscriptionWaitSet, WaitSetUnavailable
 
 LATCHED = QoSProfile(
     depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+# BEST_EFFORT takes from every publisher. None may be lost while Python is busy.
+STATES = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
 DESCRIPTION_PUBLISHER = "robot_state_publisher"
 # What rclpy raises for names that ROS does not allow.
 NOT_A_NAME = (NameValidationException, RCLError, ValueError)
-# How long one look at the executor takes at most, [s].
-LOOK = 0.05
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to look at.
-
-    Attributes:
-        namespace: of the arm.
-        node: name of its controller.
-        file: YAML file of the controller's parameters; empty for none.
-        seconds: how long to look, [s].
-    """
-
-    namespace: str = ""
-    node: str = "rnea_controller"
-    file: str = ""
-    seconds: float = 3.0
+# How long one look at the executor takes at most, and after how long the thread of the states looks
+# whether it shall end, [s].
+LOOK, LONGEST_WAIT = 0.05, 0.1
 
 
 class Observer:
     """Looks at a running system.
 
     Args:
-        request: what to look at.
-        context: of rclpy; the default one if None.
+        namespace: of the arm.
+        node: name of its controller.
+        file: YAML file of the controller's parameters; empty for none.
+        seconds: how long to look, [s].
     """
 
-    def __init__(self, request: Request, context: Context | None = None) -> None:
-        self._request = request
-        self._node = _node("rnea_doctor", request.namespace, context)
-        self._listener = _node("rnea_doctor_states", request.namespace, context)
-        self._executor = SingleThreadedExecutor(context=context)
+    def __init__(
+        self,
+        namespace: str = "",
+        node: str = "rnea_controller",
+        file: str = "",
+        seconds: float = 3.0,
+    ) -> None:
+        self._seconds, self._file = seconds, file
+        self._node = _node("rnea_doctor", namespace)
+        self._listener = _node("rnea_doctor_states", namespace)
+        self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
-        self._controller = self._resolve(request.node)
-        self._file_parameters, self._file_fault = _of_file(request.file, self._controller)
-        self._questions: dict[str, ParameterQuestion] = {}
-        self._parameters: dict[str, dict[str, Any] | None] = {}
-        self._controllers_question: Question | None = None
+        self._controller = self._resolve(node)
+        self._file_parameters, self._file_fault = _of_file(file, self._controller)
+        self._clients: dict[str, Client] = {}
+        self._answers: dict[str, Future] = {}
+        self._parameters: dict[str, Values | None] = {}
+        self._controllers: tuple[LoadedController, ...] | None = None
         self._descriptions: list[str] = []
         self._diagnostics: dict[str, list[Status]] = {}
         self._clock_times, self._time = 0, None
-        node = self._node
-        node.create_subscription(String, "robot_description", self._hear_description, LATCHED)
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._hear_diagnostics, 100)
-        node.create_subscription(Clock, "/clock", self._hear_clock, NEWEST)
+        subscribe = self._node.create_subscription
+        subscribe(String, "robot_description", self._hear_description, LATCHED)
+        subscribe(DiagnosticArray, "/diagnostics", self._hear_diagnostics, 100)
+        subscribe(Clock, "/clock", self._hear_clock, NEWEST)
         self._recorder = StateRecorder(self._listener, "joint_states", lambda: self._time)
         if self._recorder.needs_executor:
             self._executor.add_node(self._listener)
 
     def observe(self, running: Callable[[], bool] = lambda: True) -> Evidence:
-        """Looks for as long as the request says, or until `running` says no."""
-        deadline = time.monotonic() + self._request.seconds
+        """Looks for as long as it was told to, or until `running` says no."""
+        deadline = time.monotonic() + self._seconds
         ask_at = 0.0
         while running() and (now := time.monotonic()) < deadline:
             self._executor.spin_once(timeout_sec=LOOK)
@@ -98,30 +108,29 @@ class Observer:
                 self._ask()
                 ask_at = now + LOOK
         self._recorder.stop()
-        node = self._node
-        commands = self._resolve(self._setting("command_topic"))
+        manager, effort_controller, commands = self._ros2_control()
         return Evidence(
-            seconds=self._request.seconds,
+            seconds=self._seconds,
             controller=self._controller,
             sentinel=self._resolve(SENTINEL),
-            manager=self._manager,
-            effort_controller=self._effort_controller,
+            manager=manager,
+            effort_controller=effort_controller,
             nodes=tuple(self._nodes()),
             states_topic=self._topic(self._listener.resolve_topic_name("joint_states")),
             commands_topic=self._topic(commands),
-            description_topic=self._topic(node.resolve_topic_name("robot_description")),
+            description_topic=self._topic(self._node.resolve_topic_name("robot_description")),
             clock_topic=self._topic("/clock"),
             parameters=self._parameters,
-            file=self._request.file,
+            file=self._file,
             file_parameters=self._file_parameters,
             file_fault=self._file_fault,
             descriptions=tuple(self._descriptions),
             states=self._recorder.states(),
             clock_times=self._clock_times,
             has_manager_messages=ListControllers is not None,
-            controllers=self._controllers(),
+            controllers=self._controllers,
             diagnostics={name: tuple(said) for name, said in self._diagnostics.items()},
-            machine=machine(),
+            machine=this_machine(),
         )
 
     def destroy(self) -> None:
@@ -131,20 +140,14 @@ class Observer:
         self._listener.destroy_node()
         self._node.destroy_node()
 
-    def _setting(self, name: str) -> Any:
-        """A parameter of the controller, as far as it is known by now."""
-        values = self._parameters.get(self._controller) or self._file_parameters
-        return value_or_default(checked_parameters(values)[0], name)
-
-    @property
-    def _manager(self) -> str:
-        name = self._setting("controller_manager")
-        return self._resolve(name) if name else ""
-
-    @property
-    def _effort_controller(self) -> str:
-        topic = self._setting("command_topic")
-        return self._resolve(topic).removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
+    def _ros2_control(self) -> tuple[str, str, str]:
+        """The full names of controller_manager, of the effort controller and of the topic of its
+        commands, by what is known of the controller's parameters by now; empty for none."""
+        running = self._parameters.get(self._controller)
+        known = ControllerParameters(running or self._file_parameters)
+        manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
+        effort_controller = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
+        return self._resolve(manager) if manager else "", effort_controller, topic
 
     def _resolve(self, name: str) -> str:
         """The full name of a topic or a node; the same name if it is none that ROS allows."""
@@ -172,32 +175,40 @@ class Observer:
         return Topic(name, *ends)
 
     def _ask(self) -> None:
-        """Sends the questions whose nodes are there, and takes the answers that have come."""
+        """Asks the nodes that are there, and takes the answers that have come."""
         nodes = set(self._nodes())
-        wanted = {self._controller, self._resolve(SENTINEL), self._manager}
-        wanted |= {self._effort_controller, self._resolve(DESCRIPTION_PUBLISHER)}
+        manager, effort_controller, _ = self._ros2_control()
+        wanted = {self._controller, self._resolve(SENTINEL), manager}
+        wanted |= {effort_controller, self._resolve(DESCRIPTION_PUBLISHER)}
         for name in wanted & nodes:
-            question = self._questions.setdefault(name, ParameterQuestion(self._node, name))
             if self._parameters.get(name) is None:
-                self._parameters[name] = question.answer()
-        if self._controllers_question is None and ListControllers and self._manager in nodes:
-            self._controllers_question = Question(
-                self._node,
-                ListControllers,
-                f"{self._manager}/list_controllers",
-                ListControllers.Request(),
-            )
-        self._controllers()
+                self._parameters[name] = self._parameters_of(name)
+        if ListControllers and manager in nodes:
+            answer = self._answer(ListControllers, f"{manager}/list_controllers")
+            if answer is not None:
+                self._controllers = tuple(map(_loaded, answer.controller))
 
-    def _controllers(self) -> tuple[LoadedController, ...] | None:
-        question = self._controllers_question
-        answer = None if question is None else question.answer()
+    def _parameters_of(self, node: str) -> Values | None:
+        """The values by full name, None for those that are not set; None while there are none."""
+        listed = self._answer(ListParameters, f"{node}/list_parameters")
+        if listed is None:
+            return None
+        names = list(listed.result.names)
+        answer = self._answer(GetParameters, f"{node}/get_parameters", names=names)
         if answer is None:
             return None
-        return tuple(
-            LoadedController(each.name, each.type, each.state, tuple(each.claimed_interfaces))
-            for each in answer.controller
-        )
+        return dict(zip(names, map(parameter_value_to_python, answer.values), strict=False))
+
+    def _answer(self, kind: Any, service: str, **request: Any) -> Any:
+        """The response of a service, which is asked once, when it is there; None while there is
+        none."""
+        if service not in self._clients:
+            self._clients[service] = self._node.create_client(kind, service)
+        client = self._clients[service]
+        if service not in self._answers and client.service_is_ready():
+            self._answers[service] = client.call_async(kind.Request(**request))
+        future = self._answers.get(service)
+        return future.result() if future is not None and future.done() else None
 
     def _hear_description(self, message: String) -> None:
         if message.data not in self._descriptions:
@@ -215,15 +226,72 @@ class Observer:
         self._time = message.clock.sec * 1_000_000_000 + message.clock.nanosec
 
 
-def _node(name: str, namespace: str, context: Context | None) -> Node:
+class StateRecorder:
+    """Takes the states as bytes; reads them only at the end.
+
+    Args:
+        node: for the subscription alone; no executor may spin it, unless `needs_executor`.
+        topic: of the states.
+        simulated_time: gives the last time on /clock, [ns]; None without one.
+
+    Attributes:
+        needs_executor: whether this rclpy has no wait set, so that an executor must spin the node.
+    """
+
+    def __init__(self, node: Node, topic: str, simulated_time: Callable[[], int | None]) -> None:
+        self._simulated_time = simulated_time
+        self._arrivals: list[tuple[float, int, int | None, bytes]] = []
+        self._stopping = threading.Event()
+        subscription = node.create_subscription(JointState, topic, self._keep, STATES, raw=True)
+        try:
+            self._wait_set = SubscriptionWaitSet(node.context, subscription)
+        except WaitSetUnavailable:
+            self.needs_executor = True
+            return
+        self.needs_executor = False
+        self._thread = threading.Thread(target=self._record, name="state recorder", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the recording."""
+        self._stopping.set()
+        if not self.needs_executor:
+            self._thread.join()
+
+    def states(self) -> tuple[State, ...]:
+        """What was recorded, in the order that it came; to be called after `stop`."""
+        return tuple(_state(*arrival) for arrival in self._arrivals)
+
+    def _record(self) -> None:
+        while not self._stopping.is_set():
+            self._wait_set.wait(LONGEST_WAIT)
+            while (taken := self._wait_set.take(0)) is not None:
+                self._keep(taken[0])
+
+    def _keep(self, message: bytes) -> None:
+        now = time.monotonic(), time.time_ns(), self._simulated_time()
+        self._arrivals.append((*now, message))
+
+
+def _state(received: float, clock: int, simulated: int | None, content: bytes) -> State:
+    message = deserialize_message(content, JointState)
+    values = (message.name, message.position, message.velocity, message.effort)
+    stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+    return State(received, clock, simulated, stamp, *map(tuple, values))
+
+
+def _node(name: str, namespace: str) -> Node:
     return Node(
         name,
         namespace=namespace,
-        context=context,
         enable_rosout=False,
         start_parameter_services=False,
         parameter_overrides=[Parameter("start_type_description_service", value=False)],
     )
+
+
+def _loaded(told: Any) -> LoadedController:
+    return LoadedController(told.name, told.type, told.state, tuple(told.claimed_interfaces))
 
 
 def _endpoint(info: Any) -> Endpoint:
@@ -235,7 +303,7 @@ def _endpoint(info: Any) -> Endpoint:
     )
 
 
-def _of_file(path: str, node: str) -> tuple[dict[str, Any], str]:
+def _of_file(path: str, node: str) -> tuple[Values, str]:
     """The node's parameters in a YAML file, and why they could not be read."""
     if not path:
         return {}, ""

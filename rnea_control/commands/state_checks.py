@@ -4,110 +4,77 @@ stamps of the clock that the nodes go by."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
 from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, State
-from rnea_control.commands.finding import Finding, error, warning
+from rnea_control.commands.finding import Code, Finding, error, warning
 from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import ParameterError, listed
 from rnea_control.ros.node_parameters import handover_times
 
-STATES_MISSING = error(
-    "states-missing",
+# fmt: off
+STATES_MISSING = error("states-missing",
     "no joint state came",
-    "Load and activate joint_state_broadcaster; compare namespaces and ROS_DOMAIN_ID",
-)
-STATES_LACK_JOINTS = error(
-    "states-lack-joints",
+    "Load and activate joint_state_broadcaster; compare namespaces and ROS_DOMAIN_ID")
+STATES_LACK_JOINTS = error("states-lack-joints",
     "joint states lack joints that the controller shall control",
-    "Correct `joints`, or export position and velocity of these joints in the <ros2_control> tag",
-)
-STATES_NAME_TWICE = error(
-    "states-name-twice",
+    "Correct `joints`, or export position and velocity of these joints in the <ros2_control> tag")
+STATES_NAME_TWICE = error("states-name-twice",
     "a message names a joint twice; the controller refuses it",
-    "Give each joint one state interface of each kind",
-)
-STATES_INCOMPLETE = error(
-    "states-incomplete",
+    "Give each joint one state interface of each kind")
+STATES_INCOMPLETE = error("states-incomplete",
     "positions or velocities are missing or not finite; the controller refuses such states",
-    "Export both state interfaces, position and velocity, of all joints in the <ros2_control> tag",
-)
-STATES_SECOND_PUBLISHER = error(
-    "states-second-publisher",
+    "Export both state interfaces, position and velocity, of all joints in the <ros2_control> tag")
+STATES_SECOND_PUBLISHER = error("states-second-publisher",
     "several nodes publish joint_states, and the controller would see the arm jump",
-    "Stop all but one, or move the others to another topic, such as joint_state_publisher's",
-)
-RATE_TOO_LOW = error(
-    "rate-too-low",
+    "Stop all but one, or move the others to another topic, such as joint_state_publisher's")
+RATE_TOO_LOW = error("rate-too-low",
     "the time between two states is longer than `joint_state_gap`: each one is a gap",
-    "Raise update_rate of controller_manager; 500 Hz or more is usual for torque control",
-)
-RATE_LOW = warning(
-    "rate-low",
+    "Raise update_rate of controller_manager; 500 Hz or more is usual for torque control")
+RATE_LOW = warning("rate-low",
     "seven states take longer than `command_timeout`, and with that the sentinel's answer",
-    "Raise update_rate of controller_manager, or command_timeout",
-)
-RATE_DIFFERS = warning(
-    "rate-differs",
+    "Raise update_rate of controller_manager, or command_timeout")
+RATE_DIFFERS = warning("rate-differs",
     "states do not come at the update_rate of controller_manager",
-    "Give controller_manager real-time priority and CPU time; look for overruns in its log",
-)
-STATES_PAUSE = warning(
-    "states-pause",
+    "Give controller_manager real-time priority and CPU time; look for overruns in its log")
+STATES_PAUSE = warning("states-pause",
     "states stayed away for longer than `joint_state_gap`; the controller then slows a motion down",
     "If the stamps pause too, controller_manager stood still: see docs/realtime.md. Else the "
-    "messages were late: see there for the Fast DDS profile",
-)
-STATES_JITTER = warning(
-    "states-jitter",
+    "messages were late: see there for the Fast DDS profile")
+STATES_JITTER = warning("states-jitter",
     "states come less regularly than `diagnostics.period_jitter.warn`",
-    "Give controller_manager and this computer's other load different CPUs; docs/realtime.md",
-)
-STATES_OLD = warning(
-    "states-old",
+    "Give controller_manager and this computer's other load different CPUs; docs/realtime.md")
+STATES_OLD = warning("states-old",
     "states are older when they come than `diagnostics.state_age.warn`",
-    "Run the controller on the computer of controller_manager, synchronise the clocks (chrony), or "
-    "take load from the computer",
-)
-CLOCK_MISSING = error(
-    "clock-missing",
+    "Run the controller on the computer of controller_manager, synchronize the clocks (chrony), or "
+    "take load from the computer")
+CLOCK_MISSING = error("clock-missing",
     "use_sim_time is true, and no /clock comes: missing states would never be noticed",
-    "On a robot set use_sim_time to false everywhere; in simulation publish /clock (ros_gz_bridge)",
-)
-CLOCK_UNUSED = error(
-    "clock-unused",
+    "On a robot set use_sim_time to false everywhere; in simulation publish /clock (ros_gz_bridge)")
+CLOCK_UNUSED = error("clock-unused",
     "the states are stamped with the time of /clock, and the controller does not use it",
-    "Set use_sim_time to true for rnea_controller and rnea_sentinel",
-)
-SIM_TIME_DIFFERS = error(
-    "sim-time-differs",
+    "Set use_sim_time to true for rnea_controller and rnea_sentinel")
+SIM_TIME_DIFFERS = error("sim-time-differs",
     "use_sim_time is true for some nodes and false for others",
-    "Set use_sim_time to the same value for all of them",
-)
-STAMPS_ZERO = error(
-    "stamps-zero",
+    "Set use_sim_time to the same value for all of them")
+STAMPS_ZERO = error("stamps-zero",
     "joint states have no stamp; the controller's time stands still, and no motion advances",
-    "Have the publisher stamp each message; joint_state_broadcaster does",
-)
-STAMPS_STAND_STILL = error(
-    "stamps-stand-still",
+    "Have the publisher stamp each message; joint_state_broadcaster does")
+STAMPS_STAND_STILL = error("stamps-stand-still",
     "the stamps of the states do not advance, and with them the controller's time",
-    "Start the publisher again; in simulation, see whether it is paused",
-)
-STAMPS_GO_BACK = error(
-    "stamps-go-back",
+    "Start the publisher again; in simulation, see whether it is paused")
+STAMPS_GO_BACK = error("stamps-go-back",
     "stamps run backward; the controller refuses such states",
-    "Look for a second publisher, or a clock that is set while the robot runs",
-)
-STAMPS_OF_ANOTHER_CLOCK = warning(
-    "stamps-of-another-clock",
+    "Look for a second publisher, or a clock that is set while the robot runs")
+STAMPS_OF_ANOTHER_CLOCK = warning("stamps-of-another-clock",
     "the stamps are not of the clock that the controller uses; trajectories with a start time "
     "begin at the wrong moment, and the age of states is not known",
-    "Synchronise the computers' clocks (chrony); in simulation compare use_sim_time of all nodes",
-)
+    "Synchronize the computers' clocks (chrony); in simulation compare use_sim_time of all nodes")
+# fmt: on
 
 SIM_TIME = "use_sim_time"
 # By so much, as a part, the rate may differ from update_rate.
@@ -126,13 +93,7 @@ def of_joints(evidence: Evidence, settings: Configuration) -> list[State]:
 
 def are_complete(states: list[State], joints: tuple[str, ...]) -> bool:
     """Whether each has one finite position and velocity for every joint."""
-    return bool(states) and not any(_fault(state, joints) for state in states)
-
-
-def age(state: State, simulated: bool) -> int | None:
-    """How old a state was when it came, by the controller's clock, [ns]."""
-    now = state.simulated if simulated else state.clock
-    return None if now is None else now - state.stamp
+    return bool(states) and all(_fault(state, joints)[0] is None for state in states)
 
 
 def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
@@ -176,38 +137,33 @@ def _content(evidence: Evidence, settings: Configuration, states: list[State]) -
         yield STATES_LACK_JOINTS.found(
             f"{topic} has none of {listed(joints)}; it has {listed(names) or 'no names'}"
         )
-    kinds: dict[tuple[int, str], list[int]] = {}
-    for number, state in enumerate(states):
-        if fault := _fault(state, joints):
-            kinds.setdefault(fault, []).append(number)
-    codes = (STATES_LACK_JOINTS, STATES_NAME_TWICE, STATES_INCOMPLETE)
-    for (kind, words), numbers in kinds.items():
-        yield codes[kind].found(f"{topic}: {words} (in {len(numbers)} of {len(states)} messages)")
+    faults = Counter(_fault(state, joints) for state in states)
+    for (code, words), count in faults.items():
+        if code is not None:
+            yield code.found(f"{topic}: {words} (in {count} of {len(states)} messages)")
 
 
-def _fault(state: State, joints: tuple[str, ...]) -> tuple[int, str] | None:
-    """What is wrong with one message: its kind, and in words."""
-    missing = [joint for joint in joints if joint not in state.names]
-    if missing:
-        return 0, f"{listed(missing)} missing"
-    if len(set(state.names)) != len(state.names):
-        twice = sorted({name for name in state.names if state.names.count(name) > 1})
-        return 1, f"{listed(twice)} twice"
+def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code | None, str]:
+    """What is wrong with one message, also in words; None if nothing is."""
+    if missing := [joint for joint in joints if joint not in state.names]:
+        return STATES_LACK_JOINTS, f"{listed(missing)} missing"
+    if twice := sorted(name for name, count in Counter(state.names).items() if count > 1):
+        return STATES_NAME_TWICE, f"{listed(twice)} twice"
     for quantity in ("position", "velocity"):
         values = getattr(state, quantity)
         if len(values) != len(state.names):
-            return 2, f"{len(values)} {quantity} values for {len(state.names)} names"
+            words = f"{len(values)} {quantity} values for {len(state.names)} names"
+            return STATES_INCOMPLETE, words
         by_name = dict(zip(state.names, values, strict=True))
-        broken = [joint for joint in joints if not math.isfinite(by_name[joint])]
-        if broken:
-            return 2, f"{quantity} of {listed(broken)} is not finite"
-    return None
+        if broken := [joint for joint in joints if not math.isfinite(by_name[joint])]:
+            return STATES_INCOMPLETE, f"{quantity} of {listed(broken)} is not finite"
+    return None, ""
 
 
 def _command_timeout(settings: Configuration, simulated: bool) -> float:
     """What is in force; that of wrong parameters is another finding."""
     try:
-        return handover_times(settings.checked, simulated)[1]
+        return handover_times(settings, simulated)[1]
     except ParameterError:
         return math.inf
 
@@ -257,11 +213,9 @@ def _timing(evidence: Evidence, settings: Configuration, states: list[State]) ->
 
 
 def _clock(evidence: Evidence, settings: Configuration, simulated: bool) -> Iterator[Finding]:
-    known = {
-        node: bool(evidence.parameter(node, SIM_TIME))
-        for node in (evidence.controller, evidence.sentinel, evidence.manager)
-        if evidence.parameter(node, SIM_TIME) is not None
-    }
+    nodes = evidence.controller, evidence.sentinel, evidence.manager
+    known = {node: evidence.parameter(node, SIM_TIME) for node in nodes}
+    known = {node: bool(value) for node, value in known.items() if value is not None}
     if len(set(known.values())) > 1:
         words = [f"{str(value).lower()} for {node}" for node, value in known.items()]
         yield SIM_TIME_DIFFERS.found(f"{SIM_TIME} is {listed(words)}")
@@ -286,22 +240,23 @@ def _stamps(evidence: Evidence, simulated: bool, states: list[State]) -> Iterato
     if back and len(evidence.states_topic.publishers) <= 1:
         yield STAMPS_GO_BACK.found(f"{topic}: {back} of {len(stamps)} stamps go back")
         return
-    typical = _typical_age(states, simulated)
-    if typical is None or abs(typical) < OTHER_CLOCK:
+    age = _typical_age(states, simulated)
+    if not abs(age) >= OTHER_CLOCK:
         return
-    other = _typical_age(states, not simulated)
-    if not simulated and other is not None and abs(other) < OTHER_CLOCK:
+    if not simulated and abs(_typical_age(states, simulated=True)) < OTHER_CLOCK:
         yield CLOCK_UNUSED.found(
             f"{topic}: the stamps are those of {evidence.clock_topic.name}, and {SIM_TIME} is false"
         )
         return
     clock = evidence.clock_topic.name if simulated else "this computer's clock"
     yield STAMPS_OF_ANOTHER_CLOCK.found(
-        f"{topic}: the stamps are {abs(1e-9 * typical):.3g} s "
-        f"{'behind' if typical > 0 else 'ahead of'} {clock}"
+        f"{topic}: the stamps are {abs(1e-9 * age):.3g} s {'behind' if age > 0 else 'ahead of'} "
+        f"{clock}"
     )
 
 
-def _typical_age(states: list[State], simulated: bool) -> float | None:
-    ages = [own for state in states if (own := age(state, simulated)) is not None]
-    return float(np.median(ages)) if ages else None
+def _typical_age(states: list[State], simulated: bool) -> float:
+    """When they came, by one of the clocks, [ns]; NaN without it."""
+    times = [(state.simulated if simulated else state.clock, state.stamp) for state in states]
+    ages = [now - stamp for now, stamp in times if now is not None]
+    return float(np.median(ages)) if ages else math.nan

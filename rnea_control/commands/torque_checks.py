@@ -73,7 +73,7 @@ PAYLOAD = warning(
 )
 PAYLOAD_AT_ORIGIN = note(
     "payload-at-origin",
-    "the payload has its centre of mass in the origin of its link",
+    "the payload has its center of mass in the origin of its link",
     "Set payload.center_of_mass, if it is elsewhere",
 )
 GRAVITY_DIFFERS = warning(

@@ -1,5 +1,5 @@
-"""Recorded motions in MuJoCo, which only draws them, each link placed as recorded: a film, where it
-can draw without a window, else of lines; and its viewer.
+"""Films of recorded motions, each link placed as recorded: by MuJoCo, where it can draw without a
+window, else as lines between the joints; MuJoCo's viewer; and a picture of many robots, as lines.
 """
 
 from __future__ import annotations
@@ -16,15 +16,21 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from PIL import Image
 
 from rnea_control.array_types import FloatArray
-from rnea_control.demo.picture import bones, link_poses, skeleton_frames
-from rnea_control.demo.recording import Recording
 from rnea_control.demo.robots import DemoRobot
-from rnea_control.demo.shapes import Shape, shapes
+from rnea_control.demo.run import Recording
+from rnea_control.demo.scene import SIZE, Scene, Shape, render, shapes
+from rnea_control.dynamics import Workspace, forward_kinematics
+from rnea_control.model import RobotModel
+from rnea_control.model.robot_description import description_from_urdf
 
-SIZE = (400, 300)
 FRAMES_PER_SECOND = 12.5  # GIF counts in hundredths of a second
 COLORS = 32
 VIEWER_FRAMES_PER_SECOND = 50.0
@@ -37,36 +43,27 @@ LONGEST_DRAWING = 300.0
 # The viewer's thread ends by itself; a process that ends before it may crash, [s].
 CLOSING = 1.0
 
-WIDTH, HEIGHT = 640, 480
-WHITE = [1.0, 1.0, 1.0, 1.0]
-
-_GEOMS = {
-    "mesh": mujoco.mjtGeom.mjGEOM_MESH,
-    "box": mujoco.mjtGeom.mjGEOM_BOX,
-    "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER,
-    "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
-    "bar": mujoco.mjtGeom.mjGEOM_CAPSULE,
-}
+# Onto the picture's right and up, from in front, the left and above.
+_A, _E = np.radians(40.0), np.radians(20.0)
+PROJECTION = np.array(
+    [
+        [-np.sin(_A), np.cos(_A), 0.0],
+        [-np.sin(_E) * np.cos(_A), -np.sin(_E) * np.sin(_A), np.cos(_E)],
+    ]
+)
+ROBOTS_IN_A_ROW = 8
 
 
 def film(path: Path, robot: DemoRobot, recording: Recording) -> str:
-    """Writes a film of a recording, in real time.
-
-    Args:
-        path: of the film, .gif or .mp4.
-        robot: that was recorded.
-        recording: its motion.
-
-    Returns:
-        what it was drawn with.
-    """
+    """Writes a film of a recording, .gif or .mp4, in real time; returns what it was drawn with."""
     poses = _poses(robot, recording, FRAMES_PER_SECOND)
     frames, objections = drawn_by_mujoco(shapes(robot.path), robot.model.link_names, poses)
     how = "MuJoCo"
     if frames is None:
-        frames = skeleton_frames(poses, bones(robot.path, robot.model), SIZE)
+        frames = skeleton_frames(poses, bones(robot.path, robot.model))
         how = f"matplotlib, as MuJoCo cannot draw without a window here ({'; '.join(objections)})"
-    (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(path, frames)
+    write = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
+    write(path, frames)
     return how
 
 
@@ -106,19 +103,6 @@ def drawn_by_mujoco(
     return None, objections
 
 
-def render(shapes: Sequence[Shape], links: Sequence[str], poses: FloatArray) -> FloatArray:
-    """What `drawn_by_mujoco` runs in a process of its own."""
-    scene = Scene(shapes, links, poses)
-    width, height = SIZE
-    frames = np.zeros((len(poses), height, width, 3), dtype=np.uint8)
-    with mujoco.Renderer(scene.model, height, width) as renderer:
-        for pose, frame in zip(poses, frames, strict=True):
-            scene.place(pose)
-            renderer.update_scene(scene.data, scene.camera)
-            frame[:] = renderer.render()
-    return frames
-
-
 def _write_gif(path: Path, frames: FloatArray) -> None:
     # One palette for all frames: what does not move then is the same in all, and costs nothing.
     sample = np.concatenate(frames[:: max(len(frames) // 8, 1)])
@@ -153,145 +137,99 @@ def has_display() -> bool:
 
 def show(robot: DemoRobot, recordings: Sequence[Recording]) -> None:
     """Plays recordings in real time, again and again, until the window is closed."""
-    motions = [
-        (recording.law, _poses(robot, recording, VIEWER_FRAMES_PER_SECOND))
-        for recording in recordings
-    ]
-    every = np.concatenate([poses for _, poses in motions])
-    scene = Scene(shapes(robot.path), robot.model.link_names, every)
-    scene.place(every[0])
-    _play(scene, motions)
-    time.sleep(CLOSING)
-
-
-def _play(scene: Scene, motions: Sequence[tuple[str, FloatArray]]) -> None:
     from mujoco.viewer import launch_passive  # noqa: PLC0415 - the viewer is rarely used
 
+    laws = [recording.law for recording in recordings]
+    motions = [_poses(robot, recording, VIEWER_FRAMES_PER_SECOND) for recording in recordings]
+    every = np.concatenate(motions)
+    scene = Scene(shapes(robot.path), robot.model.link_names, every)
+    scene.place(every[0])
     with launch_passive(scene.model, scene.data, show_left_ui=False, show_right_ui=False) as viewer:
         for name in ("lookat", "distance", "azimuth", "elevation"):
             setattr(viewer.cam, name, getattr(scene.camera, name))
-        for law, poses in itertools.cycle(motions):
+        for law, pose in itertools.cycle(
+            (law, pose) for law, poses in zip(laws, motions, strict=True) for pose in poses
+        ):
+            if not viewer.is_running():
+                break
             viewer.set_texts((None, mujoco.mjtGridPos.mjGRID_TOPLEFT, law, ""))
-            for pose in poses:
-                if not viewer.is_running():
-                    return
-                with viewer.lock():
-                    scene.place(pose)
-                viewer.sync()
-                time.sleep(1.0 / VIEWER_FRAMES_PER_SECOND)
+            with viewer.lock():
+                scene.place(pose)
+            viewer.sync()
+            time.sleep(1.0 / VIEWER_FRAMES_PER_SECOND)
+    time.sleep(CLOSING)
 
 
-class Scene:
-    """The shapes of a robot on a floor.
+def link_poses(model: RobotModel, positions: FloatArray) -> FloatArray:
+    """X_WL of all links at positions, shape (n, nq); shape (n, number of links, 4, 4)."""
+    ws = Workspace(model)
+    poses = np.zeros((len(positions), len(model.link_names), 4, 4))
+    for q, pose in zip(np.ascontiguousarray(positions), poses, strict=True):
+        forward_kinematics(model, ws, q, pose)
+    return poses
+
+
+def bones(urdf: Path, model: RobotModel) -> list[tuple[int, int]]:
+    """Pairs of links that a joint connects, as their indices in `model.link_names`."""
+    joints = description_from_urdf(urdf.read_bytes(), str(urdf)).joints
+    index = {link: i for i, link in enumerate(model.link_names)}
+    return [(index[joint.parent], index[joint.child]) for joint in joints]
+
+
+def skeleton_frames(poses: FloatArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+    """Pictures of a motion, shape (n, height, width, 3), bytes.
 
     Args:
-        shapes: what is drawn; meshes that MuJoCo does not load are left out.
-        links: names of the links, in the order of the poses.
-        poses: the motion that the camera has to see, shape (n, number of links, 4, 4).
-
-    Attributes:
-        model, data: of MuJoCo.
-        camera: that sees the whole motion.
+        poses: of the links, shape (n, number of links, 4, 4).
+        pairs: of links, as from `bones`.
     """
-
-    def __init__(self, shapes: Sequence[Shape], links: Sequence[str], poses: FloatArray) -> None:
-        positions = poses[:, :, :3, 3]
-        low, high = positions.min(axis=(0, 1)), positions.max(axis=(0, 1))
-        extent = max(float(np.linalg.norm(high - low)), 0.1)
-        floor = min(0.0, float(low[2]) - 0.05)
-        self.model = _compiled([s for s in shapes if s.link in links], links, extent, floor)
-        self.data = mujoco.MjData(self.model)
-        self._bodies = [self.model.body(f"link {link}").mocapid[0] for link in links]
-        self.camera = mujoco.MjvCamera()
-        self.camera.lookat[:] = 0.5 * (low + high)
-        self.camera.distance = 1.5 * extent
-        self.camera.azimuth, self.camera.elevation = 140.0, -18.0
-
-    def place(self, poses: FloatArray) -> None:
-        """Places the links, shape (number of links, 4, 4)."""
-        for body, pose in zip(self._bodies, poses, strict=True):
-            self.data.mocap_pos[body] = pose[:3, 3]
-            mujoco.mju_mat2Quat(self.data.mocap_quat[body], pose[:3, :3].ravel())
-        mujoco.mj_forward(self.model, self.data)
+    points = poses[:, :, :3, 3] @ PROJECTION.T
+    figure = Figure(figsize=(SIZE[0] / 100.0, SIZE[1] / 100.0), dpi=100)
+    canvas = FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    lines = _draw_lines(axes, points[0], pairs)
+    _frame(axes, points.reshape(-1, 2), SIZE[0] / SIZE[1])
+    frames = []
+    for now in points:
+        lines.set_segments([now[list(pair)] for pair in pairs])
+        lines.axes.collections[1].set_offsets(now)
+        canvas.draw()
+        frames.append(np.asarray(canvas.buffer_rgba())[:, :, :3].copy())
+    return np.array(frames)
 
 
-def _compiled(
-    shapes: list[Shape], links: Sequence[str], extent: float, floor: float
-) -> mujoco.MjModel:
-    """The model, without the meshes that MuJoCo refuses."""
-    try:
-        return _spec(shapes, links, extent, floor).compile()
-    except ValueError:
-        usable = [shape for shape in shapes if shape.kind != "mesh" or _loads(shape)]
-        return _spec(usable, links, extent, floor).compile()
+def draw_robots(
+    path: Path, robots: Sequence[tuple[str, FloatArray, Sequence[tuple[int, int]]]]
+) -> None:
+    """Draws robots side by side: their names, link poses of shape (number of links, 4, 4), and
+    bones."""
+    rows = -(-len(robots) // ROBOTS_IN_A_ROW)
+    figure = Figure(figsize=(1.8 * ROBOTS_IN_A_ROW, 2.0 * rows), layout="constrained")
+    grid = figure.subplots(rows, ROBOTS_IN_A_ROW, squeeze=False)
+    for axes in grid.flat:
+        axes.set_axis_off()
+    for axes, (name, poses, pairs) in zip(grid.flat, robots, strict=False):
+        points = poses[:, :3, 3] @ PROJECTION.T
+        _draw_lines(axes, points, pairs)
+        _frame(axes, points)
+        axes.set_box_aspect(1.0)
+        axes.set_title(name.replace("/", "/\n"), fontsize=7)
+    figure.savefig(path, dpi=90)
 
 
-def _loads(shape: Shape) -> bool:
-    try:
-        _spec([shape], [shape.link], 1.0, 0.0).compile()
-    except ValueError:
-        return False
-    return True
+def _draw_lines(axes: Axes, points: FloatArray, pairs: Sequence[tuple[int, int]]) -> LineCollection:
+    segments = [points[list(pair)] for pair in pairs]
+    colors = colormaps["turbo"](np.linspace(0.1, 0.9, max(len(pairs), 1)))
+    lines = axes.add_collection(LineCollection(segments, colors=colors, linewidths=2.5))
+    axes.scatter(*points.T, s=6, color="black", zorder=3)
+    return lines
 
 
-def _spec(shapes: list[Shape], links: Sequence[str], extent: float, floor: float) -> mujoco.MjSpec:
-    spec = mujoco.MjSpec()
-    spec.visual.global_.offwidth, spec.visual.global_.offheight = WIDTH, HEIGHT
-    spec.visual.headlight.ambient[:] = 0.45
-    spec.visual.headlight.diffuse[:] = 0.4
-    spec.visual.quality.shadowsize = 4096
-    spec.stat.extent = extent
-    sky = spec.add_texture(name="sky", type=mujoco.mjtTexture.mjTEXTURE_SKYBOX)
-    sky.builtin, sky.width, sky.height = mujoco.mjtBuiltin.mjBUILTIN_FLAT, 64, 384
-    sky.rgb1 = sky.rgb2 = WHITE[:3]
-    world = spec.worldbody
-    # As bright as the sky, so that it is seen by the shadows alone.
-    half = 20.0 * extent
-    spec.add_material(name="floor", rgba=WHITE, emission=0.2)
-    world.add_geom(
-        name="floor",
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[half, half, 0.1],
-        pos=[0.0, 0.0, floor],
-        material="floor",
-    )
-    world.add_light(
-        pos=[0.0, 0.0, floor + 6.0 * extent],
-        dir=[0.15, -0.2, -1.0],
-        diffuse=[0.6, 0.6, 0.6],
-        specular=[0.1, 0.1, 0.1],
-        cutoff=90.0,
-        exponent=0.0,
-    )
-    # A link may be called "world", as MuJoCo's own body is.
-    bodies = {link: world.add_body(name=f"link {link}", mocap=True) for link in links}
-    meshes: dict[tuple[str, tuple[float, ...]], str] = {}
-    for shape in shapes:
-        place: dict[str, object] = {"pos": shape.translation, "size": _size(shape)}
-        if shape.kind == "bar":
-            place = {"fromto": [0.0, 0.0, 0.0, *shape.translation], "size": [*shape.size, 0.0, 0.0]}
-        else:
-            quaternion = np.zeros(4)
-            mujoco.mju_mat2Quat(quaternion, shape.rotation.ravel())
-            place["quat"] = quaternion
-        if shape.kind == "mesh":
-            key = (shape.file, shape.size)
-            if key not in meshes:
-                meshes[key] = f"mesh{len(meshes)}"
-                spec.add_mesh(
-                    name=meshes[key],
-                    file=shape.file,
-                    scale=list(shape.size),
-                    inertia=mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL,
-                )
-            place["meshname"] = meshes[key]
-        bodies[shape.link].add_geom(
-            type=_GEOMS[shape.kind], rgba=list(shape.color), contype=0, conaffinity=0, **place
-        )
-    return spec
-
-
-def _size(shape: Shape) -> list[float]:
-    if shape.kind == "mesh":
-        return [0.0, 0.0, 0.0]
-    return [*shape.size, 0.0, 0.0][:3]
+def _frame(axes: Axes, points: FloatArray, shape: float = 1.0) -> None:
+    """Shows all points, undistorted in axes that are `shape` times as wide as high."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    width, height = high - low
+    half = 0.55 * max(width, height * shape, 0.1)
+    x, y = 0.5 * (low + high)
+    axes.set(xlim=(x - half, x + half), ylim=(y - half / shape, y + half / shape))
+    axes.set_axis_off()

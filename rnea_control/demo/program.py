@@ -6,19 +6,27 @@ import argparse
 import os
 import shutil
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 from rnea_control.control import ControlLaw
-from rnea_control.demo import report
-from rnea_control.demo.film import film, has_display, show
-from rnea_control.demo.picture import bones, draw, draw_robots, link_poses
-from rnea_control.demo.recording import Recording, disturbances, void
-from rnea_control.demo.robots import DemoRobot, default_robot, load_robot
-from rnea_control.demo.run import BANDWIDTH, run
+from rnea_control.demo.controller import BANDWIDTH
+from rnea_control.demo.film import bones, draw_robots, film, has_display, link_poses, show
+from rnea_control.demo.report import draw, summary, table
+from rnea_control.demo.robots import (
+    CONFIGURED,
+    DemoRobot,
+    Entry,
+    default_robot,
+    entries,
+    load_robot,
+)
+from rnea_control.demo.run import Recording, disturbances, run, stalls, void
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModelWarning
 from rnea_control.ros.process import ros_process
@@ -27,6 +35,7 @@ from rnea_control.simulation.parameters import PARAMETERS
 # Exit statuses.
 COMPARED, FAILED, WRONG_OPTION, DISTURBED, VOID = range(5)
 
+CONSOLE = Console()
 PICTURE = "rnea_demo.png"
 FILMS = (".gif", ".mp4")
 
@@ -41,16 +50,15 @@ exit status:
 """
 
 
-def options(description: str, arguments: list[str] | None = None) -> argparse.Namespace:
+def options(arguments: list[str] | None = None) -> argparse.Namespace:
     """The options; ends the process with status 2 if one of them is wrong.
 
     Args:
-        description: of the program.
         arguments: the command line; the process's own by default.
     """
     parser = argparse.ArgumentParser(
         prog="rnea_demo",
-        description=description,
+        description=__doc__,
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -76,8 +84,8 @@ def options(description: str, arguments: list[str] | None = None) -> argparse.Na
     )
     parser.add_argument("--list", action="store_true", help="show the robots there are, and end")
     given = parser.parse_args(arguments)
-    for problem in _problems(given):
-        parser.error(problem)
+    if found := _problems(given):
+        parser.error(found[0])
     given.joints = given.joints.split(",") if given.joints is not None else None
     return given
 
@@ -90,7 +98,7 @@ def _problems(given: argparse.Namespace) -> list[str]:
         found.append(
             f"--rate is {given.rate:g}; it must be {rate.at_least:g} to {rate.at_most:g} Hz"
         )
-    if given.joints is not None and not all(name.strip() for name in given.joints.split(",")):
+    if given.joints is not None and not all(map(str.strip, given.joints.split(","))):
         found.append(f"--joints is {given.joints!r}; it must be names separated by commas")
     if given.picture or not given.list:
         formats = [f".{kind}" for kind in Figure().canvas.get_supported_filetypes()]
@@ -104,19 +112,18 @@ def _problems(given: argparse.Namespace) -> list[str]:
     return found
 
 
-def _unwritable(option: str, path: Path, suffixes: list[str] | tuple[str, ...]) -> list[str]:
+def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> list[str]:
+    given, folder, new = f"{option} is {str(path)!r}", path.resolve().parent, not path.exists()
     if path.suffix.lower() not in suffixes:
-        return [f"{option} is {str(path)!r}; it must end in one of {', '.join(suffixes)}"]
+        return [f"{given}; it must end in one of {', '.join(suffixes)}"]
     if path.is_dir():
-        return [f"{option} is {str(path)!r}, which is a folder; it must be a file"]
-    folder = path.resolve().parent
+        return [f"{given}, which is a folder; it must be a file"]
     if not folder.is_dir():
-        return [f"{option} is {str(path)!r}; there is no folder {folder}. Make it first"]
-    new = not path.exists()
+        return [f"{given}; there is no folder {folder}. Make it first"]
     try:
         path.open("ab").close()
     except OSError as error:
-        return [f"{option} is {str(path)!r}, which cannot be written: {error.strerror}"]
+        return [f"{given}, which cannot be written: {error.strerror}"]
     if new:
         path.unlink()
     return []
@@ -124,45 +131,36 @@ def _unwritable(option: str, path: Path, suffixes: list[str] | tuple[str, ...]) 
 
 def main() -> int:
     """Runs the demo; the end of `--help` says what the exit status means."""
-    given = options(__doc__ or "")
-    console = Console()
+    given = options()
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     if given.list:
-        _list(console, given.picture)
+        _list(given.picture)
         return COMPARED
     try:
         robot = load_robot(given.robot or default_robot(), given.joints)
-        _print_introduction(console, robot)
+        _print_introduction(robot)
         if reason := void(robot):
-            console.print(f"Nothing to compare: {reason}.", style="red", markup=False)
+            CONSOLE.print(f"Nothing to compare: {reason}.", style="red", markup=False)
             return VOID
         with ros_process(["--ros-args", "--log-level", "error"]) as running:
             recordings = [
-                _run(robot, law, given.rate, running, console)
+                _run(robot, law, given.rate, running)
                 for law in (ControlLaw.computed_torque, ControlLaw.pd)
             ]
     except RneaControlError as error:
-        console.print(str(error), style="red", markup=False)
+        CONSOLE.print(str(error), style="red", markup=False)
         return FAILED
-    reasons = [
-        f"under {recording.law}: {sentence}"
-        for recording in recordings
-        for sentence in disturbances(robot.model, recording, robot.waypoints[-1].time)
-    ]
-    if reasons:
-        _print_disturbed(console, reasons)
-    else:
-        _print_result(console, robot, *recordings)
+    disturbed = _print_outcome(robot, *recordings)
     for recording in reversed(recordings):
-        console.print(report.stalls(recording))
-    _show(console, given, robot, recordings, bool(reasons))
-    return DISTURBED if reasons else COMPARED
+        CONSOLE.print(stalls(recording))
+    _show(given, robot, recordings, disturbed)
+    return DISTURBED if disturbed else COMPARED
 
 
-def _list(console: Console, picture: str | None) -> None:
-    robots = report.entries()
-    console.print(report.robots_table(robots))
+def _list(picture: str | None) -> None:
+    robots = entries()
+    CONSOLE.print(robots_table(robots))
     if picture is not None:
         drawn = []
         for robot in robots:
@@ -170,16 +168,33 @@ def _list(console: Console, picture: str | None) -> None:
                 poses = link_poses(robot.model, robot.model.neutral()[None])[0]
                 drawn.append((robot.name, poses, bones(robot.path, robot.model)))
         draw_robots(Path(picture), drawn)
-        console.print(f"Picture: {Path(picture).resolve()}", soft_wrap=True)
+        CONSOLE.print(f"Picture: {Path(picture).resolve()}", soft_wrap=True)
 
 
-def _print_introduction(console: Console, robot: DemoRobot) -> None:
+def robots_table(robots: Sequence[Entry]) -> Table:
+    """The list as a table."""
+    result = Table(title="Robots for --robot")
+    result.add_column("robot", no_wrap=True)
+    for heading in ("joints", "mass, kg"):
+        result.add_column(heading, justify="right")
+    for heading in ("special", "config"):
+        result.add_column(heading, overflow="fold")
+    for robot in robots:
+        joints, mass = "", ""
+        if robot.model is not None:
+            joints, mass = str(robot.model.nv), f"{robot.model.total_mass:.1f}"
+        configured = "yes" if robot.name in CONFIGURED else ""
+        result.add_row(robot.name, joints, mass, robot.special, configured)
+    return result
+
+
+def _print_introduction(robot: DemoRobot) -> None:
     for warning in robot.model.warnings:
         text = warning.replace(robot.model.source, Path(robot.model.source).name)
-        console.print(text, style="yellow", markup=False)
+        CONSOLE.print(text, style="yellow", markup=False)
     followers = len(robot.model.mimic_joints)
     more = f"; joints that mimic them: {followers}" if followers else ""
-    console.print(
+    CONSOLE.print(
         f"{robot.name}: {robot.model.nv} joints follow a trajectory of "
         f"{robot.waypoints[-1].time:g} s in real time{more}. The controller is a process of its "
         "own and talks to the simulated arm over ROS 2. It runs first with the RNEA (computed "
@@ -189,9 +204,9 @@ def _print_introduction(console: Console, robot: DemoRobot) -> None:
     )
 
 
-def _run(robot: DemoRobot, law: ControlLaw, rate: float, running, console: Console) -> Recording:
+def _run(robot: DemoRobot, law: ControlLaw, rate: float, running: Callable[[], bool]) -> Recording:
     columns = (TextColumn("{task.description:<30}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, auto_refresh=False) as bar:
+    with Progress(*columns, console=CONSOLE, auto_refresh=False) as bar:
         task = bar.add_task(f"{law.name}: starting", total=1.0)
         bar.refresh()
 
@@ -203,44 +218,43 @@ def _run(robot: DemoRobot, law: ControlLaw, rate: float, running, console: Conso
     return recording
 
 
-def _print_result(
-    console: Console, robot: DemoRobot, model_based: Recording, baseline: Recording
-) -> None:
-    console.print(report.table(robot, model_based, baseline))
-    for line in report.summary(robot.model, model_based, baseline):
-        console.print(line, style="bold", markup=False)
-    console.print(f"The trajectory was sent by {model_based.sent}", markup=False)
+def _print_outcome(robot: DemoRobot, model_based: Recording, baseline: Recording) -> bool:
+    """Prints the comparison, or why there is none; returns whether there is none."""
+    reasons = [
+        f"- under {recording.law}: {sentence}"
+        for recording in (model_based, baseline)
+        for sentence in disturbances(robot.model, recording, robot.waypoints[-1].time)
+    ]
+    if reasons:
+        CONSOLE.print("No comparison: the demo was disturbed.", style="bold red")
+        CONSOLE.print("\n".join(reasons), style="red", markup=False)
+        CONSOLE.print("Run it again; on a busy computer with a lower --rate.")
+        return True
+    CONSOLE.print(table(robot, model_based, baseline))
+    for line in summary(robot.model, model_based, baseline):
+        CONSOLE.print(line, style="bold", markup=False)
+    CONSOLE.print(f"The trajectory was sent by {model_based.sent}", markup=False)
     for recording in (baseline, model_based):
-        console.print(
+        CONSOLE.print(
             f"State-to-command latency under {recording.law}, its start included: "
             f"{recording.latency}"
         )
-
-
-def _print_disturbed(console: Console, reasons: list[str]) -> None:
-    console.print("No comparison: the demo was disturbed.", style="bold red")
-    for reason in reasons:
-        console.print(f"- {reason}", style="red", markup=False)
-    console.print("Run it again; on a busy computer with a lower --rate.")
+    return False
 
 
 def _show(
-    console: Console,
-    given: argparse.Namespace,
-    robot: DemoRobot,
-    recordings: list[Recording],
-    disturbed: bool,
+    given: argparse.Namespace, robot: DemoRobot, recordings: list[Recording], disturbed: bool
 ) -> None:
     """Picture, film and viewer, of the recorded runs."""
     picture = Path(given.picture or PICTURE).resolve()
     draw(picture, robot.model, *recordings, disturbed=disturbed)
-    console.print(f"Picture: {picture}", soft_wrap=True)
+    CONSOLE.print(f"Picture: {picture}", soft_wrap=True)
     if any(len(recording.time) < 2 for recording in recordings):
         return  # nothing has moved
     if given.video:
-        console.print("Drawing the film ...")
+        CONSOLE.print("Drawing the film ...")
         how = film(Path(given.video), robot, recordings[0])
-        console.print(f"Film, drawn by {how}: {Path(given.video).resolve()}", soft_wrap=True)
+        CONSOLE.print(f"Film, drawn by {how}: {Path(given.video).resolve()}", soft_wrap=True)
     if given.view:
-        console.print("Playing both runs; close the window to end.")
+        CONSOLE.print("Playing both runs; close the window to end.")
         show(robot, recordings)

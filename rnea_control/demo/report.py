@@ -1,22 +1,30 @@
-"""What the demo prints: the robots there are, and two runs that can be compared. Joints that turn
-are told in mrad and Nm, those that slide in mm and N, and no figure mixes them."""
+"""What the demo says of two runs: a table, a summary and a picture. Joints that turn are told in
+mrad and Nm, those that slide in mm and N, and no figure mixes them."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from rnea_control.demo.recording import STALL, Recording
-from rnea_control.demo.robots import DemoRobot, configuration_of, known_robots
-from rnea_control.exceptions import RobotModelError
+from rnea_control.demo.robots import DemoRobot
+from rnea_control.demo.run import Recording
 from rnea_control.model import RobotModel
-from rnea_control.model.bodies import INERTIA
-from rnea_control.model.joints import VELOCITIES
 from rnea_control.model.robot_model import units
+
+LEGEND_COLUMNS = 8
+LONGEST_NAME = 24  # the end of a name tells joints apart
+STYLES = {"turning": "-", "sliding": "-."}
+NOTES = {"turning": "", "sliding": ", dash-dotted"}
 
 
 @dataclass(frozen=True)
@@ -26,7 +34,7 @@ class Kind:
     Attributes:
         name: of joints of this kind.
         joints: their indices.
-        position, effort: their units.
+        position, effort: their units; errors are in thousandths of that of positions.
     """
 
     name: str
@@ -36,7 +44,7 @@ class Kind:
 
     @property
     def error(self) -> str:
-        """The unit of errors: a thousandth of that of positions."""
+        """The unit of errors."""
         return f"m{self.position}"
 
 
@@ -46,8 +54,7 @@ def kinds(model: RobotModel) -> list[Kind]:
     for j in range(model.nv):
         unit = units(model, j)
         name = "sliding" if unit.position == "m" else "turning"
-        kind = found.setdefault(name, Kind(name, [], unit.position, unit.effort))
-        kind.joints.append(j)
+        found.setdefault(name, Kind(name, [], unit.position, unit.effort)).joints.append(j)
     return sorted(found.values(), key=lambda kind: kind.name, reverse=True)
 
 
@@ -55,10 +62,8 @@ def table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Tabl
     """Errors and torques of each joint."""
     result = Table(title=f"{robot.name}: tracking errors and torques", box=SIMPLE_HEAD)
     result.add_column("\njoint", overflow="fold", min_width=12)
-    for heading in ("RMS", "largest"):
-        for law in ("PD", "RNEA"):
-            result.add_column(f"{heading}\n{law}", justify="right")
-    result.add_column("torque\nRNEA", justify="right")
+    for heading in ("RMS\nPD", "RMS\nRNEA", "largest\nPD", "largest\nRNEA", "torque\nRNEA"):
+        result.add_column(heading, justify="right")
     result.add_column("\nlimit", justify="right")
     result.add_column("\nunits", no_wrap=True)
     for kind in kinds(robot.model):
@@ -82,115 +87,110 @@ def summary(model: RobotModel, model_based: Recording, baseline: Recording) -> l
     lines = []
     every = kinds(model)
     for kind in every:
-        count = len(kind.joints)
-        which = "all joints"
+        count, which = len(kind.joints), "all joints"
         if len(every) > 1:
             which = f"{count} {kind.name} {'joint' if count == 1 else 'joints'}"
-        figures = [
+        figures = ", ".join(
             f"{recording.law} {1e3 * recording.total_rms(kind.joints):.4g} {kind.error}"
             for recording in (baseline, model_based)
-        ]
-        lines.append(
-            f"RMS over {which}: {', '.join(figures)}: {ratio(kind, model_based, baseline)}"
         )
+        lines.append(f"RMS over {which}: {figures}: {ratio(kind, model_based, baseline)}")
     return lines
 
 
 def ratio(kind: Kind, model_based: Recording, baseline: Recording) -> str:
     """Which of two runs follows closer, and how many times."""
-    ours, theirs = model_based.total_rms(kind.joints), baseline.total_rms(kind.joints)
-    if ours <= theirs:
-        return f"RNEA is {_factor(theirs, ours)} times closer"
-    return f"PD is {_factor(ours, theirs)} times closer"
+    errors = {"RNEA": model_based.total_rms(kind.joints), "PD": baseline.total_rms(kind.joints)}
+    closer, other = sorted(errors, key=errors.__getitem__)
+    factor = "infinitely many" if errors[other] > 0.0 else "1"
+    if errors[closer] > 0.0:
+        times = errors[other] / errors[closer]
+        factor = f"{times:.0f}" if times >= 10.0 else f"{times:.2g}"
+    return f"{closer} is {factor} times closer"
 
 
-def comparison(kind: Kind, model_based: Recording, baseline: Recording) -> str:
-    """The same, with the joints' kind."""
-    return f"{kind.name} joints: {ratio(kind, model_based, baseline)}"
+def draw(
+    path: Path,
+    model: RobotModel,
+    model_based: Recording,
+    baseline: Recording,
+    disturbed: bool = False,
+) -> None:
+    """Writes the picture.
 
-
-def stalls(recording: Recording) -> str:
-    """How often the run stalled."""
-    count, longest = recording.stalls()
-    if count == 0:
-        return f"Stalls under {recording.law}: none longer than {1e3 * STALL:g} ms"
-    return f"Stalls under {recording.law}: {count}, the longest {1e3 * longest:.0f} ms"
-
-
-def _factor(large: float, small: float) -> str:
-    if small == 0.0:
-        return "infinitely many" if large > 0.0 else "1"
-    factor = large / small
-    return f"{factor:.0f}" if factor >= 10.0 else f"{factor:.2g}"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A robot of the list.
-
-    Attributes:
-        name, path: of the robot and its URDF.
-        model: None if it does not load.
-        special: in a few words.
-        configured: whether a configuration exists for it.
+    Args:
+        path: of the picture.
+        model: the robot, for names and limits.
+        model_based: the run under computed torque.
+        baseline: the same trajectory under PD alone.
+        disturbed: whether the runs are no comparison: the picture then gives no figures.
     """
-
-    name: str
-    path: Path
-    model: RobotModel | None
-    special: str
-    configured: bool
-
-
-def entries() -> list[Entry]:
-    """All robots, by name."""
-    return [_entry(name, path) for name, path in sorted(known_robots().items())]
-
-
-def _entry(name: str, path: Path) -> Entry:
-    configured = bool(configuration_of(name))
-    try:
-        model = RobotModel.from_urdf_file(path)
-    except RobotModelError as error:
-        reason = str(error).replace(str(path), path.name)
-        return Entry(name, path, None, f"does not load: {reason}", configured)
-    return Entry(name, path, model, ", ".join(special(model)), configured)
-
-
-def special(model: RobotModel) -> list[str]:
-    """What is special about a robot, a few words each."""
-    found = []
-    if model.nv == 0:
-        return ["no joint moves"]
-    if model.mimic_joints:
-        found.append(f"{len(model.mimic_joints)} mimic")
-    for words, kinds in (
-        ("sliding", ("prismatic",)),
-        ("of several degrees of freedom", [kind for kind, nv in VELOCITIES.items() if nv > 1]),
+    found = kinds(model)
+    size = (12.0, 7.0 + 0.2 * -(-(model.nv + 1) // LEGEND_COLUMNS))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True)
+    (position, torque), (error_pd, error_model) = axes
+    if disturbed:
+        figure.suptitle(f"{model.name}: disturbed, no comparison", fontsize=14, color="crimson")
+    else:
+        results = [f"{kind.name} joints: {ratio(kind, model_based, baseline)}" for kind in found]
+        title = f"{model.name}: the same trajectory under PD and under RNEA computed torque"
+        figure.suptitle(f"{title}\n{'; '.join(results)}", fontsize=14)
+    colors = colormaps["turbo"](np.linspace(0.05, 0.95, model.nv))
+    position.set(title="Positions under computed torque")
+    for kind, scale in _scales(position, found, "position"):
+        for j in kind.joints:
+            scale.plot(
+                model_based.time, model_based.measured[:, j], STYLES[kind.name], color=colors[j]
+            )
+            scale.plot(model_based.time, model_based.desired[:, j], "k--", linewidth=0.9)
+    torque.set(title="Torques under computed torque", ylabel="% of the joint's effort limit")
+    for j in np.flatnonzero(np.isfinite(model.effort_limit)):
+        share = 100.0 * model_based.torque[:, j] / model.effort_limit[j]
+        torque.plot(model_based.time, share, color=colors[j], linewidth=1.2)
+    torque.axhline(100.0, color="crimson", linestyle=":", label="limit")
+    torque.axhline(-100.0, color="crimson", linestyle=":")
+    torque.set_ylim(-110.0, 110.0)
+    torque.legend(loc="upper right", fontsize=8)
+    for axis, recording, law in (
+        (error_pd, baseline, "PD"),
+        (error_model, model_based, "computed torque"),
     ):
-        count = sum(kind in kinds for kind in model.joint_types)
-        if count:
-            found.append(f"{count} {words}")
-    moving = model.bodies[list(model.joint_rows.values()), INERTIA : INERTIA + 10]
-    massless = len(moving) - int(moving.any(axis=1).sum())
-    if massless == len(moving):
-        found.append("no inertias")
-    elif massless:
-        found.append(f"{massless} without inertia")
-    return found
+        rms = []
+        for kind, scale in _scales(axis, found, "error"):
+            for j in kind.joints:
+                error = 1e3 * recording.error[:, j]
+                scale.plot(recording.time, error, STYLES[kind.name], color=colors[j])
+            if not disturbed:
+                rms.append(f"{1e3 * recording.total_rms(kind.joints):.3g} {kind.error}")
+        figures = f": RMS {', '.join(rms)}" if rms else ""
+        axis.set(title=f"Tracking error under {law}{figures}", xlabel="s")
+    for axis in axes.flat:
+        axis.grid(alpha=0.3)
+        axis.margins(x=0.0)
+    handles = [
+        Line2D([], [], color=color, label=_short(name))
+        for name, color in zip(model.joint_names, colors, strict=True)
+    ]
+    handles.append(Line2D([], [], color="k", linestyle="--", linewidth=0.9, label="desired"))
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=LEGEND_COLUMNS if model.nv < 32 else LEGEND_COLUMNS - 2,
+        fontsize=9 if model.nv < 16 else 6,
+    )
+    figure.savefig(path, dpi=110)
 
 
-def robots_table(robots: list[Entry]) -> Table:
-    """The list as a table."""
-    result = Table(title="Robots for --robot")
-    result.add_column("robot", no_wrap=True)
-    result.add_column("joints", justify="right")
-    result.add_column("mass, kg", justify="right")
-    result.add_column("special", overflow="fold")
-    result.add_column("config", overflow="fold")
-    for robot in robots:
-        joints, mass = "", ""
-        if robot.model is not None:
-            joints, mass = str(robot.model.nv), f"{robot.model.total_mass:.1f}"
-        result.add_row(robot.name, joints, mass, robot.special, "yes" if robot.configured else "")
-    return result
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
+
+
+def _scales(axis: Axes, found: list[Kind], unit: str) -> Iterator[tuple[Kind, Axes]]:
+    """The kinds of joints with the scale of each: the first one's on the left, the second one's on
+    the right."""
+    for kind in found:
+        scale = axis if kind is found[0] else axis.twinx()
+        note = f" ({kind.name} joints{NOTES[kind.name]})" if len(found) > 1 else ""
+        scale.set_ylabel(getattr(kind, unit) + note)
+        yield kind, scale

@@ -1,9 +1,10 @@
-"""Finds the demo's robot, and plans a trajectory within its limits."""
+"""The robots there are, and one to show, with a trajectory within its limits."""
 
 from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,21 +20,17 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import Trajectory, Waypoint, Waypoints
 from rnea_control.control.splicing import continued
 from rnea_control.dynamics import Workspace, rnea
-from rnea_control.exceptions import RneaControlError
+from rnea_control.exceptions import RneaControlError, RobotModelError
 from rnea_control.model import RobotModel
+from rnea_control.model.bodies import INERTIA
 from rnea_control.model.joints import VELOCITIES
 from rnea_control.model.urdf_text import urdf_text
 
-# From these postures the arms have room to move; other robots start in the middle of their limits.
-READY = {
-    "panda": (0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8),
-    "seven_axis_arm": (0.0, 0.5, 0.0, 1.2, 0.0, 0.6, 0.0),
-}
-
-# Their parameters in config/. Those of real robots are not for the demo: it simulates no firmware.
-CONFIGURATIONS = {
-    "panda": "robots/simulated_panda.yaml",
-    "seven_axis_arm": "rnea_controller.yaml",
+# Parameters in config/, and the posture from which the arm has room to move; others start in the
+# middle of their limits. Parameters of real robots are not for the demo: it simulates no firmware.
+CONFIGURED = {
+    "panda": ("robots/simulated_panda.yaml", (0.0, -0.8, 0.0, -2.3, 0.0, 1.6, 0.8)),
+    "seven_axis_arm": ("rnea_controller.yaml", (0.0, 0.5, 0.0, 1.2, 0.0, 0.6, 0.0)),
 }
 
 # How far the waypoints lead, as factors on `SWING` and on the way to the nearer limit.
@@ -78,39 +75,78 @@ def known_robots() -> dict[str, Path]:
     }
 
 
-def find_urdf(robot: str) -> tuple[str, Path]:
-    """Name and URDF file for what the user gave: a path, or a name in example-robot-data.
+@dataclass(frozen=True)
+class Entry:
+    """A robot of the list.
 
-    Raises:
-        RneaControlError: there is no such robot; the message lists the known ones.
+    Attributes:
+        name, path: of the robot and its URDF.
+        model: None if it does not load.
+        special: in a few words.
     """
-    if Path(robot).suffix == ".urdf":
-        return Path(robot).stem, Path(robot)
-    known = known_robots()
-    if robot in known:
-        return robot, known[robot]
-    if not _has_example_robots():
-        raise RneaControlError(
-            f"robot {robot!r} comes with example-robot-data: pip install example-robot-data. "
-            f"Without it there are {', '.join(known)}, or give a path that ends in .urdf"
-        )
-    raise RneaControlError(
-        f"there is no robot {robot!r}; there are {', '.join(sorted(known))}, "
-        "or give a path that ends in .urdf"
-    )
+
+    name: str
+    path: Path
+    model: RobotModel | None
+    special: str
+
+
+def entries() -> list[Entry]:
+    """All robots, by name."""
+    found = []
+    for name, path in sorted(known_robots().items()):
+        try:
+            model = RobotModel.from_urdf_file(path)
+            found.append(Entry(name, path, model, ", ".join(special(model))))
+        except RobotModelError as error:
+            reason = str(error).replace(str(path), path.name)
+            found.append(Entry(name, path, None, f"does not load: {reason}"))
+    return found
+
+
+def special(model: RobotModel) -> list[str]:
+    """What is special about a robot, a few words each."""
+    if model.nv == 0:
+        return ["no joint moves"]
+    moving = model.bodies[list(model.joint_rows.values()), INERTIA : INERTIA + 10]
+    massless = int((~moving.any(axis=1)).sum())
+    counts = {
+        "mimic": len(model.mimic_joints),
+        "sliding": model.joint_types.count("prismatic"),
+        "of several degrees of freedom": len(_of_several(model)),
+        "without inertia": 0 if massless == len(moving) else massless,
+    }
+    found = [f"{count} {words}" for words, count in counts.items() if count]
+    return found if massless < len(moving) else [*found, "no inertias"]
 
 
 def default_robot() -> str:
     """The Panda of example-robot-data, or the package's own arm where that is not installed."""
-    return "panda" if _has_example_robots() else "seven_axis_arm"
+    return "panda" if "panda" in known_robots() else "seven_axis_arm"
 
 
-def _has_example_robots() -> bool:
-    try:
-        metadata.distribution("example-robot-data")
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+def find_urdf(robot: str) -> tuple[str, Path]:
+    """Name and file for what the user gave: a name of the list, else the path of a file; if that is
+    no URDF, loading it says what it is.
+
+    Raises:
+        RneaControlError: there is no such robot; the message lists the known ones.
+    """
+    known = known_robots()
+    if robot in known:
+        return robot, known[robot]
+    path = Path(robot)
+    if path.suffix == ".urdf" or os.path.exists(robot):
+        return path.stem, path
+    names = ", ".join(sorted(known))
+    if "panda" not in known:
+        raise RneaControlError(
+            f"robot {robot!r} comes with example-robot-data: pip install example-robot-data. "
+            f"Without it there are {names}, or give a path that ends in .urdf"
+        )
+    raise RneaControlError(
+        f"there is no robot {robot!r}; there are {names}, or give a path that ends in .urdf"
+    )
 
 
 def load_robot(robot: str, joints: Sequence[str] | None = None) -> DemoRobot:
@@ -126,21 +162,21 @@ def load_robot(robot: str, joints: Sequence[str] | None = None) -> DemoRobot:
             its gravity torque.
     """
     name, path = find_urdf(robot)
-    parameters = {} if Path(robot).suffix == ".urdf" else configuration_of(name)
+    parameters = _configuration(robot)
     locked = parameters.get("locked_positions")
     model = RobotModel.from_urdf_file(path, parameters.get("joints"), locked)
-    if joints is not None and len(_of_several(model)):
-        single = [joint for joint in model.joint_names if joint not in _of_several(model)]
+    if joints is not None and (several := _of_several(model)):
+        single = [joint for joint in model.joint_names if joint not in several]
         model = RobotModel.from_urdf_file(path, single, locked)
     _check_joints(model, path)
-    start = np.array(READY[name]) if parameters and name in READY else _easy_posture(model)
+    start = np.array(CONFIGURED[name][1]) if parameters else _easy_posture(model)
     if joints is not None:
         posture = dict(zip(model.joint_names, start.tolist(), strict=True))
         parameters = _restricted(parameters, joints, posture)
         model = RobotModel.from_urdf_file(path, joints, parameters["locked_positions"])
         _check_joints(model, path)
-        middle = dict(zip(model.joint_names, _easy_posture(model).tolist(), strict=True))
-        start = np.array([posture.get(joint, middle[joint]) for joint in joints])
+        easy = zip(joints, _easy_posture(model), strict=True)
+        start = np.array([posture.get(joint, position) for joint, position in easy])
     swing = SWING
     while True:
         waypoints = _waypoints(model, start, swing)
@@ -157,11 +193,11 @@ def load_robot(robot: str, joints: Sequence[str] | None = None) -> DemoRobot:
             )
 
 
-def configuration_of(name: str) -> dict[str, Any]:
-    """The controller's parameters in config/ for a robot of the list; empty without a file."""
-    if name not in CONFIGURATIONS:
+def _configuration(name: str) -> dict[str, Any]:
+    """The controller's parameters in config/ for a name of the list; empty without a file."""
+    if name not in CONFIGURED:
         return {}
-    path = share_directory() / "config" / CONFIGURATIONS[name]
+    path = share_directory() / "config" / CONFIGURED[name][0]
     return yaml.safe_load(path.read_text())["/**"]["rnea_controller"]["ros__parameters"]
 
 
@@ -213,18 +249,11 @@ def _waypoints(model: RobotModel, start: FloatArray, swing: float) -> list[Waypo
     # Neighboring joints move differently: by one column or the other, every second pair reversed.
     joint = np.arange(model.nv)
     shares = np.array(PATTERN)[:, joint % 2] * np.where(joint // 2 % 2 == 0, 1.0, -1.0)
-    points = [start, *(start + reach * share for share in shares), start]
-    velocities = [np.zeros(model.nv)]
-    velocities += [
-        (after - before) / (2.0 * LEG)
-        for before, after in zip(points[:-2], points[2:], strict=True)
-    ]
-    velocities.append(np.zeros(model.nv))
+    points = np.array([start, *(start + reach * shares), start])
+    velocities = np.zeros_like(points)
+    velocities[1:-1] = (points[2:] - points[:-2]) / (2.0 * LEG)
     zero = np.zeros(model.nv)
-    return [
-        Waypoint(LEG * (i + 1), point, velocity, zero)
-        for i, (point, velocity) in enumerate(zip(points[1:], velocities[1:], strict=True))
-    ]
+    return [Waypoint(LEG * i, points[i], velocities[i], zero) for i in range(1, len(points))]
 
 
 def motion(model: RobotModel, start: FloatArray, waypoints: list[Waypoint]) -> Trajectory:

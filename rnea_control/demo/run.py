@@ -1,45 +1,124 @@
-"""Runs one trajectory under one control law: the arm in this process, the controller in another."""
+"""Runs one trajectory under one control law, the arm in this process, the controller in another;
+what was recorded of it, and the reasons why that is no comparison."""
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import tempfile
+import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
 
 import numpy as np
-import yaml
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 
 from rnea_control.array_types import FloatArray
-from rnea_control.child_process import command
 from rnea_control.control import ControlLaw
-from rnea_control.demo.controller_link import ControllerWatch, Sender
-from rnea_control.demo.recording import Recording
+from rnea_control.demo.controller import ControllerWatch, Sender, controller
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
-from rnea_control.parameters.table import LONGEST_DEAD_TIME
-from rnea_control.simulation.simulated_arm import SimulatedArm, run_in_real_time
+from rnea_control.model import RobotModel
+from rnea_control.simulation.executable import run_in_real_time
+from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # Apart from any real robot in the same network.
 NAMESPACE = "rnea_demo"
 
-# Feedback of both laws: bandwidth [rad/s], critically damped.
-BANDWIDTH = 20.0
-
-# Time for the controller to start, which may compile first, and to settle before it moves, [s].
-LONGEST_START = 120.0
-SETTLING = 0.5
+# Time for the controller to start, which may compile first, and to settle before it moves, [s]; and
+# from sending the trajectory to its start, [ns].
+LONGEST_START, SETTLING = 120.0, 0.5
+AHEAD = 200_000_000
 
 # After the trajectory: how much is recorded, and how long the controller has for its last report,
 # which comes once a second, [s].
-TAIL = 0.3
-LONGEST_REPORT = 3.0
+TAIL, LONGEST_REPORT = 0.3, 3.0
+
+# What comes this late counts as a stall, and a run in which no command came for longer was
+# disturbed, [s].
+STALL, LONGEST_WAIT = 0.01, 0.05
+
+# A run with a joint at its effort limit for a larger part was disturbed; and what counts as there.
+LARGEST_SATURATED_PART, AT_LIMIT = 0.05, 0.999
+
+# Less than this is no motion, [rad] or [m], and no inertia, [kg m^2] or [kg].
+SMALLEST_MOTION, SMALLEST_INERTIA = 1e-3, 1e-9
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One trajectory under one control law.
+
+    Attributes:
+        law: name of the control law.
+        time: since the start of the trajectory, shape (n,), [s].
+        desired, measured: positions, shape (n, nv), [rad] or [m].
+        torque: what reached the joints, shape (n, nv), [Nm] or [N].
+        latency: state-to-command latency as the controller reports it.
+        sent: how the trajectory was sent.
+        lateness: how late each state was sent, shape (n,), [s].
+        commands: how many commands had come when each state was sent, shape (n,).
+        incidents: what the controller or its action reported, a sentence each.
+    """
+
+    law: str
+    time: FloatArray
+    desired: FloatArray
+    measured: FloatArray
+    torque: FloatArray
+    latency: str
+    sent: str = ""
+    lateness: FloatArray = field(default_factory=lambda: np.zeros(0))
+    commands: FloatArray = field(default_factory=lambda: np.zeros(0))
+    incidents: tuple[str, ...] = ()
+
+    @property
+    def error(self) -> FloatArray:
+        """Desired minus measured positions, shape (n, nv)."""
+        return self.desired - self.measured
+
+    @property
+    def rms(self) -> FloatArray:
+        """Root mean square of each joint's error, shape (nv,)."""
+        return np.sqrt(np.mean(self.error**2, axis=0))
+
+    def total_rms(self, joints: list[int]) -> float:
+        """Root mean square of the error over joints of one unit."""
+        return float(np.sqrt(np.mean(self.error[:, joints] ** 2)))
+
+    @property
+    def largest(self) -> FloatArray:
+        """Each joint's largest error, shape (nv,)."""
+        return np.abs(self.error).max(axis=0)
+
+    @property
+    def peak_torque(self) -> FloatArray:
+        """Each joint's largest torque, shape (nv,)."""
+        return np.abs(self.torque).max(axis=0)
+
+    @property
+    def period(self) -> float:
+        """From one state to the next, [s]."""
+        return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
+
+    def waits(self) -> FloatArray:
+        """For how long each command that came had been waited for, beyond a period, [s]; the last
+        one is the wait that goes on at the end."""
+        if len(self.commands) < 2:
+            return np.zeros(0)
+        came = np.flatnonzero(np.diff(self.commands) > 0) + 1
+        edges = np.concatenate([[0], came, [len(self.commands) - 1]])
+        return np.maximum(np.diff(self.time[edges]) - self.period, 0.0)
+
+    def stalls(self) -> tuple[int, float]:
+        """How often, and for how long at most [s], a state was sent late or no new command came: by
+        more than `STALL`. Late states in a row are one stall."""
+        waits = self.waits()
+        late = self.lateness > STALL
+        begins = np.count_nonzero(late[1:] & ~late[:-1]) + int(late[:1].any())
+        count = begins + np.count_nonzero(waits > STALL)
+        longest = max(waits.max(initial=0.0), self.lateness.max(initial=0.0))
+        return int(count), float(longest) if count else 0.0
 
 
 def run(
@@ -52,8 +131,6 @@ def run(
     """Moves the simulated arm through the robot's waypoints in real time.
 
     Args:
-        robot: the robot.
-        law: the control law.
         rate: control ticks a second, [Hz].
         running: asked whether to go on.
         progress: called with the fraction of the trajectory done, now and then.
@@ -64,156 +141,150 @@ def run(
     arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=_arm_parameters(robot, rate))
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
+    recorded: list[Recording] = []
     try:
-        with _controller(robot, law, rate) as process:
-            recorder = _Recorder(robot, arm, process, progress)
-            run_in_real_time(arm, executor, lambda: running() and not recorder.done, recorder)
-            if not recorder.done:
-                raise RneaControlError("the demo was stopped")
-            return recorder.recording(law.name)
+        with controller(robot, law, rate, NAMESPACE) as process:
+            recorder = _recorder(robot, law, arm, progress)
+            next(recorder)
+
+            def observe(stamp: int) -> None:
+                if process.poll() is not None:
+                    raise RneaControlError("the controller has ended; its output above says why")
+                try:
+                    recorder.send(stamp)
+                except StopIteration as end:
+                    recorded.append(end.value)
+
+            run_in_real_time(arm, executor, lambda: running() and not recorded, observe)
     finally:
         executor.shutdown()
         arm.destroy_node()
+    if not recorded:
+        raise RneaControlError("the demo was stopped")
+    return recorded[0]
 
 
-class _Recorder:
-    """Sends the trajectory once the controller holds the arm, and records until its end."""
-
-    def __init__(
-        self,
-        robot: DemoRobot,
-        arm: SimulatedArm,
-        process: subprocess.Popen,
-        progress: Callable[[float], None],
-    ) -> None:
-        self.done = False
-        self._robot, self._arm, self._process, self._progress = robot, arm, process, progress
-        self._sender, self._watch = Sender(arm, robot), ControllerWatch(arm)
-        self._deadline = time.monotonic() + LONGEST_START
-        self._settled: float | None = None
-        self._start = 0
-        self._duration = robot.waypoints[-1].time
-        self._ended = False
-        self._reports = 0
-        # Stamp, positions, torques, lateness, and how many commands had come.
-        self._rows: list[tuple[int, FloatArray, FloatArray, float, int]] = []
-
-    def __call__(self, stamp: int) -> None:
-        """Takes the state just published."""
-        if self._process.poll() is not None:
-            raise RneaControlError("the controller has ended; its output above says why")
-        self._sender.check()
-        if not self._start:
-            self._wait(stamp)
-        elif self._ended:
-            reported = self._watch.reports > self._reports
-            self.done = reported or time.monotonic() > self._deadline
-        elif stamp >= self._start:
-            self._take(stamp)
-
-    def _wait(self, stamp: int) -> None:
+def _recorder(
+    robot: DemoRobot, law: ControlLaw, arm: SimulatedArm, progress: Callable[[float], None]
+) -> Generator[None, int, Recording]:
+    """Sends the trajectory once the controller holds the arm, and records until its report after
+    the end; gets the stamp of each state, just published."""
+    sender, watch = Sender(arm, robot), ControllerWatch(arm)
+    deadline, settled = time.monotonic() + LONGEST_START, math.inf
+    while not (time.monotonic() > settled and sender.is_ready and watch.reports):
+        stamp = yield
         now = time.monotonic()
-        if self._settled is None and self._arm.commands_received > 0:
-            self._settled = now + SETTLING
-        if now > self._deadline:
+        if now > deadline:
             raise RneaControlError("the controller did not start; its output above says why")
-        settled = self._settled is not None and now > self._settled
-        if settled and self._sender.is_ready and self._watch.reports:
-            self._start = stamp + 200_000_000
-            self._watch.begin()
-            self._sender.send(self._start)
+        if arm.commands_received > 0:
+            settled = min(settled, now + SETTLING)
 
-    def _take(self, stamp: int) -> None:
-        arm, passed = self._arm, 1e-9 * (stamp - self._start)
-        lateness = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
-        if len(self._rows) % 64 == 0:
-            self._progress(min(passed / self._duration, 1.0))
-        self._rows.append((stamp, arm.q, arm.torque, lateness, arm.commands_received))
-        if passed > self._duration + TAIL or self._sender.aborted:
-            self._ended = True
-            self._reports = self._watch.reports
-            self._deadline = time.monotonic() + LONGEST_REPORT
+    start, duration, passed = stamp + AHEAD, robot.waypoints[-1].time, -math.inf
+    watch.begin()
+    sender.send(start)
+    # Stamp, positions, torques, lateness, and how many commands had come.
+    rows: list[tuple[int, FloatArray, FloatArray, float, int]] = []
+    while not rows or (passed <= duration + TAIL and not sender.aborted):
+        stamp = yield
+        if sender.refusal:
+            raise RneaControlError(sender.refusal)
+        passed = 1e-9 * (stamp - start)
+        if stamp >= start:
+            late = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
+            if len(rows) % 64 == 0:
+                progress(min(passed / duration, 1.0))
+            rows.append((stamp, arm.q, arm.torque, late, arm.commands_received))
 
-    def recording(self, law: str) -> Recording:
-        """What was recorded, once it is done."""
-        stamps, *columns = map(np.array, zip(*self._rows, strict=True))
-        measured, torque, lateness, commands = columns
-        times = 1e-9 * (stamps - self._start)
-        robot = self._robot
-        trajectory = motion(robot.model, robot.start, robot.waypoints)
-        desired = np.array([trajectory.at(t)[0] for t in times])
-        incidents = list(self._watch.incidents())
-        if self._sender.aborted:
-            incidents.insert(0, self._sender.aborted)
-        if self._watch.reports == self._reports:
-            incidents.append("the controller did not report how the run went")
-        return Recording(
-            law,
-            times,
-            desired,
-            measured,
-            torque,
-            self._watch.latency,
-            self._sender.report,
-            lateness,
-            commands,
-            tuple(incidents),
-        )
+    reports, deadline = watch.reports, time.monotonic() + LONGEST_REPORT
+    while watch.reports == reports and time.monotonic() <= deadline:
+        yield
+    incidents = [*filter(None, [sender.aborted]), *watch.incidents()]
+    if watch.reports == reports:
+        incidents.append("the controller did not report how the run went")
+    stamps, measured, torque, lateness, commands = map(np.array, zip(*rows, strict=True))
+    times = 1e-9 * (stamps - start)
+    trajectory = motion(robot.model, robot.start, robot.waypoints)
+    desired = np.array([trajectory.at(t)[0] for t in times])
+    return Recording(
+        law.name,
+        times,
+        desired,
+        measured,
+        torque,
+        watch.latency,
+        sender.report,
+        lateness,
+        commands,
+        tuple(incidents),
+    )
 
 
 def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
+    model, locked = robot.model, robot.parameters.get("locked_positions", {})
+    start = zip(model.joint_names, robot.start.tolist(), strict=True)
     values = {
         "robot_description": robot.urdf,
-        "joints": list(robot.model.joint_names),
+        "joints": list(model.joint_names),
         "rate": rate,
+        **{f"initial_positions.{joint}": position for joint, position in start},
+        **{f"locked_positions.{joint}": position for joint, position in locked.items()},
     }
-    for joint, position in zip(robot.model.joint_names, robot.start, strict=True):
-        values[f"initial_positions.{joint}"] = float(position)
-    locked = robot.parameters.get("locked_positions", {})
-    values.update({f"locked_positions.{joint}": position for joint, position in locked.items()})
     return [Parameter(name, value=value) for name, value in values.items()]
 
 
-@contextmanager
-def _controller(robot: DemoRobot, law: ControlLaw, rate: float) -> Iterator[subprocess.Popen]:
-    """The executable `rnea_controller` as a process of its own, ended as by Ctrl-C."""
-    parameters = {
-        "joints": list(robot.model.joint_names),
-        "gains": _gains(robot, np.ones(robot.model.nv)),
-        **robot.parameters,
-        "control_law": law.name,
-        # The simulated arm gets each torque at once, and holds it for a state.
-        "dead_time": min(0.5 / rate, LONGEST_DEAD_TIME),
-        # A desktop computer pauses now and then.
-        "joint_state_timeout": 0.5,
-        "joint_state_gap": 0.5,
-        # PD without a model is far off, and shows how far.
-        "max_position_errors": {joint: 0.0 for joint in robot.model.joint_names},
-        "saturation_timeout": 0.0,
-    }
-    if not law.feeds_back_acceleration:
-        M = np.zeros((robot.model.nv, robot.model.nv))
-        crba(robot.model, Workspace(robot.model), robot.start, M)
-        parameters["gains"] = _gains(robot, M.diagonal())
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "parameters.yaml"
-        path.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-        options = ["--params-file", str(path), "-r", f"__ns:=/{NAMESPACE}", "--log-level", "error"]
-        process = subprocess.Popen(command("rnea_control.node.executable", "--ros-args", *options))
-        try:
-            yield process
-        finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(timeout=10.0)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+def void(robot: DemoRobot) -> str:
+    """Why a run with this robot would compare nothing; empty if it would not."""
+    model = robot.model
+    M = np.zeros((model.nv, model.nv))
+    crba(model, Workspace(model), robot.start, M)
+    massless = np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)
+    if len(massless) == model.nv:
+        return (
+            "no link that moves has an inertia, so no torque moves or holds the robot by the laws "
+            "of mechanics. Give the links an <inertial>"
+        )
+    if len(massless):
+        names = ", ".join(model.joint_names[j] for j in massless)
+        return (
+            f"the links that {names} move have no inertia, so these joints would move without a "
+            "law. Give them an <inertial>, or choose other joints by --joints"
+        )
+    reach = max(np.abs(point.position - robot.start).max() for point in robot.waypoints)
+    if reach < SMALLEST_MOTION:
+        return "no joint has room to move within its limits. Correct <limit> lower and upper"
+    return ""
 
 
-def _gains(robot: DemoRobot, inertia: FloatArray) -> dict[str, dict[str, float]]:
-    """Gains for `BANDWIDTH`: of an acceleration for unit inertia, else of a torque."""
-    return {
-        joint: {"p": float(BANDWIDTH**2 * m), "d": float(2.0 * BANDWIDTH * m)}
-        for joint, m in zip(robot.model.joint_names, inertia, strict=True)
-    }
+def disturbances(model: RobotModel, recording: Recording, duration: float) -> list[str]:
+    """Why a recording shows more than the control law, a sentence each; none if it does not. The
+    trajectory takes `duration`, [s]."""
+    found = list(recording.incidents)
+    end = recording.time[-1] if len(recording.time) else 0.0
+    if len(recording.time) < 2 or end < duration - recording.period:
+        found.append(f"the recording ends after {max(end, 0.0):.2f} of {duration:g} s")
+    steps = np.diff(recording.time)
+    jumps = steps[steps > 1.5 * recording.period] - recording.period
+    if len(jumps):
+        times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
+        by = f"{1e3 * jumps.sum():.0f} ms in all"
+        found.append(f"the simulated arm fell behind real time {times}, by {by}")
+    wait = recording.waits().max(initial=0.0)
+    if wait > LONGEST_WAIT:
+        found.append(f"no command came for {1e3 * wait:.0f} ms")
+    with np.errstate(invalid="ignore"):
+        at_limit = np.abs(recording.torque) >= AT_LIMIT * model.effort_limit
+    saturated = at_limit.mean(axis=0) if len(at_limit) else np.zeros(model.nv)
+    for j in np.flatnonzero(saturated > LARGEST_SATURATED_PART):
+        found.append(
+            f"the torque of {model.joint_names[j]} was at its limit, {model.effort_limit[j]:g}, in "
+            f"{saturated[j]:.0%} of the run"
+        )
+    return found
+
+
+def stalls(recording: Recording) -> str:
+    """How often the run stalled, in words."""
+    count, longest = recording.stalls()
+    times = f"{count}, the longest {1e3 * longest:.0f} ms"
+    none = f"none longer than {1e3 * STALL:g} ms"
+    return f"Stalls under {recording.law}: {times if count else none}"

@@ -24,6 +24,8 @@ _BEGINNINGS = {
     b"version https://git-lfs": _LFS,
     b"solid ": "this is an STL mesh; give the URDF that names it",
     b"\x1f\x8b": "this file is compressed with gzip; unpack it first",
+    b"\x89png": "this is a picture; give the robot's URDF",
+    b"\xff\xd8\xff": "this is a picture; give the robot's URDF",
     b"pk\x03\x04": "this is a ZIP archive; unpack it and give the URDF in it",
     b"<!doctype html": _PAGE,
     b"<html": _PAGE,

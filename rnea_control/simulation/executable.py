@@ -1,16 +1,119 @@
-"""The executable `rnea_simulated_arm`."""
+"""The executable `rnea_simulated_arm`: a simulated arm in real time, or in lockstep."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from rclpy.executors import Executor, SingleThreadedExecutor
+
+from rnea_control.exceptions import SimulationError
 from rnea_control.ros.extras import import_or_exit
+from rnea_control.ros.process import build, ros_process, unblocked_output
+
+if TYPE_CHECKING:
+    from rnea_control.simulation.simulated_arm import SimulatedArm
+
+# How far the arm may fall behind real time before it stops catching up, [s].
+LONGEST_DELAY = 0.05
+
+# Lockstep: how long to wait for a command before the state is sent again, at first and later; and
+# how long no command may come before all answers to a state that was sent twice are in, [s].
+FIRST_RETRY = 0.1
+RETRY = 2.0
+QUIET = 0.2
+
+
+def run_in_real_time(
+    arm: SimulatedArm,
+    executor: Executor,
+    running: Callable[[], bool],
+    observe: Callable[[int], None] = lambda stamp: None,
+) -> None:
+    """Publishes a state and steps the arm once a period of real time.
+
+    Args:
+        arm: the arm, added to `executor`.
+        executor: takes the commands in between.
+        running: asked once a period whether to go on.
+        observe: called once a period, after the state was published, with its stamp [ns].
+    """
+    due = time.monotonic()
+    arm.start_clock()
+    while running():
+        observe(arm.publish_state())
+        due += arm.period
+        while (left := due - time.monotonic()) > 0.0:
+            executor.spin_once(timeout_sec=left)
+        if -left > LONGEST_DELAY:
+            arm.get_logger().warning(
+                f"the simulated arm is {-left:.3f} s behind real time and does not catch up",
+                throttle_duration_sec=1.0,
+            )
+            due = time.monotonic()
+            arm.start_clock(1)
+        arm.advance()
+
+
+def run_in_lockstep(
+    arm: SimulatedArm,
+    executor: Executor,
+    running: Callable[[], bool],
+    observe: Callable[[int], None] = lambda stamp: None,
+) -> None:
+    """Publishes a state, waits for the command that answers it, and only then steps the arm.
+
+    Arguments as for `run_in_real_time`.
+    """
+    while running():
+        retry = RETRY if arm.ticks else FIRST_RETRY
+        before = arm.commands_received
+        observe(arm.publish_state())
+        sent, sent_at = 1, time.monotonic()
+        while arm.commands_received == before:
+            executor.spin_once(timeout_sec=retry)
+            if not running():
+                return
+            if arm.commands_received == before and time.monotonic() - sent_at > retry:
+                arm.publish_state()
+                sent, sent_at = sent + 1, time.monotonic()
+        if sent > 1:
+            _await_quiet(arm, executor)
+        arm.advance()
+
+
+def _await_quiet(arm: SimulatedArm, executor: Executor) -> None:
+    """A state sent twice may be answered twice: no later state may take that for its answer."""
+    received, since = arm.commands_received, time.monotonic()
+    while time.monotonic() - since < QUIET:
+        executor.spin_once(timeout_sec=QUIET)
+        if arm.commands_received != received:
+            received, since = arm.commands_received, time.monotonic()
 
 
 def main() -> int:
-    """Runs the simulated arm, or says which extra is missing."""
-    program = import_or_exit("rnea_control.simulation.simulated_arm", "rnea_simulated_arm", "sim")
-    return program.main()
+    """Runs the simulated arm until SIGINT or SIGTERM; status 0 then, 1 for a wrong parameter or a
+    missing extra."""
+    node = import_or_exit("rnea_control.simulation.simulated_arm", "rnea_simulated_arm", "sim")
+    with unblocked_output(), ros_process() as running:
+        arm = build(node.SimulatedArm)
+        executor = SingleThreadedExecutor()
+        executor.add_node(arm)
+        run = run_in_lockstep if arm.lockstep else run_in_real_time
+        arm.get_logger().info(
+            f"simulating {arm.model.name!r} with {arm.model.nv} joints at {1.0 / arm.period:g} Hz, "
+            f"{'in lockstep' if arm.lockstep else 'in real time'}"
+        )
+        try:
+            run(arm, executor, running)
+        except SimulationError as error:
+            arm.get_logger().fatal(str(error))
+            return 1
+        finally:
+            arm.destroy_node()
+    return 0
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ HARDWARE = "gz_ros2_control/GazeboSimSystem"
 PLUGIN = "gz_ros2_control::GazeboSimROS2ControlPlugin"
 # A joint starts in the middle part of its range, as near to 0 as that allows.
 MIDDLE = 0.6
-ENDS = ("lower", "upper")
 
 JOINT = """\
     <joint name="{name}">
@@ -98,7 +97,7 @@ def start_positions(
     """Where each joint starts, [rad] or [m]: as given, else well within its limits.
 
     Raises:
-        ParameterError: a joint is not in the URDF, or not among `joints`.
+        ParameterError: a joint is not in the URDF, or not among `joints`; the URDF is no XML.
     """
     limits = {joint.get("name"): joint.find("limit") for joint in _root(urdf).findall("joint")}
     for name in (*joints, *given):
@@ -109,8 +108,8 @@ def start_positions(
             )
     positions = {}
     for name in joints:
-        limit = limits[name]
-        lower, upper = (0.0, 0.0) if limit is None else (float(limit.get(end, 0.0)) for end in ENDS)
+        limit = {} if limits[name] is None else limits[name].attrib
+        lower, upper = (float(limit.get(end, 0.0)) for end in ("lower", "upper"))
         middle, reach = 0.5 * (lower + upper), 0.5 * MIDDLE * (upper - lower)
         usual = 0.0 if lower >= upper else min(max(0.0, middle - reach), middle + reach)
         positions[name] = float(given.get(name, usual))
@@ -130,12 +129,10 @@ def description(urdf: str, start: Mapping[str, float], controllers: Path | str) 
         ParameterError: the URDF is no XML, or its <ros2_control> is for other hardware.
     """
     robot = _root(urdf)
-    added = ""
     children = {child.get("link") for child in robot.findall("joint/child")}
-    roots = [str(link.get("name")) for link in robot.findall("link")]
-    root = next((name for name in roots if name not in children), "world")
-    if root != "world":
-        added += FIXED.format(root=root)
+    links = [str(link.get("name")) for link in robot.findall("link")]
+    root = next((name for name in links if name not in children), "world")
+    added = FIXED.format(root=root) if root != "world" else ""
     hardware = [str(one.text).strip() for one in robot.findall("ros2_control/hardware/plugin")]
     foreign = [name for name in hardware if name != HARDWARE]
     if foreign:

@@ -70,29 +70,32 @@ class MujocoArm:
                 f"{model.source}: {', '.join(several)} has more than one degree of freedom, which "
                 "the simulated arm does not move; leave it out of `joints`"
             )
-        text = urdf_for_mujoco(xml, model, locked_positions or {}, errors or ModelErrors())
+        errors = errors or ModelErrors()
+        text = urdf_for_mujoco(xml, model, locked_positions or {}, errors)
         try:
             self._physics = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
             raise SimulationError(
                 f"{model.source}: MuJoCo does not load this robot: {error}"
             ) from error
-        if errors is not None and errors.joint_armature > 0.0:
-            _add_rotors(self._physics, model, errors.joint_armature)
+        joints = [self._physics.joint(name) for name in model.joint_names]
+        self._position_index = np.array([joint.qposadr[0] for joint in joints])
+        self._velocity_index = np.array([joint.dofadr[0] for joint in joints])
+        if errors.joint_armature > 0.0:
+            # A joint that follows another by <mimic> has no actuator of its own.
+            self._physics.dof_armature[self._velocity_index] = errors.joint_armature
+            # MuJoCo scales friction and stops by the inertia of each joint.
+            mujoco.mj_setConst(self._physics, mujoco.MjData(self._physics))
         self._steps = math.ceil(period / LONGEST_STEP - 1e-9)
         self._physics.opt.timestep = period / self._steps
         # Runge-Kutta is the more accurate, but strong damping makes it unstable.
-        damped = errors is not None and errors.joint_damping > 0.0
-        self._physics.opt.integrator = (
-            mujoco.mjtIntegrator.mjINT_IMPLICITFAST if damped else mujoco.mjtIntegrator.mjINT_RK4
-        )
+        kinds = mujoco.mjtIntegrator
+        damped = errors.joint_damping > 0.0
+        self._physics.opt.integrator = kinds.mjINT_IMPLICITFAST if damped else kinds.mjINT_RK4
         self._physics.opt.gravity[:] = model.gravity
         start = _start(model, initial_positions or {})
         self._coupled = CoupledJoints(self._physics, model, start) if model.mimic_joints else None
         self._data = self._coupled.data if self._coupled else mujoco.MjData(self._physics)
-        joints = [self._physics.joint(name) for name in model.joint_names]
-        self._position_index = np.array([joint.qposadr[0] for joint in joints])
-        self._velocity_index = np.array([joint.dofadr[0] for joint in joints])
         self._data.qpos[self._position_index] = start
         mujoco.mj_forward(self._physics, self._data)
 
@@ -131,14 +134,6 @@ class MujocoArm:
                 f"the simulation became unstable at {self.time:.3f} s with the torques {torque}; "
                 "are the masses, the friction and the commands those of a real arm?"
             )
-
-
-def _add_rotors(physics: mujoco.MjModel, model: RobotModel, armature: float) -> None:
-    """A joint that follows another by <mimic> has no actuator of its own."""
-    for name in model.joint_names:
-        physics.dof_armature[physics.joint(name).dofadr[0]] = armature
-    # MuJoCo scales friction and stops by the inertia of each joint.
-    mujoco.mj_setConst(physics, mujoco.MjData(physics))
 
 
 def _start(model: RobotModel, positions: Mapping[str, float]) -> FloatArray:

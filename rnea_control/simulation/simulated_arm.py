@@ -1,51 +1,39 @@
-"""`SimulatedArm`: the ROS node that takes the place of ros2_control and a robot.
+"""`SimulatedArm`: the ROS node that takes the place of ros2_control and a robot: its effort
+controller, its physics, and the noise of its sensors.
 
 It publishes what joint_state_broadcaster and robot_state_publisher publish, and takes what a
-ForwardCommandController takes. It does not spin: `run_in_real_time` and `run_in_lockstep` do.
+ForwardCommandController takes. It does not spin: the loops of `executable.py` do.
 """
 
 from __future__ import annotations
 
-import time
+import math
 import warnings
 from array import array
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 from rclpy.exceptions import InvalidTopicNameException
-from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError, SimulationError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.model.urdf_text import urdf_text
 from rnea_control.ros.node_parameters import NodeParameters
-from rnea_control.ros.process import build, ros_process, unblocked_output
 from rnea_control.ros.qos import LATCHED
-from rnea_control.simulation.hardware import EffortController, SensorNoise
 from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
 
-COMMANDS = QoSProfile(
-    depth=1, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE
-)
-
-# How far the arm may fall behind real time before it stops catching up, [s].
-LONGEST_DELAY = 0.05
-
-# Lockstep: how long to wait for a command before the state is sent again, at first and later; and
-# how long no command may come before all answers to a state that was sent twice are in, [s].
-FIRST_RETRY = 0.1
-RETRY = 2.0
-QUIET = 0.2
+COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class SimulatedArm(Node):
@@ -126,12 +114,12 @@ class SimulatedArm(Node):
         self.create_service(Trigger, "~/activate_effort_controller", self._activate)
 
     @property
-    def q(self) -> np.ndarray:
+    def q(self) -> FloatArray:
         """Joint positions, shape (nq,)."""
         return self._physics.q
 
     @property
-    def v(self) -> np.ndarray:
+    def v(self) -> FloatArray:
         """Joint velocities, shape (nv,)."""
         return self._physics.v
 
@@ -212,89 +200,99 @@ def _description(parameters: NodeParameters) -> str | bytes:
         ) from error
 
 
-def run_in_real_time(
-    arm: SimulatedArm,
-    executor: Executor,
-    running: Callable[[], bool],
-    observe: Callable[[int], None] = lambda stamp: None,
-) -> None:
-    """Publishes a state and steps the arm once a period of real time.
+class EffortController:
+    """Holds the last commanded torque of each joint of `model`, zero at first.
+
+    As a ForwardCommandController with effort interfaces under a real controller_manager.
+    Measured: an empty message changes nothing; one with a number that is not finite is dropped;
+    one of the wrong length deactivates the controller until somebody activates it again;
+    without commands the last torque is held for ever. The controller_manager then limits the
+    effort: to the URDF's limit, and beyond a position or velocity limit to the direction that
+    leads back. Unlike there a velocity limit of 0 is none, as for the controller and its model.
+
+    Attributes:
+        active: whether commands are taken.
+        commanded: whether any was taken so far.
+    """
+
+    def __init__(self, model: RobotModel) -> None:
+        self.active = True
+        self.commanded = False
+        self._model = model
+        self._command = np.zeros(model.nv)
+
+    def receive(self, values: Sequence[float]) -> str | None:
+        """Takes one command message; returns what is wrong with it, or None."""
+        nv = self._model.nv
+        if not self.active or len(values) == 0:
+            return None
+        if len(values) != nv:
+            self.active = False
+            return (
+                f"a command has {len(values)} numbers for {nv} joints; the effort controller is "
+                "deactivated and holds its last torque until it is activated again"
+            )
+        for name, value in zip(self._model.joint_names, values, strict=True):
+            if not math.isfinite(value):
+                return f"a command with {value} for joint {name!r} is dropped"
+        self._command[:] = values
+        self.commanded = True
+        return None
+
+    def limited(self, q: FloatArray, v: FloatArray) -> FloatArray:
+        """The torque that reaches the motors at positions `q` and velocities `v`."""
+        model = self._model
+        low, high = -model.effort_limit, model.effort_limit.copy()
+        low[((q <= model.lower) & (v <= 0.0)) | (v < -model.velocity_limit)] = 0.0
+        high[((q >= model.upper) & (v >= 0.0)) | (v > model.velocity_limit)] = 0.0
+        return np.clip(self._command, low, high)
+
+
+class SensorNoise:
+    """White Gaussian noise on positions, velocities and efforts, each from a generator of its own:
+    the same seed gives the same noise of one, whatever the others are.
 
     Args:
-        arm: the arm, added to `executor`.
-        executor: takes the commands in between.
-        running: asked once a period whether to go on.
-        observe: called once a period, after the state was published, with its stamp [ns].
+        position, velocity: standard deviations, [rad] and [rad/s], or [m] and [m/s].
+        effort: standard deviation as a share of each joint's effort limit.
+        seed: of the generators, not negative.
+
+    Raises:
+        SimulationError: noise of the effort of a joint that has no effort limit.
     """
-    due = time.monotonic()
-    arm.start_clock()
-    while running():
-        observe(arm.publish_state())
-        due += arm.period
-        while (left := due - time.monotonic()) > 0.0:
-            executor.spin_once(timeout_sec=left)
-        if -left > LONGEST_DELAY:
-            arm.get_logger().warning(
-                f"the simulated arm is {-left:.3f} s behind real time and does not catch up",
-                throttle_duration_sec=1.0,
+
+    def __init__(
+        self, model: RobotModel, position: float, velocity: float, effort: float, seed: int
+    ) -> None:
+        unlimited = np.flatnonzero(np.isinf(model.effort_limit)) if effort else ()
+        if len(unlimited):
+            raise SimulationError(
+                f"effort_noise is {effort:g} of the effort limit, and joint "
+                f"{model.joint_names[unlimited[0]]!r} has none; give it one in the URDF, <limit "
+                "effort=...>, or leave effort_noise at 0"
             )
-            due = time.monotonic()
-            arm.start_clock(1)
-        arm.advance()
+        share = model.effort_limit if effort else np.zeros(model.nv)
+        one = np.ones(model.nv)
+        self._deviations = (position * one, velocity * one, effort * share)
+        seeds = np.random.SeedSequence(seed).spawn(len(self._deviations))
+        self._generators = [np.random.default_rng(child) for child in seeds]
+        self._noise = tuple(np.zeros(model.nv) for _ in seeds)
+        self._state = -1
 
+    def added(
+        self, state: int, q: FloatArray, v: FloatArray, effort: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The state as measured.
 
-def run_in_lockstep(
-    arm: SimulatedArm,
-    executor: Executor,
-    running: Callable[[], bool],
-    observe: Callable[[int], None] = lambda stamp: None,
-) -> None:
-    """Publishes a state, waits for the command that answers it, and only then steps the arm.
-
-    Arguments as for `run_in_real_time`.
-    """
-    while running():
-        retry = RETRY if arm.ticks else FIRST_RETRY
-        before = arm.commands_received
-        observe(arm.publish_state())
-        sent, sent_at = 1, time.monotonic()
-        while arm.commands_received == before:
-            executor.spin_once(timeout_sec=retry)
-            if not running():
-                return
-            if arm.commands_received == before and time.monotonic() - sent_at > retry:
-                arm.publish_state()
-                sent, sent_at = sent + 1, time.monotonic()
-        if sent > 1:
-            _await_quiet(arm, executor)
-        arm.advance()
-
-
-def _await_quiet(arm: SimulatedArm, executor: Executor) -> None:
-    """A state sent twice may be answered twice: no later state may take that for its answer."""
-    received, since = arm.commands_received, time.monotonic()
-    while time.monotonic() - since < QUIET:
-        executor.spin_once(timeout_sec=QUIET)
-        if arm.commands_received != received:
-            received, since = arm.commands_received, time.monotonic()
-
-
-def main() -> int:
-    """Runs the simulated arm until SIGINT or SIGTERM; status 0 then, 1 for a wrong parameter."""
-    with unblocked_output(), ros_process() as running:
-        arm = build(SimulatedArm)
-        executor = SingleThreadedExecutor()
-        executor.add_node(arm)
-        run = run_in_lockstep if arm.lockstep else run_in_real_time
-        arm.get_logger().info(
-            f"simulating {arm.model.name!r} with {arm.model.nv} joints at {1.0 / arm.period:g} Hz, "
-            f"{'in lockstep' if arm.lockstep else 'in real time'}"
-        )
-        try:
-            run(arm, executor, running)
-        except SimulationError as error:
-            arm.get_logger().fatal(str(error))
-            return 1
-        finally:
-            arm.destroy_node()
-    return 0
+        Args:
+            state: its number; a state that is measured again has the same noise.
+            q, v, effort: as they are, shape (nv,).
+        """
+        if state != self._state:
+            self._state = state
+            self._noise = tuple(
+                deviation * generator.standard_normal(len(deviation))
+                for deviation, generator in zip(self._deviations, self._generators, strict=True)
+            )
+        of_position, of_velocity, of_effort = self._noise
+        return q + of_position, v + of_velocity, effort + of_effort

@@ -44,16 +44,14 @@ class ModelErrors:
     joint_armature: float = 0.0
 
 
+_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+
 # Smaller moments of inertia are lost in the rounding of the URDF's numbers, [kg m^2].
 LEAST_INERTIA = 1e-12
 
 # The bounds change only what MuJoCo would refuse: moving links without mass or inertia.
-_COMPILER = {
-    "fusestatic": "true",
-    "discardvisual": "true",
-    "boundmass": "1e-9",
-    "boundinertia": "1e-12",
-}
+_COMPILER = {"fusestatic": "true", "discardvisual": "true"}
+_COMPILER |= {"boundmass": "1e-9", "boundinertia": "1e-12"}
 
 
 def urdf_for_mujoco(
@@ -73,19 +71,14 @@ def urdf_for_mujoco(
     robot, _ = clean_urdf(xml)
     joints = {joint.name: joint for joint in description_from_urdf(xml, model.source).joints}
     moving = {*model.joint_names, *model.mimic_joints}
-    locked = select_joints(tuple(joints.values()), model.joint_names, locked_positions).locked
+    every = tuple(joints.values())
+    locked = select_joints(every, model.joint_names, locked_positions).locked
     for joint in robot.findall("joint"):
-        for tag in ("dynamics", "mimic", "safety_controller"):
-            for element in joint.findall(tag):
-                joint.remove(element)
+        _without(joint, "dynamics", "mimic", "safety_controller")
         name = joint.get("name", "")
         if name in moving:
-            ET.SubElement(
-                joint,
-                "dynamics",
-                damping=repr(errors.joint_damping),
-                friction=repr(errors.joint_friction),
-            )
+            damping, friction = repr(errors.joint_damping), repr(errors.joint_friction)
+            ET.SubElement(joint, "dynamics", damping=damping, friction=friction)
         elif joint.get("type") != "fixed":
             _fix(joint, *joints[name].placement_at(locked.get(name, 0.0)))
     mend_inertias(robot)
@@ -95,21 +88,24 @@ def urdf_for_mujoco(
     return ET.tostring(robot, encoding="unicode")
 
 
+def _without(joint: ET.Element, *tags: str) -> None:
+    for element in list(joint):
+        if element.tag in tags:
+            joint.remove(element)
+
+
 def _fix(joint: ET.Element, rotation: np.ndarray, translation: np.ndarray) -> None:
     joint.set("type", "fixed")
-    for tag in ("origin", "axis", "limit"):
-        for element in joint.findall(tag):
-            joint.remove(element)
+    _without(joint, "origin", "axis", "limit")
     ET.SubElement(joint, "origin", xyz=_text(translation), rpy=_text(rpy_from_rotation(rotation)))
 
 
 def mend_inertias(robot: ET.Element) -> None:
     """Replaces impossible inertias, which MuJoCo refuses, by the nearest possible ones."""
-    names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     upper = np.triu_indices(3)
     for element in robot.iter("inertia"):
         inertia = np.zeros((3, 3))
-        inertia[upper] = [float(element.get(name, "0")) for name in names]
+        inertia[upper] = [float(element.get(name, "0")) for name in _MOMENTS]
         inertia += np.triu(inertia, 1).T
         moments, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
         smallest_principal = moments[0] + moments[1]
@@ -118,7 +114,7 @@ def mend_inertias(robot: ET.Element) -> None:
         least = 1e-9 * np.abs(moments).max() + LEAST_INERTIA
         second_moment = axes @ np.diag(np.maximum(moments, least)) @ axes.T
         mended = np.trace(second_moment) * np.eye(3) - second_moment
-        for name, value in zip(names, mended[upper], strict=True):
+        for name, value in zip(_MOMENTS, mended[upper], strict=True):
             element.set(name, repr(float(value)))
 
 
@@ -142,9 +138,7 @@ def _add_payload(robot: ET.Element, model: RobotModel, errors: ModelErrors) -> N
     link = ET.SubElement(robot, "link", name="simulated_payload")
     inertial = ET.SubElement(link, "inertial")
     ET.SubElement(inertial, "mass", value=repr(errors.payload_mass))
-    ET.SubElement(
-        inertial, "inertia", dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), "0")
-    )
+    ET.SubElement(inertial, "inertia", dict.fromkeys(_MOMENTS, "0"))
     joint = ET.SubElement(robot, "joint", name="simulated_payload_joint", type="fixed")
     ET.SubElement(joint, "parent", link=link_name)
     ET.SubElement(joint, "child", link="simulated_payload")

@@ -25,8 +25,8 @@ from rnea_control.commands.evidence import (
     Status,
     Topic,
 )
-from rnea_control.commands.finding import Finding, Level
-from rnea_control.commands.sources import cpu_quota, priorities_of
+from rnea_control.commands.finding import LEVELS, Finding
+from rnea_control.commands.machine_checks import cpu_quota, priorities_of
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.ros.fast_dds import FastDds
@@ -250,6 +250,7 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("parameter-wrong", set_to(effort_limit_scale=2.0), "effort_limit_scale"),
     ("parameter-wrong", set_to(**{"gains.joint3.p": None}), "gains.joint3.p"),
     ("parameter-wrong", set_to(joint_state_gap=0.2), "joint_state_timeout"),
+    ("parameter-wrong", set_to(feedback_inertia__joint3=-1.0), "feedback_inertia.joint3"),
     ("parameter-unknown", set_to(contol_law="pd"), "contol_law"),
     ("parameters-differ", OTHER_FILE, "gains.joint1.p (400 runs, 100.0 in the file)"),
     ("model-refused", set_to(joints=["joint1", "wrist"]), "wrist"),
@@ -410,7 +411,7 @@ def test_every_kind_has_a_case_and_a_name_of_its_own_and_is_documented() -> None
 def test_worst_comes_first_and_each_is_one_line() -> None:
     evidence = set_to(contol_law="pd", joints=["a\nb"])
     found = findings(replace(evidence, controllers=loaded(state="inactive")))
-    levels = [list(Level).index(finding.level) for finding in found]
+    levels = [LEVELS.index(finding.level) for finding in found]
     assert levels == sorted(levels) and set(levels) == {0, 1, 2}
     assert all("\n" not in str(finding) for finding in found)
 

@@ -30,7 +30,7 @@ from rnea_control.commands.command_checks import FORWARD
 from rnea_control.commands.controller_checks import COUNTED, SHARED, TICKS
 from rnea_control.commands.doctor import main
 from rnea_control.commands.evidence import Evidence
-from rnea_control.commands.observer import Observer, Request
+from rnea_control.commands.observer import Observer
 from rnea_control.ros.qos import LATCHED
 
 msg = pytest.importorskip("controller_manager_msgs.msg")
@@ -57,7 +57,7 @@ RATE = 250
 # What the wrong load may look like, with two joints to tell it by.
 OF_THE_MODEL = {"payload", "gravity-differs", "gravity-direction", "model-differs"}
 # What the computer that tests run on may lack, or be too busy for.
-OF_THE_COMPUTER = {code.name for code in codes_of(machine_checks)} | {"rate-differs"}
+OF_THE_COMPUTER = {code.name for code in codes_of(machine_checks.check)} | {"rate-differs"}
 OF_THE_COMPUTER -= {"manager-priority", "dds-profile-unreadable"}
 
 
@@ -144,7 +144,7 @@ def system(stack: ExitStack) -> tuple[Ros2Control, Process]:
 
 
 def observe(seconds: float = 3.0, file: str = "") -> Evidence:
-    observer = Observer(Request(seconds=seconds, file=file))
+    observer = Observer(seconds=seconds, file=file)
     try:
         return observer.observe()
     finally:
@@ -182,7 +182,7 @@ def healthy_system(control: Ros2Control, folder: Path) -> None:
     """By the executable, and at the same time by what it observes with."""
     command = [sys.executable, "-m", "rnea_control.commands.doctor", "--seconds", "3", "--json"]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
-        observer = Observer(Request(seconds=3.0))
+        observer = Observer(seconds=3.0)
         evidence = observer.observe()
         # The controller would take a subscription to its commands for somebody who listens.
         found = control.manager.get_subscriptions_info_by_topic("/effort_controller/commands")

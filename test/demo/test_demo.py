@@ -19,12 +19,19 @@ from rich.console import Console
 from robots import joint, link, robot, two_link_arm
 
 from rnea_control.demo import program
-from rnea_control.demo.controller_link import ControllerWatch
-from rnea_control.demo.picture import draw
-from rnea_control.demo.program import options
-from rnea_control.demo.recording import Recording, disturbances, void
-from rnea_control.demo.report import entries, robots_table, special, stalls, summary, table
-from rnea_control.demo.robots import LIMIT_SHARE, find_urdf, known_robots, load_robot, motion
+from rnea_control.demo.controller import ControllerWatch
+from rnea_control.demo.program import options, robots_table
+from rnea_control.demo.report import draw, summary, table
+from rnea_control.demo.robots import (
+    LIMIT_SHARE,
+    entries,
+    find_urdf,
+    known_robots,
+    load_robot,
+    motion,
+    special,
+)
+from rnea_control.demo.run import Recording, disturbances, stalls, void
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
@@ -67,6 +74,27 @@ def test_robots_are_known_by_name_or_path_and_told_apart(tmp_path: Path) -> None
         load_robot("nobody.urdf")
     with pytest.raises(RneaControlError, match="no joint that moves"):
         load_robot("iris_simple")
+
+
+def test_what_is_no_urdf_is_named_with_what_to_do(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    xacro = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{}</robot>'
+    Path("arm.urdf.xacro").write_text(xacro.format('<xacro:include filename="a.xacro"/>'))
+    Path("plain.xacro").write_text(two_link_arm())
+    Path("panda").mkdir()
+    Path("arms").mkdir()
+    Path("arms", "my.urdf").write_text(two_link_arm())
+    Path("arm.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+    for given, words in (
+        ("arm.urdf.xacro", "arm.urdf.xacro: this file holds unexpanded xacro.*; expand it first"),
+        ("arms", "arms: cannot be read: this is a directory; give a URDF file, such as my.urdf"),
+        ("arm.png", "arm.png: this is a picture; give the robot's URDF"),
+        ("arm.xacro", "no robot 'arm.xacro'; there are"),
+    ):
+        with pytest.raises(RneaControlError, match=words):
+            load_robot(given)
+    assert load_robot("plain.xacro").model.nv == 2
+    assert load_robot("panda").model.nv == 7  # a name of the list comes first
 
 
 def test_chosen_joints_move_and_the_others_stay_where_they_would_start() -> None:
@@ -152,7 +180,7 @@ def test_what_is_special_is_told(tmp_path: Path) -> None:
 
 def test_robots_are_listed() -> None:
     robots = {entry.name: entry for entry in entries()}
-    assert robots["panda"].configured and "1 mimic" in robots["panda"].special
+    assert "1 mimic" in robots["panda"].special
     assert "2 sliding" not in robots["ur5_robot"].special
     assert "sliding" in robots["tiago"].special
     assert robots["ur3"].special.startswith("does not load")
@@ -180,7 +208,7 @@ def test_wrong_option_is_named_before_anything_moves(arguments: str, capsys, mon
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(SystemExit) as ended:
-        options("", arguments.split())
+        options(arguments.split())
     assert ended.value.code == 2
     assert WRONG_OPTIONS[arguments] in " ".join(capsys.readouterr().err.split())
 
@@ -218,8 +246,6 @@ def test_robot_without_inertias_is_no_result(tmp_path: Path, capsys, monkeypatch
     assert "no link that moves has an inertia" in printed and "closer" not in printed
     assert not picture.exists()
 
-
-pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
 MODEL = RobotModel.from_urdf_string(two_link_arm())
 DURATION = 1.0

@@ -9,11 +9,10 @@ import pytest
 from PIL import Image
 from robots import example_robot, example_robots, load_quietly, two_link_arm
 
-from rnea_control.demo.film import SIZE, Scene, drawn_by_mujoco, film
-from rnea_control.demo.picture import bones, link_poses, skeleton_frames
-from rnea_control.demo.recording import Recording
+from rnea_control.demo.film import bones, drawn_by_mujoco, film, link_poses, skeleton_frames
 from rnea_control.demo.robots import load_robot
-from rnea_control.demo.shapes import mesh_file, shapes
+from rnea_control.demo.run import Recording
+from rnea_control.demo.scene import SIZE, Scene, mesh_file, shapes
 
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
@@ -44,7 +43,7 @@ def test_links_without_a_shape_are_bars(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(two_link_arm())
     (bar,) = shapes(path)
-    assert (bar.link, bar.kind) == ("upper", "bar")
+    assert (bar.link, bar.kind) == ("upper", "capsule")
     np.testing.assert_array_equal(bar.translation, [0.4, 0.0, 0.0])
 
 
@@ -85,8 +84,8 @@ def test_skeleton_is_drawn_where_mujoco_is_not() -> None:
     found = drawn_by_mujoco(shapes(robot.path), robot.model.link_names, poses, ["no such thing"])
     frames, (objection,) = found
     assert frames is None and "no such thing: " in objection
-    frames = skeleton_frames(poses, bones(robot.path, robot.model), (200, 150))
-    assert frames.shape == (3, 150, 200, 3)
+    frames = skeleton_frames(poses, bones(robot.path, robot.model))
+    assert frames.shape == (3, SIZE[1], SIZE[0], 3)
     assert (frames[0] != 255).any()
     assert (frames[0] != frames[2]).any()
 

@@ -36,6 +36,8 @@ WRONG_FILES = [
     (PAGE, "web page.* raw file"),
     (b"<launch><node pkg='a'/></launch>", "<launch>.* launch file"),
     (gzip.compress(b"<robot/>", mtime=0), "gzip"),
+    (b"\x89PNG\r\n\x1a\n\x00", "this is a picture; give the robot's URDF"),
+    (b"\xff\xd8\xff\xe0\x00\x10JFIF\x00", "this is a picture"),
     (XACRO, "xacro.* expand it first"),
     (UNNAMED_XACRO, "xacro.* expand it first"),
     (OTHER_XACRO, "xacro.* expand it first"),

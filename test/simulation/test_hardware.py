@@ -11,7 +11,7 @@ from robots import joint, link, robot, two_link_arm
 
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel, RobotModelWarning
-from rnea_control.simulation.hardware import EffortController, SensorNoise
+from rnea_control.simulation.simulated_arm import EffortController, SensorNoise
 
 MODEL = RobotModel.from_urdf_string(two_link_arm())
 UNEVEN = RobotModel.from_urdf_string(two_link_arm().replace('effort="100"', 'effort="50"', 1))

@@ -191,8 +191,6 @@ def test_every_robot_of_example_robot_data_loads_and_starts_within_its_limits() 
             assert np.isfinite(arm.q).all(), path
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
-
 WITH_TAG = [path for path in example_robots() if b"<mimic" in path.read_bytes()]
 ROBOTS = [path for path in WITH_TAG if load_quietly(path).mimic_joints]
 

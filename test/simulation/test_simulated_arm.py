@@ -23,8 +23,8 @@ from std_srvs.srv import Trigger
 
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.simulation.hardware import SensorNoise
-from rnea_control.simulation.simulated_arm import SimulatedArm, run_in_real_time
+from rnea_control.simulation.executable import run_in_real_time
+from rnea_control.simulation.simulated_arm import SensorNoise, SimulatedArm
 
 EXECUTABLE = "rnea_control.simulation.executable"
 ELBOW = {"initial_positions.elbow": 0.5}

@@ -1,23 +1,33 @@
-"""What the demo says to the controller and hears of it: the trajectory, by the action where
-control_msgs is installed, else by the topic; and what it reports of itself during a run."""
+"""The demo's controller, a process of its own: what it is told, by the action where control_msgs is
+installed, else by the topic, and what it reports of itself during a run."""
 
 from __future__ import annotations
 
-from array import array
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from builtin_interfaces.msg import Duration
+import numpy as np
+import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import TransitionEvent
 from rclpy.action import ActionClient
 from rclpy.action.client import ClientGoalHandle
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.task import Future
+from rclpy.time import Time
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rnea_control.control import Waypoint
+from rnea_control.child_process import command
+from rnea_control.control import ControlLaw
 from rnea_control.demo.robots import DemoRobot
-from rnea_control.exceptions import RneaControlError
+from rnea_control.dynamics import Workspace, crba
+from rnea_control.parameters.table import LONGEST_DEAD_TIME
 
 try:
     from control_msgs.action import FollowJointTrajectory
@@ -26,11 +36,13 @@ except ModuleNotFoundError as missing:
         raise
     FollowJointTrajectory = None
 
-ACTION = "rnea_controller/follow_joint_trajectory"
-TOPIC = "rnea_controller/joint_trajectory"
-
 CONTROLLER = "rnea_controller"
+ACTION = f"{CONTROLLER}/follow_joint_trajectory"
+TOPIC = f"{CONTROLLER}/joint_trajectory"
 LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+# Feedback of both laws: bandwidth [rad/s], critically damped.
+BANDWIDTH = 20.0
 
 # The modes of an undisturbed run.
 FOLLOWING = "moving"
@@ -45,6 +57,57 @@ COUNTS = {
 }
 
 
+@contextmanager
+def controller(
+    robot: DemoRobot, law: ControlLaw, rate: float, namespace: str
+) -> Iterator[subprocess.Popen]:
+    """The executable `rnea_controller` as a process of its own, for joint states at a rate, [Hz];
+    ended as by Ctrl-C."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "parameters.yaml"
+        path.write_text(yaml.safe_dump({"/**": {"ros__parameters": _parameters(robot, law, rate)}}))
+        options = ["--params-file", str(path), "-r", f"__ns:=/{namespace}", "--log-level", "error"]
+        process = subprocess.Popen(command("rnea_control.node.executable", "--ros-args", *options))
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(timeout=10.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, object]:
+    """Gains for `BANDWIDTH`: of an acceleration for unit inertia, else of a torque."""
+    model = robot.model
+    M = np.eye(model.nv)
+    if not law.feeds_back_acceleration:
+        crba(model, Workspace(model), robot.start, M)
+    gains = {
+        joint: {"p": float(BANDWIDTH**2 * inertia), "d": float(2.0 * BANDWIDTH * inertia)}
+        for joint, inertia in zip(model.joint_names, M.diagonal(), strict=True)
+    }
+    parameters = {
+        "joints": list(model.joint_names),
+        "gains": gains,
+        **robot.parameters,
+        "control_law": law.name,
+        # The simulated arm gets each torque at once, and holds it for a state.
+        "dead_time": min(0.5 / rate, LONGEST_DEAD_TIME),
+        # A desktop computer pauses now and then.
+        "joint_state_timeout": 0.5,
+        "joint_state_gap": 0.5,
+        # PD without a model is far off, and shows how far.
+        "max_position_errors": {joint: 0.0 for joint in model.joint_names},
+        "saturation_timeout": 0.0,
+    }
+    if not law.feeds_back_acceleration:  # the robot's own gains are of an acceleration
+        parameters["gains"] = gains
+    return parameters
+
+
 class Sender:
     """Sends one trajectory.
 
@@ -54,13 +117,14 @@ class Sender:
 
     Attributes:
         report: how it was sent, and what came of it.
+        refusal: why the action has refused it; empty if it has not.
         aborted: why the action has given it up; empty if it has not.
     """
 
     def __init__(self, node: Node, robot: DemoRobot) -> None:
         self._robot = robot
         self._client = self._publisher = None
-        self._refusal = self.aborted = ""
+        self.refusal = self.aborted = ""
         if FollowJointTrajectory is None:
             self.report = f"the topic {TOPIC}, as control_msgs is not installed for the action"
             self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
@@ -77,24 +141,29 @@ class Sender:
 
     def send(self, start: int) -> None:
         """Sends the trajectory, which is to start at a stamp, [ns]."""
-        message = _message(self._robot, start)
+        message = JointTrajectory(joint_names=list(self._robot.model.joint_names))
+        message.header.stamp = Time(nanoseconds=start).to_msg()
+        message.points = [
+            JointTrajectoryPoint(
+                positions=each.position.tolist(),
+                velocities=each.velocity.tolist(),
+                accelerations=each.acceleration.tolist(),
+                time_from_start=Duration(seconds=each.time).to_msg(),
+            )
+            for each in self._robot.waypoints
+        ]
         if self._client is None:
             self._publisher.publish(message)
-            return
-        goal = FollowJointTrajectory.Goal(trajectory=message)
-        self._client.send_goal_async(goal).add_done_callback(self._note_answer)
-
-    def check(self) -> None:
-        """Raises RneaControlError if the action has refused the trajectory."""
-        if self._refusal:
-            raise RneaControlError(self._refusal)
+        else:
+            goal = FollowJointTrajectory.Goal(trajectory=message)
+            self._client.send_goal_async(goal).add_done_callback(self._note_answer)
 
     def _note_answer(self, answer: Future) -> None:
         handle: ClientGoalHandle = answer.result()
         if handle.accepted:
             handle.get_result_async().add_done_callback(self._note_result)
         else:
-            self._refusal = f"{ACTION} rejected the trajectory; the controller's output says why"
+            self.refusal = f"{ACTION} rejected the trajectory; the controller's output says why"
 
     def _note_result(self, result: Future) -> None:
         outcome = result.result().result
@@ -102,23 +171,6 @@ class Sender:
             self.report = f"the action {ACTION}, which reports: {outcome.error_string}"
         else:
             self.aborted = f"the action aborted the trajectory: {outcome.error_string}"
-
-
-def _message(robot: DemoRobot, start: int) -> JointTrajectory:
-    message = JointTrajectory(joint_names=list(robot.model.joint_names))
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, 1_000_000_000)
-    message.points = [_point(waypoint) for waypoint in robot.waypoints]
-    return message
-
-
-def _point(waypoint: Waypoint) -> JointTrajectoryPoint:
-    nanoseconds = round(1e9 * waypoint.time)
-    return JointTrajectoryPoint(
-        positions=array("d", waypoint.position),
-        velocities=array("d", waypoint.velocity),
-        accelerations=array("d", waypoint.acceleration),
-        time_from_start=Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9),
-    )
 
 
 class ControllerWatch:
@@ -153,15 +205,16 @@ class ControllerWatch:
 
     def incidents(self) -> tuple[str, ...]:
         """What has happened since `begin`, a sentence each."""
-        found = []
-        for event in self._modes:
-            mode, reason = event.goal_state.label, event.transition.label
-            if mode not in EXPECTED:
-                found.append(f"the controller's mode became {mode}: {reason}")
-        if all(event.goal_state.label != FOLLOWING for event in self._modes):
+        modes = [(event.goal_state.label, event.transition.label) for event in self._modes]
+        found = [
+            f"the controller's mode became {mode}: {reason}"
+            for mode, reason in modes
+            if mode not in EXPECTED
+        ]
+        if all(mode != FOLLOWING for mode, _ in modes):
             found.append("the controller did not follow the trajectory")
         for key, words in COUNTS.items():
-            count = self._count(self.values, key) - self._count(self._before, key)
+            count = int(self.values.get(key, "0")) - int(self._before.get(key, "0"))
             if count > 0:
                 found.append(f"{words} ({count} times)" if count > 1 else words)
         return tuple(found)
@@ -171,7 +224,3 @@ class ControllerWatch:
             if status.name.startswith(self._controller):
                 self.values = {value.key: value.value for value in status.values}
                 self.reports += 1
-
-    @staticmethod
-    def _count(values: dict[str, str], key: str) -> int:
-        return int(values.get(key, "0"))
