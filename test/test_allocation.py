@@ -27,7 +27,7 @@ from rnea_control.control import Controller, Mode
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace
-from rnea_control.dynamics.arguments import SHAPES
+from rnea_control.dynamics.workspace import SHAPES
 from rnea_control.kernels.kernel import kernel
 from rnea_control.messages import float64_multi_array as commands
 from rnea_control.messages.controller_state import ControllerStateEncoder, TorqueTermsEncoder
