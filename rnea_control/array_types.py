@@ -8,3 +8,9 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 WordArray = npt.NDArray[np.uint64]
+
+# By their dimensions, for signatures that kernels are compiled for: see kernels/kernel.py.
+Vector = FloatArray
+Matrix = FloatArray
+Matrices = FloatArray
+IntVector = IntArray

@@ -27,7 +27,7 @@ from rnea_control.control import Controller, Mode
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace
-from rnea_control.dynamics.arguments import SHAPES
+from rnea_control.dynamics.workspace import SHAPES
 from rnea_control.kernels.kernel import kernel
 from rnea_control.messages import controller_messages as commands
 from rnea_control.messages.controller_messages import ControllerStateEncoder, TorqueTermsEncoder

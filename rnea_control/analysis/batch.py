@@ -15,10 +15,9 @@ import numpy.typing as npt
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import compile_robot
 from rnea_control.dynamics import Workspace
-from rnea_control.dynamics.body import subtract_external_forces
+from rnea_control.dynamics.body import FORCE, subtract_external_forces
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
-from rnea_control.dynamics.workspace import FORCE
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel

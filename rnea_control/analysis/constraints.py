@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.dynamics.arguments import link_index
 from rnea_control.dynamics.crba import crba
+from rnea_control.dynamics.friction import inverse_dynamics
 from rnea_control.dynamics.kinematics import forward_kinematics, jacobian, link_acceleration
-from rnea_control.dynamics.rnea import inverse_dynamics
-from rnea_control.dynamics.workspace import Workspace
+from rnea_control.dynamics.workspace import Workspace, link_index
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import skew

@@ -2,21 +2,22 @@
 allocation.
 
 One kernel for each kind of arguments serves all programs and robots; it is told where the code and
-the robot are by one array, which takes less time to pass than a number. Python functions that Numba
-compiles can call the kernels too.
+the robot are by one array, which takes less time to pass than a number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
+from functools import cache, wraps
+from itertools import chain
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic as _intrinsic
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray, IntVector
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -28,43 +29,63 @@ intrinsic: Any = _intrinsic
 
 # What a call finds wrong.
 RIGHT, WRONG_ARGUMENT, CHANGED, NOT_COMPILED = range(4)
-# Which changes of a model there are, in the order of the expected counts.
-CHANGES = (layout.GRAVITY_CHANGES, layout.INERTIA_CHANGES, layout.ARMATURE_CHANGES)
 # In place of an expected count: the code reads these numbers when it runs.
 VARIABLE = -1.0
-# What stands in the target of a call.
-ADDRESS, _BODIES, _EXPECTED, _NQ, _NV, _LINKS, _SHAPE = range(7)
-_LARGEST = _SHAPE + 3  # outputs have up to three dimensions
-NOWHERE: IntArray = np.zeros(_LARGEST, dtype=np.int64)
+# What stands in the target of a call, which ends with the shapes of all arrays.
+ADDRESS, _BODIES, _EXPECTED, _SIZES = range(4)
+NOWHERE: IntVector = np.zeros(_SIZES, dtype=np.int64)
 
 GRAVITY, ARMATURE = "gravity", "armature"
-
-_OF_GRAVITY = range(layout.BASE_ACCELERATION, layout.BASE_ACCELERATION + 3)
-_OF_INERTIA = range(layout.INERTIA, layout.INERTIA + 10)
-_OF_ARMATURE = range(layout.ARMATURE, layout.ARMATURE + 1)
-# The columns of `model.bodies` that change with each count of `CHANGES`.
-_COLUMNS = (_OF_GRAVITY, _OF_INERTIA, _OF_ARMATURE)
+# What setters change: where row 0 of `model.bodies` counts how often, and the columns that change.
+_PARTS = {
+    GRAVITY: (
+        layout.GRAVITY_CHANGES,
+        range(layout.BASE_ACCELERATION, layout.BASE_ACCELERATION + 3),
+    ),
+    "inertia": (layout.INERTIA_CHANGES, range(layout.INERTIA, layout.INERTIA + 10)),
+    ARMATURE: (layout.ARMATURE_CHANGES, range(layout.ARMATURE, layout.ARMATURE + 1)),
+}
+_COUNTS = tuple(count for count, _ in _PARTS.values())
 
 
 def target(
-    model: RobotModel, expected: FloatArray, address: int, shape: tuple[int, ...]
-) -> IntArray:
+    model: RobotModel, expected: FloatArray, address: int, shapes: Iterable[tuple[int, ...]]
+) -> IntVector:
     """What a call is told.
 
     Args:
         model: the robot; it must stay, as must `expected`.
-        expected: how often setters had changed the robot, in the order of `CHANGES`.
+        expected: how often setters had changed the robot, in the order of `_PARTS`.
         address: where the code is.
-        shape: of its output.
+        shapes: of its inputs, then of its output.
     """
     places = (each.ctypes.data for each in (model.bodies, expected))
-    counts = model.nq, model.nv, len(model.link_names), *(*shape, 1, 1)[:3]
-    return np.array([address, *places, *counts], dtype=np.int64)
+    return np.array([address, *places, *chain(*shapes)], dtype=np.int64)
 
 
 @intrinsic
-def _run(typing: Any, address: Any, inputs: Any, bodies: Any, out: Any) -> Any:
-    """Calls the function at an address with the data of arrays, which may be addresses too."""
+def _fit(typing: Any, target: Any, arrays: Any) -> Any:
+    """Whether arrays have the shapes that stand in a target."""
+
+    def compare(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        numbers = context.make_array(target)(context, builder, arguments[0]).data
+        sizes = []
+        for kind, value in zip(arrays, cgutils.unpack_tuple(builder, arguments[1]), strict=True):
+            array = context.make_array(kind)(context, builder, value)
+            sizes += cgutils.unpack_tuple(builder, array.shape)
+        fits = cgutils.true_bit
+        for k, size in enumerate(sizes, _SIZES):
+            wanted = builder.load(builder.gep(numbers, [ir.IntType(64)(k)]))
+            fits = builder.and_(fits, builder.icmp_signed("==", size, wanted))
+        return fits
+
+    return types.boolean(target, arrays), compare
+
+
+@intrinsic
+def _run(typing: Any, address: Any, arrays: Any, bodies: Any) -> Any:
+    """Calls the function at an address with the data of arrays, which may be addresses too; the
+    bodies come before the last one."""
     number = ir.DoubleType().as_pointer()
 
     def jump(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -73,14 +94,14 @@ def _run(typing: Any, address: Any, inputs: Any, bodies: Any, out: Any) -> Any:
                 return builder.inttoptr(value, number)
             return builder.bitcast(context.make_array(kind)(context, builder, value).data, number)
 
-        code, given, *others = arguments
-        values = (*cgutils.unpack_tuple(builder, given), *others)
-        pointers = list(map(pointer, (*inputs.types, bodies, out), values))
+        code, given, at_bodies = arguments
+        pointers = list(map(pointer, arrays, cgutils.unpack_tuple(builder, given)))
+        pointers.insert(-1, pointer(bodies, at_bodies))
         of_code = ir.FunctionType(ir.VoidType(), [number] * len(pointers))
         builder.call(builder.inttoptr(code, of_code.as_pointer()), pointers)
         return context.get_dummy_value()
 
-    return types.void(address, inputs, bodies, out), jump
+    return types.void(address, arrays, bodies), jump
 
 
 @intrinsic
@@ -95,100 +116,101 @@ def _number_at(typing: Any, address: Any, index: Any) -> Any:
 
 
 @inlined
-def _changed(target: IntArray) -> bool:
+def _changed(target: IntVector) -> bool:
     """Whether a setter has changed what is in the code."""
-    for k in range(len(CHANGES)):
+    for k in range(len(_COUNTS)):
         count = _number_at(target[_EXPECTED], k)
-        if count != VARIABLE and _number_at(target[_BODIES], CHANGES[k]) != count:
+        if count != VARIABLE and _number_at(target[_BODIES], _COUNTS[k]) != count:
             return True
     return False
 
 
 @inlined
-def _call(target: IntArray, q: FloatArray, others_fit: bool, inputs: Any, out: Any) -> int:
+def _call(target: IntVector, arrays: Any) -> int:
     """Runs the code, unless something is wrong: what that is, if anything."""
     if target[ADDRESS] == 0:
         return NOT_COMPILED
-    fit = others_fit and q.shape[0] == target[_NQ]
-    for k in range(out.ndim):
-        fit = fit and out.shape[k] == target[_SHAPE + k]
-    if not fit:
+    if not _fit(target, arrays):
         return WRONG_ARGUMENT
     if _changed(target):
         return CHANGED
-    _run(target[ADDRESS], inputs, target[_BODIES], out)
+    _run(target[ADDRESS], arrays, target[_BODIES])
     return RIGHT
 
 
-def _of_q(target: IntArray, q: FloatArray, out: FloatArray) -> int:
-    return _call(target, q, True, (q,), out)
+# By their numbers of arrays.
+_CALLS: dict[int, Callable[..., int]] = {
+    2: lambda target, x, y: _call(target, (x, y)),
+    3: lambda target, x, y, z: _call(target, (x, y, z)),
+    4: lambda target, x, y, z, w: _call(target, (x, y, z, w)),
+    5: lambda target, x, y, z, w, u: _call(target, (x, y, z, w, u)),
+}
 
 
-def _of_q_v(target: IntArray, q: FloatArray, v: FloatArray, out: FloatArray) -> int:
-    return _call(target, q, v.shape[0] == target[_NV], (q, v), out)
+@cache
+def entry(*dimensions: int) -> Any:
+    """The kernel for a target, inputs, which it only reads, and an output of these dimensions."""
+    *inputs, output = dimensions
+    read = (f"Array(f8, {count}, 'C', True)" for count in inputs)
+    signature = f"i8(i8[::1], {', '.join(read)}, Array(f8, {output}, 'C'))"
+    return kernel(signature)(_CALLS[len(dimensions)])
 
 
-def _of_q_v_a(
-    target: IntArray, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray
-) -> int:
-    fit = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
-    return _call(target, q, fit, (q, v, a), out)
+_METHOD = """
+def {name}(self, {arrays}):
+    try:
+        found = entry(self._{name}, {arrays})
+    except (TypeError, AttributeError):
+        found = {WRONG_ARGUMENT}
+    return self._again(found, {name!r}, {arrays}) if found else {output}
+"""
+_DIMENSIONS = {"Vector": 1, "Matrix": 2, "Matrices": 3}
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _of_forces(
-    target: IntArray,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    forces: FloatArray,
-    out: FloatArray,
-) -> int:
-    fit = v.shape[0] == target[_NV] and a.shape[0] == target[_NV]
-    fit = fit and forces.shape[0] == target[_LINKS] and forces.shape[1] == 6
-    return _call(target, q, fit, (q, v, a, forces), out)
+def method(function: Method) -> Method:
+    """Decorator: makes a method of `CompiledRobot` that calls the code of the algorithm of its
+    name. Its parameters are the inputs, then the output, which it returns. It is written by a
+    template, as any further call in between would take a third of the time of a call."""
+    *kinds, _ = function.__annotations__.values()
+    arrays = function.__code__.co_varnames[1 : 1 + len(kinds)]
+    words = {"name": function.__name__, "arrays": ", ".join(arrays), "output": arrays[-1]}
+    names: dict[str, Any] = {"entry": entry(*(_DIMENSIONS[kind] for kind in kinds))}
+    exec(_METHOD.format(WRONG_ARGUMENT=WRONG_ARGUMENT, **words), names)
+    return cast(Method, wraps(function)(names[function.__name__]))
 
 
-# By what they take and fill; `a` may be tau.
-vector_of_q = kernel("i8(i8[::1], f8[::1], f8[::1])")(_of_q)
-matrix_of_q = kernel("i8(i8[::1], f8[::1], f8[:,::1])")(_of_q)
-poses_of_q = kernel("i8(i8[::1], f8[::1], f8[:,:,::1])")(_of_q)
-vector_of_q_v = kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1])")(_of_q_v)
-vector_of_q_v_a = kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[::1])")(_of_q_v_a)
-matrix_of_q_v_a = kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1])")(_of_q_v_a)
-vector_of_forces = kernel("i8(i8[::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])")(_of_forces)
-
-# What follows the target in the argument of a bound call: how many inputs there are, where these
-# are, and the output.
-_INPUTS, _X, _Y, _Z, _W = range(_LARGEST, _LARGEST + 5)
+# In the argument of a bound call, in place of shapes: how many arrays there are, and where.
+_COUNT, _X, _Y, _Z, _W, _U = range(_SIZES, _SIZES + 6)
 
 
-def bound(target: IntArray, *arrays: FloatArray) -> IntArray:
+def bound(target: IntVector, *arrays: FloatArray) -> IntVector:
     """The argument of `call_bound` for arrays that were checked; all must stay where they are."""
     places = [each.ctypes.data for each in arrays]
-    return np.array([*target, len(arrays) - 1, *places], dtype=np.int64)
+    return np.array([*target[:_SIZES], len(arrays), *places], dtype=np.int64)
 
 
 @kernel("i8(i8[::1])")
-def call_bound(target: IntArray) -> int:
+def call_bound(target: IntVector) -> int:
     """What `bound` has put together"""
     if _changed(target):
         return CHANGED
-    address, bodies, inputs = target[ADDRESS], target[_BODIES], target[_INPUTS]
-    x, y, out = target[_X], target[_Y], target[_X + inputs]
-    if inputs == 1:
-        _run(address, (x,), bodies, out)
-    elif inputs == 2:
-        _run(address, (x, y), bodies, out)
-    elif inputs == 3:
-        _run(address, (x, y, target[_Z]), bodies, out)
+    address, bodies, count = target[ADDRESS], target[_BODIES], target[_COUNT]
+    x, y = target[_X], target[_Y]
+    if count == 2:
+        _run(address, (x, y), bodies)
+    elif count == 3:
+        _run(address, (x, y, target[_Z]), bodies)
+    elif count == 4:
+        _run(address, (x, y, target[_Z], target[_W]), bodies)
     else:
-        _run(address, (x, y, target[_Z], target[_W]), bodies, out)
+        _run(address, (x, y, target[_Z], target[_W], target[_U]), bodies)
     return RIGHT
 
 
-def _entries(model: RobotModel, columns: range) -> set[tuple[int, int]]:
-    rows = range(1) if columns is _OF_GRAVITY else range(1, len(model.bodies))
-    return {(row, column) for row in rows for column in columns}
+def _entries(model: RobotModel, part: str) -> set[tuple[int, int]]:
+    rows = range(1) if part == GRAVITY else range(1, len(model.bodies))
+    return {(row, column) for row in rows for column in _PARTS[part][1]}
 
 
 class Constants:
@@ -200,7 +222,7 @@ class Constants:
     Attributes:
         variable: entries of `model.bodies`, (row, column), that are none: code reads them when it
             runs.
-        expected: how often a setter has changed each of `CHANGES`, or `VARIABLE`, for `calls`.
+        expected: how often a setter has changed each of `_PARTS`, or `VARIABLE`, for `calls`.
 
     Raises:
         ArgumentError: a word in `variable` that means nothing.
@@ -210,9 +232,9 @@ class Constants:
         self._model = model
         self.variable = frozenset(entry for word in variable for entry in _entries_of(model, word))
         self._numbers = model.bodies.copy()
-        self.expected = np.array([model.bodies[0, column] for column in CHANGES])
-        for k, columns in enumerate(_COLUMNS):
-            if _entries(model, columns) <= self.variable:
+        self.expected = model.bodies[0, list(_COUNTS)]
+        for k, part in enumerate(_PARTS):
+            if _entries(model, part) <= self.variable:
                 self.expected[k] = VARIABLE
 
     def check(self) -> None:
@@ -223,7 +245,7 @@ class Constants:
         """
         now = self._model.bodies
         differs = now != self._numbers
-        differs[0, list(CHANGES)] = False
+        differs[0, list(_COUNTS)] = False
         for entry in self.variable:
             differs[entry] = False
         if differs.any():
@@ -232,17 +254,16 @@ class Constants:
                 f"{self._model.name!r} has changed since it was compiled ({_name(row, column)}); "
                 "compile it again, or name what changes in `variable`"
             )
-        for k, column in enumerate(CHANGES):
-            if self.expected[k] != VARIABLE:
-                self.expected[k] = now[0, column]
+        constant = self.expected != VARIABLE
+        self.expected[constant] = now[0, list(_COUNTS)][constant]
 
 
 def _entries_of(model: RobotModel, word: str) -> set[tuple[int, int]]:
     if word in (GRAVITY, ARMATURE):
-        return _entries(model, _OF_GRAVITY if word == GRAVITY else _OF_ARMATURE)
+        return _entries(model, word)
     if word in model.link_names:
         row = int(model.links[model.link_names.index(word), layout.LINK_BODY])
-        return {(row, column) for column in _OF_INERTIA}
+        return {(row, column) for column in _PARTS["inertia"][1]}
     raise ArgumentError(
         f"variable has {word!r}; it may have {GRAVITY!r}, {ARMATURE!r} and the links of "
         f"{model.name!r}: {', '.join(model.link_names)}"
@@ -251,8 +272,7 @@ def _entries_of(model: RobotModel, word: str) -> set[tuple[int, int]]:
 
 def _name(row: int, column: int) -> str:
     """What an entry of `model.bodies` is, in words."""
-    if row == 0 and column in _OF_GRAVITY:
-        return "gravity"
-    if column in _OF_INERTIA:
-        return f"the inertia of body {row}"
-    return f"the armature of body {row}" if column in _OF_ARMATURE else f"body {row}"
+    part = next((part for part, (_, columns) in _PARTS.items() if column in columns), "")
+    if part == GRAVITY:
+        return part if row == 0 else f"body {row}"
+    return f"the {part} of body {row}" if part else f"body {row}"

@@ -8,21 +8,36 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.compiled import calls
-from rnea_control.compiled.batches import Array, Batches
+from rnea_control.array_types import IntVector, Matrices, Matrix, Vector
+from rnea_control.compiled import batches, calls
+from rnea_control.compiled.batches import Array
 from rnea_control.compiled.llvm_text import Precision
-from rnea_control.compiled.machine_code import ALONE, MachineCode, Order, c_header, object_code
-from rnea_control.compiled.programs import ALGORITHMS, WITH_FORCES, Algorithm, Program, trace
-from rnea_control.dynamics import Workspace
-from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, argument_error, link_index
+from rnea_control.compiled.machine_code import (
+    ALONE,
+    MachineCode,
+    Order,
+    assembly,
+    c_header,
+    object_code,
+)
+from rnea_control.compiled.programs import (
+    ALGORITHMS,
+    WITH_FORCES,
+    Algorithm,
+    Program,
+    sizes,
+    trace,
+)
 from rnea_control.dynamics.regressor import parameter_count
+from rnea_control.dynamics.workspace import Workspace, argument_error, link_index
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
+_CALL_RNEA, _CALL_JACOBIAN = calls.entry(1, 1, 1, 1), calls.entry(1, 2)
 # How many samples `normal_equations` takes at a time.
 BLOCK = 512
 
@@ -65,108 +80,87 @@ class CompiledRobot:
         if not isinstance(model, RobotModel):
             raise ArgumentError(f"a robot is compiled from a RobotModel, not from {model!r}")
         self.model = model
-        self._constants = calls.Constants(model, variable)
+        self._variable = tuple(variable)
+        self._constants = calls.Constants(model, self._variable)
         self._lock = Lock()
         self._base_parameters = base_parameters
         self._code: dict[tuple[str, Order | None, Precision, int], MachineCode] = {}
+        self._functions: dict[tuple[str, Order, Precision], Callable[..., None]] = {}
         # Where the code is, once it is compiled.
         self._rnea = self._gravity = self._nonlinear_effects = self._crba = calls.NOWHERE
         self._aba = self._forward_kinematics = self._regressor = calls.NOWHERE
         self._rnea_with_external_forces = calls.NOWHERE
-        self._jacobians: dict[str, IntArray] = {}
-        self._parameters = parameter_count(model)
-        self._batches = Batches(model, self._machine_code)
+        self._jacobians: dict[str, IntVector] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy compiles again, or loads from disk, at first calls; none is made of a robot that
+        has changed."""
+        self._constants.check()
+        return CompiledRobot, (self.model, self._variable, self._base_parameters)
 
     def rnea(
         self,
-        q: FloatArray,
-        v: FloatArray,
-        a: FloatArray,
-        tau: FloatArray,
-        external_forces: FloatArray | None = None,
-    ) -> FloatArray:
+        q: Vector,
+        v: Vector,
+        a: Vector,
+        tau: Vector,
+        external_forces: Matrix | None = None,
+    ) -> Vector:
         """As `rnea_control.dynamics.rnea`."""
         if external_forces is not None:
             return self.rnea_with_external_forces(q, v, a, external_forces, tau)
         try:
-            found = calls.vector_of_q_v_a(self._rnea, q, v, a, tau)
-        except ARGUMENT_FAULTS:
+            found = _CALL_RNEA(self._rnea, q, v, a, tau)
+        except (TypeError, AttributeError):
             found = calls.WRONG_ARGUMENT
-        return tau if found == calls.RIGHT else self._again(found, "rnea", q, v, a, tau)
+        return self._again(found, "rnea", q, v, a, tau) if found else tau
 
+    @calls.method
     def rnea_with_external_forces(
-        self,
-        q: FloatArray,
-        v: FloatArray,
-        a: FloatArray,
-        external_forces: FloatArray,
-        tau: FloatArray,
-    ) -> FloatArray:
+        self, q: Vector, v: Vector, a: Vector, external_forces: Matrix, tau: Vector
+    ) -> Vector:
         """As `rnea` with external forces."""
-        arrays = q, v, a, external_forces, tau
-        try:
-            found = calls.vector_of_forces(self._rnea_with_external_forces, *arrays)
-        except ARGUMENT_FAULTS:
-            found = calls.WRONG_ARGUMENT
-        return tau if found == calls.RIGHT else self._again(found, WITH_FORCES, *arrays)
+        return tau
 
-    def gravity(self, q: FloatArray, tau: FloatArray) -> FloatArray:
+    @calls.method
+    def gravity(self, q: Vector, tau: Vector) -> Vector:
         """As `rnea_control.dynamics.gravity`."""
-        try:
-            found = calls.vector_of_q(self._gravity, q, tau)
-        except ARGUMENT_FAULTS:
-            found = calls.WRONG_ARGUMENT
-        return tau if found == calls.RIGHT else self._again(found, "gravity", q, tau)
+        return tau
 
-    def nonlinear_effects(self, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
+    @calls.method
+    def nonlinear_effects(self, q: Vector, v: Vector, tau: Vector) -> Vector:
         """As `rnea_control.dynamics.nonlinear_effects`."""
-        try:
-            found = calls.vector_of_q_v(self._nonlinear_effects, q, v, tau)
-        except ARGUMENT_FAULTS:
-            found = calls.WRONG_ARGUMENT
-        return tau if found == calls.RIGHT else self._again(found, "nonlinear_effects", q, v, tau)
+        return tau
 
-    def crba(self, q: FloatArray, M: FloatArray) -> FloatArray:
+    @calls.method
+    def crba(self, q: Vector, M: Matrix) -> Matrix:
         """As `rnea_control.dynamics.crba`."""
-        try:
-            found = calls.matrix_of_q(self._crba, q, M)
-        except ARGUMENT_FAULTS:
-            found = calls.WRONG_ARGUMENT
-        return M if found == calls.RIGHT else self._again(found, "crba", q, M)
+        return M
 
-    def aba(self, q: FloatArray, v: FloatArray, tau: FloatArray, a: FloatArray) -> FloatArray:
+    @calls.method
+    def aba(self, q: Vector, v: Vector, tau: Vector, a: Vector) -> Vector:
         """As `rnea_control.dynamics.aba`."""
-        try:
-            found = calls.vector_of_q_v_a(self._aba, q, v, tau, a)
-        except ARGUMENT_FAULTS:
-            found = calls.WRONG_ARGUMENT
-        return a if found == calls.RIGHT else self._again(found, "aba", q, v, tau, a)
+        return a
 
-    def jacobian(self, q: FloatArray, link: str, J: FloatArray) -> FloatArray:
+    def jacobian(self, q: Vector, link: str, J: Matrix) -> Matrix:
         """As `rnea_control.dynamics.jacobian`; each link is compiled by itself."""
         try:
-            found = calls.matrix_of_q(self._jacobians.get(link, calls.NOWHERE), q, J)
-        except ARGUMENT_FAULTS:
+            found = _CALL_JACOBIAN(self._jacobians.get(link, calls.NOWHERE), q, J)
+        except (TypeError, AttributeError):
             found = calls.WRONG_ARGUMENT
-        return J if found == calls.RIGHT else self._again(found, "jacobian", q, J, link=link)
+        return self._again(found, "jacobian", q, J, link=link) if found else J
 
-    def forward_kinematics(self, q: FloatArray, poses: FloatArray) -> FloatArray:
+    @calls.method
+    def forward_kinematics(self, q: Vector, poses: Matrices) -> Matrices:
         """As `rnea_control.dynamics.forward_kinematics`."""
-        try:
-            found = calls.poses_of_q(self._forward_kinematics, q, poses)
-        except ARGUMENT_FAULTS:
-            found = calls.WRONG_ARGUMENT
-        return poses if found == calls.RIGHT else self._again(found, "forward_kinematics", q, poses)
+        return poses
 
-    def regressor(self, q: FloatArray, v: FloatArray, a: FloatArray, Y: FloatArray) -> FloatArray:
+    @calls.method
+    def regressor(self, q: Vector, v: Vector, a: Vector, Y: Matrix) -> Matrix:
         """As `rnea_control.analysis.regressor`."""
-        try:
-            found = calls.matrix_of_q_v_a(self._regressor, q, v, a, Y)
-        except ARGUMENT_FAULTS:
-            found = calls.WRONG_ARGUMENT
-        return Y if found == calls.RIGHT else self._again(found, "regressor", q, v, a, Y)
+        return Y
 
-    def bind(self, algorithm: str, *arrays: FloatArray) -> Callable[[], FloatArray]:
+    def bind(self, algorithm: str, *arrays: Array) -> Callable[[], Array]:
         """An algorithm for arrays that stay, as in a control loop: a function without arguments
         that takes what is in them, fills the last one and returns it. It is the fastest way.
 
@@ -183,11 +177,11 @@ class CompiledRobot:
         if len(arrays) != len(names):
             raise ArgumentError(f"{algorithm} takes {', '.join(names)}, not {len(arrays)} arrays")
         getattr(self, algorithm)(*arrays)
-        target = calls.bound(self.target(algorithm), *arrays)
+        target = calls.bound(self._compile(algorithm), *arrays)
         call, right = calls.call_bound, calls.RIGHT
         output, check = arrays[-1], self._constants.check
 
-        def run() -> FloatArray:
+        def run() -> Array:
             while call(target) != right:
                 check()
             return output
@@ -227,11 +221,11 @@ class CompiledRobot:
         self._rule(algorithm)
         self._constants.check()
         name = WITH_FORCES if algorithm == "rnea" and len(inputs) == 4 else algorithm
-        return self._batches.run(name, inputs, out, order, workers)
+        return batches.run(self.model, name, self._bulk, inputs, out, order, workers)
 
     def normal_equations(
-        self, q: FloatArray, v: FloatArray, a: FloatArray, tau: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+        self, q: Matrix, v: Matrix, a: Matrix, tau: Matrix
+    ) -> tuple[Matrix, Vector]:
         """The sums of Y^T Y and Y^T tau over many samples, with the `regressor` Y of each: what
         least squares needs to identify the parameters. No Y is stored for longer than a block.
 
@@ -245,7 +239,7 @@ class CompiledRobot:
         Raises:
             ArgumentError: as `batch`; a number that is not finite, which would spoil all of both.
         """
-        count = self._parameters
+        count = parameter_count(self.model)
         matrix, vector = np.zeros((count, count)), np.zeros(count)
         samples = len(q)
         for name, array in {"q": q, "v": v, "a": a, "tau": tau}.items():
@@ -276,12 +270,8 @@ class CompiledRobot:
         Raises:
             ArgumentError: there is no such algorithm or link, or the robot has changed.
         """
-        return int(self.target(algorithm, link)[calls.ADDRESS])
-
-    def target(self, algorithm: str, link: str | None = None) -> IntArray:
-        """What the kernels of `calls` take, for other kernels; else as `address`."""
-        self._constants.check()
-        return self._compile(algorithm, link if algorithm == "jacobian" else None)
+        link = link if algorithm == "jacobian" else None
+        return int(self._compile(algorithm, link)[calls.ADDRESS])
 
     def function(self, algorithm: str, link: str | None = None) -> Callable[..., None]:
         """`address` as a function of `ctypes`, which Numba's functions can call too.
@@ -295,16 +285,14 @@ class CompiledRobot:
         Raises:
             ArgumentError: as `address`.
         """
-        address = self.address(algorithm, link)
-        pointers = [ctypes.c_void_p] * (len(ALGORITHMS[algorithm].inputs) + 2)
-        function = ctypes.CFUNCTYPE(None, *pointers)(address)
-        function.robot = self  # type: ignore[attr-defined]  # so that the code stays
-        return function
+        return self._function(algorithm, self.address(algorithm, link))
 
     def save(self, folder: str | os.PathLike[str], algorithms: Collection[str]) -> tuple[Path, ...]:
         """Writes an object file for each algorithm, and a header, for programs in C and C++.
 
         The code is for this kind of processor. It needs `sin`, `cos` and `tanh` of the C library.
+        Names begin with the robot's, with `_` in place of what a name in C cannot have, and with
+        `robot_` before what it cannot begin with.
 
         Args:
             folder: where to; it is made if it is not there.
@@ -317,30 +305,33 @@ class CompiledRobot:
         rules = {algorithm: self._rule(algorithm) for algorithm in algorithms}
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        robot = re.sub(r"\W", "_", self.model.name)
+        robot = re.sub(r"\W", "_", self.model.name, flags=re.ASCII)
+        robot = robot if robot[:1].isalpha() else f"robot_{robot}"
         files = []
         for algorithm in rules:
             program = self._trace(algorithm)
             files.append(folder / f"{robot}_{algorithm}.o")
-            files[-1].write_bytes(object_code(program, name=f"{robot}_{algorithm}"))
+            files[-1].write_bytes(object_code(assembly(program, name=f"{robot}_{algorithm}")))
         header = folder / f"{robot}.h"
-        header.write_text(c_header(robot, self.model, rules))
+        header.write_text(c_header(robot, self.model, rules), encoding="utf-8")
         return (*files, header)
 
-    def _again(
-        self, found: int, name: str, *arrays: FloatArray, link: str | None = None
-    ) -> FloatArray:
+    def _again(self, found: int, name: str, *arrays: Array, link: str | None = None) -> Array:
         """After a call that could not be made: makes it, or says what is wrong."""
         if found == calls.WRONG_ARGUMENT:
             names = (*ALGORITHMS[name].inputs, ALGORITHMS[name].output)
-            named = dict(zip(names, arrays, strict=True))
+            named: dict[str, object] = dict(zip(names, arrays, strict=True))
+            for each in names[:-1]:  # these may be read-only
+                array = named[each]
+                if isinstance(array, np.ndarray) and array.flags.c_contiguous:
+                    named[each] = array.copy()
             raise argument_error(self.model, Workspace(self.model), **named)
         self._constants.check()
         if found == calls.NOT_COMPILED:
             self._compile(name, link)
         if link is not None:
             return self.jacobian(arrays[0], link, arrays[1])
-        result: FloatArray = getattr(self, name)(*arrays)
+        result: Array = getattr(self, name)(*arrays)
         return result
 
     def _rule(self, name: str) -> Algorithm:
@@ -359,13 +350,15 @@ class CompiledRobot:
             )
         return ALGORITHMS[name]
 
-    def _compile(self, name: str, link: str | None) -> IntArray:
+    def _compile(self, name: str, link: str | None = None) -> IntVector:
+        self._constants.check()
         if link is None:
             self._rule(name)
         index = 0 if link is None else link_index(self.model, link)
         address = self._machine_code(name, None, Precision.double, index).address(ALONE)
-        shape = ALGORITHMS[name].shape(self.model)
-        target = calls.target(self.model, self._constants.expected, address, shape)
+        rule, known = ALGORITHMS[name], sizes(self.model)
+        shapes = *(known[size] for size in rule.inputs.values()), rule.shape(self.model)
+        target = calls.target(self.model, self._constants.expected, address, shapes)
         if link is None:
             setattr(self, f"_{name}", target)
         else:
@@ -380,9 +373,23 @@ class CompiledRobot:
             code = self._code.get(key)
             if code is None:
                 program = self._trace(name, link)
-                code = MachineCode(object_code(program, order, precision=precision))
+                code = MachineCode(object_code(assembly(program, order, precision=precision)))
                 self._code[key] = code
             return code
+
+    def _bulk(self, name: str, order: Order, precision: Precision) -> Callable[..., None]:
+        """The code of an algorithm for many samples, as a function of `ctypes`."""
+        key = (name, order, precision)
+        if key not in self._functions:
+            address = self._machine_code(name, order, precision).address(order.value)
+            self._functions[key] = self._function(name, address, 2)
+        return self._functions[key]
+
+    def _function(self, name: str, address: int, counts: int = 0) -> Callable[..., None]:
+        pointers = [ctypes.c_void_p] * (len(ALGORITHMS[name].inputs) + 2)
+        function = ctypes.CFUNCTYPE(None, *pointers, *[ctypes.c_int64] * counts)(address)
+        function.robot = self  # type: ignore[attr-defined]  # so that the code stays
+        return function
 
     def _trace(self, name: str, link: int = 0) -> Program:
         variable = self._constants.variable

@@ -69,15 +69,9 @@ def lanes(precision: Precision = Precision.double) -> int:
     return doubles * Precision.double.value // precision.value
 
 
-def object_code(
-    program: Program,
-    order: Order | None = None,
-    name: str = ALONE,
-    precision: Precision = Precision.double,
-) -> bytes:
-    """An object file with the function of `assembly`, from disk if it was made before and is not
-    damaged there."""
-    text = assembly(program, order, name, precision)
+def object_code(text: str) -> bytes:
+    """An object file of what `assembly` wrote, from disk if it was made before and is not damaged
+    there."""
     digest = hashlib.sha256(f"{environment()}\n{text}".encode()).hexdigest()
     file = f"robot.{digest}.o"
     folders = directories(__file__)
@@ -99,15 +93,13 @@ def assembly(
 ) -> str:
     """The function of one sample, called `name`, or one for many that lie in `order`, in LLVM's
     language. That of one sample is in double precision."""
+    kind = Kind(lanes(precision), precision)
+    angles = Kind(kind.lanes)
     if order is None:
-        angles = Kind(lanes())
-        kinds = [Kind(1), angles]
         function = [_alone(program, angles, name)]
     else:
-        kind = Kind(lanes(precision), precision)
-        angles = Kind(kind.lanes)
-        kinds = [Kind(1), angles] if kind.name == angles.name else [Kind(1), angles, kind]
         function = [_gather_declarations(kind), _bulk(program, kind, order)]
+    kinds = {each.name: each for each in (Kind(1), angles, kind)}.values()
     return "\n\n".join([declarations(kinds), sincos_function(angles), *function])
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled.tracing import Graph, Number, PlainFunctions, Reference
 from rnea_control.dynamics.aba import aba_kernel
+from rnea_control.dynamics.body import COLUMNS, row_count
 from rnea_control.dynamics.crba import crba_kernel
 from rnea_control.dynamics.kinematics import forward_kinematics_kernel, jacobian_kernel
 from rnea_control.dynamics.regressor import parameter_count, regressor_kernel
 from rnea_control.dynamics.rnea import gravity_kernel, rnea_kernel, rnea_with_forces_kernel
-from rnea_control.dynamics.workspace import COLUMNS, row_count
 from rnea_control.exceptions import TraceError
 from rnea_control.kernels.compilation import source
 from rnea_control.model import RobotModel
@@ -43,7 +43,7 @@ class Algorithm:
     inputs: dict[str, str]
     output: str
     shape: Callable[[RobotModel], tuple[int, ...]]
-    kernel: Callable[..., bool]
+    kernel: Callable[..., None]
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics import Workspace
-from rnea_control.dynamics.arguments import fit
 from rnea_control.dynamics.energy_and_momentum import momentum_passes
 from rnea_control.dynamics.friction import friction_torque
+from rnea_control.dynamics.workspace import fit
 from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.kernels.compilation import address
 from rnea_control.kernels.inlining import inlined

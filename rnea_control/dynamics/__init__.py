@@ -9,7 +9,6 @@ rigid bodies and rotors without friction.
 """
 
 from rnea_control.dynamics.aba import aba
-from rnea_control.dynamics.configuration import difference, integrate
 from rnea_control.dynamics.coriolis import coriolis_matrix, passivity_torque
 from rnea_control.dynamics.crba import crba
 from rnea_control.dynamics.energy_and_momentum import (
@@ -18,9 +17,8 @@ from rnea_control.dynamics.energy_and_momentum import (
     kinetic_energy,
     potential_energy,
 )
-from rnea_control.dynamics.forward_dynamics import forward_dynamics
-from rnea_control.dynamics.friction import friction
-from rnea_control.dynamics.joint_wrenches import joint_wrenches
+from rnea_control.dynamics.friction import forward_dynamics, friction, inverse_dynamics
+from rnea_control.dynamics.joint import difference, integrate
 from rnea_control.dynamics.kinematics import (
     forward_kinematics,
     jacobian,
@@ -29,7 +27,7 @@ from rnea_control.dynamics.kinematics import (
 )
 from rnea_control.dynamics.rnea import (
     gravity,
-    inverse_dynamics,
+    joint_wrenches,
     nonlinear_effects,
     rnea,
     static_torque,

@@ -30,54 +30,27 @@ and outward again, from a root that accelerates with -g, which is how gravity en
 
 from __future__ import annotations
 
-from rnea_control.array_types import FloatArray
-from rnea_control.dynamics import articulated_inertia as articulated
+from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.arguments import (
-    ARGUMENT_FAULTS,
-    WrongSize,
-    argument_error,
-    fit,
-    forces_fit,
-)
-from rnea_control.dynamics.body import subtract_external_forces
 from rnea_control.dynamics.kinematics import find_velocity, start_velocities
-from rnea_control.dynamics.workspace import (
-    ACCELERATION,
-    ARTICULATED_INERTIA,
-    BIAS_FORCE,
-    U_OVER_D,
-    VELOCITY_PRODUCT,
-    Workspace,
-    u_OVER_D,
-)
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
 from rnea_control.exceptions import ArgumentError
+from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.spatial import (
-    ORIGIN,
-    add_to_spatial,
-    cross_force,
-    force_to_parent,
-    motion_to_child,
-    spatial_add,
-    spatial_at,
-    spatial_dot,
-    spatial_scale,
-    store_spatial,
-)
+from rnea_control.kernels.vectors import ORIGIN
 from rnea_control.model import RobotModel
 
 
 def aba(
     model: RobotModel,
     ws: Workspace,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-    a: FloatArray,
-    external_forces: FloatArray | None = None,
-) -> FloatArray:
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    a: Vector,
+    external_forces: Matrix | None = None,
+) -> Vector:
     """Joint accelerations that the torques `tau` give, without friction: the inverse of `rnea`.
 
     Performs no allocation.
@@ -101,86 +74,83 @@ def aba(
                 "use forward_dynamics"
             )
         forces = ws.no_forces if external_forces is None else external_forces
-        if not aba_kernel(model.bodies, model.links, ws.memory, q, v, tau, forces, a):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        arrays = {"q": q, "v": v, "tau": tau, "a": a, "external_forces": external_forces}
-        raise argument_error(model, ws, **arrays) from fault
+        aba_kernel(model.bodies, model.links, ws.memory, q, v, tau, forces, a)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return a
 
 
 @inlined
-def velocity_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray) -> None:
+def velocity_pass(bodies: Matrix, memory: Matrix, q: Vector, v: Vector) -> None:
     """Equations (1) to (4) without external forces, from the root to the leaf bodies."""
     start_velocities(bodies, memory, q)
     for i in range(1, bodies.shape[0]):
         velocity = find_velocity(bodies, memory, q, v, i)  # (1)
-        c = joint.velocity_product(bodies, v, i, velocity)  # (2)
-        IA = articulated.rigid_body(bodies, i)  # (3)
-        pA = cross_force(velocity, articulated.times_motion(IA, velocity))  # (4)
-        store_spatial(memory, i, VELOCITY_PRODUCT, c)
-        articulated.store_articulated(memory, i, ARTICULATED_INERTIA, IA)
-        store_spatial(memory, i, BIAS_FORCE, pA)
+        c = joint.velocity_product(bodies, i, velocity, joint.joint_rate(bodies, v, i))  # (2)
+        IA = spatial.rigid_body(body.inertia(bodies, i))  # (3)
+        pA = spatial.cross_force(velocity, spatial.times_motion(IA, velocity))  # (4)
+        spatial.store(memory, i, body.VELOCITY_PRODUCT, c)
+        spatial.store_articulated(memory, i, body.ARTICULATED_INERTIA, IA)
+        spatial.store(memory, i, body.BIAS_FORCE, pA)
 
 
 @inlined
-def articulated_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None:
+def articulated_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
     """Equations (5) to (11), from the leaf bodies to the root."""
     for i in range(bodies.shape[0] - 1, 0, -1):
-        IA = articulated.articulated_at(memory, i, ARTICULATED_INERTIA)
-        pA = spatial_at(memory, i, BIAS_FORCE)
+        IA = spatial.articulated_at(memory, i, body.ARTICULATED_INERTIA)
+        pA = spatial.at(memory, i, body.BIAS_FORCE)
         S_linear, S_angular = joint.s_linear(bodies, i), joint.s_angular(bodies, i)
-        U = articulated.times_axis(IA, S_linear, S_angular)  # (5)
+        U = spatial.times_axis(IA, S_linear, S_angular)  # (5)
         D = joint.along_axis(bodies, i, U) + body.armature(bodies, i)  # (6)
         u = tau[body.velocity_index(bodies, i)] - joint.along_axis(bodies, i, pA)  # (7)
         one_over_D = 1.0 / D
-        U_D = spatial_scale(one_over_D, U)
-        store_spatial(memory, i, U_OVER_D, U_D)
-        memory[i, u_OVER_D] = one_over_D * u
+        U_D = spatial.scale(one_over_D, U)
+        spatial.store(memory, i, body.U_OVER_D, U_D)
+        memory[i, body.u_OVER_D] = one_over_D * u
         P = body.parent(bodies, i)
         if P == 0:
             continue
         rotor_share = one_over_D * body.armature(bodies, i)
-        Ia = articulated.less_outer_product(IA, U, U_D, rotor_share, S_linear == 0.0)  # (8)
-        Ia_c = articulated.times_motion(Ia, spatial_at(memory, i, VELOCITY_PRODUCT))
-        pa = spatial_add(pA, spatial_add(Ia_c, spatial_scale(u, U_D)))  # (9)
-        R, p = body.relative_pose(memory, i)
-        IA_P = articulated.to_parent(Ia, R, p)
-        articulated.add_articulated(memory, P, ARTICULATED_INERTIA, IA_P)  # (10)
-        add_to_spatial(memory, P, BIAS_FORCE, force_to_parent(R, p, pa))  # (11)
+        Ia = spatial.less_outer_product(IA, U, U_D, rotor_share, S_linear == 0.0)  # (8)
+        Ia_c = spatial.times_motion(Ia, spatial.at(memory, i, body.VELOCITY_PRODUCT))
+        pa = spatial.add(pA, spatial.add(Ia_c, spatial.scale(u, U_D)))  # (9)
+        R, p = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
+        IA_P = spatial.inertia_to_parent(Ia, R, p)
+        spatial.add_articulated(memory, P, body.ARTICULATED_INERTIA, IA_P)  # (10)
+        spatial.add_to(memory, P, body.BIAS_FORCE, spatial.to_parent(R, p, pa))  # (11)
 
 
 @inlined
-def acceleration_pass(bodies: FloatArray, memory: FloatArray, a: FloatArray) -> None:
+def acceleration_pass(bodies: Matrix, memory: Matrix, a: Vector) -> None:
     """Equations (12) to (14), from the root to the leaf bodies."""
-    store_spatial(memory, 0, ACCELERATION, (body.base_acceleration(bodies), ORIGIN))
+    spatial.store(memory, 0, body.ACCELERATION, (body.base_acceleration(bodies), ORIGIN))
     for i in range(1, bodies.shape[0]):
-        R, p = body.relative_pose(memory, i)
-        a_P = spatial_at(memory, body.parent(bodies, i), ACCELERATION)
-        c = spatial_at(memory, i, VELOCITY_PRODUCT)
-        acc = spatial_add(motion_to_child(R, p, a_P), c)  # (12)
-        ddq = memory[i, u_OVER_D] - spatial_dot(spatial_at(memory, i, U_OVER_D), acc)  # (13)
+        R, p = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
+        a_P = spatial.at(memory, body.parent(bodies, i), body.ACCELERATION)
+        c = spatial.at(memory, i, body.VELOCITY_PRODUCT)
+        acc = spatial.add(spatial.to_child(R, p, a_P), c)  # (12)
+        U_D = spatial.at(memory, i, body.U_OVER_D)
+        ddq = memory[i, body.u_OVER_D] - spatial.dot(U_D, acc)  # (13)
         a[body.velocity_index(bodies, i)] = ddq
-        store_spatial(memory, i, ACCELERATION, joint.add_along_axis(bodies, i, acc, ddq))  # (14)
+        acc = joint.add_along_axis(bodies, i, acc, ddq)  # (14)
+        spatial.store(memory, i, body.ACCELERATION, acc)
 
 
-@kernel_on_demand(
-    "b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
-)
+@kernel_on_demand()
 def aba_kernel(
-    bodies: FloatArray,
-    links: FloatArray,
-    memory: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-    external_forces: FloatArray,
-    a: FloatArray,
-) -> bool:
+    bodies: Matrix,
+    links: Matrix,
+    memory: Matrix,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    external_forces: Matrix,
+    a: Vector,
+) -> None:
     if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, external_forces):
-        return False
+        raise TypeError
     velocity_pass(bodies, memory, q, v)
-    subtract_external_forces(links, memory, external_forces, BIAS_FORCE)
+    body.subtract_external_forces(links, memory, external_forces, body.BIAS_FORCE)
     articulated_pass(bodies, memory, tau)
     acceleration_pass(bodies, memory, a)
-    return True

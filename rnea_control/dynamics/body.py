@@ -1,161 +1,120 @@
 """A body by name: its constants, read from its row of `model.bodies` (model/bodies.py), and what a
-recursion computes of it, in its row of `Workspace.memory` (dynamics/workspace.py)."""
+recursion computes of it, in its row of `Workspace.memory`."""
 
 from __future__ import annotations
 
-from rnea_control.array_types import FloatArray
-from rnea_control.dynamics import workspace as state
+from rnea_control.array_types import Matrix
+from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.spatial import (
-    Matrix3,
-    Spatial,
-    Symmetric3,
-    Vector3,
-    add_to_spatial,
-    force_to_parent,
-    matrix_at,
-    spatial_at,
-    spatial_scale,
-    store_matrix,
-    store_spatial,
-    store_vector,
-    symmetric_at,
-    vector_at,
-)
+from rnea_control.kernels.vectors import Symmetric3, Vector3
 from rnea_control.model import bodies as layout
+
+# Columns of a row of `memory`. Vectors are expressed in the body's frame B and are about its origin
+# unless said otherwise; spatial ones are six numbers, (linear, angular) or (force, moment).
+POSE_IN_PARENT = 0  # twelve; R_PB, which turns from B to the parent body's frame P, and p_PB, in P
+VELOCITY = 12  # six; `rnea` needs the angular part only
+ACCELERATION = 18  # six, minus gravity
+FORCE = 24  # six; what the joint exerts on B and on all bodies beyond it
+# `rnea` and `gravity` need no more.
+POSE = 30  # twelve; R_WB and p_WB
+LEVER = 42  # p_PB in axes of W
+COMPOSITE_INERTIA = 45  # ten parameters of B and all bodies beyond it, in axes of W
+REFERENCE_VELOCITY = 55  # six
+REFERENCE_ACCELERATION = 61  # six
+VELOCITY_PRODUCT = 67  # six; c = v x S dq
+ARTICULATED_INERTIA = 73  # 21; I^A, see kernels/spatial.py
+BIAS_FORCE = 94  # six; p^A
+MOMENTUM = BIAS_FORCE  # six; of B and all bodies beyond it; no recursion needs both
+U_OVER_D = 100  # six
+u_OVER_D = 106
+COLUMNS = 107
+
+# Columns of a row of joint angles, `LANES` of each: the sines of whole vector registers are
+# computed fastest. These rows follow those of the bodies.
+LANES = 8
+ANGLE = 0
+SINE = LANES
+COSINE = 2 * LANES
 
 
 @inlined
-def parent(bodies: FloatArray, i: int) -> int:
+def row_count(n: int) -> int:
+    """Rows of `memory` for n moving bodies."""
+    return n + 1 + (n + LANES - 1) // LANES
+
+
+@inlined
+def parent(bodies: Matrix, i: int) -> int:
     """The row of the parent body."""
     return int(bodies[i, layout.PARENT])
 
 
 @inlined
-def mass(bodies: FloatArray, i: int) -> float:
-    """m [kg]"""
-    return bodies[i, layout.INERTIA]
+def inertia(rows: Matrix, i: int, first: int = layout.INERTIA) -> tuple[float, Vector3, Symmetric3]:
+    """m [kg], m c [kg m], and I about B's origin [kg m^2]: of the body in B, or of what else stands
+    in ten columns of a row."""
+    mc = spatial.vector_at(rows, i, first + 1)
+    return rows[i, first], mc, spatial.symmetric_at(rows, i, first + 4)
 
 
 @inlined
-def first_moment(bodies: FloatArray, i: int) -> Vector3:
-    """m c [kg m], in B"""
-    return vector_at(bodies, i, layout.INERTIA + 1)
-
-
-@inlined
-def inertia(bodies: FloatArray, i: int) -> Symmetric3:
-    """I about B's origin [kg m^2], in B"""
-    return symmetric_at(bodies, i, layout.INERTIA + 4)
-
-
-@inlined
-def armature(bodies: FloatArray, i: int) -> float:
+def armature(bodies: Matrix, i: int) -> float:
     """Inertia of the actuator's rotor as felt at the joint [kg m^2] or [kg]"""
     return bodies[i, layout.ARMATURE]
 
 
 @inlined
-def ratio(bodies: FloatArray, i: int) -> float:
+def ratio(bodies: Matrix, i: int) -> float:
     """Velocity of this row's joint for 1 of v: not 1 if it mimics another one"""
     return bodies[i, layout.RATIO]
 
 
 @inlined
-def velocity_index(bodies: FloatArray, i: int) -> int:
+def velocity_index(bodies: Matrix, i: int) -> int:
     """Where this row's velocity stands in v, a and tau."""
     return int(bodies[i, layout.V])
 
 
 @inlined
-def position_count(bodies: FloatArray) -> int:
+def position_count(bodies: Matrix) -> int:
     """nq"""
     return int(bodies[0, layout.Q])
 
 
 @inlined
-def velocity_count(bodies: FloatArray) -> int:
+def velocity_count(bodies: Matrix) -> int:
     """nv"""
     return int(bodies[0, layout.V])
 
 
 @inlined
-def base_acceleration(bodies: FloatArray) -> Vector3:
+def base_acceleration(bodies: Matrix) -> Vector3:
     """-g: the recursions start from a root that accelerates with it; so gravity enters them."""
-    return vector_at(bodies, 0, layout.BASE_ACCELERATION)
+    return spatial.vector_at(bodies, 0, layout.BASE_ACCELERATION)
 
 
 @inlined
-def link_body(links: FloatArray, k: int) -> int:
+def link_body(links: Matrix, k: int) -> int:
     """The row of the body that link k is part of."""
     return int(links[k, layout.LINK_BODY])
 
 
 @inlined
-def link_placement(links: FloatArray, k: int) -> tuple[Matrix3, Vector3]:
-    """R_BL and p_BL: where the frame of link k is in that of its body."""
-    R = matrix_at(links, k, layout.LINK_ROTATION)
-    return R, vector_at(links, k, layout.LINK_TRANSLATION)
-
-
-@inlined
-def relative_pose(memory: FloatArray, i: int) -> tuple[Matrix3, Vector3]:
-    """R_PB and p_PB"""
-    return matrix_at(memory, i, state.ROTATION), vector_at(memory, i, state.TRANSLATION)
-
-
-@inlined
-def store_relative_pose(memory: FloatArray, i: int, R: Matrix3, p: Vector3) -> None:
-    store_matrix(memory, i, state.ROTATION, R)
-    store_vector(memory, i, state.TRANSLATION, p)
-
-
-@inlined
-def pose(memory: FloatArray, i: int) -> tuple[Matrix3, Vector3]:
-    """R_WB and p_WB"""
-    return matrix_at(memory, i, state.POSE_ROTATION), vector_at(memory, i, state.POSE_TRANSLATION)
-
-
-@inlined
-def store_pose(memory: FloatArray, i: int, R: Matrix3, p: Vector3) -> None:
-    store_matrix(memory, i, state.POSE_ROTATION, R)
-    store_vector(memory, i, state.POSE_TRANSLATION, p)
-
-
-@inlined
-def motion(memory: FloatArray, i: int) -> tuple[Vector3, Vector3, Vector3]:
+def motion(memory: Matrix, i: int) -> tuple[Vector3, Vector3, Vector3]:
     """Angular velocity, angular acceleration, and acceleration of the origin less gravity."""
-    w = vector_at(memory, i, state.VELOCITY + 3)
-    acc, dw = spatial_at(memory, i, state.ACCELERATION)
+    w = spatial.vector_at(memory, i, VELOCITY + 3)
+    acc, dw = spatial.at(memory, i, ACCELERATION)
     return w, dw, acc
 
 
 @inlined
-def store_motion(memory: FloatArray, i: int, w: Vector3, dw: Vector3, acc: Vector3) -> None:
-    store_vector(memory, i, state.VELOCITY + 3, w)
-    store_spatial(memory, i, state.ACCELERATION, (acc, dw))
+def store_motion(memory: Matrix, i: int, w: Vector3, dw: Vector3, acc: Vector3) -> None:
+    spatial.store_vector(memory, i, VELOCITY + 3, w)
+    spatial.store(memory, i, ACCELERATION, (acc, dw))
 
 
 @inlined
-def force(memory: FloatArray, i: int) -> Spatial:
-    """What the joint of body i exerts on it, once all bodies beyond are added."""
-    return spatial_at(memory, i, state.FORCE)
-
-
-@inlined
-def store_force(memory: FloatArray, i: int, f: Spatial) -> None:
-    store_spatial(memory, i, state.FORCE, f)
-
-
-@inlined
-def add_force(memory: FloatArray, i: int, f: Spatial) -> None:
-    add_to_spatial(memory, i, state.FORCE, f)
-
-
-@inlined
-def subtract_external_forces(
-    links: FloatArray, memory: FloatArray, forces: FloatArray, column: int
-) -> None:
+def subtract_external_forces(links: Matrix, memory: Matrix, forces: Matrix, column: int) -> None:
     """Subtracts what the world exerts on each body from what its joint must exert.
 
     Args:
@@ -165,6 +124,6 @@ def subtract_external_forces(
         column: where in `memory` the six numbers of each body stand.
     """
     for k in range(forces.shape[0]):
-        R, p = link_placement(links, k)
-        force = force_to_parent(R, p, spatial_at(forces, k, 0))
-        add_to_spatial(memory, link_body(links, k), column, spatial_scale(-1.0, force))
+        R, p = spatial.pose_at(links, k, layout.LINK_ROTATION)
+        force = spatial.to_parent(R, p, spatial.at(forces, k, 0))
+        spatial.add_to(memory, link_body(links, k), column, spatial.scale(-1.0, force))

@@ -28,43 +28,36 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit_position
-from rnea_control.dynamics.workspace import COMPOSITE_INERTIA, LEVER, POSE_ROTATION, Workspace
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit_position
+from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.spatial import (
+from rnea_control.kernels.spatial import Spatial
+from rnea_control.kernels.vectors import (
     ORIGIN,
-    Spatial,
-    Symmetric3,
     Vector3,
     add,
-    add_to_vector,
     cross,
     dot,
-    matrix_at,
     multiply,
     rotate,
     rotated_symmetric,
     scale,
-    store_matrix,
-    store_vector,
-    symmetric_at,
     times_symmetric,
-    vector_at,
     z_axis,
 )
 from rnea_control.model import RobotModel
 
-_MASS = COMPOSITE_INERTIA
-_FIRST_MOMENT = COMPOSITE_INERTIA + 1
-_INERTIA = COMPOSITE_INERTIA + 4
+_MASS = body.COMPOSITE_INERTIA
+_FIRST_MOMENT = body.COMPOSITE_INERTIA + 1
+_INERTIA = body.COMPOSITE_INERTIA + 4
 # What rounding leaves of a pivot that is 0, relative to the largest that it could be.
-_SMALLEST_PIVOT = 1e-13
+SMALLEST_PIVOT = 1e-13
 
 
-def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> FloatArray:
+def crba(model: RobotModel, ws: Workspace, q: Vector, M: Matrix) -> Matrix:
     """The joint-space mass matrix M(q), armature included. Performs no allocation. Errors as of
     `rnea`.
 
@@ -73,20 +66,15 @@ def crba(model: RobotModel, ws: Workspace, q: FloatArray, M: FloatArray) -> Floa
         M: output, shape (nv, nv), [kg m^2], [kg m] or [kg]; overwritten and returned.
     """
     try:
-        if not crba_kernel(model.bodies, ws.memory, q, M):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        raise argument_error(model, ws, q=q, M=M) from fault
+        crba_kernel(model.bodies, ws.memory, q, M)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return M
 
 
 @inlined
 def mass_matrix(
-    bodies: FloatArray,
-    memory: FloatArray,
-    permutation: IntArray | None,
-    q: FloatArray,
-    M: FloatArray,
+    bodies: Matrix, memory: Matrix, permutation: IntVector | None, q: Vector, M: Matrix
 ) -> None:
     """Fills M; velocity k is row and column `permutation[k]`, or k if that is None."""
     single_bodies(bodies, memory, q)  # (1)
@@ -104,7 +92,7 @@ def mass_matrix(
         felt = felt_by_joint(bodies, memory, i, (f, n)) + body.armature(bodies, i)
         M[row, row] += ratio * ratio * felt  # (4)
         while P != 0:
-            n = add(n, cross(lever(memory, j), f))  # (5)
+            n = add(n, cross(spatial.vector_at(memory, j, body.LEVER), f))  # (5)
             j, P = P, body.parent(bodies, P)
             column = body.velocity_index(bodies, j)
             if permutation is not None:
@@ -116,23 +104,23 @@ def mass_matrix(
 
 
 @inlined
-def composite_force(bodies: FloatArray, memory: FloatArray, i: int) -> Spatial:
+def composite_force(bodies: Matrix, memory: Matrix, i: int) -> Spatial:
     """I^c S: the force that accelerates composite body i along its joint by 1."""
-    z, mc = joint_axis(memory, i), composite_first_moment(memory, i)
+    z, mc = joint_axis(memory, i), spatial.vector_at(memory, i, _FIRST_MOMENT)
     f = n = ORIGIN
     if joint.s_angular(bodies, i) != 0.0:
         angular = scale(joint.s_angular(bodies, i), z)
         f = cross(angular, mc)
-        n = times_symmetric(composite_inertia(memory, i), angular)
+        n = times_symmetric(spatial.symmetric_at(memory, i, _INERTIA), angular)
     if joint.s_linear(bodies, i) != 0.0:
         linear = scale(joint.s_linear(bodies, i), z)
-        f = add(f, scale(composite_mass(memory, i), linear))
+        f = add(f, scale(memory[i, _MASS], linear))
         n = add(n, cross(mc, linear))
     return f, n
 
 
 @inlined
-def felt_by_joint(bodies: FloatArray, memory: FloatArray, i: int, force: Spatial) -> float:
+def felt_by_joint(bodies: Matrix, memory: Matrix, i: int, force: Spatial) -> float:
     """S . F, with all in axes of the root."""
     z = joint_axis(memory, i)
     felt = joint.s_angular(bodies, i) * dot(z, force[1])
@@ -142,37 +130,37 @@ def felt_by_joint(bodies: FloatArray, memory: FloatArray, i: int, force: Spatial
 
 
 @inlined
-def single_bodies(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+def single_bodies(bodies: Matrix, memory: Matrix, q: Vector) -> None:
     """Every body by itself: its rotation, lever and inertia, in axes of the root."""
     joint.sines_and_cosines(bodies, memory, q)
     for i in range(1, bodies.shape[0]):
         P = body.parent(bodies, i)
         R, p = joint.placement(bodies, memory, q, i)
         if P != 0:
-            R_WP = matrix_at(memory, P, POSE_ROTATION)
+            R_WP = spatial.matrix_at(memory, P, body.POSE)
             R, p = multiply(R_WP, R), rotate(R_WP, p)
-        store_matrix(memory, i, POSE_ROTATION, R)
-        store_vector(memory, i, LEVER, p)
-        memory[i, _MASS] = body.mass(bodies, i)
-        store_vector(memory, i, _FIRST_MOMENT, rotate(R, body.first_moment(bodies, i)))
-        rotated = rotated_symmetric(R, body.inertia(bodies, i))
+        spatial.store_matrix(memory, i, body.POSE, R)
+        spatial.store_vector(memory, i, body.LEVER, p)
+        m, mc, inertia = body.inertia(bodies, i)
+        memory[i, _MASS] = m
+        spatial.store_vector(memory, i, _FIRST_MOMENT, rotate(R, mc))
+        rotated = rotated_symmetric(R, inertia)
         for k in range(6):
             memory[i, _INERTIA + k] = rotated[k]
 
 
 @inlined
-def add_to_parent(bodies: FloatArray, memory: FloatArray, i: int) -> None:
+def add_to_parent(bodies: Matrix, memory: Matrix, i: int) -> None:
     """I_P += X* I X"""
     P = body.parent(bodies, i)
-    p = lever(memory, i)
-    m, h = composite_mass(memory, i), composite_first_moment(memory, i)
-    own = composite_inertia(memory, i)
+    p = spatial.vector_at(memory, i, body.LEVER)
+    m, h, own = body.inertia(memory, i, body.COMPOSITE_INERTIA)
     mp = scale(m, p)
     # p h^T + h p^T + m p p^T = p s^T + s p^T
     s = add(h, scale(0.5, mp))
     x, y, z = 2.0 * p[0] * s[0], 2.0 * p[1] * s[1], 2.0 * p[2] * s[2]
     memory[P, _MASS] += m
-    add_to_vector(memory, P, _FIRST_MOMENT, add(h, mp))
+    spatial.add_to_vector(memory, P, _FIRST_MOMENT, add(h, mp))
     memory[P, _INERTIA] += own[0] + (y + z)
     memory[P, _INERTIA + 1] += own[1] - (p[0] * s[1] + s[0] * p[1])
     memory[P, _INERTIA + 2] += own[2] - (p[0] * s[2] + s[0] * p[2])
@@ -182,43 +170,14 @@ def add_to_parent(bodies: FloatArray, memory: FloatArray, i: int) -> None:
 
 
 @inlined
-def composite_mass(memory: FloatArray, i: int) -> float:
-    """m"""
-    return memory[i, _MASS]
-
-
-@inlined
-def composite_first_moment(memory: FloatArray, i: int) -> Vector3:
-    """m c, in axes of the root"""
-    return vector_at(memory, i, _FIRST_MOMENT)
-
-
-@inlined
-def composite_inertia(memory: FloatArray, i: int) -> Symmetric3:
-    """I about the body's origin, in axes of the root"""
-    return symmetric_at(memory, i, _INERTIA)
-
-
-@inlined
-def lever(memory: FloatArray, i: int) -> Vector3:
-    """From the origin of the parent to that of body i, in axes of the root"""
-    return vector_at(memory, i, LEVER)
-
-
-@inlined
-def joint_axis(memory: FloatArray, i: int) -> Vector3:
+def joint_axis(memory: Matrix, i: int) -> Vector3:
     """z of body i, in axes of the root"""
-    return z_axis(matrix_at(memory, i, POSE_ROTATION))
+    return z_axis(spatial.matrix_at(memory, i, body.POSE))
 
 
 @inlined
 def felt_inertias(
-    bodies: FloatArray,
-    memory: FloatArray,
-    q: FloatArray,
-    M: FloatArray,
-    held: FloatArray,
-    free: FloatArray,
+    bodies: Matrix, memory: Matrix, q: Vector, M: Matrix, held: Vector, free: Vector
 ) -> None:
     """Fills `held` and `free`, shape (nv,), [kg m^2] or [kg]; `free` is NaN where a joint moves
     nothing that has inertia. `M`, shape (nv, nv), is overwritten."""
@@ -229,7 +188,7 @@ def felt_inertias(
         pivot = M[k, k]
         for i in range(k):
             pivot -= M[k, i] * M[k, i]
-        M[k, k] = math.sqrt(max(pivot, _SMALLEST_PIVOT * held[k]))
+        M[k, k] = math.sqrt(max(pivot, SMALLEST_PIVOT * held[k]))
         for i in range(k + 1, n):
             for j in range(k):
                 M[i, k] -= M[i, j] * M[k, j]
@@ -247,10 +206,9 @@ def felt_inertias(
         free[j] = 1.0 / square
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[:,::1])")
-def crba_kernel(bodies: FloatArray, memory: FloatArray, q: FloatArray, M: FloatArray) -> bool:
+@kernel()
+def crba_kernel(bodies: Matrix, memory: Matrix, q: Vector, M: Matrix) -> None:
     nv = body.velocity_count(bodies)
     if not fit_position(bodies, memory, q) or M.shape[0] != nv or M.shape[1] != nv:
-        return False
+        raise TypeError
     mass_matrix(bodies, memory, None, q, M)
-    return True

@@ -1,18 +1,27 @@
-"""What real joints add to the dynamics of rigid bodies: friction and a constant torque offset.
+"""Dynamics with what real joints add to rigid bodies: friction and a constant torque offset.
 
     tau_f  =  damping dq  +  coulomb tanh(dq / v_s)  +  offset
 
 The hyperbolic tangent makes Coulomb friction smooth at standstill
-[Siciliano et al. 2009, sec. 7.2].
+[Siciliano et al. 2009, sec. 7.2]. With it the equation of motion is
+
+    M(q) a  +  C(q, v) v  +  g(q)  +  tau_f(v)  =  tau
+
+Forward dynamics solves it for a, with M by `crba` and the rest by `rnea`. M is zero for joints of
+different branches. Factored from the leaf bodies inward, M = L^T L with L zero where M is
+[Featherstone 2008, sec. 6.5].
 """
 
 from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray
-from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error
-from rnea_control.dynamics.workspace import Workspace
+from rnea_control.array_types import IntVector, Matrix, Vector
+from rnea_control.dynamics import body, joint
+from rnea_control.dynamics.crba import SMALLEST_PIVOT, mass_matrix
+from rnea_control.dynamics.rnea import inward_pass, outward_pass, rnea
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
+from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
@@ -22,26 +31,84 @@ from rnea_control.model.bodies import COULOMB, DAMPING, TORQUE_OFFSET
 STICKING_VELOCITY = 0.01
 
 
-def friction(model: RobotModel, ws: Workspace, v: FloatArray, tau: FloatArray) -> FloatArray:
+def friction(model: RobotModel, ws: Workspace, v: Vector, tau: Vector) -> Vector:
     """Actuator torques for friction and offset at joint velocities `v`. Performs no allocation.
     Errors as of `rnea`.
 
-    From `model.damping`, `model.friction` and `model.torque_offset`, by the equation above.
+    From `model.damping`, `model.friction` and `model.torque_offset`, by the equation of this file.
 
     Args:
         model, ws, v: as of `rnea`.
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
     """
     try:
-        if not _friction(model.friction_parameters, v, tau):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        raise argument_error(model, ws, v=v, tau=tau) from fault
+        _friction(model.friction_parameters, v, tau)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return tau
 
 
+def inverse_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    tau: Vector,
+    external_forces: Matrix | None = None,
+) -> Vector:
+    """Actuator torques for the accelerations `a`, **friction included**: `rnea` + `friction`.
+
+    The inverse of `forward_dynamics`. Performs no allocation. Arguments and errors as of `rnea`.
+    """
+    rnea(model, ws, q, v, a, tau, external_forces)
+    tau += friction(model, ws, v, ws.torque)
+    return tau
+
+
+def forward_dynamics(
+    model: RobotModel,
+    ws: Workspace,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    a: Vector,
+    external_forces: Matrix | None = None,
+) -> Vector:
+    """Joint accelerations that the actuator torques `tau` give, **friction included**.
+
+    The inverse of `inverse_dynamics`. Performs no allocation.
+
+    Args:
+        model, ws, q, v: as of `rnea`.
+        tau: actuator torques, shape (nv,), [Nm] or [N].
+        a: output, shape (nv,), [rad/s^2] or [m/s^2]; overwritten and returned.
+        external_forces: as of `rnea`.
+
+    Raises:
+        ArgumentError: an array that is not C-contiguous float64 of the size given above; a
+            workspace of another model; a singular mass matrix, because a joint moves nothing that
+            has inertia; accelerations that are not finite.
+    """
+    try:
+        if ws.model is not model:  # its permutation is that of its own model's tree
+            raise TypeError
+        forces = ws.no_forces if external_forces is None else external_forces
+        rows = (model.bodies, model.links, model.friction_parameters, ws.memory)
+        scratch = (ws.permutation, ws.ancestor, ws.matrix, ws.unit, ws.zeros)
+        solved = _forward_dynamics_with_friction(*rows, *scratch, q, v, tau, forces, a)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
+    if not solved:
+        raise ArgumentError(
+            "the mass matrix is singular because a joint moves nothing that has inertia, or an "
+            "argument is not finite. Give every moving link an inertia, or its joint an armature"
+        )
+    return a
+
+
 @inlined
-def friction_torque(parameters: FloatArray, v: FloatArray, j: int) -> float:
+def friction_torque(parameters: Matrix, v: Vector, j: int) -> float:
     """tau_f of velocity j; `parameters` as of the model."""
     torque = parameters[DAMPING, j] * v[j] + parameters[TORQUE_OFFSET, j]
     if parameters[COULOMB, j] != 0.0:
@@ -49,10 +116,97 @@ def friction_torque(parameters: FloatArray, v: FloatArray, j: int) -> float:
     return torque
 
 
-@kernel_on_demand("b1(f8[:,::1], f8[::1], f8[::1])")
-def _friction(parameters: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
+@kernel_on_demand()
+def _friction(parameters: Matrix, v: Vector, tau: Vector) -> None:
     if v.shape[0] != parameters.shape[1] or tau.shape[0] != parameters.shape[1]:
-        return False
+        raise TypeError
     for j in range(v.shape[0]):
         tau[j] = friction_torque(parameters, v, j)
-    return True
+
+
+@inlined
+def diagonal_bound(bodies: Matrix, memory: Matrix, permutation: IntVector, bound: Vector) -> None:
+    """An upper bound of each diagonal entry of M for any direction of the axis: pivots are compared
+    with it. Needs `mass_matrix`."""
+    for k in range(bound.shape[0]):
+        bound[k] = 0.0
+    for i in range(1, bodies.shape[0]):
+        m, _, (xx, _, _, yy, _, zz) = body.inertia(memory, i, body.COMPOSITE_INERTIA)
+        S_angular, S_linear = joint.s_angular(bodies, i), joint.s_linear(bodies, i)
+        felt = S_angular**2 * (xx + yy + zz) + S_linear**2 * m
+        largest = body.ratio(bodies, i) ** 2 * (felt + body.armature(bodies, i))
+        bound[permutation[body.velocity_index(bodies, i)]] += largest
+
+
+@inlined
+def factor(H: Matrix, ancestor: IntVector) -> None:
+    """H = L^T L in place, L in the lower triangle [Featherstone 2008, table 6.3]."""
+    for k in range(H.shape[0] - 1, -1, -1):
+        H[k, k] = math.sqrt(H[k, k])
+        i = ancestor[k]
+        while i >= 0:
+            H[k, i] /= H[k, k]
+            i = ancestor[i]
+        i = ancestor[k]
+        while i >= 0:
+            j = i
+            while j >= 0:
+                H[i, j] -= H[k, i] * H[k, j]
+                j = ancestor[j]
+            i = ancestor[i]
+
+
+@inlined
+def solve(H: Matrix, ancestor: IntVector, x: Vector) -> None:
+    """Replaces x by the solution y of L^T L y = x, with L from `factor`."""
+    for i in range(x.shape[0] - 1, -1, -1):
+        x[i] /= H[i, i]
+        j = ancestor[i]
+        while j >= 0:
+            x[j] -= H[i, j] * x[i]
+            j = ancestor[j]
+    for i in range(x.shape[0]):
+        j = ancestor[i]
+        while j >= 0:
+            x[i] -= H[i, j] * x[j]
+            j = ancestor[j]
+        x[i] /= H[i, i]
+
+
+@kernel_on_demand()
+def _forward_dynamics_with_friction(
+    bodies: Matrix,
+    links: Matrix,
+    friction_parameters: Matrix,
+    memory: Matrix,
+    permutation: IntVector,
+    ancestor: IntVector,
+    H: Matrix,
+    x: Vector,
+    zeros: Vector,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
+    forces: Matrix,
+    a: Vector,
+) -> bool:
+    if not fit(bodies, memory, q, v, tau, a) or not forces_fit(links, forces):
+        raise TypeError
+    outward_pass(bodies, memory, q, v, zeros)
+    body.subtract_external_forces(links, memory, forces, body.FORCE)
+    inward_pass(bodies, memory, a)
+    for j in range(a.shape[0]):
+        x[permutation[j]] = tau[j] - a[j] - friction_torque(friction_parameters, v, j)
+    mass_matrix(bodies, memory, permutation, q, H)
+    diagonal_bound(bodies, memory, permutation, a)
+    factor(H, ancestor)
+    solved = True
+    for k in range(a.shape[0]):
+        if not H[k, k] * H[k, k] > SMALLEST_PIVOT * a[k]:
+            solved = False
+    solve(H, ancestor, x)
+    for j in range(a.shape[0]):
+        a[j] = x[permutation[j]]
+        if not math.isfinite(a[j]):
+            solved = False
+    return solved

@@ -1,4 +1,4 @@
-"""What a joint does to the motion of its body.
+"""What a joint does to the motion of its body, and steps between its positions.
 
 In dynamics/, only this file knows the joint types. The others see rows of one degree of freedom
 each (model/bodies.py), whose axis is the body's z: its motion subspace is
@@ -6,16 +6,22 @@ S = (s_linear z; s_angular z), that is (0; z) for a revolute joint, (z; 0) for a
 
 A spherical or floating joint is three or six rows. Its first row has the pose and the velocity of
 the whole joint; the other rows are held and add only their acceleration.
+
+Most joints add a step to their position. A spherical joint multiplies its quaternion by that of the
+step, a rotation vector. A floating joint moves for 1 s with the step as constant velocity in the
+body's own frame: kernels/rotation.py has the equations.
 """
 
 from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray
-from rnea_control.dynamics.body import ratio, velocity_index
-from rnea_control.dynamics.workspace import ANGLE, COSINE, LANES, SINE
+from rnea_control.array_types import Matrix, Vector
+from rnea_control.dynamics import body
+from rnea_control.dynamics.workspace import Workspace, argument_error
+from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.rotation import (
     LARGEST_ANGLE,
     Quaternion,
@@ -29,59 +35,92 @@ from rnea_control.kernels.rotation import (
     sincos,
     vector_of_quaternion,
 )
-from rnea_control.kernels.spatial import (
+from rnea_control.kernels.spatial import Spatial
+from rnea_control.kernels.vectors import (
     Matrix3,
-    Spatial,
     Vector3,
     add,
     cross,
-    matrix_at,
     multiply,
     rotate,
     rotate_back,
     scale,
     subtract,
     turned_about_z,
-    vector_at,
     z_axis,
 )
+from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import AXIS, CIRCLE, FLOATING, FOLLOWER, HELD, SPHERICAL
 
 
+def integrate(model: RobotModel, ws: Workspace, q: Vector, step: Vector, result: Vector) -> Vector:
+    """The position that a step leads to: for a velocity v and a short time dt, `step` is v dt.
+    Performs no allocation. Errors as of `rnea`.
+
+    Args:
+        model, ws: as of `rnea`.
+        q: joint positions, shape (nq,).
+        step: in the units of v times 1 s, shape (nv,).
+        result: output, shape (nq,), with quaternions of length 1; overwritten and returned. May be
+            `q`.
+    """
+    try:
+        _integrate(model.bodies, q, step, result)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
+    return result
+
+
+def difference(model: RobotModel, ws: Workspace, q0: Vector, q1: Vector, step: Vector) -> Vector:
+    """The shortest step from `q0` to `q1`: `integrate` leads back. Performs no allocation. Errors
+    as of `rnea`.
+
+    Args:
+        model, ws: as of `rnea`.
+        q0, q1: joint positions, shape (nq,). Continuous joints go the shorter way round.
+        step: output, shape (nv,); overwritten and returned.
+    """
+    try:
+        _difference(model.bodies, q0, q1, step)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
+    return step
+
+
 @inlined
-def s_angular(bodies: FloatArray, i: int) -> float:
+def s_angular(bodies: Matrix, i: int) -> float:
     """The angular part of S: 1 for a revolute joint, 0 for a prismatic one"""
     return bodies[i, layout.S_ANGULAR]
 
 
 @inlined
-def s_linear(bodies: FloatArray, i: int) -> float:
+def s_linear(bodies: Matrix, i: int) -> float:
     """The linear part of S: 0 for a revolute joint, 1 for a prismatic one, the pitch of a screw"""
     return bodies[i, layout.S_LINEAR]
 
 
 @inlined
-def joint_rate(bodies: FloatArray, v: FloatArray, i: int) -> float:
+def joint_rate(bodies: Matrix, v: Vector, i: int) -> float:
     """The velocity or acceleration of row i's joint: its entry of the vector, times the ratio."""
-    return ratio(bodies, i) * v[velocity_index(bodies, i)]
+    return body.ratio(bodies, i) * v[body.velocity_index(bodies, i)]
 
 
 @inlined
-def joint_position(bodies: FloatArray, q: FloatArray, i: int) -> float:
+def joint_position(bodies: Matrix, q: Vector, i: int) -> float:
     """Position along or about the axis of row i [rad] or [m]"""
-    return ratio(bodies, i) * q[int(bodies[i, layout.Q])] + bodies[i, layout.OFFSET]
+    return body.ratio(bodies, i) * q[int(bodies[i, layout.Q])] + bodies[i, layout.OFFSET]
 
 
 @inlined
-def along_axis(bodies: FloatArray, i: int, force: Spatial) -> float:
+def along_axis(bodies: Matrix, i: int, force: Spatial) -> float:
     """S . F: what the joint of row i feels of a force, in B."""
     f, n = force
     return s_angular(bodies, i) * n[2] + s_linear(bodies, i) * f[2]
 
 
 @inlined
-def sines_and_cosines(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+def sines_and_cosines(bodies: Matrix, memory: Matrix, q: Vector) -> None:
     """Fills the rows of joint angles: entry i for the body of row i + 1, angle 0 if it does not
     turn about its axis."""
     n = bodies.shape[0] - 1
@@ -91,27 +130,24 @@ def sines_and_cosines(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> 
         if bodies[i + 1, layout.MOTION] == AXIS and s_angular(bodies, i + 1) != 0.0:
             angle = joint_position(bodies, q, i + 1)
         in_range = in_range and abs(angle) <= LARGEST_ANGLE
-        memory[n + 1 + i // LANES, ANGLE + i % LANES] = angle
+        memory[n + 1 + i // body.LANES, body.ANGLE + i % body.LANES] = angle
     for row in range(n + 1, memory.shape[0]):
         if in_range:
-            sincos(memory, row, ANGLE, SINE, COSINE, LANES)
+            sincos(memory, row, body.ANGLE, body.SINE, body.COSINE, body.LANES)
         else:
-            for i in range(LANES):
-                memory[row, SINE + i] = math.sin(memory[row, ANGLE + i])
-                memory[row, COSINE + i] = math.cos(memory[row, ANGLE + i])
+            for i in range(body.LANES):
+                memory[row, body.SINE + i] = math.sin(memory[row, body.ANGLE + i])
+                memory[row, body.COSINE + i] = math.cos(memory[row, body.ANGLE + i])
 
 
 @inlined
-def placement(
-    bodies: FloatArray, memory: FloatArray, q: FloatArray, i: int
-) -> tuple[Matrix3, Vector3]:
+def placement(bodies: Matrix, memory: Matrix, q: Vector, i: int) -> tuple[Matrix3, Vector3]:
     """R_PB and p_PB of row i at positions q; needs `sines_and_cosines`."""
-    R = matrix_at(bodies, i, layout.ROTATION)
-    p = vector_at(bodies, i, layout.TRANSLATION)
+    R, p = spatial.pose_at(bodies, i, layout.ROTATION)
     motion = bodies[i, layout.MOTION]
     if motion == AXIS:
-        row, lane = bodies.shape[0] + (i - 1) // LANES, (i - 1) % LANES
-        R = turned_about_z(R, memory[row, SINE + lane], memory[row, COSINE + lane])
+        row, lane = bodies.shape[0] + (i - 1) // body.LANES, (i - 1) % body.LANES
+        R = turned_about_z(R, memory[row, body.SINE + lane], memory[row, body.COSINE + lane])
         if s_linear(bodies, i) != 0.0:
             distance = s_linear(bodies, i) * joint_position(bodies, q, i)
             p = add(p, scale(distance, z_axis(R)))
@@ -125,7 +161,7 @@ def placement(
 
 
 @inlined
-def joint_velocity(bodies: FloatArray, v: FloatArray, i: int) -> Spatial:
+def joint_velocity(bodies: Matrix, v: Vector, i: int) -> Spatial:
     """v_J = S v: the velocity that row i adds to its parent's, in B."""
     motion = bodies[i, layout.MOTION]
     if motion == AXIS:
@@ -145,7 +181,7 @@ def joint_velocity(bodies: FloatArray, v: FloatArray, i: int) -> Spatial:
 
 
 @inlined
-def add_angular_velocity(bodies: FloatArray, v: FloatArray, i: int, w: Vector3) -> Vector3:
+def add_angular_velocity(bodies: Matrix, v: Vector, i: int, w: Vector3) -> Vector3:
     """w plus the angular part of `joint_velocity`."""
     if bodies[i, layout.MOTION] == AXIS:
         return (w[0], w[1], w[2] + s_angular(bodies, i) * joint_rate(bodies, v, i))
@@ -155,13 +191,7 @@ def add_angular_velocity(bodies: FloatArray, v: FloatArray, i: int, w: Vector3) 
 
 @inlined
 def add_acceleration(
-    bodies: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    i: int,
-    w: Vector3,
-    dw: Vector3,
-    acc: Vector3,
+    bodies: Matrix, v: Vector, a: Vector, i: int, w: Vector3, dw: Vector3, acc: Vector3
 ) -> tuple[Vector3, Vector3]:
     """The angular acceleration dw, and the acceleration acc of B's origin, with what row i adds.
 
@@ -183,21 +213,10 @@ def add_acceleration(
 
 
 @inlined
-def axis_change(bodies: FloatArray, i: int, velocity: Spatial) -> Spatial:
-    """velocity x S: the rate at which S changes as it moves with the body of row i."""
+def velocity_product(bodies: Matrix, i: int, velocity: Spatial, rate: float) -> Spatial:
+    """velocity x S rate: the rate at which S `rate` changes as its axis moves with the body of row
+    i."""
     linear, w = velocity
-    S_angular, S_linear = s_angular(bodies, i), s_linear(bodies, i)
-    x = w[1] * S_linear + linear[1] * S_angular
-    y = -w[0] * S_linear - linear[0] * S_angular
-    return (x, y, 0.0), (w[1] * S_angular, -w[0] * S_angular, 0.0)
-
-
-@inlined
-def velocity_product(bodies: FloatArray, v: FloatArray, i: int, velocity: Spatial) -> Spatial:
-    """c = velocity x S dq, the acceleration due to the axis moving with the body [equation (2) of
-    aba.py]."""
-    linear, w = velocity
-    rate = joint_rate(bodies, v, i)
     angular_J, linear_J = s_angular(bodies, i) * rate, s_linear(bodies, i) * rate
     x = w[1] * linear_J + linear[1] * angular_J
     y = -w[0] * linear_J - linear[0] * angular_J
@@ -205,7 +224,7 @@ def velocity_product(bodies: FloatArray, v: FloatArray, i: int, velocity: Spatia
 
 
 @inlined
-def add_along_axis(bodies: FloatArray, i: int, motion: Spatial, rate: float) -> Spatial:
+def add_along_axis(bodies: Matrix, i: int, motion: Spatial, rate: float) -> Spatial:
     """motion + S rate"""
     linear, angular = motion
     linear = (linear[0], linear[1], linear[2] + s_linear(bodies, i) * rate)
@@ -213,57 +232,12 @@ def add_along_axis(bodies: FloatArray, i: int, motion: Spatial, rate: float) -> 
 
 
 @inlined
-def step_position(
-    bodies: FloatArray, q: FloatArray, step: FloatArray, i: int, result: FloatArray
-) -> None:
-    """Fills in `result` the positions of row i that a step from q leads to."""
-    motion = bodies[i, layout.MOTION]
-    at, rate = int(bodies[i, layout.Q]), velocity_index(bodies, i)
-    if motion == AXIS and bodies[i, layout.POSITION] != FOLLOWER:
-        result[at] = q[at] + step[rate]
-    elif motion in (SPHERICAL, FLOATING):
-        rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
-        e, w = normalized(_quaternion(q, rotation)), _vector(step, angular)
-        if motion == FLOATING:
-            moved = rotate(rotation_of_quaternion(e), screw_translation(w, _vector(step, rate)))
-            for k in range(3):
-                result[at + k] = q[at + k] + moved[k]
-        e = normalized(product(e, quaternion_of_vector(w)))
-        for k in range(4):
-            result[rotation + k] = e[k]
-
-
-@inlined
-def position_step(
-    bodies: FloatArray, q0: FloatArray, q1: FloatArray, i: int, step: FloatArray
-) -> None:
-    """Fills in `step` the shortest step of row i from q0 to q1."""
-    motion, position = bodies[i, layout.MOTION], bodies[i, layout.POSITION]
-    at, rate = int(bodies[i, layout.Q]), velocity_index(bodies, i)
-    if motion == AXIS and position != FOLLOWER:
-        step[rate] = q1[at] - q0[at]
-        if position == CIRCLE:
-            step[rate] -= 2.0 * math.pi * math.floor(step[rate] / (2.0 * math.pi) + 0.5)
-    elif motion in (SPHERICAL, FLOATING):
-        rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
-        e0, e1 = normalized(_quaternion(q0, rotation)), normalized(_quaternion(q1, rotation))
-        w = vector_of_quaternion(product(conjugate(e0), e1))
-        if motion == FLOATING:
-            way = subtract(_vector(q1, at), _vector(q0, at))
-            linear = screw_velocity(w, rotate_back(rotation_of_quaternion(e0), way))
-            for k in range(3):
-                step[rate + k] = linear[k]
-        for k in range(3):
-            step[angular + k] = w[k]
-
-
-@inlined
-def _vector(x: FloatArray, i: int) -> Vector3:
+def _vector(x: Vector, i: int) -> Vector3:
     return (x[i], x[i + 1], x[i + 2])
 
 
 @inlined
-def _quaternion(q: FloatArray, i: int) -> Quaternion:
+def _quaternion(q: Vector, i: int) -> Quaternion:
     return (q[i], q[i + 1], q[i + 2], q[i + 3])
 
 
@@ -271,3 +245,50 @@ def _quaternion(q: FloatArray, i: int) -> Quaternion:
 def _axes_renamed(R: Matrix3) -> Matrix3:
     """R with its columns x, y, z in the order y, z, x: the first row's z is the child's x."""
     return (R[1], R[2], R[0], R[4], R[5], R[3], R[7], R[8], R[6])
+
+
+@kernel_on_demand()
+def _integrate(bodies: Matrix, q: Vector, step: Vector, result: Vector) -> None:
+    nq, nv = body.position_count(bodies), body.velocity_count(bodies)
+    if q.shape[0] != nq or result.shape[0] != nq or step.shape[0] != nv:
+        raise TypeError
+    for i in range(1, bodies.shape[0]):
+        motion = bodies[i, layout.MOTION]
+        at, rate = int(bodies[i, layout.Q]), body.velocity_index(bodies, i)
+        if motion == AXIS and bodies[i, layout.POSITION] != FOLLOWER:
+            result[at] = q[at] + step[rate]
+        elif motion in (SPHERICAL, FLOATING):
+            rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+            e, w = normalized(_quaternion(q, rotation)), _vector(step, angular)
+            if motion == FLOATING:
+                moved = rotate(rotation_of_quaternion(e), screw_translation(w, _vector(step, rate)))
+                for k in range(3):
+                    result[at + k] = q[at + k] + moved[k]
+            e = normalized(product(e, quaternion_of_vector(w)))
+            for k in range(4):
+                result[rotation + k] = e[k]
+
+
+@kernel_on_demand()
+def _difference(bodies: Matrix, q0: Vector, q1: Vector, step: Vector) -> None:
+    nq, nv = body.position_count(bodies), body.velocity_count(bodies)
+    if q0.shape[0] != nq or q1.shape[0] != nq or step.shape[0] != nv:
+        raise TypeError
+    for i in range(1, bodies.shape[0]):
+        motion, position = bodies[i, layout.MOTION], bodies[i, layout.POSITION]
+        at, rate = int(bodies[i, layout.Q]), body.velocity_index(bodies, i)
+        if motion == AXIS and position != FOLLOWER:
+            step[rate] = q1[at] - q0[at]
+            if position == CIRCLE:
+                step[rate] -= 2.0 * math.pi * math.floor(step[rate] / (2.0 * math.pi) + 0.5)
+        elif motion in (SPHERICAL, FLOATING):
+            rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+            e0, e1 = normalized(_quaternion(q0, rotation)), normalized(_quaternion(q1, rotation))
+            w = vector_of_quaternion(product(conjugate(e0), e1))
+            if motion == FLOATING:
+                way = subtract(_vector(q1, at), _vector(q0, at))
+                linear = screw_velocity(w, rotate_back(rotation_of_quaternion(e0), way))
+                for k in range(3):
+                    step[rate + k] = linear[k]
+            for k in range(3):
+                step[angular + k] = w[k]

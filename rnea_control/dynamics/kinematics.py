@@ -9,46 +9,33 @@ Several algorithms begin with the outward passes here: poses or velocities of al
 
 from __future__ import annotations
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import Matrices, Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.arguments import (
-    ARGUMENT_FAULTS,
-    WrongSize,
-    argument_error,
-    fit,
-    fit_position,
-    link_index,
-)
 from rnea_control.dynamics.rnea import outward_pass
-from rnea_control.dynamics.workspace import VELOCITY, Workspace
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position, link_index
+from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.spatial import (
+from rnea_control.kernels.spatial import Spatial
+from rnea_control.kernels.vectors import (
     IDENTITY,
     ORIGIN,
-    ZERO,
     Matrix3,
-    Spatial,
     Vector3,
     add,
     cross,
-    motion_to_child,
     multiply,
     rotate,
     rotate_back,
     scale,
-    spatial_add,
-    spatial_at,
-    store_spatial,
     subtract,
     z_axis,
 )
 from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
 
 
-def forward_kinematics(
-    model: RobotModel, ws: Workspace, q: FloatArray, poses: FloatArray
-) -> FloatArray:
+def forward_kinematics(model: RobotModel, ws: Workspace, q: Vector, poses: Matrices) -> Matrices:
     """Homogeneous transforms X_WL of all links at positions `q`. Performs no allocation. Errors as
     of `rnea`.
 
@@ -59,16 +46,13 @@ def forward_kinematics(
             overwritten and returned.
     """
     try:
-        if not forward_kinematics_kernel(model.bodies, model.links, ws.memory, q, poses):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        raise argument_error(model, ws, q=q, poses=poses) from fault
+        forward_kinematics_kernel(model.bodies, model.links, ws.memory, q, poses)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return poses
 
 
-def jacobian(
-    model: RobotModel, ws: Workspace, q: FloatArray, link: str, J: FloatArray
-) -> FloatArray:
+def jacobian(model: RobotModel, ws: Workspace, q: Vector, link: str, J: Matrix) -> Matrix:
     """The Jacobian of a link: its velocity is J v. Performs no allocation.
 
     Torques J^T F hold a force F = (force; moment) that the link exerts on the world.
@@ -84,22 +68,21 @@ def jacobian(
     """
     try:
         rows = (model.bodies, model.links, ws.memory)
-        if not jacobian_kernel(*rows, link_index(model, link), q, J):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        raise argument_error(model, ws, q=q, J=J) from fault
+        jacobian_kernel(*rows, link_index(model, link), q, J)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return J
 
 
 def link_acceleration(
     model: RobotModel,
     ws: Workspace,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
+    q: Vector,
+    v: Vector,
+    a: Vector,
     link: str,
-    acceleration: FloatArray,
-) -> FloatArray:
+    acceleration: Vector,
+) -> Vector:
     """Acceleration of a link, J a + dJ/dt v. Performs no allocation.
 
     Args:
@@ -113,21 +96,15 @@ def link_acceleration(
     """
     try:
         rows = (model.bodies, model.links, ws.memory)
-        if not _link_acceleration(*rows, link_index(model, link), q, v, a, acceleration):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        raise argument_error(model, ws, q=q, v=v, a=a, acceleration=acceleration) from fault
+        _link_acceleration(*rows, link_index(model, link), q, v, a, acceleration)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return acceleration
 
 
 def world_to_link_force(
-    model: RobotModel,
-    ws: Workspace,
-    q: FloatArray,
-    link: str,
-    world_force: FloatArray,
-    link_force: FloatArray,
-) -> FloatArray:
+    model: RobotModel, ws: Workspace, q: Vector, link: str, world_force: Vector, link_force: Vector
+) -> Vector:
     """A force given in the world, as a row of `external_forces`. Performs no allocation.
 
     Args:
@@ -142,36 +119,34 @@ def world_to_link_force(
     """
     try:
         rows = (model.bodies, model.links, ws.memory)
-        if not _world_to_link_force(*rows, link_index(model, link), q, world_force, link_force):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        arrays = {"q": q, "world_force": world_force, "link_force": link_force}
-        raise argument_error(model, ws, **arrays) from fault
+        _world_to_link_force(*rows, link_index(model, link), q, world_force, link_force)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return link_force
 
 
 @inlined
-def pose_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+def pose_pass(bodies: Matrix, memory: Matrix, q: Vector) -> None:
     """R_WB and p_WB of all bodies; and R_PB, p_PB."""
     joint.sines_and_cosines(bodies, memory, q)
-    body.store_pose(memory, 0, IDENTITY, ORIGIN)
+    spatial.store_pose(memory, 0, body.POSE, IDENTITY, ORIGIN)
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
-        R_WP, p_WP = body.pose(memory, body.parent(bodies, i))
-        body.store_relative_pose(memory, i, R, p)
-        body.store_pose(memory, i, multiply(R_WP, R), add(p_WP, rotate(R_WP, p)))
+        R_WP, p_WP = spatial.pose_at(memory, body.parent(bodies, i), body.POSE)
+        spatial.store_pose(memory, i, body.POSE_IN_PARENT, R, p)
+        spatial.store_pose(memory, i, body.POSE, multiply(R_WP, R), add(p_WP, rotate(R_WP, p)))
 
 
 @inlined
-def link_pose(links: FloatArray, memory: FloatArray, k: int) -> tuple[Matrix3, Vector3]:
+def link_pose(links: Matrix, memory: Matrix, k: int) -> tuple[Matrix3, Vector3]:
     """R_WL and p_WL of link k, after `pose_pass`."""
-    R, p = body.pose(memory, body.link_body(links, k))
-    R_BL, p_BL = body.link_placement(links, k)
+    R, p = spatial.pose_at(memory, body.link_body(links, k), body.POSE)
+    R_BL, p_BL = spatial.pose_at(links, k, layout.LINK_ROTATION)
     return multiply(R, R_BL), add(p, rotate(R, p_BL))
 
 
 @inlined
-def velocity_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray) -> None:
+def velocity_pass(bodies: Matrix, memory: Matrix, q: Vector, v: Vector) -> None:
     """The pose of each body in its parent, and its spatial velocity v = X v_P + S dq."""
     start_velocities(bodies, memory, q)
     for i in range(1, bodies.shape[0]):
@@ -179,37 +154,31 @@ def velocity_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray, v: Floa
 
 
 @inlined
-def start_velocities(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+def start_velocities(bodies: Matrix, memory: Matrix, q: Vector) -> None:
     """What `find_velocity` needs first: sines and cosines, and a root at rest."""
     joint.sines_and_cosines(bodies, memory, q)
-    store_spatial(memory, 0, VELOCITY, ZERO)
+    spatial.store(memory, 0, body.VELOCITY, spatial.ZERO)
 
 
 @inlined
-def find_velocity(
-    bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray, i: int
-) -> Spatial:
+def find_velocity(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, i: int) -> Spatial:
     """Stores the relative pose and the velocity of body i, and returns the latter."""
     R, p = joint.placement(bodies, memory, q, i)
-    v_P = spatial_at(memory, body.parent(bodies, i), VELOCITY)
-    velocity = spatial_add(motion_to_child(R, p, v_P), joint.joint_velocity(bodies, v, i))
-    body.store_relative_pose(memory, i, R, p)
-    store_spatial(memory, i, VELOCITY, velocity)
+    v_P = spatial.at(memory, body.parent(bodies, i), body.VELOCITY)
+    velocity = spatial.add(spatial.to_child(R, p, v_P), joint.joint_velocity(bodies, v, i))
+    spatial.store_pose(memory, i, body.POSE_IN_PARENT, R, p)
+    spatial.store(memory, i, body.VELOCITY, velocity)
     return velocity
 
 
-@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1])")
+@kernel_on_demand()
 def forward_kinematics_kernel(
-    bodies: FloatArray,
-    links: FloatArray,
-    memory: FloatArray,
-    q: FloatArray,
-    poses: FloatArray,
-) -> bool:
+    bodies: Matrix, links: Matrix, memory: Matrix, q: Vector, poses: Matrices
+) -> None:
     if not fit_position(bodies, memory, q):
-        return False
+        raise TypeError
     if poses.shape[0] != links.shape[0] or poses.shape[1] != 4 or poses.shape[2] != 4:
-        return False
+        raise TypeError
     pose_pass(bodies, memory, q)
     for k in range(links.shape[0]):
         R, p = link_pose(links, memory, k)
@@ -219,21 +188,15 @@ def forward_kinematics_kernel(
             for column in range(3):
                 poses[k, row, column] = R[3 * row + column]
         poses[k, 3, 3] = 1.0
-    return True
 
 
-@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[:,::1])")
+@kernel_on_demand()
 def jacobian_kernel(
-    bodies: FloatArray,
-    links: FloatArray,
-    memory: FloatArray,
-    link: int,
-    q: FloatArray,
-    J: FloatArray,
-) -> bool:
+    bodies: Matrix, links: Matrix, memory: Matrix, link: int, q: Vector, J: Matrix
+) -> None:
     nv = body.velocity_count(bodies)
     if not fit_position(bodies, memory, q) or J.shape[0] != 6 or J.shape[1] != nv:
-        return False
+        raise TypeError
     pose_pass(bodies, memory, q)
     _, p_L = link_pose(links, memory, link)
     for row in range(6):
@@ -241,7 +204,7 @@ def jacobian_kernel(
             J[row, column] = 0.0
     i = body.link_body(links, link)
     while i != 0:
-        R, p = body.pose(memory, i)
+        R, p = spatial.pose_at(memory, i, body.POSE)
         z, S_angular, S_linear = z_axis(R), joint.s_angular(bodies, i), joint.s_linear(bodies, i)
         linear = add(scale(S_angular, cross(z, subtract(p_L, p))), scale(S_linear, z))
         ratio, column = body.ratio(bodies, i), body.velocity_index(bodies, i)
@@ -249,27 +212,26 @@ def jacobian_kernel(
             J[k, column] += ratio * linear[k]
             J[3 + k, column] += ratio * S_angular * z[k]
         i = body.parent(bodies, i)
-    return True
 
 
-@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1], f8[::1])")
+@kernel_on_demand()
 def _link_acceleration(
-    bodies: FloatArray,
-    links: FloatArray,
-    memory: FloatArray,
+    bodies: Matrix,
+    links: Matrix,
+    memory: Matrix,
     link: int,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    acceleration: FloatArray,
-) -> bool:
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    acceleration: Vector,
+) -> None:
     if not fit(bodies, memory, q, v, a, a) or acceleration.shape[0] != 6:
-        return False
+        raise TypeError
     outward_pass(bodies, memory, q, v, a)
     pose_pass(bodies, memory, q)
     i = body.link_body(links, link)
-    R, _ = body.pose(memory, i)
-    _, p = body.link_placement(links, link)
+    R, _ = spatial.pose_at(memory, i, body.POSE)
+    _, p = spatial.pose_at(links, link, layout.LINK_ROTATION)
     w, dw, acc = body.motion(memory, i)
     acc = add(acc, add(cross(dw, p), cross(w, cross(w, p))))
     # The recursion starts from a root that accelerates with -g.
@@ -278,21 +240,20 @@ def _link_acceleration(
     for k in range(3):
         acceleration[k] = acc[k]
         acceleration[3 + k] = dw[k]
-    return True
 
 
-@kernel_on_demand("b1(f8[:,::1], f8[:,::1], f8[:,::1], i8, f8[::1], f8[::1], f8[::1])")
+@kernel_on_demand()
 def _world_to_link_force(
-    bodies: FloatArray,
-    links: FloatArray,
-    memory: FloatArray,
+    bodies: Matrix,
+    links: Matrix,
+    memory: Matrix,
     link: int,
-    q: FloatArray,
-    world_force: FloatArray,
-    link_force: FloatArray,
-) -> bool:
+    q: Vector,
+    world_force: Vector,
+    link_force: Vector,
+) -> None:
     if not fit_position(bodies, memory, q) or world_force.shape[0] != 6 or link_force.shape[0] != 6:
-        return False
+        raise TypeError
     pose_pass(bodies, memory, q)
     R, p = link_pose(links, memory, link)
     f_W = (world_force[0], world_force[1], world_force[2])
@@ -302,4 +263,3 @@ def _world_to_link_force(
     for k in range(3):
         link_force[k] = f[k]
         link_force[3 + k] = n[k]
-    return True

@@ -27,15 +27,15 @@ import math
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.arguments import ARGUMENT_FAULTS, WrongSize, argument_error, fit
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
-from rnea_control.dynamics.workspace import Workspace
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit
+from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.spatial import (
+from rnea_control.kernels.vectors import (
     ORIGIN,
     Vector3,
     add,
@@ -55,8 +55,8 @@ ACTUATOR_PARAMETERS = ("armature", "damping", "friction", "torque_offset")
 
 
 def regressor(
-    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, a: FloatArray, Y: FloatArray
-) -> FloatArray:
+    model: RobotModel, ws: Workspace, q: Vector, v: Vector, a: Vector, Y: Matrix
+) -> Matrix:
     """The matrix Y(q, v, a) with `inverse_dynamics` = Y `inertial_parameters`. Gravity is included.
 
     The module's docstring has the equations and the order of the columns; Y does not depend on the
@@ -68,12 +68,9 @@ def regressor(
             overwritten and returned.
     """
     try:
-        if not regressor_kernel(
-            model.bodies, model.links, model.joint_links, ws.memory, q, v, a, Y
-        ):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        raise argument_error(model, ws, q=q, v=v, a=a, Y=Y) from fault
+        regressor_kernel(model.bodies, model.links, model.joint_links, ws.memory, q, v, a, Y)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return Y
 
 
@@ -103,7 +100,7 @@ def parameter_names(model: RobotModel) -> tuple[str, ...]:
     )
 
 
-def inertial_parameters(model: RobotModel) -> FloatArray:
+def inertial_parameters(model: RobotModel) -> Vector:
     """The parameters phi of the robot as it is now, payloads included, shape
     (`parameter_count(model)`,).
 
@@ -126,12 +123,12 @@ def inertial_parameters(model: RobotModel) -> FloatArray:
 
 @inlined
 def body_columns(
-    bodies: FloatArray, links: FloatArray, memory: FloatArray, k: int, Y: FloatArray, column: int
+    bodies: Matrix, links: Matrix, memory: Matrix, k: int, Y: Matrix, column: int
 ) -> None:
     """The ten columns of the body of link k, joint by joint on the way to the root."""
     i = body.link_body(links, k)
     # L has the origin of its row's frame B.
-    R, _ = body.link_placement(links, k)
+    R, _ = spatial.pose_at(links, k, layout.LINK_ROTATION)
     p = ORIGIN
     w, dw, acc = body.motion(memory, i)
     w, dw, acc = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, acc)
@@ -142,7 +139,7 @@ def body_columns(
         s = scale(ratio, rotate_back(R, linear))
         u = scale(ratio * S_angular, (R[6], R[7], R[8]))
         add_joint_share(Y, body.velocity_index(bodies, i), column, s, u, w, dw, acc)
-        R_P, p_P = body.relative_pose(memory, i)
+        R_P, p_P = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
         p = add(rotate(R_P, p), p_P)
         R = multiply(R_P, R)
         i = body.parent(bodies, i)
@@ -150,14 +147,7 @@ def body_columns(
 
 @inlined
 def add_joint_share(
-    Y: FloatArray,
-    row: int,
-    column: int,
-    s: Vector3,
-    u: Vector3,
-    w: Vector3,
-    dw: Vector3,
-    acc: Vector3,
+    Y: Matrix, row: int, column: int, s: Vector3, u: Vector3, w: Vector3, dw: Vector3, acc: Vector3
 ) -> None:
     """Adds the torque for 1 of each of the ten parameters to the columns from `column` of a row."""
     mc = add(add(cross(s, dw), cross(w, cross(w, s))), cross(acc, u))
@@ -175,7 +165,7 @@ def add_joint_share(
 
 
 @inlined
-def actuator_columns(v: FloatArray, a: FloatArray, Y: FloatArray, first: int) -> None:
+def actuator_columns(v: Vector, a: Vector, Y: Matrix, first: int) -> None:
     """The columns of armature, damping, friction and offset, from column `first`."""
     n = v.shape[0]
     for j in range(n):
@@ -185,24 +175,22 @@ def actuator_columns(v: FloatArray, a: FloatArray, Y: FloatArray, first: int) ->
         Y[j, first + 3 * n + j] = 1.0
 
 
-@kernel_on_demand(
-    "b1(f8[:,::1], f8[:,::1], i8[::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1])"
-)
+@kernel_on_demand()
 def regressor_kernel(
-    bodies: FloatArray,
-    links: FloatArray,
-    joint_links: IntArray,
-    memory: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    Y: FloatArray,
-) -> bool:
+    bodies: Matrix,
+    links: Matrix,
+    joint_links: IntVector,
+    memory: Matrix,
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    Y: Matrix,
+) -> None:
     if not fit(bodies, memory, q, v, a, a):
-        return False
+        raise TypeError
     columns = 10 * (joint_links.shape[0] - 1) + 4 * v.shape[0]
     if Y.shape[0] != v.shape[0] or Y.shape[1] != columns:
-        return False
+        raise TypeError
     outward_pass(bodies, memory, q, v, a)
     for row in range(Y.shape[0]):
         for column in range(Y.shape[1]):
@@ -210,4 +198,3 @@ def regressor_kernel(
     for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
         body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
     actuator_columns(v, a, Y, 10 * (joint_links.shape[0] - 1))
-    return True

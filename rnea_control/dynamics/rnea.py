@@ -20,50 +20,42 @@ inward, where each joint carries its body and all bodies beyond it,
     (8)   n_P  +=  R n + p x R f
 
 External forces are subtracted after (5). joint.py has R, p and S v for each type of joint.
-`gravity`, `nonlinear_effects` and `static_torque` leave out some of the inputs; `inverse_dynamics`
-adds friction.
+`gravity`, `nonlinear_effects` and `static_torque` leave out some of the inputs; `joint_wrenches`
+has all six components of the forces between links, the loads of bearings and mountings: the joint
+torque is only the one along the axis.
 """
 
 from __future__ import annotations
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.arguments import (
-    ARGUMENT_FAULTS,
-    WrongSize,
-    argument_error,
-    fit,
-    forces_fit,
-)
-from rnea_control.dynamics.friction import friction
-from rnea_control.dynamics.workspace import ACCELERATION, FORCE, Workspace
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
+from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel, kernel_on_demand
-from rnea_control.kernels.spatial import (
+from rnea_control.kernels.spatial import Spatial
+from rnea_control.kernels.vectors import (
     ORIGIN,
-    Spatial,
     Vector3,
     add,
     cross,
-    force_to_parent,
     rotate_back,
     scale,
-    store_vector,
     times_symmetric,
-    vector_at,
 )
 from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
 
 
 def rnea(
     model: RobotModel,
     ws: Workspace,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    tau: FloatArray,
-    external_forces: FloatArray | None = None,
-) -> FloatArray:
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    tau: Vector,
+    external_forces: Matrix | None = None,
+) -> Vector:
     """Joint torques for the accelerations `a` at `q` and `v`: M a + C v + g, without friction.
 
     Gravity is included. Performs no allocation.
@@ -85,20 +77,17 @@ def rnea(
     """
     try:
         if external_forces is None:
-            done = rnea_kernel(model.bodies, ws.memory, q, v, a, tau)
+            rnea_kernel(model.bodies, ws.memory, q, v, a, tau)
         else:
-            done = rnea_with_forces_kernel(
+            rnea_with_forces_kernel(
                 model.bodies, model.links, ws.memory, q, v, a, external_forces, tau
             )
-        if not done:
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        arrays = {"q": q, "v": v, "a": a, "tau": tau, "external_forces": external_forces}
-        raise argument_error(model, ws, **arrays) from fault
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return tau
 
 
-def gravity(model: RobotModel, ws: Workspace, q: FloatArray, tau: FloatArray) -> FloatArray:
+def gravity(model: RobotModel, ws: Workspace, q: Vector, tau: Vector) -> Vector:
     """Torques that hold the robot still at `q` against gravity, g(q).
 
     Equal to `rnea` with zero velocity and acceleration [Featherstone 2008, sec. 5.3]. Performs no
@@ -109,16 +98,15 @@ def gravity(model: RobotModel, ws: Workspace, q: FloatArray, tau: FloatArray) ->
         tau: output, shape (nv,), [Nm] or [N]; overwritten and returned.
     """
     try:
-        if not gravity_kernel(model.bodies, ws.memory, q, tau):
-            raise WrongSize
-    except ARGUMENT_FAULTS as fault:
-        raise argument_error(model, ws, q=q, tau=tau) from fault
+        gravity_kernel(model.bodies, ws.memory, q, tau)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
     return tau
 
 
 def nonlinear_effects(
-    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, tau: FloatArray
-) -> FloatArray:
+    model: RobotModel, ws: Workspace, q: Vector, v: Vector, tau: Vector
+) -> Vector:
     """C(q, v) v + g(q): Coriolis, centrifugal and gravity torques, without friction.
 
     Equal to `rnea` with zero acceleration [Featherstone 2008, sec. 6.1]. Performs no allocation.
@@ -132,8 +120,8 @@ def nonlinear_effects(
 
 
 def static_torque(
-    model: RobotModel, ws: Workspace, q: FloatArray, external_forces: FloatArray, tau: FloatArray
-) -> FloatArray:
+    model: RobotModel, ws: Workspace, q: Vector, external_forces: Matrix, tau: Vector
+) -> Vector:
     """g(q) - J^T F: torques that hold the robot still at `q` while the world exerts F on its links.
 
     Equal to `rnea` with zero velocity and acceleration. Performs no allocation. Errors as of
@@ -147,34 +135,42 @@ def static_torque(
     return rnea(model, ws, q, ws.zeros, ws.zeros, tau, external_forces)
 
 
-def inverse_dynamics(
+def joint_wrenches(
     model: RobotModel,
     ws: Workspace,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    tau: FloatArray,
-    external_forces: FloatArray | None = None,
-) -> FloatArray:
-    """Actuator torques for the accelerations `a`, **friction included**: `rnea` + `friction`.
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    wrenches: Matrix,
+    external_forces: Matrix | None = None,
+) -> Matrix:
+    """What each joint's parent link exerts on its child link, and the ground on the root. Gravity
+    is included. Performs no allocation. Errors as of `rnea`.
 
-    M(q) a + C(q, v) v + g(q) + tau_f(v); the inverse of `forward_dynamics`. Performs no allocation.
-    Arguments and errors as of `rnea`.
+    Args:
+        model, ws, q, v, a: as of `rnea`.
+        wrenches: output, shape (1 + number of joints, 6): first what the ground exerts on the root
+            link, in its frame; then for each joint of `model.joint_names` and `model.mimic_joints`
+            the force [N], and the moment about the child link frame's origin [Nm], both expressed
+            in the child link's URDF frame; overwritten and returned.
+        external_forces: as of `rnea`.
     """
-    rnea(model, ws, q, v, a, tau, external_forces)
-    tau += friction(model, ws, v, ws.torque)
-    return tau
+    try:
+        forces = ws.no_forces if external_forces is None else external_forces
+        rows = (model.bodies, model.links, model.joint_links, ws.memory)
+        _joint_wrenches(*rows, q, v, a, forces, wrenches)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
+    return wrenches
 
 
 @inlined
-def outward_pass(
-    bodies: FloatArray, memory: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray
-) -> None:
+def outward_pass(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, a: Vector) -> None:
     """Equations (1) to (5), from the root to the leaf bodies."""
     joint.sines_and_cosines(bodies, memory, q)
     acc_0 = body.base_acceleration(bodies)
     body.store_motion(memory, 0, ORIGIN, ORIGIN, acc_0)
-    body.store_force(memory, 0, newton_euler(bodies, 0, ORIGIN, ORIGIN, acc_0))
+    spatial.store(memory, 0, body.FORCE, newton_euler(bodies, 0, ORIGIN, ORIGIN, acc_0))
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
         w_P, dw_P, acc_P = body.motion(memory, body.parent(bodies, i))
@@ -182,15 +178,15 @@ def outward_pass(
         dw = rotate_back(R, dw_P)
         acc = rotate_back(R, add(acc_P, add(cross(dw_P, p), cross(w_P, cross(w_P, p)))))
         dw, acc = joint.add_acceleration(bodies, v, a, i, w, dw, acc)  # (2), (3)
-        body.store_relative_pose(memory, i, R, p)
+        spatial.store_pose(memory, i, body.POSE_IN_PARENT, R, p)
         body.store_motion(memory, i, w, dw, acc)
-        body.store_force(memory, i, newton_euler(bodies, i, w, dw, acc))
+        spatial.store(memory, i, body.FORCE, newton_euler(bodies, i, w, dw, acc))
 
 
 @inlined
-def newton_euler(bodies: FloatArray, i: int, w: Vector3, dw: Vector3, acc: Vector3) -> Spatial:
+def newton_euler(bodies: Matrix, i: int, w: Vector3, dw: Vector3, acc: Vector3) -> Spatial:
     """Equations (4) and (5): the force that body i needs for its motion."""
-    m, mc, inertia = body.mass(bodies, i), body.first_moment(bodies, i), body.inertia(bodies, i)
+    m, mc, inertia = body.inertia(bodies, i)
     f = add(scale(m, acc), add(cross(dw, mc), cross(w, cross(w, mc))))  # (4)
     gyroscopic = cross(w, times_symmetric(inertia, w))
     n = add(times_symmetric(inertia, dw), add(gyroscopic, cross(mc, acc)))  # (5)
@@ -198,85 +194,104 @@ def newton_euler(bodies: FloatArray, i: int, w: Vector3, dw: Vector3, acc: Vecto
 
 
 @inlined
-def gravity_outward_pass(bodies: FloatArray, memory: FloatArray, q: FloatArray) -> None:
+def gravity_outward_pass(bodies: Matrix, memory: Matrix, q: Vector) -> None:
     """The same at rest, with equal numbers: (3) is R^T acc_P, (4) m acc, and (5) mc x acc."""
     joint.sines_and_cosines(bodies, memory, q)
-    store_vector(memory, 0, ACCELERATION, body.base_acceleration(bodies))
+    spatial.store_vector(memory, 0, body.ACCELERATION, body.base_acceleration(bodies))
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
-        acc = rotate_back(R, vector_at(memory, body.parent(bodies, i), ACCELERATION))  # (3)
-        f = scale(body.mass(bodies, i), acc)  # (4)
-        n = cross(body.first_moment(bodies, i), acc)  # (5)
-        body.store_relative_pose(memory, i, R, p)
-        store_vector(memory, i, ACCELERATION, acc)
-        body.store_force(memory, i, (f, n))
+        acc_P = spatial.vector_at(memory, body.parent(bodies, i), body.ACCELERATION)
+        acc = rotate_back(R, acc_P)  # (3)
+        m, mc, _ = body.inertia(bodies, i)
+        spatial.store_pose(memory, i, body.POSE_IN_PARENT, R, p)
+        spatial.store_vector(memory, i, body.ACCELERATION, acc)
+        spatial.store(memory, i, body.FORCE, (scale(m, acc), cross(mc, acc)))  # (4), (5)
 
 
 @inlined
-def inward_pass(bodies: FloatArray, memory: FloatArray, tau: FloatArray) -> None:
+def inward_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
     """Equations (6) to (8) without the armature, from the leaf bodies to the root."""
     for j in range(tau.shape[0]):
         tau[j] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
-        R, p = body.relative_pose(memory, i)
-        force, P = body.force(memory, i), body.parent(bodies, i)
+        R, p = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
+        force, P = spatial.at(memory, i, body.FORCE), body.parent(bodies, i)
         torque = joint.along_axis(bodies, i, force)  # (6)
         tau[body.velocity_index(bodies, i)] += body.ratio(bodies, i) * torque
         if P != 0:
-            body.add_force(memory, P, force_to_parent(R, p, force))  # (7), (8)
+            spatial.add_to(memory, P, body.FORCE, spatial.to_parent(R, p, force))  # (7), (8)
 
 
 @inlined
-def add_armature(bodies: FloatArray, a: FloatArray, tau: FloatArray) -> None:
+def add_armature(bodies: Matrix, a: Vector, tau: Vector) -> None:
     """The last term of equation (6): the actuators' rotors turn with their joints."""
     for i in range(1, bodies.shape[0]):
         torque = body.armature(bodies, i) * joint.joint_rate(bodies, a, i)
         tau[body.velocity_index(bodies, i)] += body.ratio(bodies, i) * torque
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[::1])")
+@kernel()
 def rnea_kernel(
-    bodies: FloatArray,
-    memory: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    tau: FloatArray,
-) -> bool:
+    bodies: Matrix, memory: Matrix, q: Vector, v: Vector, a: Vector, tau: Vector
+) -> None:
     if not fit(bodies, memory, q, v, a, tau):
-        return False
+        raise TypeError
     outward_pass(bodies, memory, q, v, a)
     inward_pass(bodies, memory, tau)
     add_armature(bodies, a, tau)
-    return True
 
 
-@kernel_on_demand(
-    "b1(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[::1], f8[:,::1], f8[::1])"
-)
+@kernel_on_demand()
 def rnea_with_forces_kernel(
-    bodies: FloatArray,
-    links: FloatArray,
-    memory: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    external_forces: FloatArray,
-    tau: FloatArray,
-) -> bool:
+    bodies: Matrix,
+    links: Matrix,
+    memory: Matrix,
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    external_forces: Matrix,
+    tau: Vector,
+) -> None:
     if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, external_forces):
-        return False
+        raise TypeError
     outward_pass(bodies, memory, q, v, a)
-    body.subtract_external_forces(links, memory, external_forces, FORCE)
+    body.subtract_external_forces(links, memory, external_forces, body.FORCE)
     inward_pass(bodies, memory, tau)
     add_armature(bodies, a, tau)
-    return True
 
 
-@kernel("b1(f8[:,::1], f8[:,::1], f8[::1], f8[::1])")
-def gravity_kernel(bodies: FloatArray, memory: FloatArray, q: FloatArray, tau: FloatArray) -> bool:
+@kernel()
+def gravity_kernel(bodies: Matrix, memory: Matrix, q: Vector, tau: Vector) -> None:
     if not fit(bodies, memory, q, tau, tau, tau):
-        return False
+        raise TypeError
     gravity_outward_pass(bodies, memory, q)
     inward_pass(bodies, memory, tau)
-    return True
+
+
+@kernel_on_demand()
+def _joint_wrenches(
+    bodies: Matrix,
+    links: Matrix,
+    joint_links: IntVector,
+    memory: Matrix,
+    q: Vector,
+    v: Vector,
+    a: Vector,
+    forces: Matrix,
+    wrenches: Matrix,
+) -> None:
+    if not fit(bodies, memory, q, v, a, a) or not forces_fit(links, forces):
+        raise TypeError
+    if wrenches.shape[0] != joint_links.shape[0] or wrenches.shape[1] != 6:
+        raise TypeError
+    outward_pass(bodies, memory, q, v, a)
+    body.subtract_external_forces(links, memory, forces, body.FORCE)
+    for i in range(bodies.shape[0] - 1, 0, -1):  # (7) and (8), the root included
+        R, p = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
+        force = spatial.to_parent(R, p, spatial.at(memory, i, body.FORCE))
+        spatial.add_to(memory, body.parent(bodies, i), body.FORCE, force)
+    for k in range(joint_links.shape[0]):
+        link = joint_links[k]
+        R, _ = spatial.pose_at(links, link, layout.LINK_ROTATION)
+        f, n = spatial.at(memory, body.link_body(links, link), body.FORCE)
+        spatial.store(wrenches, k, 0, (rotate_back(R, f), rotate_back(R, n)))

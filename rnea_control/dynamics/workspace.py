@@ -1,43 +1,43 @@
-"""`Workspace`: all the memory that the algorithms need beside their arguments."""
+"""`Workspace`, all the memory that the algorithms need beside their arguments; whether these fit
+the model, and the error that says what is wrong.
+
+A kernel checks the type, dimensions and layout of its arrays on entry and raises TypeError
+(kernels/array_argument.py). It then checks their sizes by the functions below, as it checks no
+bounds later, and raises TypeError again. Every algorithm calls its kernel like this:
+
+    try:
+        gravity_kernel(model.bodies, ws.memory, q, tau)
+    except (TypeError, AttributeError) as fault:
+        raise argument_error(**locals()) from fault
+    return tau
+
+so that a correct call costs nothing more, and a wrong one is examined here.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rnea_control.array_types import IntArray
+from rnea_control.array_types import IntArray, Matrix, Vector
+from rnea_control.dynamics.body import COLUMNS, position_count, row_count, velocity_count
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
-# Columns of a body's row. Vectors are expressed in the body's frame B and are about its origin
-# unless said otherwise; spatial ones are six numbers, (linear, angular) or (force, moment).
-ROTATION = 0  # R_PB, turns from B to the parent body's frame P
-TRANSLATION = 9  # p_PB, in P
-VELOCITY = 12  # six; `rnea` needs the angular part only
-ACCELERATION = 18  # six, minus gravity
-FORCE = 24  # six; what the joint exerts on B and on all bodies beyond it
-# `rnea` and `gravity` need no more.
-POSE_ROTATION = 30  # R_WB
-POSE_TRANSLATION = 39  # p_WB
-LEVER = 42  # p_PB in axes of W
-COMPOSITE_INERTIA = 45  # ten parameters of B and all bodies beyond it, in axes of W
-REFERENCE_VELOCITY = 55  # six
-REFERENCE_ACCELERATION = 61  # six
-VELOCITY_PRODUCT = 67  # six; c = v x S dq
-ARTICULATED_INERTIA = 73  # 21; I^A, see dynamics/articulated_inertia.py
-BIAS_FORCE = 94  # six; p^A
-MOMENTUM = BIAS_FORCE  # six; of B and all bodies beyond it; no recursion needs both
-U_OVER_D = 100  # six
-u_OVER_D = 106
-COLUMNS = 107
-
-# Columns of a row of joint angles, `LANES` of each: the sines of whole vector registers are
-# computed fastest.
-LANES = 8
-ANGLE = 0
-SINE = LANES
-COSINE = 2 * LANES
+# The shape of each array argument by its name, the same in all algorithms.
+SHAPES: dict[str, tuple[int | str, ...]] = {
+    **dict.fromkeys(("q", "q0", "q1", "result"), ("nq",)),
+    **dict.fromkeys(("v", "a", "tau", "v_r", "a_r", "step", "p", "rate"), ("nv",)),
+    **dict.fromkeys(("M", "C"), ("nv", "nv")),
+    **dict.fromkeys(("acceleration", "world_force", "link_force"), (6,)),
+    "com": (3,),
+    "J": (6, "nv"),
+    "Y": ("nv", "parameters"),
+    "poses": ("links", 4, 4),
+    "wrenches": ("wrenches", 6),
+    "external_forces": ("links", 6),
+}
 
 
 class Workspace:
@@ -53,6 +53,7 @@ class Workspace:
         memory: a row for each body, then rows of joint angles.
         zeros: velocities of zero.
         unit, torque: one number for each velocity.
+        com: a point.
         matrix: shape (nv, nv).
         no_forces: external forces of no link.
         permutation, ancestor: the order in which the mass matrix is factored, see
@@ -71,6 +72,7 @@ class Workspace:
         self.no_forces = np.zeros((0, 6))
         self.unit = np.zeros(model.nv)
         self.torque = np.zeros(model.nv)
+        self.com = np.zeros(3)
         self.matrix = np.zeros((model.nv, model.nv))
         self.permutation, self.ancestor = _elimination_order(model)
 
@@ -97,6 +99,83 @@ def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
 
 
 @inlined
-def row_count(n: int) -> int:
-    """Rows of a workspace's memory for n moving bodies."""
-    return n + 1 + (n + LANES - 1) // LANES
+def fit_position(bodies: Matrix, memory: Matrix, q: Vector) -> bool:
+    """Whether workspace and positions have the sizes that the model needs."""
+    return q.shape[0] == position_count(bodies) and memory.shape[0] == row_count(
+        bodies.shape[0] - 1
+    )
+
+
+@inlined
+def fit(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, a: Vector, tau: Vector) -> bool:
+    """The same, and whether `v`, `a` and `tau` have one number for each velocity."""
+    nv = velocity_count(bodies)
+    right = v.shape[0] == nv and a.shape[0] == nv and tau.shape[0] == nv
+    return right and fit_position(bodies, memory, q)
+
+
+@inlined
+def forces_fit(links: Matrix, forces: Matrix) -> bool:
+    """Whether there are forces for every link, or for none."""
+    return forces.shape[0] in (0, links.shape[0]) and forces.shape[1] == 6
+
+
+def argument_error(model: RobotModel, ws: Workspace, **others: object) -> ArgumentError:
+    """The error for the first argument that does not fit.
+
+    Args:
+        model, ws: what the algorithm was called with.
+        others: its other arguments; those named in `SHAPES` are examined, in their order.
+            `external_forces` may be None.
+    """
+    if not isinstance(model, RobotModel) or not isinstance(ws, Workspace):
+        return ArgumentError(
+            "the first two arguments must be a RobotModel and a Workspace made for it"
+        )
+    if ws.model is not model and ws.model.bodies.shape != model.bodies.shape:
+        return _other_model(model, ws)
+    joints = len(model.joint_links)  # with the root's
+    sizes = {
+        "nq": model.nq,
+        "nv": model.nv,
+        "links": len(model.link_names),
+        "wrenches": joints,
+        "parameters": 10 * (joints - 1) + 4 * model.nv,
+    }
+    for name in (name for name in others if name in SHAPES):
+        array = others[name]
+        if name == "external_forces" and array is None:
+            continue
+        shape = tuple(sizes[size] if isinstance(size, str) else size for size in SHAPES[name])
+        wanted = f"a C-contiguous float64 array of shape {shape}"
+        if not isinstance(array, np.ndarray):
+            return ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")
+        if array.dtype != np.float64 or array.shape != shape:
+            return ArgumentError(
+                f"{name} is of {array.dtype} and shape {array.shape}; it must be {wanted}"
+            )
+        if not array.flags.c_contiguous or not array.flags.writeable:
+            return ArgumentError(
+                f"{name} is a read-only or strided view; it must be {wanted}, for example "
+                f"{name}.copy()"
+            )
+    return _other_model(model, ws)
+
+
+def _other_model(model: RobotModel, ws: Workspace) -> ArgumentError:
+    return ArgumentError(
+        f"the workspace was made for {ws.model!r}, not for {model!r}; make one: Workspace(model)"
+    )
+
+
+def link_index(model: RobotModel, link: str) -> int:
+    """The row of a link in `model.link_names`.
+
+    Raises:
+        ArgumentError: an unknown link.
+    """
+    if link not in model.link_names:
+        raise ArgumentError(
+            f"{model.name!r} has no link {link!r}; it has {', '.join(model.link_names)}"
+        )
+    return model.link_names.index(link)

@@ -23,11 +23,14 @@ from numba.core import cgutils, sigutils, types
 from numba.extending import NativeValue, models, register_model, unbox
 from numba.np.numpy_support import as_dtype
 
+from rnea_control.kernels.compilation import refusal
+
 _BYTE = ir.IntType(8)
 _INT = ir.IntType(8 * ctypes.sizeof(ctypes.c_int))
 _POINTER = _BYTE.as_pointer()
 # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED and NPY_ARRAY_WRITEABLE
 _WANTED_FLAGS = 0x0001 | 0x0100 | 0x0400
+_READ_ONLY_FLAGS = 0x0001 | 0x0100
 _NDARRAY = "rnea_control_ndarray"
 llvmlite.binding.add_symbol(_NDARRAY, id(np.ndarray))
 # Every object ends its head with a pointer to its type.
@@ -67,7 +70,8 @@ class DescrRecord(ctypes.Structure):
 
 
 class ArrayArgument(types.Array):
-    """Numba's type of a C-contiguous, writeable array that Python gives to a kernel."""
+    """Numba's type of a C-contiguous array that Python gives to a kernel, and that is writeable
+    unless its type is read-only."""
 
     def copy(self, *arguments: Any, **keywords: Any) -> Any:
         """The type of a part of it: the same, so that what kernels call is compiled once."""
@@ -83,7 +87,7 @@ def entry_signature(signature: str) -> Any:
     arguments, result = sigutils.normalize_signature(signature)
     return result(
         *(
-            ArrayArgument(each.dtype, each.ndim, each.layout)
+            ArrayArgument(each.dtype, each.ndim, each.layout, not each.mutable)
             if isinstance(each, types.Array)
             else each
             for each in arguments
@@ -106,8 +110,7 @@ def _unbox_array(kind: ArrayArgument, value: Any, c: Any) -> NativeValue:
             array.parent = value
     refused = builder.not_(builder.load(fits))
     with builder.if_then(refused, likely=False):
-        wanted = f"not a C-contiguous, writeable {kind.dtype} array of {kind.ndim} dimensions"
-        c.pyapi.err_set_string("PyExc_TypeError", wanted)
+        c.pyapi.err_set_string("PyExc_TypeError", refusal(kind))
     return NativeValue(array._getvalue(), is_error=refused)
 
 
@@ -124,6 +127,7 @@ def _is_array(builder: ir.IRBuilder, record: ir.Value) -> ir.Value:
 def _is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.Value:
     """Whether the array has this type, number of dimensions and layout."""
     dtype = as_dtype(kind.dtype)
+    wanted = _INT(_WANTED_FLAGS if kind.mutable else _READ_ONLY_FLAGS)
     descr = _field(builder, record, ArrayRecord.descr, _POINTER)
     nd = _field(builder, record, ArrayRecord.nd, _INT)
     flags = _field(builder, record, ArrayRecord.flags, _INT)
@@ -131,7 +135,7 @@ def _is_of(builder: ir.IRBuilder, record: ir.Value, kind: ArrayArgument) -> ir.V
     byte_order = _field(builder, descr, DescrRecord.byteorder, _BYTE)
     checks = (
         builder.icmp_signed("==", nd, _INT(kind.ndim)),
-        builder.icmp_signed("==", builder.and_(flags, _INT(_WANTED_FLAGS)), _INT(_WANTED_FLAGS)),
+        builder.icmp_signed("==", builder.and_(flags, wanted), wanted),
         builder.icmp_signed("==", type_num, _INT(dtype.num)),
         builder.icmp_signed("==", byte_order, _BYTE(ord(dtype.byteorder))),
     )

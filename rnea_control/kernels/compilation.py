@@ -23,7 +23,7 @@ from rnea_control.kernels.disk_cache import keep_on_disk
 from rnea_control.kernels.fingerprint import fingerprint, module_digest, processor
 
 # The code by which a kernel reads its arrays itself.
-_ENTRY_MODULE = "rnea_control.kernels.array_argument"
+ENTRY_MODULE = "rnea_control.kernels.array_argument"
 
 EntrySignature = Callable[[str], Any]
 # Of each kernel, by what Python calls: its source, what keeps its machine code, and its address.
@@ -59,6 +59,20 @@ def _options() -> dict[str, Any]:
 OPTIONS = _options()
 
 
+def objection(check: Callable[[], str | None], consequence: str) -> str:
+    """Why private parts of libraries are not used, in words, which a warning says too; empty if
+    `check`, which may fail in any way, has nothing against them."""
+    try:
+        reason = check() or ""
+    except Exception as error:  # whatever NumPy, Numba or llvmlite changed
+        reason = f"private parts of a library have changed, {error!r}"
+    if reason:
+        versions = f"NumPy {np.__version__}, Numba {numba.__version__}"
+        text = f"{reason}. {consequence}, nothing else changes ({versions})"
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    return reason
+
+
 def compiled(
     function: Any, signature: str, nogil: bool, entry_signature: EntrySignature | None
 ) -> Any:
@@ -75,7 +89,7 @@ def compiled(
     dispatcher: Any = numba.njit(**options)(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT
         return function
-    of_entry = module_digest(_ENTRY_MODULE) if entry_signature else "dispatch"
+    of_entry = module_digest(ENTRY_MODULE) if entry_signature else "dispatch"
     variant = (signature, entry_signature is None, sys.implementation.cache_tag, processor()[0])
     stamp = fingerprint(function, options, signature, of_entry)
     keep_on_disk(dispatcher, stamp, repr(variant))
@@ -109,7 +123,7 @@ def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
     dispatcher.disable_compile()
     (kinds,) = dispatcher.signatures
     wanted = [
-        (i, np.dtype(str(kind.dtype)), kind.ndim)
+        (i, kind, np.dtype(str(kind.dtype)))
         for i, kind in enumerate(kinds)
         if isinstance(kind, types.Array)
     ]
@@ -118,19 +132,26 @@ def dispatched(dispatcher: Any, signature: str) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         if len(arguments) != count:
             raise TypeError(f"takes {count} arguments, not {len(arguments)}")
-        for i, dtype, ndim in wanted:
-            if not _is_of(arguments[i], dtype, ndim):
-                raise TypeError(f"not a C-contiguous, writeable {dtype} array of {ndim} dimensions")
+        for i, kind, dtype in wanted:
+            if not _is_of(arguments[i], kind, dtype):
+                raise TypeError(refusal(kind))
         return dispatcher(*arguments)
 
     return call
 
 
-def _is_of(array: Any, dtype: np.dtype, ndim: int) -> bool:
+def refusal(kind: types.Array) -> str:
+    """What an argument is that is not of this type."""
+    wanted = "C-contiguous, writeable" if kind.mutable else "C-contiguous"
+    return f"not a {wanted} {kind.dtype} array of {kind.ndim} dimensions"
+
+
+def _is_of(array: Any, kind: types.Array, dtype: np.dtype) -> bool:
     """Whether it is an array, by its true type, of this dtype and dimensions, that is C-contiguous,
-    aligned and writeable."""
-    if not issubclass(type(array), np.ndarray) or array.ndim != ndim:
+    aligned, and writeable unless it is only read."""
+    if not issubclass(type(array), np.ndarray) or array.ndim != kind.ndim:
         return False
     if array.dtype is not dtype and (array.dtype.num != dtype.num or not array.dtype.isnative):
         return False
-    return array.flags.carray
+    flags = array.flags
+    return flags.carray or (not kind.mutable and flags.c_contiguous and flags.aligned)

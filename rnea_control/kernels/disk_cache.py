@@ -19,6 +19,7 @@ import sys
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -112,10 +113,8 @@ class DiskCache:
         """Removes the files of earlier versions of this kernel."""
         for path in directory.glob(f"{glob.escape(self._name)}.*"):
             if not path.name.startswith(self._file):
-                try:
+                with suppress(OSError):  # another process was faster, or it is another user's
                     path.unlink()
-                except OSError:  # another process was faster, or it is another user's
-                    continue
 
 
 def directories(source: str) -> list[Path]:
@@ -213,16 +212,13 @@ def _write(path: Path, data: bytes) -> None:
     """Writes a file that no other process ever sees half written."""
     temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
     try:
-        with open(temporary, "xb", opener=_private) as file:
+        # Only this user writes it, whatever the umask.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with open(os.open(temporary, flags, 0o644), "wb") as file:
             file.write(data)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _private(path: str, flags: int) -> int:
-    """Opens a file that only this user writes, whatever the umask."""
-    return os.open(path, flags, 0o644)
 
 
 def _digest(text: str) -> str:

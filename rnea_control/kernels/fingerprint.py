@@ -175,7 +175,10 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
     if isinstance(value, (np.dtype, np.ufunc, numba.types.Type)):
         return name, str(value)
     if isinstance(getattr(value, "py_func", None), FunctionType):
-        return _compiled_function(value, functions, where)
+        if value.py_func not in functions:
+            functions.append(value.py_func)
+        options = _value(value.targetoptions, functions, f"{where}, options")
+        return "function", functions.index(value.py_func), options
     definition = getattr(value, "_defn", None)  # of an @intrinsic
     if isinstance(definition, FunctionType):
         cells = (each.cell_contents for each in definition.__closure__ or ())
@@ -188,14 +191,6 @@ def _value(value: Any, functions: list[Any], where: str) -> Any:
         f"functions that are @inlined or an @intrinsic, and attributes of modules taken as "
         "module.NAME: the cache sees a change of nothing else"
     )
-
-
-def _compiled_function(dispatcher: Any, functions: list[Any], where: str) -> tuple[Any, ...]:
-    function = dispatcher.py_func
-    if function not in functions:
-        functions.append(function)
-    options = _value(dispatcher.targetoptions, functions, f"{where}, options")
-    return "function", functions.index(function), options
 
 
 def _library(value: Callable[..., Any]) -> bool:

@@ -9,26 +9,30 @@ that prove themselves on a small function before the first compilation; else all
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numba
 
-from rnea_control.kernels.compilation import OPTIONS
+from rnea_control.kernels.compilation import OPTIONS, objection
 
-MISSING = ""
+_CONSEQUENCE = "Kernels take longer to compile"
+_PARTS = (("codegen", "JITCodeLibrary"), ("compiler", "Compiler"), ("registry", "CPUDispatcher"))
+_found: list[Any] = []
+
+
+def _find() -> None:
+    for module, name in _PARTS:
+        _found.append(getattr(importlib.import_module(f"numba.core.{module}"), name))
+
+
+# Why all of it is done for each function; empty if it is not.
+MISSING = objection(_find, _CONSEQUENCE)
 _Library: Any
 _Compiler: Any
 _Dispatcher: Any
-try:
-    _Library = importlib.import_module("numba.core.codegen").JITCodeLibrary
-    _Compiler = importlib.import_module("numba.core.compiler").Compiler
-    _Dispatcher = importlib.import_module("numba.core.registry").CPUDispatcher
-except (ImportError, AttributeError) as error:
-    _Library = _Compiler = _Dispatcher = object
-    MISSING = str(error)
+_Library, _Compiler, _Dispatcher = (object,) * 3 if MISSING else _found
 
 
 class _Unfinished(_Library):
@@ -82,7 +86,7 @@ def inlined(function: Callable[..., Any], kind: Any = _Inlined) -> Any:
 
 @cache
 def _proven() -> bool:
-    return not _told(_difference())
+    return not objection(_difference, _CONSEQUENCE)
 
 
 def _difference() -> str:
@@ -101,23 +105,5 @@ def _difference() -> str:
     def kernel(x: float) -> float:
         return outer(x) + inner(x)
 
-    try:
-        found = numba.njit("f8(f8)", **OPTIONS)(kernel)(8.0)
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
+    found = numba.njit("f8(f8)", **OPTIONS)(kernel)(8.0)
     return "" if found == 6.0 else f"8/4 + 8/2 are {found}"
-
-
-def _told(difference: str) -> bool:
-    """Whether there is one, which a warning says."""
-    if difference:
-        warnings.warn(
-            "kernels take longer to compile, as parts of Numba "
-            f"{numba.__version__} are not as expected: {difference}",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return bool(difference)
-
-
-_told(MISSING)

@@ -24,27 +24,37 @@ from rnea_control.kernels.proof import proven_entry
 _ENTRY = None if getattr(numba.config, "DISABLE_JIT", False) else proven_entry()
 
 
-def kernel(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
+# Numba's notation for what the parameters of kernels are annotated with.
+_NOTATION = {
+    **{"Vector": "f8[::1]", "Matrix": "f8[:,::1]", "Matrices": "f8[:,:,::1]"},
+    **{"IntVector": "i8[::1]", "int": "i8", "float": "f8", "bool": "b1", "None": "void"},
+}
+
+
+def kernel(signature: str = "", nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: compiles a function for `signature` now, so that no call ever does. An `inlined`
     function becomes a kernel of its own beside.
 
     Args:
-        signature: in Numba's notation.
+        signature: in Numba's notation; by default what the annotations say.
         nogil: whether other Python threads may run during a call. That costs time: for long calls
             only.
     """
 
     def compile_now(function: Callable[..., Any]) -> Any:
         function = getattr(function, "py_func", function)  # of an inlined one
+        arguments = function, signature or _annotated(function), nogil, _ENTRY
         if compilation.collected is None:
-            return compiled(function, signature, nogil, _ENTRY)
-        compilation.collected.append((function, signature, nogil, _ENTRY))
+            return compiled(*arguments)
+        compilation.collected.append(arguments)
         return function
 
     return compile_now
 
 
-def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def kernel_on_demand(
+    signature: str = "", nogil: bool = False
+) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: compiles a function at its first call, once however many threads make it;
     arguments as of `kernel`. For what no tick needs, so that the node starts sooner."""
 
@@ -57,7 +67,8 @@ def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[
             if not ready:
                 with lock:
                     if not ready:
-                        ready.append(compiled(function, signature, nogil, _ENTRY))
+                        kinds = signature or _annotated(function)
+                        ready.append(compiled(function, kinds, nogil, _ENTRY))
             # Later calls by name go straight to the kernel, those by reference through this one.
             names = function.__globals__
             if names.get(function.__name__) is compile_and_call:
@@ -67,3 +78,8 @@ def kernel_on_demand(signature: str, nogil: bool = False) -> Callable[[Callable[
         return compile_and_call
 
     return defer
+
+
+def _annotated(function: Callable[..., Any]) -> str:
+    *arguments, result = (_NOTATION[kind] for kind in function.__annotations__.values())
+    return f"{result}({', '.join(arguments)})"

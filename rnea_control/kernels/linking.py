@@ -2,7 +2,7 @@
 
 What is called so is compiled once, and not optimized again in each caller. An address is a number
 that a caller gets in an array: no file on disk has one. It takes Numba's own calling convention,
-which `objection` tests on two small kernels; where it is another, callers have a copy of what they
+which is tested on two small kernels; where it is another, callers have a copy of what they
 call, and take longer to compile.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import warnings
 from collections.abc import Callable
 from functools import cache, reduce
 from typing import Any
@@ -22,7 +21,7 @@ from numba.core import cgutils, sigutils, types
 from numba.extending import intrinsic as _intrinsic
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.kernels.compilation import OPTIONS, address, source
+from rnea_control.kernels.compilation import OPTIONS, address, objection, source
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 
@@ -38,7 +37,7 @@ def linked(function: Callable[..., Any], signature: str) -> Any:
     arguments."""
     if _PYTHON:
         return lambda code, arguments: function(*arguments)
-    return _copied(function) if objection() else _by_address(signature)
+    return _copied(function) if copies() else _by_address(signature)
 
 
 def _by_address(signature: str) -> Any:
@@ -176,31 +175,23 @@ def _sum(rows: FloatArray, column: int) -> float:
 
 
 @cache
-def objection() -> str:
-    """Why kernels are not called by their addresses here; empty if they are."""
+def copies() -> bool:
+    """Whether callers have copies of kernels here, instead of calling them by their addresses."""
+    return bool(objection(_objection, "Kernels take longer to compile"))
+
+
+def _objection() -> str:
     if os.environ.get(COPY_VARIABLE, "0") not in ("", "0"):
         return f"{COPY_VARIABLE} is set"
     code = address(_sum)
     if code is None:
         return ""  # nothing is compiled yet, only collected
-    try:
-        call_sum = _by_address(_SUM)
+    call_sum = _by_address(_SUM)
 
-        def sum_there(there: IntArray) -> float:
-            return float(call_sum(there[0], (array_at(there[1], (there[2], 3)), there[3])))
+    def sum_there(there: IntArray) -> float:
+        return float(call_sum(there[0], (array_at(there[1], (there[2], 3)), there[3])))
 
-        rows = np.arange(12.0).reshape(4, 3)
-        total = kernel("f8(i8[::1])")(sum_there)(np.array([code, rows.ctypes.data, 4, 1]))
-    except Exception as error:  # whatever Numba changed
-        wrong = f"a call by address fails with {error!r}"
-    else:
-        right = total == 22.0 and rows[:, 1].tolist() == [0.0, 1.0, 2.0, 3.0] and rows[3, 2] == 11.0
-        wrong = "" if right else "a kernel that is called by its address does not do what it does"
-    if wrong:
-        warnings.warn(
-            f"Numba {numba.__version__}: {wrong}. Kernels take longer to compile, nothing else "
-            "changes",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return wrong
+    rows = np.arange(12.0).reshape(4, 3)
+    total = kernel("f8(i8[::1])")(sum_there)(np.array([code, rows.ctypes.data, 4, 1]))
+    right = total == 22.0 and rows[:, 1].tolist() == [0.0, 1.0, 2.0, 3.0] and rows[3, 2] == 11.0
+    return "" if right else "a kernel that is called by its address does not do what it does"

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import importlib
 import os
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import llvmlite
 import numba
 import numpy as np
 
-from rnea_control.kernels.compilation import EntrySignature, compiled
+from rnea_control.kernels.compilation import ENTRY_MODULE, EntrySignature, compiled, objection
 
 # Set to anything but 0 or an empty string, it asks for Numba's dispatch.
 DISPATCH_VARIABLE = "RNEA_CONTROL_NUMBA_DISPATCH"
@@ -32,48 +31,39 @@ class _Subclass(np.ndarray):
 
 def proven_entry() -> EntrySignature | None:
     """The entry of `array_argument` if it works here; else None, and a warning that says why."""
-    reason = _version_objection()
-    entry_signature: Any = None
-    if reason is None:
-        try:
-            module = importlib.import_module("rnea_control.kernels.array_argument")
-            entry_signature = module.entry_signature
-            reason = _record_objection(module.difference) or _kernel_objection(entry_signature)
-        except Exception as error:  # whatever NumPy, Numba or llvmlite changed
-            reason = f"reading arrays failed with {error!r}"
-    if reason is None:
-        return entry_signature
-    warnings.warn(
-        f"{reason}. Kernels are called through Numba's own dispatch: each call takes one or two "
-        "microseconds more, nothing else changes",
-        RuntimeWarning,
-        stacklevel=2,
+    consequence = (
+        "Kernels are called through Numba's own dispatch: each call takes one or two microseconds "
+        "more"
     )
-    return None
+    if objection(_objection, consequence):
+        return None
+    entry: EntrySignature = importlib.import_module(ENTRY_MODULE).entry_signature
+    return entry
 
 
-def _version_objection() -> str | None:
+def _objection() -> str | None:
     if os.environ.get(DISPATCH_VARIABLE, "0") not in ("", "0"):
         return f"{DISPATCH_VARIABLE} is set"
     for name, (module, known) in _KNOWN.items():
         if module.__version__.split(".")[0] not in known:
             return f"{name} {module.__version__} is of a major version that is not known"
-    return None
-
-
-def _record_objection(difference: Callable[[np.ndarray], str | None]) -> str | None:
+    entry = importlib.import_module(ENTRY_MODULE)
     for array in (*_taken(), *_refused()):
-        wrong = difference(array)
+        wrong = entry.difference(array)
         if wrong:
-            return f"NumPy {np.__version__} keeps its arrays in another way: {wrong}"
-    return None
+            return f"NumPy keeps its arrays in another way: {wrong}"
+    return _kernel_objection(entry.entry_signature)
 
 
 def _kernel_objection(entry_signature: EntrySignature) -> str | None:
     kernel = compiled(
-        _probe, "f8(f8[:,::1], i8[::1], u1[::1], u8[:,:,::1])", False, entry_signature
+        _probe,
+        "f8(f8[:,::1], i8[::1], Array(u1, 1, 'C', True), u8[:,:,::1])",
+        False,
+        entry_signature,
     )
-    counts, octets, words = np.zeros(13, np.int64), np.arange(5, dtype=np.uint8), _words()
+    counts, words = np.zeros(13, np.int64), np.arange(24, dtype=np.uint64).reshape(2, 3, 4)
+    octets = np.frombuffer(bytes(range(5)), np.uint8)  # read-only, and is only read
     for rows in _taken():
         of_rows = [*rows.shape, rows.size, *rows.strides]
         of_words = [*words.shape, words.size, *words.strides]
@@ -104,10 +94,6 @@ def _probe(rows: Any, counts: Any, octets: Any, words: Any) -> float:
     counts[12] = octets.shape[0]
     last = words[words.shape[0] - 1, words.shape[1] - 1, words.shape[2] - 1]
     return rows[rows.shape[0] - 1, rows.shape[1] - 1] + octets[octets.shape[0] - 1] + float(last)
-
-
-def _words() -> np.ndarray:
-    return np.arange(24, dtype=np.uint64).reshape(2, 3, 4)
 
 
 def _taken() -> Iterator[np.ndarray]:

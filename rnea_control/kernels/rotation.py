@@ -16,9 +16,9 @@ import math
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import Matrix
 from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.spatial import Matrix3, Vector3, add, cross, dot, scale
+from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, dot, scale
 
 Quaternion = tuple[float, float, float, float]
 
@@ -43,7 +43,7 @@ COSINE = (_C1, _C2, _C3, _C4, _C5, _C6)
 
 
 @inlined
-def sincos(rows: FloatArray, row: int, angle: int, sine: int, cosine: int, count: int) -> None:
+def sincos(rows: Matrix, row: int, angle: int, sine: int, cosine: int, count: int) -> None:
     """Sines and cosines of `count` angles [rad] in a row; `angle`, `sine` and `cosine` are first
     columns.
 
@@ -77,16 +77,10 @@ def rotation_of_quaternion(e: Quaternion) -> Matrix3:
     xx, xy, xz = e[0] * x, e[0] * y, e[0] * z
     yy, yz, zz = e[1] * y, e[1] * z, e[2] * z
     return (
-        1.0 - (yy + zz),
-        xy - wz,
-        xz + wy,
-        xy + wz,
-        1.0 - (xx + zz),
-        yz - wx,
-        xz - wy,
-        yz + wx,
-        1.0 - (xx + yy),
-    )
+        1.0 - (yy + zz), xy - wz, xz + wy,
+        xy + wz, 1.0 - (xx + zz), yz - wx,
+        xz - wy, yz + wx, 1.0 - (xx + yy),
+    )  # fmt: skip
 
 
 @inlined

@@ -93,21 +93,14 @@ def main(modules: list[str]) -> int:
                 if seconds - told >= REPORT_PERIOD:
                     print(f"{done} of {total} kernels in {seconds:.0f} s", flush=True)
                     told = seconds
-                done += _next(finished, REPORT_PERIOD)
+                with suppress(multiprocessing.TimeoutError):
+                    finished.next(REPORT_PERIOD)
+                    done += 1
     return 0
 
 
 def _compile(index: int) -> None:
     compilation.compiled(*(compilation.collected or ())[index])
-
-
-def _next(finished: Any, period: float) -> int:
-    """How many are finished after that time, or after one of them."""
-    try:
-        finished.next(period)
-    except multiprocessing.TimeoutError:
-        return 0
-    return 1
 
 
 def _size(function: FunctionType, seen: set[Any]) -> int:

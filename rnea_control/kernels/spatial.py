@@ -1,204 +1,74 @@
-"""Vectors of three and matrices of nine numbers, and spatial vectors, as tuples for use in kernels.
-
-Tuples live in registers: an expression such as `add(a, cross(w, p))` compiles to plain arithmetic
-without an array. A matrix is its nine numbers row by row, a symmetric one its upper triangle (xx,
-xy, xz, yy, yz, zz).
+"""Spatial vectors and articulated inertias as tuples, and how these, vectors and matrices stand in
+the rows of arrays.
 
 A spatial vector is a pair of vectors: motion is (linear, angular), force is (force, moment), both
 about the origin of the frame that they are expressed in. With R and p the rotation and position of
 a body's frame in its parent's, X takes motion from parent to body and X* force from body to parent
 [Featherstone 2008, sec. 2.8].
+
+An articulated inertia, that of a body with the joints beyond it free to move, maps a linear
+acceleration a and an angular one alpha to force and moment,
+
+    f = M a + H alpha,    n = H^T a + J alpha
+
+with M and J symmetric: six, nine and six numbers. A rigid body has M = m 1, H = -[mc]x and J its
+inertia about the origin. With M* = R M R^T, H* and J* alike, X* I X is
+[Featherstone 2008, sec. 7.2]
+
+    M_P = M*,    H_P = H* - M* [p]x,    J_P = J* + [p]x G + ([p]x G)^T    with G = (H* + H_P) / 2
 """
 
 from __future__ import annotations
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import Matrix
+from rnea_control.kernels import vectors
 from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.vectors import (
+    ORIGIN,
+    Matrix3,
+    Symmetric3,
+    Vector3,
+    cross,
+    rotate,
+    rotate_back,
+    rotated,
+    rotated_symmetric,
+    subtract,
+    times_symmetric,
+)
 
-Vector3 = tuple[float, float, float]
-Symmetric3 = tuple[float, float, float, float, float, float]
-Matrix3 = tuple[float, float, float, float, float, float, float, float, float]
 Spatial = tuple[Vector3, Vector3]
+Articulated = tuple[Symmetric3, Matrix3, Symmetric3]
 
-ORIGIN: Vector3 = (0.0, 0.0, 0.0)
-IDENTITY: Matrix3 = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 ZERO: Spatial = (ORIGIN, ORIGIN)
 
 
 @inlined
-def add(a: Vector3, b: Vector3) -> Vector3:
-    """a + b"""
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-@inlined
-def subtract(a: Vector3, b: Vector3) -> Vector3:
-    """a - b"""
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-
-
-@inlined
-def dot(a: Vector3, b: Vector3) -> float:
-    """a . b"""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@inlined
-def scale(s: float, a: Vector3) -> Vector3:
-    """s a"""
-    return (s * a[0], s * a[1], s * a[2])
-
-
-@inlined
-def cross(a: Vector3, b: Vector3) -> Vector3:
-    """a x b"""
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-@inlined
-def rotate(R: Matrix3, a: Vector3) -> Vector3:
-    """R a"""
-    return (
-        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
-        R[3] * a[0] + R[4] * a[1] + R[5] * a[2],
-        R[6] * a[0] + R[7] * a[1] + R[8] * a[2],
-    )
-
-
-@inlined
-def rotate_back(R: Matrix3, a: Vector3) -> Vector3:
-    """R^T a, the inverse of `rotate`"""
-    return (
-        R[0] * a[0] + R[3] * a[1] + R[6] * a[2],
-        R[1] * a[0] + R[4] * a[1] + R[7] * a[2],
-        R[2] * a[0] + R[5] * a[1] + R[8] * a[2],
-    )
-
-
-@inlined
-def turned_about_z(R: Matrix3, sine: float, cosine: float) -> Matrix3:
-    """R Rz, with Rz the rotation about z by the angle that has this sine and cosine"""
-    return (
-        R[0] * cosine + R[1] * sine,
-        R[1] * cosine - R[0] * sine,
-        R[2],
-        R[3] * cosine + R[4] * sine,
-        R[4] * cosine - R[3] * sine,
-        R[5],
-        R[6] * cosine + R[7] * sine,
-        R[7] * cosine - R[6] * sine,
-        R[8],
-    )
-
-
-@inlined
-def multiply(A: Matrix3, B: Matrix3) -> Matrix3:
-    """A B"""
-    return (
-        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
-        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
-        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
-        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
-        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
-        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
-        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
-    )
-
-
-@inlined
-def z_axis(R: Matrix3) -> Vector3:
-    """R (0, 0, 1)"""
-    return (R[2], R[5], R[8])
-
-
-@inlined
-def times_symmetric(S: Symmetric3, a: Vector3) -> Vector3:
-    """S a"""
-    return (
-        S[0] * a[0] + S[1] * a[1] + S[2] * a[2],
-        S[1] * a[0] + S[3] * a[1] + S[4] * a[2],
-        S[2] * a[0] + S[4] * a[1] + S[5] * a[2],
-    )
-
-
-@inlined
-def rotated_symmetric(R: Matrix3, S: Symmetric3) -> Symmetric3:
-    """R S R^T
-
-    S is zz times 1, plus an antisymmetric matrix of xz and yz, which turns like a vector, plus a
-    rest with two columns: R times these, times two rows of R^T; the trace gives one of its entries.
-    28 multiplications instead of 45.
-    """
-    a, b, d = S[0] - S[5], S[1], S[3] - S[5]
-    c, e = S[2] + S[2], S[4] + S[4]
-    y0 = R[3] * a + R[4] * b + R[5] * c
-    y1 = R[3] * b + R[4] * d + R[5] * e
-    z0 = R[6] * a + R[7] * b + R[8] * c
-    z1 = R[6] * b + R[7] * d + R[8] * e
-    x = R[1] * S[2] - R[0] * S[4]
-    y = R[4] * S[2] - R[3] * S[4]
-    z = R[7] * S[2] - R[6] * S[4]
-    yy, zz = y0 * R[3] + y1 * R[4], z0 * R[6] + z1 * R[7]
-    return (
-        a + d - yy - zz + S[5],
-        y0 * R[0] + y1 * R[1] + z,
-        z0 * R[0] + z1 * R[1] - y,
-        yy + S[5],
-        z0 * R[3] + z1 * R[4] + x,
-        zz + S[5],
-    )
-
-
-@inlined
-def rotated(R: Matrix3, A: Matrix3) -> Matrix3:
-    """R A R^T
-
-    As for `rotated_symmetric`, in 40 multiplications instead of 54.
-    """
-    a, b, c, d = A[0] - A[8], A[1], A[3], A[4] - A[8]
-    e, g = A[6] + A[2], A[7] + A[5]
-    x0, x1 = R[0] * a + R[1] * c + R[2] * e, R[0] * b + R[1] * d + R[2] * g
-    y0, y1 = R[3] * a + R[4] * c + R[5] * e, R[3] * b + R[4] * d + R[5] * g
-    z0, z1 = R[6] * a + R[7] * c + R[8] * e, R[6] * b + R[7] * d + R[8] * g
-    x = R[1] * A[2] - R[0] * A[5]
-    y = R[4] * A[2] - R[3] * A[5]
-    z = R[7] * A[2] - R[6] * A[5]
-    yy, zz = y0 * R[3] + y1 * R[4], z0 * R[6] + z1 * R[7]
-    return (
-        a + d - yy - zz + A[8],
-        x0 * R[3] + x1 * R[4] - z,
-        x0 * R[6] + x1 * R[7] + y,
-        y0 * R[0] + y1 * R[1] + z,
-        yy + A[8],
-        y0 * R[6] + y1 * R[7] - x,
-        z0 * R[0] + z1 * R[1] - y,
-        z0 * R[3] + z1 * R[4] + x,
-        zz + A[8],
-    )
-
-
-@inlined
-def vector_at(rows: FloatArray, row: int, column: int) -> Vector3:
+def vector_at(rows: Matrix, row: int, column: int) -> Vector3:
     """The vector that starts at `column` of a row."""
     return (rows[row, column], rows[row, column + 1], rows[row, column + 2])
 
 
 @inlined
-def symmetric_at(rows: FloatArray, row: int, column: int) -> Symmetric3:
+def symmetric_at(rows: Matrix, row: int, column: int) -> Symmetric3:
     """The symmetric matrix that starts at `column` of a row."""
     return vector_at(rows, row, column) + vector_at(rows, row, column + 3)
 
 
 @inlined
-def matrix_at(rows: FloatArray, row: int, column: int) -> Matrix3:
+def matrix_at(rows: Matrix, row: int, column: int) -> Matrix3:
     """The matrix that starts at `column` of a row."""
     return symmetric_at(rows, row, column) + vector_at(rows, row, column + 6)
 
 
 @inlined
-def store_vector(rows: FloatArray, row: int, column: int, a: Vector3) -> None:
+def pose_at(rows: Matrix, row: int, column: int) -> tuple[Matrix3, Vector3]:
+    """The rotation and the position after it that start at `column` of a row."""
+    return matrix_at(rows, row, column), vector_at(rows, row, column + 9)
+
+
+@inlined
+def store_vector(rows: Matrix, row: int, column: int, a: Vector3) -> None:
     """Writes a vector to the columns from `column` of a row."""
     rows[row, column] = a[0]
     rows[row, column + 1] = a[1]
@@ -206,14 +76,21 @@ def store_vector(rows: FloatArray, row: int, column: int, a: Vector3) -> None:
 
 
 @inlined
-def store_matrix(rows: FloatArray, row: int, column: int, R: Matrix3) -> None:
+def store_matrix(rows: Matrix, row: int, column: int, R: Matrix3) -> None:
     """Writes a matrix to the columns from `column` of a row."""
     for i in range(9):
         rows[row, column + i] = R[i]
 
 
 @inlined
-def add_to_vector(rows: FloatArray, row: int, column: int, a: Vector3) -> None:
+def store_pose(rows: Matrix, row: int, column: int, R: Matrix3, p: Vector3) -> None:
+    """Writes a rotation and a position to the columns from `column` of a row."""
+    store_matrix(rows, row, column, R)
+    store_vector(rows, row, column + 9, p)
+
+
+@inlined
+def add_to_vector(rows: Matrix, row: int, column: int, a: Vector3) -> None:
     """Adds a vector to the columns from `column` of a row."""
     rows[row, column] += a[0]
     rows[row, column + 1] += a[1]
@@ -221,64 +98,193 @@ def add_to_vector(rows: FloatArray, row: int, column: int, a: Vector3) -> None:
 
 
 @inlined
-def spatial_add(a: Spatial, b: Spatial) -> Spatial:
+def add(a: Spatial, b: Spatial) -> Spatial:
     """a + b"""
-    return add(a[0], b[0]), add(a[1], b[1])
+    return vectors.add(a[0], b[0]), vectors.add(a[1], b[1])
 
 
 @inlined
-def spatial_scale(s: float, a: Spatial) -> Spatial:
+def scale(s: float, a: Spatial) -> Spatial:
     """s a"""
-    return scale(s, a[0]), scale(s, a[1])
+    return vectors.scale(s, a[0]), vectors.scale(s, a[1])
 
 
 @inlined
-def spatial_dot(force: Spatial, motion: Spatial) -> float:
+def dot(force: Spatial, motion: Spatial) -> float:
     """The power of a force along a motion."""
-    return dot(force[0], motion[0]) + dot(force[1], motion[1])
+    return vectors.dot(force[0], motion[0]) + vectors.dot(force[1], motion[1])
 
 
 @inlined
-def motion_to_child(R: Matrix3, p: Vector3, motion: Spatial) -> Spatial:
+def to_child(R: Matrix3, p: Vector3, motion: Spatial) -> Spatial:
     """X m: a motion of the parent's frame, seen in the child's."""
     linear, angular = motion
-    return rotate_back(R, add(linear, cross(angular, p))), rotate_back(R, angular)
+    at_child = vectors.add(linear, cross(angular, p))
+    return rotate_back(R, at_child), rotate_back(R, angular)
 
 
 @inlined
-def force_to_parent(R: Matrix3, p: Vector3, force: Spatial) -> Spatial:
+def to_parent(R: Matrix3, p: Vector3, force: Spatial) -> Spatial:
     """X* f: a force of the child's frame, seen in the parent's."""
     f = rotate(R, force[0])
-    return f, add(rotate(R, force[1]), cross(p, f))
+    return f, vectors.add(rotate(R, force[1]), cross(p, f))
 
 
 @inlined
 def cross_motion(v: Spatial, m: Spatial) -> Spatial:
     """v x m: the rate at which a motion m that moves with v changes."""
-    return add(cross(v[1], m[0]), cross(v[0], m[1])), cross(v[1], m[1])
+    return vectors.add(cross(v[1], m[0]), cross(v[0], m[1])), cross(v[1], m[1])
 
 
 @inlined
 def cross_force(v: Spatial, f: Spatial) -> Spatial:
     """v x* f: the rate at which a force f that moves with v changes."""
-    return cross(v[1], f[0]), add(cross(v[1], f[1]), cross(v[0], f[0]))
+    return cross(v[1], f[0]), vectors.add(cross(v[1], f[1]), cross(v[0], f[0]))
 
 
 @inlined
-def spatial_at(rows: FloatArray, row: int, column: int) -> Spatial:
+def at(rows: Matrix, row: int, column: int) -> Spatial:
     """The six numbers that start at `column` of a row."""
     return vector_at(rows, row, column), vector_at(rows, row, column + 3)
 
 
 @inlined
-def store_spatial(rows: FloatArray, row: int, column: int, a: Spatial) -> None:
+def store(rows: Matrix, row: int, column: int, a: Spatial) -> None:
     """Writes six numbers to the columns from `column` of a row."""
     store_vector(rows, row, column, a[0])
     store_vector(rows, row, column + 3, a[1])
 
 
 @inlined
-def add_to_spatial(rows: FloatArray, row: int, column: int, a: Spatial) -> None:
+def add_to(rows: Matrix, row: int, column: int, a: Spatial) -> None:
     """Adds six numbers to the columns from `column` of a row."""
     add_to_vector(rows, row, column, a[0])
     add_to_vector(rows, row, column + 3, a[1])
+
+
+@inlined
+def rigid_body(inertia: tuple[float, Vector3, Symmetric3]) -> Articulated:
+    """That of a rigid body with this mass m, first moment mc, and inertia about the origin."""
+    m, (x, y, z), about_origin = inertia
+    M = (m, 0.0, 0.0, m, 0.0, m)
+    return M, (0.0, z, -y, -z, 0.0, x, y, -x, 0.0), about_origin
+
+
+@inlined
+def articulated_at(rows: Matrix, row: int, column: int) -> Articulated:
+    """The articulated inertia whose 21 numbers start at `column` of a row."""
+    M, H = symmetric_at(rows, row, column), matrix_at(rows, row, column + 6)
+    return M, H, symmetric_at(rows, row, column + 15)
+
+
+@inlined
+def store_articulated(rows: Matrix, row: int, column: int, A: Articulated) -> None:
+    """Writes an articulated inertia to the columns from `column` of a row."""
+    M, H, J = A
+    for k in range(6):
+        rows[row, column + k] = M[k]
+        rows[row, column + 15 + k] = J[k]
+    for k in range(9):
+        rows[row, column + 6 + k] = H[k]
+
+
+@inlined
+def add_articulated(rows: Matrix, row: int, column: int, A: Articulated) -> None:
+    """Adds an articulated inertia to the columns from `column` of a row."""
+    M, H, J = A
+    for k in range(6):
+        rows[row, column + k] += M[k]
+        rows[row, column + 15 + k] += J[k]
+    for k in range(9):
+        rows[row, column + 6 + k] += H[k]
+
+
+@inlined
+def times_motion(A: Articulated, motion: Spatial) -> Spatial:
+    """The force for an acceleration."""
+    M, H, J = A
+    linear, angular = motion
+    f = vectors.add(times_symmetric(M, linear), rotate(H, angular))
+    return f, vectors.add(rotate_back(H, linear), times_symmetric(J, angular))
+
+
+@inlined
+def times_axis(A: Articulated, S_linear: float, S_angular: float) -> Spatial:
+    """The force for an acceleration S = (s_linear z; s_angular z)."""
+    M, H, J = A
+    f = (
+        S_linear * M[2] + S_angular * H[2],
+        S_linear * M[4] + S_angular * H[5],
+        S_linear * M[5] + S_angular * H[8],
+    )
+    n = (
+        S_linear * H[6] + S_angular * J[2],
+        S_linear * H[7] + S_angular * J[4],
+        S_linear * H[8] + S_angular * J[5],
+    )
+    return f, n
+
+
+@inlined
+def less_outer_product(
+    A: Articulated, U: Spatial, U_over_D: Spatial, rotor_share: float, revolute: bool
+) -> Articulated:
+    """I^a = I^A - U U^T / D: what is left once the joint is free.
+
+    Stabilized against rounding: along its own axis a free joint feels nothing but its rotor, so
+    I^a S = U armature / D. For a revolute joint these entries are computed so (`rotor_share` is
+    armature / D): as differences they would be rounding errors relative to I^A.
+    """
+    M, H, J = A
+    (f, n), (g, h) = U, U_over_D
+    z_f, z_n = vectors.scale(rotor_share, f), vectors.scale(rotor_share, n)
+    if not revolute:
+        z_f = subtract((H[2], H[5], H[8]), vectors.scale(h[2], f))
+        z_n = subtract((J[2], J[4], J[5]), vectors.scale(h[2], n))
+    M_a = (
+        M[0] - g[0] * f[0], M[1] - g[0] * f[1], M[2] - g[0] * f[2],
+        M[3] - g[1] * f[1], M[4] - g[1] * f[2],
+        M[5] - g[2] * f[2],
+    )  # fmt: skip
+    H_a = (
+        H[0] - g[0] * n[0], H[1] - g[0] * n[1], z_f[0],
+        H[3] - g[1] * n[0], H[4] - g[1] * n[1], z_f[1],
+        H[6] - g[2] * n[0], H[7] - g[2] * n[1], z_f[2],
+    )  # fmt: skip
+    J_a = (
+        J[0] - h[0] * n[0], J[1] - h[0] * n[1], z_n[0],
+        J[3] - h[1] * n[1], z_n[1],
+        z_n[2],
+    )  # fmt: skip
+    return M_a, H_a, J_a
+
+
+@inlined
+def inertia_to_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
+    """X* I X: the same about the parent's origin and in its axes."""
+    M = rotated_symmetric(R, A[0])
+    H = rotated(R, A[1])
+    J = rotated_symmetric(R, A[2])
+    # S = M* [p]x / 2: its row i is (row i of M*) x p / 2, and its trace is 0. G = H* - S.
+    x, y, z = vectors.scale(0.5, p)
+    S00, S01, S02 = M[1] * z - M[2] * y, M[2] * x - M[0] * z, M[0] * y - M[1] * x
+    S10, S11, S12 = M[3] * z - M[4] * y, M[4] * x - M[1] * z, M[1] * y - M[3] * x
+    S20, S21, S22 = M[4] * z - M[5] * y, M[5] * x - M[2] * z, -(S00 + S11)
+    G00, G01, G02 = H[0] - S00, H[1] - S01, H[2] - S02
+    G10, G11, G12 = H[3] - S10, H[4] - S11, H[5] - S12
+    G20, G21, G22 = H[6] - S20, H[7] - S21, H[8] - S22
+    xx, yy, zz = p[1] * G20 - p[2] * G10, p[2] * G01 - p[0] * G21, p[0] * G12 - p[1] * G02
+    moved = (
+        J[0] + xx + xx,
+        J[1] + p[1] * G21 - p[0] * G20 + p[2] * (G00 - G11),
+        J[2] + p[0] * G10 - p[2] * G12 + p[1] * (G22 - G00),
+        J[3] + yy + yy,
+        J[4] + p[2] * G02 - p[1] * G01 + p[0] * (G11 - G22),
+        J[5] + zz + zz,
+    )
+    H_P = (
+        G00 - S00, G01 - S01, G02 - S02,
+        G10 - S10, G11 - S11, G12 - S12,
+        G20 - S20, G21 - S21, G22 - S22,
+    )  # fmt: skip
+    return M, H_P, moved

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import gc
+import pickle
 import shutil
 import subprocess
 import weakref
@@ -12,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numba
 import numpy as np
 import pytest
-from robots import PANDA_JOINTS, example_robot, load_quietly, random_mechanism
+from robots import PANDA_JOINTS, example_robot, load_quietly, random_mechanism, two_link_arm
 
 from rnea_control import dynamics
 from rnea_control.compiled import CompiledRobot, Order, compile_robot
@@ -305,6 +307,47 @@ def test_bound_call_outlives_its_robot_and_keeps_its_arrays(fresh) -> None:
     assert robot() is None
 
 
+def read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
+
+
+def test_inputs_may_be_read_only(panda, compiled) -> None:
+    q, v, a, tau = samples(panda, 9)
+    forces, count = np.ones((9, len(panda.link_names), 6)), parameter_count(panda)
+    takes = {name: (inputs(name, q, v, a, tau), (7,)) for name in ALGORITHMS}
+    takes |= {"crba": ([q], (7, 7)), "regressor": ([q, v, a], (7, count))}
+    takes |= {"forward_kinematics": ([q], (len(panda.link_names), 4, 4))}
+    takes |= {"rnea_with_external_forces": ([q, v, a, forces], (7,))}
+    for name, (arrays, shape) in takes.items():
+        method, bulk = getattr(compiled, name), name.removesuffix("_with_external_forces")
+        many = compiled.batch(bulk, *arrays)
+        one = method(*(each[0] for each in arrays), np.zeros(shape))
+        frozen = [read_only(each.copy()) for each in arrays]
+        np.testing.assert_array_equal(compiled.batch(bulk, *frozen), many)
+        first = [each[0] for each in frozen]
+        np.testing.assert_array_equal(method(*first, np.zeros(shape)), one)
+        np.testing.assert_array_equal(compiled.bind(name, *first, np.zeros(shape))(), one)
+    J = compiled.jacobian(q[0], panda.link_names[-1], np.zeros((6, 7)))
+    frozen = read_only(q[0].copy())
+    found = compiled.jacobian(frozen, panda.link_names[-1], np.zeros((6, 7)))
+    np.testing.assert_array_equal(found, J)
+
+
+def test_copies_compute_the_same_and_none_is_made_of_a_changed_robot(fresh) -> None:
+    compiled = compile_robot(fresh, iter(["gravity"]), base_parameters=True)
+    q, v, a, _ = sample(fresh)
+    expected = compiled.rnea(q, v, a, np.zeros(7))
+    for copied in (pickle.loads(pickle.dumps(compiled)), copy.deepcopy(compiled)):
+        assert copied.model is not fresh
+        np.testing.assert_array_equal(copied.rnea(q, v, a, np.zeros(7)), expected)
+        copied.model.gravity = (0.0, 0.0, 0.0)  # is variable there too
+        assert (copied.rnea(q, v, a, np.zeros(7)) != expected).any()
+    fresh.armature = np.full(7, 0.1)
+    with pytest.raises(ArgumentError, match=CHANGED):
+        pickle.dumps(compiled)
+
+
 V, ROWS = np.zeros(7), np.zeros((9, 7))
 RRR = ROWS, ROWS, ROWS
 OTHERS = ROWS.astype(np.float32), ROWS.astype(">f8"), np.zeros((9, 14))[:, ::2]
@@ -324,6 +367,14 @@ REFUSED = [
     *(("out must be", lambda c, out=out: c.batch("rnea", *RRR, out=out)) for out in OTHERS),
     ("external_forces must be a C-contiguous float64", lambda c: c.batch("rnea", *RRR, ROWS)),
     ("workers is 0; it must be at least 1", lambda c: c.batch("rnea", *RRR, workers=0)),
+    ("workers is 1.5; .* an integer", lambda c: c.batch("rnea", *RRR, workers=1.5)),
+    (
+        "order is 'rows'; it must be Order.sample_major or Order.entry_major",
+        lambda c: c.batch("rnea", *RRR, order="rows"),
+    ),
+    ("out is read-only", lambda c: c.batch("rnea", *RRR, out=read_only(np.zeros((9, 7))))),
+    ("^tau is a read-only", lambda c: c.gravity(V, read_only(np.zeros(7)))),
+    (r"^v is of .* \(6,\)", lambda c: c.rnea(read_only(np.zeros(7)), np.zeros(6), V, V)),
     ("out shares memory with a", lambda c: c.batch("rnea", ROWS + 1, ROWS + 1, ROWS, out=ROWS)),
     ("out shares memory", lambda c: c.batch("rnea", *RRR, out=ROWS.view())),
     ("algorithm is 'jacobian'; it must be one of rnea", lambda c: c.batch("jacobian")),
@@ -390,6 +441,15 @@ int main(void) {{
     found = np.reshape([float.fromhex(word) for word in done.stdout.split()], (7, 2))
     np.testing.assert_allclose(found[:, 0], loop(panda, "rnea", q, v, a), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(found[:, 1], loop(panda, "crba", q)[6], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["7-axis", "Käfer 2", "机", "_x"])
+def test_code_is_saved_whatever_the_robots_name(name: str, tmp_path) -> None:
+    model = RobotModel.from_urdf_string(two_link_arm(name))
+    code, header = compile_robot(model).save(tmp_path, ["gravity"])
+    assert code.stem.isascii() and code.stem.isidentifier() and code.stem[0].isalpha()
+    assert f"void {code.stem}(const double q[2]" in header.read_text("utf-8")
+    assert code.stem.encode() in code.read_bytes()
 
 
 def test_address_is_callable_through_ctypes(panda, compiled) -> None:

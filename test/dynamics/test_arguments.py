@@ -10,8 +10,8 @@ from robots import random_tree, two_link_arm
 
 from rnea_control import dynamics
 from rnea_control.dynamics import Workspace, aba, forward_dynamics, gravity, jacobian, rnea
-from rnea_control.dynamics.arguments import SHAPES as SHAPES_OF
 from rnea_control.dynamics.regressor import regressor
+from rnea_control.dynamics.workspace import SHAPES as SHAPES_OF
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import Joint, Mimic, RobotModel, pseudo_inertia
 from rnea_control.model.rigid_body import rotation_from_rpy

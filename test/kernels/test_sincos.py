@@ -9,7 +9,7 @@ import pytest
 from robots import joint, link, robot
 
 from rnea_control.dynamics import Workspace, gravity
-from rnea_control.dynamics import workspace as layout
+from rnea_control.dynamics import body as layout
 from rnea_control.model import RobotModel
 
 LAST_PLACE = 2.0**-53
