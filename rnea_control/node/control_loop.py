@@ -20,6 +20,7 @@ from rnea_control.control import (
     Controller,
     ControllerSettings,
     ControllerState,
+    Event,
     Mode,
     Motion,
     Plan,
@@ -147,7 +148,7 @@ class ControlLoop(PythonTicks):
             commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
             self.running = False
             self.states.reset()
-            self.supervisor.deactivate(reason)
+            self.supervisor.happen(Event.DEACTIVATED, reason)
             if commanded:
                 self._publish_last_command()
             self.handover.stop(reason)
@@ -167,7 +168,7 @@ class ControlLoop(PythonTicks):
                     self._brake_blindly(reason)
                 finally:
                     self._publish_last_command()
-            self.supervisor.deactivate("the controller has failed")
+            self.supervisor.happen(Event.DEACTIVATED, "the controller has failed")
             self.handover.stop("the controller has failed")
         self.log.say("fatal", "failure", reason)
 
@@ -253,9 +254,7 @@ class ControlLoop(PythonTicks):
                 numbers[native.TOLD] += 1
                 self._hear_stop(None if pressed < 0 else bool(pressed), np.array(gid).tobytes())
             if self.running:
-                self.controller.tell()
-                if not self.supervisor.predicting:
-                    self.supervisor.follow_up()
+                self.supervisor.follow_up(self.controller.tell())
 
     def housekeeping(self) -> None:
         """Work beside the ticks, once a second and when log messages wait."""
@@ -327,7 +326,7 @@ class ControlLoop(PythonTicks):
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""
         start, begin = self.states.time, time.monotonic()
-        self.supervisor.lose(reason)
+        self.supervisor.happen(Event.LOST, reason)
         while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
             self.handover.hear_nothing(time.monotonic())
             self.supervisor.answer_gap(start + elapsed, elapsed, self.command.torque)

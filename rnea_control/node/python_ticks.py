@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from rclpy.clock import Clock
 
-from rnea_control.control import Mode, SupervisionSettings, Supervisor
+from rnea_control.control import Event, Mode, SupervisionSettings, Supervisor
 from rnea_control.control.handover import Handover
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
@@ -129,13 +129,12 @@ class PythonTicks(SharedArm):
             states, torque = self.states, self.command.torque
             if reason == native.PUSHED:
                 self.supervisor.collide(outcome, states.time, states.q, states.v)
-                self.controller.tell()
-                self.supervisor.follow_up()
+                self.supervisor.follow_up(self.controller.tell())
                 return
-            try:
-                self.supervisor.refuse_step(outcome, states.time, states.q, states.v, torque)
-            except ControllerError as error:
-                self._note_refusal(error)
+            state = states.time, states.q, states.v
+            error = self.controller.refusal(outcome, *state, torque)
+            self.supervisor.refuse_step(error, *state)
+            self._note_refusal(error)
             self.handover.hear_nothing(time.monotonic())
 
     def watch(self) -> bool:
@@ -189,7 +188,7 @@ class PythonTicks(SharedArm):
             now = bridged
         if gap == 0.0 and supervisor.predicting:
             return False  # the same state again tells nothing new
-        moved = gap > 0.0 or (states.q != self.controller.measured[0]).any()
+        moved = gap > 0.0 or (states.q != self.controller.last_state[0]).any()
         if moved and not self.system_time:
             step = int(self.numbers[native.PERIOD])
         states.place(stamp, taken_at, now, step)
@@ -232,7 +231,7 @@ class PythonTicks(SharedArm):
             if self.supervisor.mode is not Mode.BLIND:
                 return None
         elif not blind:
-            self.supervisor.lose(jump)
+            self.supervisor.happen(Event.LOST, jump)
         self.statistics.dropped += motion is not None and self.controller.motion is None
         # The controller's time goes on from where it is, whatever the clock of the stamps does.
         return max(self.states.time, self.controller.time)

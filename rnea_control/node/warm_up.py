@@ -9,7 +9,7 @@ import numpy as np
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from rnea_control.control import Controller, EndKind, Waypoint
+from rnea_control.control import Act, Controller, Waypoint
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.node.control_loop import ControlLoop
@@ -52,4 +52,4 @@ def _plan(loop: ControlLoop) -> None:
     point = Waypoint(100.0, position, *np.zeros((2, controller.model.nv)))
     with suppress(TrajectoryError):  # none is followed under gravity_compensation
         controller.follow(loop.now, [point], loop.now)
-    controller.stop(EndKind.CANCELLED, "")
+    controller.finish("", Act.BRAKES)
