@@ -17,6 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from rnea_control.control import (
+    Act,
     Controller,
     ControllerSettings,
     EndKind,
@@ -246,7 +247,7 @@ def draw_stop(path: Path) -> None:
     begin = {0.0: follow(points, 0.0)}
 
     def stop(controller: Controller, t: float) -> None:
-        controller.stop(EndKind.CANCELLED, "cancelled")
+        controller.finish("cancelled", Act.BRAKES, EndKind.CANCELLED)
 
     def hold(controller: Controller, t: float) -> None:
         controller.hold(t, controller.snapshot().measured[0])

@@ -68,7 +68,9 @@ def step(c: Controller, t: float, away: Sequence[float] | float = 0.0, fast=0.0)
     s = t - c.snapshot().rows[BEHIND, 0]  # but for the scaling in this step
     q, v, _ = c.trajectory.at(s)
     v = v * c.speed_scaling
-    return c.step(t, q + np.array(away), v + np.array(fast), np.zeros(c.model.nv))
+    tau = np.zeros(c.model.nv)
+    c.step(t, q + np.array(away), v + np.array(fast), tau)
+    return tau
 
 
 def run(c: Controller, begin: float, end: float, dt: float = 0.001, **state) -> np.ndarray:

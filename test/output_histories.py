@@ -15,6 +15,7 @@ import numpy as np
 from random_requests import RandomRequests, three_joints
 
 from rnea_control.control import (
+    Act,
     ControlLaw,
     Controller,
     ControllerSettings,
@@ -24,9 +25,8 @@ from rnea_control.control import (
     TrajectorySettings,
     layout,
 )
-from rnea_control.control import controller as controller_module
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
-from rnea_control.control.state_check import MOVING
+from rnea_control.control.step import MOVING, step
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 
@@ -111,7 +111,7 @@ class History:
                 self._predict()
             else:
                 self._measure()
-        self.c.drop("the history is over")
+        self.c.finish("the history is over")
 
     def _advance(self) -> None:
         """Time goes on, and the arm somewhere: after its desired state, driven, or pushed."""
@@ -126,7 +126,7 @@ class History:
         elif kind < 0.06:
             dt = float(rng.choice([0.03, 0.5]))
         self.t += dt
-        desired, rate, _ = self.c.desired
+        desired, rate = self.c.desired[:2]
         if rng.random() < 0.03:
             self.v = rng.uniform(-5.0, 5.0, NV)
         elif rng.random() < 0.8 and np.isfinite(desired).all() and np.abs(desired).max() < 10.0:
@@ -150,11 +150,11 @@ class History:
         elif kind == "follow":
             self._follow()
         elif kind == "stop":
-            c.stop(EndKind.CANCELLED, "stopped")
+            c.finish("stopped", Act.BRAKES, EndKind.CANCELLED)
         elif kind == "catch":
-            c.catch(self.t, self.q, self.v, "caught")
+            c.finish("caught", Act.IS_CAUGHT, state=(self.t, self.q, self.v))
         elif kind == "guide":
-            c.guide()
+            c.finish("guided", Act.IS_GUIDED)
         elif kind == "hold":
             c.hold(self.t, self.q)
         elif kind == "start":
@@ -290,8 +290,8 @@ class History:
         trajectory = c.trajectory
         arrays = c.workspace.matrix, trajectory.starts, trajectory.coefficients
         at = self.t, q, v, tau, False
-        of_controller = settings, c._tolerances, state
-        controller_module.step(model.bodies, memory, *arrays, *of_controller, *at)
+        of_controller = settings, c.arrays[2], state
+        step(model.bodies, memory, *arrays, *of_controller, *at)
         margin = np.minimum(safety.position_margin, 0.1 * (model.upper - model.lower))
         where = np.zeros(NV)
         desired, rate = state[layout.DESIRED_POSITION], state[layout.DESIRED_VELOCITY]

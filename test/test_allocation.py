@@ -23,7 +23,7 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control import control, dynamics
 from rnea_control.analysis import parameter_names, regressor
 from rnea_control.compiled import compile_robot
-from rnea_control.control import Controller, Mode
+from rnea_control.control import Controller, Event, Mode
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace
@@ -189,7 +189,7 @@ def test_supervisor_allocates_nothing(panda, watched: bool) -> None:
     asserted(answer)
     assert supervisor.mode is Mode.MOVING
     asserted(answer_gap)
-    supervisor.lose("no states")
+    supervisor.happen(Event.LOST, "no states")
     asserted(answer_gap)
     assert supervisor.mode is Mode.BLIND
     answer()

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rnea_control.control import Trajectory, Waypoint, Waypoints
-from rnea_control.control.splicing import continued
-from rnea_control.control.trajectory import EFFORT, rest
-from rnea_control.control.waypoints import segments
+from rnea_control.control.trajectory import EFFORT, continued, rest, segments
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.model import RobotModel
 

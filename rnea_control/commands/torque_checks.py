@@ -13,8 +13,8 @@ from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, State
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete, of_joints
-from rnea_control.control.feasibility import light_joints
-from rnea_control.control.model_check import RESTING, Cause, ModelCheck, Witness, check_model
+from rnea_control.control.feasibility import RESTING, light_joints
+from rnea_control.control.model_check import Cause, ModelCheck, Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel

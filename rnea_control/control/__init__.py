@@ -3,9 +3,18 @@
 from rnea_control.control.controller import Controller
 from rnea_control.control.controller_state import ControllerState
 from rnea_control.control.laws import ControlLaw
-from rnea_control.control.mode import Mode
-from rnea_control.control.motion import Ending, EndKind, Motion, MotionRequest
-from rnea_control.control.planner import Plan
+from rnea_control.control.mode import Event, Mode
+from rnea_control.control.motion import (
+    Act,
+    Ending,
+    EndKind,
+    GoalTolerances,
+    JointTolerance,
+    Motion,
+    MotionRequest,
+    Tolerances,
+)
+from rnea_control.control.planner import Plan, Situation
 from rnea_control.control.settings import (
     ControllerSettings,
     ExcessiveEffort,
@@ -14,19 +23,19 @@ from rnea_control.control.settings import (
     SupervisionSettings,
     TrajectorySettings,
 )
-from rnea_control.control.splicing import Situation
 from rnea_control.control.supervisor import Supervisor
-from rnea_control.control.tolerances import GoalTolerances, JointTolerance, Tolerances
 from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.waypoints import Waypoint, Waypoints
 
 __all__ = [
+    "Act",
     "ControlLaw",
     "Controller",
     "ControllerSettings",
     "ControllerState",
     "EndKind",
     "Ending",
+    "Event",
     "ExcessiveEffort",
     "Gains",
     "GoalTolerances",

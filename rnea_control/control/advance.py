@@ -1,17 +1,29 @@
-"""A step, and what follows from it at once: the end of a motion, and the stop that it takes.
+"""A step, what follows from it at once, and what is asked for between two steps.
 
-The finding of a step is a row of `findings`; controller_state.py puts it into words. Performs no
-allocation.
+The finding of a step is a row of `findings`; it ends the motion, and the arm may have to stop. A
+request is a `Box` of numbers that `serve` carries out: at once, or in the loop that steps without
+Python, which looks into the box between two ticks. Performs no allocation.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
+
+import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.control import layout
 from rnea_control.control.laws import is_hand_law
-from rnea_control.control.path import brake_along, brake_straight
+from rnea_control.control.motion import GOAL_VIOLATED, PATH_VIOLATED, REACHED, ROWS, Act
+from rnea_control.control.path import (
+    brake_along,
+    brake_straight,
+    follow,
+    path_of,
+    robot_of,
+    settle,
+)
 from rnea_control.control.step import (
     BAD_STATE,
     FOUND,
@@ -21,8 +33,6 @@ from rnea_control.control.step import (
     SIGNATURE,
     step,
 )
-from rnea_control.control.tolerances import GOAL_VIOLATED, PATH_VIOLATED, REACHED
-from rnea_control.control.trajectory import COEFFICIENTS
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import array_at, linked
@@ -30,7 +40,44 @@ from rnea_control.kernels.linking import array_at, linked
 # Reasons that come from outside a step: an emergency stop, or an interpreter that stands still.
 STOPPED, HUNG = 7, 8
 
+# The requests: to end the motion, with what the arm does then; to follow a trajectory; to take
+# other settings; to go by those that hold any arm, or by the others.
+FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)
+ADOPT, CHANGE, BRACE = range(5, 8)
+# Numbers of the box: the request, whether it was carried out, and the motion that it ended; then
+# those of a trajectory and of the model, whether to brace, whether a hand has guided the arm, and
+# whether its state is predicted.
+REQUEST, DONE, ENDED, STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, MOTION = range(8)
+BODIES_AT, BODY_COUNT, BODY_SIZE, BRACED, GUIDED, PREDICTED = range(8, 14)
+NUMBERS = 14
+# Values: the time now; of a trajectory, when it takes over, is at rest, begins and ends.
+NOW, BEGIN, REST, START, END = range(5)
+VALUES = 5
+
 _step = linked(step, SIGNATURE)
+
+
+class Box(NamedTuple):
+    """One request.
+
+    Attributes:
+        numbers, values: see above.
+        measured: position and velocity, shape (2, nv).
+        settings, tolerances: as of `advance`.
+    """
+
+    numbers: IntArray
+    values: FloatArray
+    measured: FloatArray
+    settings: FloatArray
+    tolerances: FloatArray
+
+    @classmethod
+    def empty(cls, nv: int) -> Box:
+        """One for a robot with so many velocities."""
+        numbers = np.zeros(NUMBERS, dtype=np.int64)
+        settings = np.zeros((2, layout.SETTINGS_ROWS, nv))
+        return cls(numbers, np.zeros(VALUES), np.zeros((2, nv)), settings, np.zeros((ROWS, nv)))
 
 
 @inlined
@@ -55,6 +102,21 @@ def catch(
 
 
 @inlined
+def brake(
+    n: IntArray, settings: FloatArray, state: FloatArray, guided: bool, predicted: bool
+) -> None:
+    """Brakes along the path; where a hand guides the arm, straight on from its last state."""
+    s = state[layout.LAST_TRAJECTORY_TIME, 0]
+    if guided:
+        q, v = state[layout.LAST_POSITION], state[layout.LAST_VELOCITY]
+        if predicted:
+            q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
+        catch(n, settings, state, state[layout.LAST_TIME, 0], q, v)
+    elif s < state[layout.PATH_END, 0] and state[layout.UNSCALED_UNTIL, 0] <= s:
+        brake_along(n, settings, state, False)
+
+
+@inlined
 def end_motion(n: IntArray, state: FloatArray, findings: FloatArray, kind: int) -> None:
     """Ends the motion, and keeps why."""
     row = findings[n[layout.FINDINGS] % layout.MOST_FINDINGS]
@@ -73,42 +135,6 @@ def end_motion(n: IntArray, state: FloatArray, findings: FloatArray, kind: int) 
     n[layout.FINDINGS] += 1
     n[layout.MOTION] = 0
     state[layout.CHECKED, 0] = 0.0
-
-
-@inlined
-def _react(
-    n: IntArray,
-    settings: FloatArray,
-    state: FloatArray,
-    findings: FloatArray,
-    found: int,
-    t: float,
-    q: FloatArray,
-    v: FloatArray,
-) -> None:
-    """Ends the motion because of a finding; if a bound was violated, the arm brakes from where it
-    is, so that it does not press on."""
-    end_motion(n, state, findings, found)
-    if found in (PATH_VIOLATED, GOAL_VIOLATED):
-        brake_along(n, settings, state, True)
-    elif found != REACHED:
-        n[layout.GAVE_WAY] += 1
-        catch(n, settings, state, t, q, v)
-
-
-@inlined
-def brake(
-    n: IntArray, settings: FloatArray, state: FloatArray, guided: bool, predicted: bool
-) -> None:
-    """Brakes along the path; where a hand guides the arm, straight on from its last state."""
-    s = state[layout.LAST_TRAJECTORY_TIME, 0]
-    if guided:
-        q, v = state[layout.LAST_POSITION], state[layout.LAST_VELOCITY]
-        if predicted:
-            q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
-        catch(n, settings, state, state[layout.LAST_TIME, 0], q, v)
-    elif s < state[layout.PATH_END, 0] and state[layout.UNSCALED_UNTIL, 0] <= s:
-        brake_along(n, settings, state, False)
 
 
 @inlined
@@ -140,7 +166,8 @@ def advance(
     tau: FloatArray,
     predicted: bool,
 ) -> int:
-    """A step with what follows from it; returns what `step` does.
+    """A step; one that finds something ends the motion, and if a bound was violated, the arm brakes
+    from where it is, so that it does not press on. Returns what `step` does.
 
     Args:
         n, state: see layout.py.
@@ -152,28 +179,22 @@ def advance(
         return NO_TRAJECTORY
     nv = state.shape[1]
     in_force = settings[n[layout.BRACED]]
-    outcome = _step(
-        n[layout.STEP_CODE],
-        (
-            array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE])),
-            array_at(n[layout.MEMORY_AT], (n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS])),
-            array_at(n[layout.MATRIX_AT], (nv, nv)),
-            array_at(n[layout.STARTS_AT], (n[layout.SEGMENTS],)),
-            array_at(n[layout.COEFFICIENTS_AT], (n[layout.SEGMENTS], nv, COEFFICIENTS)),
-            in_force,
-            tolerances,
-            state,
-            t,
-            q,
-            v,
-            tau,
-            predicted,
-        ),
-    )
-    if not predicted and outcome < BAD_STATE:
-        n[layout.OUTCOME] = outcome
-    if not predicted and SATURATED < outcome < BAD_STATE:
-        _react(n, in_force, state, findings, outcome // FOUND, t, q, v)
+    bodies, memory = robot_of(n)
+    starts, coefficients = path_of(n, nv)
+    matrix = array_at(n[layout.MATRIX_AT], (nv, nv))
+    of_robot = bodies, memory, matrix, starts, coefficients, in_force, tolerances, state
+    outcome = _step(n[layout.STEP_CODE], (*of_robot, t, q, v, tau, predicted))
+    if predicted or outcome >= BAD_STATE:
+        return outcome
+    n[layout.OUTCOME] = outcome
+    found = outcome // FOUND
+    if outcome > SATURATED:
+        end_motion(n, state, findings, found)
+    if found in (PATH_VIOLATED, GOAL_VIOLATED):
+        brake_along(n, in_force, state, True)
+    elif found > REACHED:
+        n[layout.GAVE_WAY] += 1
+        catch(n, in_force, state, t, q, v)
     return outcome
 
 
@@ -181,3 +202,67 @@ def advance(
 step_once = kernel(
     "i8(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
 )(advance)
+
+
+@inlined
+def _copy(rows: FloatArray, into: FloatArray) -> None:
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            into[i, j] = rows[i, j]
+
+
+@inlined
+def serve(
+    n: IntArray,
+    settings: FloatArray,
+    tolerances: FloatArray,
+    state: FloatArray,
+    box: IntArray,
+    values: FloatArray,
+    measured: FloatArray,
+    new_settings: FloatArray,
+    new_tolerances: FloatArray,
+) -> None:
+    """Carries out a request; the first arguments are as of `advance`, the others a `Box`'s."""
+    request, in_force = box[REQUEST], settings[n[layout.BRACED]]
+    s = state[layout.LAST_TRAJECTORY_TIME, 0]
+    box[DONE], box[ENDED] = 1, 0
+    if request == ADOPT and (box[REVISION] != n[layout.REVISION] or s > values[BEGIN]):
+        box[DONE] = 0  # another trajectory has come between, or it is too late
+        return
+    if request <= ADOPT:
+        box[ENDED], n[layout.MOTION] = n[layout.MOTION], 0
+        state[layout.CHECKED, 0] = 0.0
+    if request == BRAKE:
+        brake(n, in_force, state, box[GUIDED] != 0, box[PREDICTED] != 0)
+    elif request == CATCH:
+        catch(n, in_force, state, values[NOW], measured[0], measured[1])
+    elif request == GUIDE:
+        state[layout.GUIDED, 0] = 1.0
+    elif request == ADOPT:
+        if s >= state[layout.PATH_END, 0]:
+            settle(state)  # a stop leaves it at full speed
+        follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
+        state[layout.START_TIME, 0], state[layout.END_TIME, 0] = values[START], values[END]
+        n[layout.MOTION], state[layout.CHECKED, 0] = box[MOTION], 1.0
+    elif request == CHANGE:
+        for which in range(2):
+            _copy(new_settings[which], settings[which])
+        n[layout.BODIES_AT], n[layout.BODY_COUNT] = box[BODIES_AT], box[BODY_COUNT]
+        n[layout.BODY_SIZE] = box[BODY_SIZE]
+        state[layout.RESTS_SINCE, 0] = math.nan
+    elif request == BRACE:
+        n[layout.BRACED] = box[BRACED]
+    if request in (ADOPT, CHANGE):
+        _copy(new_tolerances, tolerances)
+    if request in (CHANGE, BRACE):
+        by_hand = is_hand_law(settings[n[layout.BRACED]])
+        if by_hand or n[layout.BRACED] != 0:
+            state[layout.GUIDED, 0] = 1.0 if by_hand else 0.0
+
+
+# `serve` by itself, for Python.
+serve_now = kernel(
+    "void(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], "
+    "f8[:,::1])"
+)(serve)

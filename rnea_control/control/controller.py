@@ -3,54 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control import controller_state, layout, requests, tolerances
-from rnea_control.control.advance import step_once
-from rnea_control.control.controller_state import ControllerState
-from rnea_control.control.laws import ControlLaw, Model, is_hand_law
-from rnea_control.control.motion import EndKind, Motion, MotionRequest
+from rnea_control.control import advance, controller_state, layout, motion, step
+from rnea_control.control.controller_state import NOTHING_TO_FOLLOW, ControllerState, StepRows
+from rnea_control.control.feasibility import controllable
+from rnea_control.control.laws import Model, is_hand_law
+from rnea_control.control.motion import Act, Ending, EndKind, Motion, MotionRequest
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.path import Path, settle
-from rnea_control.control.planner import Plan, Planner
-from rnea_control.control.requests import Box, serve_now
-from rnea_control.control.settings import ControllerSettings, Gains, TrajectorySettings
-from rnea_control.control.splicing import Situation
-from rnea_control.control.state_check import LONGEST_STANDSTILL, MOVING, doubt
-from rnea_control.control.step import (
-    BAD_JUMP,
-    BAD_STATE,
-    FOUND,
-    NO_TRAJECTORY,
-    PRESSED,
-    SATURATED,
-    SHAKEN,
-    TORN_AWAY,
-    step,
-)
+from rnea_control.control.planner import Plan, Planner, Situation
+from rnea_control.control.settings import ControllerSettings, TrajectorySettings
 from rnea_control.control.trajectory import Trajectory
+from rnea_control.control.trajectory_checks import allowed_rows
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.kernels.compilation import address
 from rnea_control.model import RobotModel
 
-# Stiffness and damping of a braced controller, [1/s^2] and [1/s]: known to hold an arm at 50 states
-# a second and more.
-BRACING_GAINS = 100.0, 20.0
-NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with the measured state"
-# Findings for which the desired position is taken from the arm.
-GAVE_WAY = (TORN_AWAY, PRESSED, SHAKEN)
-# For how long the torque of an arm that is predicted to be at rest is repeated, [s].
-LONGEST_REPEAT = 0.2
+STILL_FROZEN = "the measured positions still do not change"
 
 
-class Controller:
+class Controller(StepRows):
     """Moves the joints of a model along trajectories; between trajectories it holds the position.
 
     Times are seconds on any clock that the caller keeps to. One thread steps it; meanwhile another
@@ -61,9 +39,7 @@ class Controller:
         settings: gains, control law and limits.
 
     Attributes:
-        gave_way_reason: why it gave way the last time.
-        given_way: why each time, and whether a joint shook; the supervisor takes the entries out.
-        box: a request; see requests.py.
+        box: a request; see advance.py.
         post: has the request in the box carried out, and returns when it is.
         arrays: of `advance`, for machine code that steps.
 
@@ -72,41 +48,28 @@ class Controller:
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
-        several = [
-            f"{name} ({kind})"
-            for name, kind in zip(model.joint_names, model.joint_types, strict=True)
-            if model.v_slices[name].stop - model.v_slices[name].start > 1
-        ]
-        if several:
-            raise ControllerError(
-                f"{', '.join(several)} cannot be controlled, only joints with one degree of "
-                "freedom can; leave them out of `joints`"
-            )
+        controllable(model)
         self.workspace = Workspace(model)
-        self._state = np.zeros((layout.STATE_ROWS, model.nv))
-        self._state[layout.TARGET_SCALING] = 1.0
-        settle(self._state)
-        self._path = Path(model.nv, self.workspace, self._state)
-        self._numbers = self._path.numbers
-        self._numbers[layout.STEP_CODE] = address(step) or 0
-        self._rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
-        self._findings = np.zeros((layout.MOST_FINDINGS, layout.FINDING_SIZE))
-        self._tolerances = np.full((tolerances.ROWS, model.nv), math.inf)
-        self.arrays = (
-            *(self._numbers, self._rows, self._tolerances),
-            *(self._state, self._findings),
-        )
-        self._told = 0  # findings that were told
-        self._motions: dict[int, Motion] = {}
-        self._last_motion = 0
-        self.gave_way_reason = ""
-        self.given_way: deque[tuple[str, bool]] = deque(maxlen=layout.MOST_FINDINGS)
-        self._state[layout.COMMAND] = math.nan
+        self.rows = np.zeros((layout.STATE_ROWS, model.nv))
+        self.rows[layout.TARGET_SCALING] = 1.0
+        self.rows[layout.RATE_STEP] = LONGEST_RATE_STEP
+        self.rows[layout.COMMAND] = math.nan
+        settle(self.rows)
         self.believe()
-        self._state[layout.RATE_STEP] = LONGEST_RATE_STEP
-        rows = self._state[layout.PREDICTED_POSITION], self._state[layout.PREDICTED_VELOCITY]
-        self._predicted = rows  # what the last torque was computed for
-        self.box = Box.empty(model.nv)
+        self._path = Path(model.nv, self.workspace, self.rows)
+        self._numbers = self._path.numbers
+        self._numbers[layout.STEP_CODE] = address(step.step) or 0
+        self._motions = controller_state.Motions(self._numbers)
+        self.arrays = (
+            self._numbers,
+            np.zeros((2, layout.SETTINGS_ROWS, model.nv)),
+            np.full((motion.ROWS, model.nv), math.inf),
+            self.rows,
+            self._motions.findings,
+        )
+        # What the last torque was computed for.
+        self._predicted = tuple(self.rows[layout.PREDICTED_POSITION : layout.LAST_POSITION])
+        self.box = advance.Box.empty(model.nv)
         self.post = self.serve
         self.change(model, settings)
 
@@ -132,31 +95,14 @@ class Controller:
             ControllerError: settings that do not fit the model; all stays as it was.
         """
         settings.check(model.joint_names)
-        braced = replace(
-            settings,
-            gains=Gains.uniform(model.nv, *BRACING_GAINS),
-            control_law=ControlLaw.computed_torque,
-            friction_compensation=False,
-            feedback_inertia=None,
-        )
-        self.box.settings[:] = settings.rows(model), braced.rows(model)
         rules = settings.trajectories or TrajectorySettings.default(model.nv)
-        self.box.tolerances[:] = self._allowed(rules, self.motion)
+        self.box.settings[:] = settings.rows(model), settings.braced().rows(model)
+        self.box.tolerances[:] = allowed_rows(rules, self.motion, model.joint_names)
         bodies, numbers = model.bodies, self.box.numbers
-        numbers[requests.BODIES_AT : requests.BODY_SIZE + 1] = bodies.ctypes.data, *bodies.shape
-        self._ask(requests.CHANGE)
+        numbers[advance.BODIES_AT : advance.BODY_SIZE + 1] = bodies.ctypes.data, *bodies.shape
+        self._ask(advance.CHANGE)
         self._model, self._planner = model, Planner(model)
         self._settings, self._rules = settings, rules
-
-    def serve(self) -> None:
-        """Carries out a request now; no loop may step meanwhile."""
-        serve_now(*self.arrays[:4], *self.box)
-
-    def _ask(self, request: int) -> bool:
-        """Has a request carried out; whether it was."""
-        self.box.numbers[requests.REQUEST] = request
-        self.post()
-        return bool(self.box.numbers[requests.DONE])
 
     @property
     def braced(self) -> bool:
@@ -166,13 +112,28 @@ class Controller:
 
     @braced.setter
     def braced(self, on: bool) -> None:
-        self.box.numbers[requests.BRACED] = on
-        self._ask(requests.BRACE)
+        self.box.numbers[advance.BRACED] = on
+        self._ask(advance.BRACE)
 
     @property
     def _in_force(self) -> FloatArray:
         """The rows of the settings by which steps go."""
-        return self._rows[self._numbers[layout.BRACED]]
+        return self.arrays[1][self._numbers[layout.BRACED]]
+
+    @property
+    def effort_limit(self) -> FloatArray:
+        """The bound of the torques, shape (nv,), [Nm] or [N]; a view."""
+        return self._in_force[layout.EFFORT_LIMIT]
+
+    def serve(self) -> None:
+        """Carries out a request now; no loop may step meanwhile."""
+        advance.serve_now(*self.arrays[:4], *self.box)
+
+    def _ask(self, request: int) -> bool:
+        """Has a request carried out; whether it was."""
+        self.box.numbers[advance.REQUEST] = request
+        self.post()
+        return bool(self.box.numbers[advance.DONE])
 
     @property
     def has_trajectory(self) -> bool:
@@ -188,113 +149,9 @@ class Controller:
         return trajectory
 
     @property
-    def desired(self) -> FloatArray:
-        """Desired position, velocity and acceleration of the last step, shape (3, nv); a view."""
-        return self._state[:3]
-
-    @property
-    def position_error(self) -> FloatArray:
-        """q_d - q of the last step, shape (nv,); a view."""
-        return self._state[layout.POSITION_ERROR]
-
-    @property
-    def effort_limit(self) -> FloatArray:
-        """The bound of the torques, shape (nv,), [Nm] or [N]; a view."""
-        return self._in_force[layout.EFFORT_LIMIT]
-
-    @property
-    def speed_scaling(self) -> float:
-        """How fast trajectory time runs, 0 to 1: what it follows smoothly when set.
-
-        Raises:
-            ControllerError: when set to a value outside 0 to 1.
-        """
-        return float(self._state[layout.SCALING, 0])
-
-    @speed_scaling.setter
-    def speed_scaling(self, factor: float) -> None:
-        if not 0.0 <= factor <= 1.0:
-            raise ControllerError(
-                f"the speed scaling factor is {factor}; it must be 0 to 1: limits were checked at "
-                "full speed"
-            )
-        self._state[layout.TARGET_SCALING, 0] = factor
-
-    @property
-    def trajectory_time(self) -> float:
-        """Trajectory time of the last step, [s]."""
-        return float(self._state[layout.LAST_TRAJECTORY_TIME, 0])
-
-    @property
-    def time(self) -> float:
-        """Time of the last step, [s]."""
-        return float(self._state[layout.LAST_TIME, 0])
-
-    @property
-    def measured(self) -> tuple[FloatArray, FloatArray]:
-        """Position and velocity of the last step, shape (nv,) each; views."""
-        return self._state[layout.LAST_POSITION], self._state[layout.LAST_VELOCITY]
-
-    def is_frozen(self, q: FloatArray, v: FloatArray) -> bool:
-        """Whether this state still has the positions of those that were refused as frozen."""
-        stands = self._state[layout.STANDSTILL, 0] > LONGEST_STANDSTILL
-        moves = np.abs(v).max() > MOVING
-        return bool(stands and moves and (q == self.measured[0]).all())
-
-    @property
-    def doubts(self) -> bool:
-        """Whether the last state was one that no motion leads to."""
-        return not math.isnan(self._state[layout.DOUBTED_AT, 0])
-
-    def doubt(self, t: float, q: FloatArray, v: FloatArray) -> str:
-        """Why no motion leads to a state that is not stepped; empty if one may."""
-        if doubt(self._in_force, self._state, t, q, v) < 0:
-            return ""
-        return str(self.refusal(BAD_JUMP, t, q, v, q))
-
-    def believe(self) -> None:
-        """Takes the next state for true, wherever it is."""
-        self._state[layout.LAST_MEASURED] = self._state[layout.DOUBTED_AT] = math.nan
-        self._state[layout.RESTS_SINCE] = math.nan
-
-    def disregard(self) -> None:
-        """Forgets measurements and counts so far, as nobody applied the torques."""
-        self.believe()
-        self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1] = 0.0
-        self._numbers[layout.GAVE_WAY] = 0
-        self.given_way.clear()
-
-    @property
-    def gave_way(self) -> int:
-        """How often the desired position was taken from the arm, as it was too far off, torque was
-        at its limit for too long, or a joint shook."""
-        return int(self._numbers[layout.GAVE_WAY])
-
-    @property
-    def guided(self) -> bool:
-        """Whether a hand guides the arm."""
-        return bool(self._state[layout.GUIDED, 0])
-
-    @property
-    def at_work(self) -> FloatArray:
-        """For how long each stage limited each joint, shape (4, nv), [s]: soft position limits,
-        velocity limit, effort limit, rate limit; a view."""
-        return self._state[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1]
-
-    @property
-    def saturated(self) -> bool:
-        """Whether a torque of the last step is at its limit."""
-        return bool(self._numbers[layout.OUTCOME] % FOUND == SATURATED)
-
-    @property
     def motion(self) -> Motion | None:
         """The motion that the trajectory belongs to; None if it has ended."""
-        return self._motions.get(int(self._numbers[layout.MOTION]))
-
-    @property
-    def is_moving(self) -> bool:
-        """Whether the trajectory had not ended at the last step."""
-        return self.trajectory_time < float(self._state[layout.PATH_END, 0])
+        return self._motions.present
 
     def hold(
         self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
@@ -307,28 +164,9 @@ class Controller:
         """
         if np.shape(q) != (self.model.nv,) or not np.isfinite(q).all():
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
-        self.drop(reason)
-        state = self._state
-        self._path.follow(Trajectory.hold(t, q))
-        state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
-        state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
-        state[layout.GUIDED] = is_hand_law(self._in_force)
-        state[layout.DESIRED_POSITION] = q
-        state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
-        state[layout.UNSCALED_UNTIL] = -math.inf
-        state[layout.STANDSTILL] = 0.0
+        self.finish(reason)
+        self._path.rest(t, q, is_hand_law(self._in_force))
         self.believe()
-        settle(state)
-
-    @property
-    def in_force(self) -> FloatArray:
-        """The torque that acts, shape (nv,), [Nm] or [N]: the last one that left, or what another
-        has commanded since, if that is set; NaN while it is not known. A view."""
-        return self._state[layout.COMMAND]
-
-    @in_force.setter
-    def in_force(self, torque: FloatArray | float) -> None:
-        self._state[layout.COMMAND] = torque
 
     def start(self, t: float, q: FloatArray) -> None:
         """As `hold`, after another has had the arm.
@@ -338,63 +176,42 @@ class Controller:
         """
         self.hold(t, q, reason="the controller starts anew")
         known = bool(np.isfinite(self.in_force).all())
-        self._state[layout.BLEND_START] = math.nan if known else -math.inf
+        self.rows[layout.BLEND_START] = math.nan if known else -math.inf
         if not known and self.settings.control_law.model is Model.none:
             self.in_force = 0.0
         elif not known:
             self.holding_torque(q, self.in_force)
 
-    def catch(
-        self, t: float, q: FloatArray, v: FloatArray, reason: str, kind: EndKind = EndKind.DROPPED
+    def finish(
+        self,
+        reason: str,
+        act: Act = Act.GOES_ON,
+        kind: EndKind = EndKind.DROPPED,
+        state: tuple[float, FloatArray, FloatArray] | None = None,
+        guided: bool = False,
+        predicted: bool = False,
     ) -> None:
-        """Ends the motion, takes the desired position and velocity from the arm, and brakes as hard
-        as the settings and the effort limits allow. Performs no allocation but for the ending.
+        """Ends the motion, if there is one. Performs no allocation but for the ending.
 
         Args:
-            t, q, v: the time now, [s], and the measured state, shape (nv,), finite.
             reason, kind: why, for those who wait for the end of the motion.
+            act: what the arm does then.
+            state: where it `IS_CAUGHT`, the time now, [s], and the measured state, finite.
+            guided, predicted: where it `BRAKES`, whether a hand guides the arm, or has done so
+                until now, and whether the last state was predicted.
         """
-        self.box.values[requests.NOW] = t
-        self.box.measured[:] = q, v
-        self._finish(kind, reason, requests.CATCH)
-
-    def guide(self) -> None:
-        """Lets a hand guide the arm, until `catch`, `hold` or `start`: the desired position follows
-        the measured one."""
-        self._finish(EndKind.DROPPED, "a hand guides the arm", requests.GUIDE)
-
-    def drop(self, reason: str) -> None:
-        """Ends the motion, if there is one, but not the trajectory."""
-        self._finish(EndKind.DROPPED, reason)
-
-    def stop(
-        self, kind: EndKind, reason: str, guided: bool = False, predicted: bool = False
-    ) -> None:
-        """Ends the motion, and brakes as hard as the settings and the effort limits allow. Performs
-        no allocation but for the ending.
-
-        Args:
-            kind, reason: why, for those who wait for the end of the motion.
-            guided: whether a hand guides the arm, or has done so until now: then it brakes straight
-                on, else along its path.
-            predicted: whether the last state was predicted.
-        """
-        self.box.numbers[[requests.GUIDED, requests.PREDICTED]] = guided, predicted
-        self._finish(kind, reason, requests.BRAKE)
+        self.box.numbers[[advance.GUIDED, advance.PREDICTED]] = guided, predicted
+        if state is not None:
+            self.box.values[advance.NOW] = state[0]
+            self.box.measured[:] = state[1:]
+        self._ask(act)
+        self._motions.end(self.model, int(self.box.numbers[advance.ENDED]), kind, reason)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
-        """Replaces the trajectory from `start` on by one through `waypoints`; returns the motion,
-        which tells how it ends.
-
-        Until then the old one goes on, and its desired state is where the new one begins. Points
-        that have only positions are joined by lines, as joint_trajectory_controller does: there the
-        velocity steps.
-
-        Args:
-            t: the time now, [s].
-            waypoints: their times are counted from `start`.
-            start: when the waypoints' time is zero, [s]. If that is past, the waypoints that have
-                passed are left out.
+        """At time `t`, [s], replaces the trajectory from `start` on by one through `waypoints`, as
+        of `MotionRequest`; returns the motion, which tells how it ends. Until then the old one goes
+        on, and its desired state is where the new one begins. Points that have only positions are
+        joined by lines, as joint_trajectory_controller does: there the velocity steps.
 
         Raises:
             TrajectoryError: as `Planner.plan`. The trajectory stays as it was.
@@ -408,27 +225,9 @@ class Controller:
 
     def situation(self, t: float) -> Situation:
         """The state that a plan made at time `t` starts from."""
-        state, trajectory = self._state, self.trajectory
-        scaling = layout.SCALING if self.is_moving else layout.TARGET_SCALING  # as `adopt` does
-        # The trajectory may have changed since the last step.
-        desired = trajectory.sampled(self.trajectory_time)[0]
-        error = desired - (state[layout.DESIRED_POSITION] - state[layout.POSITION_ERROR])
-        error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * self.model.continuous
-        return Situation(
-            trajectory.copy() if self._path.stops else trajectory,
-            int(self._numbers[layout.REVISION]),
-            t,
-            t - float(state[layout.BEHIND, 0]),
-            self.settings.dead_time * float(state[layout.SCALING, 0]),
-            float(state[scaling, 0]),
-            desired - error,
-            state[layout.DESIRED_VELOCITY] - state[layout.VELOCITY_ERROR],
-            error,
-        )
-
-    def snapshot(self) -> ControllerState:
-        """A copy of what the last step did."""
-        return ControllerState(self._state.copy(), self.motion)
+        trajectory = self.trajectory.copy() if self._path.stops else self.trajectory
+        revision, dead_time = int(self._numbers[layout.REVISION]), self.settings.dead_time
+        return Situation.of(self, t, trajectory, revision, dead_time, self.model.continuous)
 
     def plan(self, request: MotionRequest, situation: Situation, lead: float) -> Plan:
         """The plan for a request, for `adopt`. Changes nothing, so it may run in another thread;
@@ -440,35 +239,30 @@ class Controller:
 
         Refuses, and returns False, if it is too late or another trajectory has come between.
         """
-        trajectory, motion, box = plan.trajectory, plan.motion, self.box
-        starts, coefficients = trajectory.starts, trajectory.coefficients
-        self._last_motion += 1
-        self._motions[self._last_motion] = motion
-        box.numbers[requests.STARTS_AT : requests.MOTION + 1] = (
-            starts.ctypes.data,
-            coefficients.ctypes.data,
-            len(starts),
-            plan.revision,
-            self._last_motion,
-        )
-        box.values[requests.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
-        box.tolerances[:] = self._allowed(self._rules, motion)
-        if not self._ask(requests.ADOPT):
-            del self._motions[self._last_motion]
+        trajectory, box = plan.trajectory, self.box
+        number = self._motions.add(plan.motion)
+        numbers = *trajectory.addresses, plan.revision, number
+        box.numbers[advance.STARTS_AT : advance.MOTION + 1] = numbers
+        times = plan.begin, trajectory.end_time, plan.motion.start, plan.motion.end
+        box.values[advance.BEGIN :] = times
+        box.tolerances[:] = allowed_rows(self._rules, plan.motion, self.model.joint_names)
+        if not self._ask(advance.ADOPT):
+            self._motions.remove(number)
             return False
         self._path.given = trajectory
-        self._end(EndKind.REPLACED, "a new trajectory has replaced it")
+        ended, reason = int(box.numbers[advance.ENDED]), "a new trajectory has replaced it"
+        self._motions.end(self.model, ended, EndKind.REPLACED, reason)
         return True
 
-    def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> FloatArray:
-        """The torques for the state measured at time `t`. Performs no allocation.
+    def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> Sequence[Ending]:
+        """Fills in the torques for the state measured at time `t`; returns what `tell` does.
+        Performs no allocation, but for what it finds.
 
         Args:
             t: time of the measurement, [s].
             q: measured positions, shape (nv,), [rad] or [m].
             v: measured velocities, shape (nv,), [rad/s] or [m/s].
-            tau: output, shape (nv,), [Nm] or [N]; overwritten and returned. Always finite and
-                within the limits.
+            tau: output, shape (nv,), [Nm] or [N]; overwritten. Always finite and within the limits.
 
         Raises:
             ControllerError: the state is not finite or jumps, or there is no trajectory; `tau` is
@@ -477,13 +271,21 @@ class Controller:
                 what is nearest to it within the limits.
             ArgumentError: an array that is not C-contiguous float64 of shape (nv,).
         """
-        if self._step(t, q, v, tau, False) > SATURATED:
-            self.tell()
-        return tau
+        if self._step(t, q, v, tau, False) > step.SATURATED or self._motions.found:
+            return self.tell()
+        return ()
 
-    def predict(self, t: float, tau: FloatArray) -> FloatArray:
-        """The torques at time `t` if no state has come: from one that the model predicts, while the
-        motion slows down. Performs no allocation.
+    def tell(self) -> Sequence[Ending]:
+        """What steps have found since the last call, those of machine code too: why motions have
+        ended, and the arm has given way. Ends those motions."""
+        self._motions.read(self.model)
+        found = tuple(self._motions.found)
+        self._motions.found.clear()
+        return found
+
+    def predict(self, t: float, tau: FloatArray) -> None:
+        """Fills in the torques at time `t` if no state has come: from one that the model predicts,
+        while the motion slows down. Performs no allocation.
 
         Args:
             t: the time now, [s].
@@ -495,57 +297,73 @@ class Controller:
         q, v = self._predicted
         self._step(t, q, v, tau, True)
         if self.is_moving:
-            self._state[layout.RESTS_SINCE] = math.nan
-        return tau
-
-    def refusal(
-        self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
-    ) -> Exception:
-        """The error for a step that did not come to an end."""
-        if outcome == NO_TRAJECTORY:
-            return ControllerError(NOTHING_TO_FOLLOW)
-        return controller_state.refusal(self.model, self._state, outcome, t, q, v, tau)
-
-    def repeats(self, t: float) -> bool:
-        """Whether the predicted arm has been at rest for so long that its torque is not commanded
-        again: the hardware keeps it, and hardware that starts anew elsewhere must not get it. Ask
-        before `predict`: a torque that is not sent is not in force."""
-        return bool(t - self._state[layout.RESTS_SINCE, 0] > LONGEST_REPEAT)
+            self.rows[layout.RESTS_SINCE] = math.nan
 
     def _step(
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
+        numbers, settings, tolerances, rows, findings = self.arrays
         try:
-            outcome: int = step_once(
-                self._numbers,
-                self._rows,
-                self._tolerances,
-                self._state,
-                self._findings,
-                t,
-                q,
-                v,
-                tau,
-                predicted,
+            outcome: int = advance.step_once(
+                numbers, settings, tolerances, rows, findings, t, q, v, tau, predicted
             )
         except TypeError as error:
             raise ArgumentError(
                 "q, v and tau must each be a C-contiguous float64 array of shape "
                 f"({self.model.nv},)"
             ) from error
-        if outcome >= BAD_STATE:
+        if outcome >= step.BAD_STATE:
             raise self.refusal(outcome, t, q, v, tau)
         return outcome
 
-    def limit_rate_step(self, elapsed: float) -> None:
-        """Bounds the time that the rate limit counts in the next step, [s]: for a state whose stamp
-        is further from the last one than it can be."""
-        self._state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
+    def refusal(
+        self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
+    ) -> Exception:
+        """The error for a step that did not come to an end."""
+        return controller_state.refusal(self.model, self.rows, outcome, t, q, v, tau)
+
+    def snapshot(self) -> ControllerState:
+        """A copy of what the last step did."""
+        return ControllerState(self.rows.copy(), self.motion)
+
+    def doubt(self, t: float, q: FloatArray, v: FloatArray, believes: bool = False) -> str:
+        """Why a state that is not stepped cannot be true; empty if it can. `believes`: whether any
+        motion is taken for true."""
+        stands = self.rows[layout.STANDSTILL, 0] > step.LONGEST_STANDSTILL
+        if stands and np.abs(v).max() > step.MOVING and (q == self.last_state[0]).all():
+            return STILL_FROZEN
+        if believes:
+            self.believe()
+        if step.doubt(self._in_force, self.rows, t, q, v) < 0:
+            return ""
+        return str(self.refusal(step.BAD_JUMP, t, q, v, q))
+
+    def disregard(self) -> None:
+        """Forgets measurements, counts and findings so far, as nobody applied the torques."""
+        self.believe()
+        self.at_work[:] = 0.0
+        self._numbers[layout.GAVE_WAY] = 0
+        self._motions.found.clear()
+
+    @property
+    def gave_way(self) -> int:
+        """How often the desired position was taken from the arm; see `Ending`."""
+        return int(self._numbers[layout.GAVE_WAY])
+
+    @property
+    def gave_way_reason(self) -> str:
+        """Why that was done the last time."""
+        return self._motions.gave_way_reason
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a torque of the last step is at its limit."""
+        return bool(self._numbers[layout.OUTCOME] % step.FOUND == step.SATURATED)
 
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,
         `dt` [s] ago, to `target`, within the rate limit; returns whether it is `target`."""
-        last = self._state[layout.COMMAND]
+        last = self.in_force
         change = dt * self._in_force[layout.TORQUE_RATE_LIMIT]
         known = np.isfinite(last)
         low = np.where(known, last - change, -math.inf)
@@ -570,39 +388,3 @@ class Controller:
         if not np.isfinite(tau).all():
             raise ControllerError(f"the gravity torque at q = {q} is not finite: {tau}")
         return tau
-
-    def _finish(self, kind: EndKind, text: str, request: int = requests.FINISH) -> None:
-        self._ask(request)
-        self._end(kind, text)
-
-    def _end(self, kind: EndKind, text: str) -> None:
-        """Reports the end of the motion that the last request has ended."""
-        self.tell()
-        if motion := self._motions.pop(int(self.box.numbers[requests.ENDED]), None):
-            motion.finish(kind, text)
-
-    def tell(self) -> None:
-        """Says in words what steps have found: ends the motions that have ended."""
-        forgotten = int(self._numbers[layout.FINDINGS]) - layout.MOST_FINDINGS - self._told
-        self._told += max(forgotten, 0)
-        while self._told < self._numbers[layout.FINDINGS]:
-            finding = self._findings[self._told % layout.MOST_FINDINGS]
-            self._told += 1
-            motion = self._motions.pop(int(finding[layout.ENDED]), None)
-            end = controller_state.ending(self.model, finding, motion)
-            if finding[layout.KIND] in GAVE_WAY:
-                self.gave_way_reason = end.text
-                self.given_way.append((end.text, finding[layout.KIND] == SHAKEN))
-            if motion is not None:
-                motion.finish(end.kind, end.text)
-        if forgotten > 0:
-            for number in self._motions.keys() - {int(self._numbers[layout.MOTION])}:
-                self._motions.pop(number).finish(EndKind.DROPPED, "too much has befallen the arm")
-
-    def _allowed(self, rules: TrajectorySettings, motion: Motion | None) -> FloatArray:
-        """The tolerances of a motion: those of the settings with those that it brought."""
-        allowed, joints = rules.tolerances, np.ones(self._state.shape[1], dtype=bool)
-        if motion is not None:
-            joints = motion.joints
-            allowed = allowed.overridden(motion.tolerances, self.model.joint_names)
-        return allowed.rows(joints, rules.tolerances)

@@ -1,29 +1,21 @@
-"""What a controller's step did and found: `ControllerState`, the terms of its torque, and words for
+"""What a controller's steps did and found: the rows by name, the terms of a torque, and words for
 the person who must mend it."""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
-from rnea_control.control import layout
-from rnea_control.control.advance import HUNG, STOPPED
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.control import layout, step
+from rnea_control.control.advance import HUNG, STOPPED, believe
 from rnea_control.control.laws import Friction, Model
-from rnea_control.control.motion import Ending, EndKind, Motion
+from rnea_control.control.motion import GOAL_VIOLATED, REACHED, Ending, EndKind, Motion
+from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.settings import ControllerSettings
-from rnea_control.control.step import (
-    BAD_JUMP,
-    BAD_SIZE,
-    BAD_TORQUE,
-    FROZEN,
-    PRESSED,
-    SHAKEN,
-    TORN_AWAY,
-)
-from rnea_control.control.tolerances import GOAL_VIOLATED, REACHED
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
 from rnea_control.model import RobotModel
@@ -31,15 +23,20 @@ from rnea_control.model.robot_model import units
 
 # `external` is the effort of the trajectory's points: for forces that its sender knows of.
 TERMS = ("gravity", "coriolis", "inertia", "friction", "feedback", "external")
+# For how long the torque of an arm that is predicted to be at rest is repeated, [s].
+LONGEST_REPEAT = 0.2
+NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with the measured state"
 
 
-@dataclass(frozen=True)
-class ControllerState:
-    """What a controller did in its last step: the rows of layout.py, and the motion that was
-    followed; None if none was."""
+class StepRows:
+    """What the last step did, and what the next one goes by: names for the rows of layout.py, all
+    of them views.
+
+    Attributes:
+        rows: shape (STATE_ROWS, nv); machine code writes them too.
+    """
 
     rows: FloatArray
-    motion: Motion | None
 
     @property
     def desired(self) -> FloatArray:
@@ -52,10 +49,20 @@ class ControllerState:
         return self.rows[layout.POSITION_ERROR : layout.VELOCITY_ERROR + 1]
 
     @property
+    def position_error(self) -> FloatArray:
+        """The first row of `errors`, shape (nv,)."""
+        return self.rows[layout.POSITION_ERROR]
+
+    @property
     def measured(self) -> FloatArray:
         """Measured position and velocity, carried on to when the torque acts, shape (2, nv);
-        continuous joints in the turn of the desired position."""
+        continuous joints in the turn of the desired position. No view."""
         return self.desired[:2] - self.errors
+
+    @property
+    def last_state(self) -> FloatArray:
+        """Position and velocity as they were measured last, shape (2, nv)."""
+        return self.rows[layout.LAST_POSITION : layout.LAST_VELOCITY + 1]
 
     @property
     def torque(self) -> FloatArray:
@@ -63,8 +70,9 @@ class ControllerState:
         return self.rows[layout.TORQUE]
 
     @property
-    def speed_scaling(self) -> float:
-        return float(self.rows[layout.SCALING, 0])
+    def time(self) -> float:
+        """[s]."""
+        return float(self.rows[layout.LAST_TIME, 0])
 
     @property
     def trajectory_time(self) -> float:
@@ -72,11 +80,82 @@ class ControllerState:
         return float(self.rows[layout.LAST_TRAJECTORY_TIME, 0])
 
     @property
+    def is_moving(self) -> bool:
+        """Whether the trajectory had not ended."""
+        return self.trajectory_time < float(self.rows[layout.PATH_END, 0])
+
+    @property
+    def speed_scaling(self) -> float:
+        """How fast trajectory time runs, 0 to 1: what it follows smoothly when set.
+
+        Raises:
+            ControllerError: when set to a value outside 0 to 1.
+        """
+        return float(self.rows[layout.SCALING, 0])
+
+    @speed_scaling.setter
+    def speed_scaling(self, factor: float) -> None:
+        if not 0.0 <= factor <= 1.0:
+            raise ControllerError(
+                f"the speed scaling factor is {factor}; it must be 0 to 1: limits were checked at "
+                "full speed"
+            )
+        self.rows[layout.TARGET_SCALING, 0] = factor
+
+    @property
+    def guided(self) -> bool:
+        """Whether a hand guides the arm."""
+        return bool(self.rows[layout.GUIDED, 0])
+
+    @property
+    def doubts(self) -> bool:
+        """Whether the state was one that no motion leads to."""
+        return not math.isnan(self.rows[layout.DOUBTED_AT, 0])
+
+    def believe(self) -> None:
+        """Takes the next state for true, wherever it is."""
+        believe(self.rows)
+
+    @property
+    def in_force(self) -> FloatArray:
+        """The torque that acts, shape (nv,), [Nm] or [N]: the last one that left, or what another
+        has commanded since, if that is set; NaN while it is not known."""
+        return self.rows[layout.COMMAND]
+
+    @in_force.setter
+    def in_force(self, torque: FloatArray | float) -> None:
+        self.rows[layout.COMMAND] = torque
+
+    def repeats(self, t: float) -> bool:
+        """Whether the predicted arm has been at rest for so long that its torque is not commanded
+        again: the hardware keeps it, and hardware that starts anew elsewhere must not get it. Ask
+        before `predict`: a torque that is not sent is not in force."""
+        return bool(t - self.rows[layout.RESTS_SINCE, 0] > LONGEST_REPEAT)
+
+    def limit_rate_step(self, elapsed: float) -> None:
+        """Bounds the time that the rate limit counts in the next step, [s]: for a state whose stamp
+        is further from the last one than it can be."""
+        self.rows[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
+
+    @property
+    def at_work(self) -> FloatArray:
+        """For how long in all each stage limited each joint, shape (4, nv), [s]: soft position
+        limits, velocity limit, effort limit, rate limit."""
+        return self.rows[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1]
+
+
+@dataclass(frozen=True)
+class ControllerState(StepRows):
+    """A copy of what a controller did in its last step, and the motion that was followed; None if
+    none was."""
+
+    rows: FloatArray
+    motion: Motion | None
+
+    @property
     def time_from_start(self) -> float:
         """How far the motion is, [s]; 0 without one."""
-        if self.motion is None:
-            return 0.0
-        return self.trajectory_time - self.motion.start
+        return 0.0 if self.motion is None else self.trajectory_time - self.motion.start
 
 
 def torque_terms(
@@ -120,24 +199,83 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
         return Ending(EndKind.DROPPED, "emergency stop")
     if found == HUNG:
         return Ending(EndKind.DROPPED, "the process's interpreter stood still")
-    name = model.joint_names[joint]
+    name, kind = model.joint_names[joint], EndKind.PATH_TOLERANCE_VIOLATED
     excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
-    if found == PRESSED:
+    if found == step.PRESSED:
         text = f"the torque of {name} was at its limit for {excess:.3g} s"
-        return Ending(EndKind.PATH_TOLERANCE_VIOLATED, f"{text}: does something hold the arm?")
-    if found == SHAKEN:
-        text = f"{name} shakes: are its gains too high?"
-        return Ending(EndKind.PATH_TOLERANCE_VIOLATED, text)
+        return Ending(kind, f"{text}: does something hold the arm?", True)
+    if found == step.SHAKEN:
+        return Ending(kind, f"{name} shakes: are its gains too high?", True, True)
     off = f"{name} was {excess:.3g} {units(model, joint)[quantity]} off its "
-    if found == TORN_AWAY:
+    if found == step.TORN_AWAY:
         text = f"{off}desired position, more than max_position_error, {allowed:.3g}"
-        return Ending(EndKind.PATH_TOLERANCE_VIOLATED, text)
+        return Ending(kind, text, True)
     time = finding[layout.FOUND_AT] - (motion.start if motion else 0.0)
     when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
     if found == GOAL_VIOLATED:
         text = f"{off}goal, {allowed:.3g} allowed, {when}"
         return Ending(EndKind.GOAL_TOLERANCE_VIOLATED, text)
-    return Ending(EndKind.PATH_TOLERANCE_VIOLATED, f"{off}path, {allowed:.3g} allowed, {when}")
+    return Ending(kind, f"{off}path, {allowed:.3g} allowed, {when}")
+
+
+class Motions:
+    """The motions that have not ended, and what steps have found.
+
+    Args:
+        numbers: of `advance`.
+
+    Attributes:
+        findings: rows that steps write; see layout.py.
+        found: endings that were not reported yet, oldest first.
+        gave_way_reason: why the desired position was taken from the arm the last time.
+    """
+
+    def __init__(self, numbers: IntArray) -> None:
+        self.findings = np.zeros((layout.MOST_FINDINGS, layout.FINDING_SIZE))
+        self.found: deque[Ending] = deque(maxlen=layout.MOST_FINDINGS)
+        self.gave_way_reason = ""
+        self._under_way: dict[int, Motion] = {}
+        self._last = 0
+        self._read = 0  # findings
+        self._numbers = numbers
+
+    @property
+    def present(self) -> Motion | None:
+        """The motion that is followed; None if it has ended."""
+        return self._under_way.get(int(self._numbers[layout.MOTION]))
+
+    def add(self, motion: Motion) -> int:
+        """Takes a motion; returns its number."""
+        self._last += 1
+        self._under_way[self._last] = motion
+        return self._last
+
+    def remove(self, number: int) -> Motion | None:
+        """Forgets a motion; returns it if it had not ended."""
+        return self._under_way.pop(number, None)
+
+    def end(self, model: RobotModel, number: int, kind: EndKind, text: str) -> None:
+        """Ends a motion for a reason that no step has found, if one has not ended it."""
+        self.read(model)
+        if motion := self.remove(number):
+            motion.finish(kind, text)
+
+    def read(self, model: RobotModel) -> None:
+        """Puts into words what steps have found, and ends the motions that have ended."""
+        count, most = int(self._numbers[layout.FINDINGS]), layout.MOST_FINDINGS
+        begin = self._read
+        for k in range(max(begin, count - most), count):
+            finding, self._read = self.findings[k % most], k + 1
+            motion = self.remove(int(finding[layout.ENDED]))
+            end = ending(model, finding, motion)
+            self.found.append(end)
+            if end.gave_way:
+                self.gave_way_reason = end.text
+            if motion is not None:
+                motion.finish(end.kind, end.text)
+        if count - most > begin:  # some are forgotten
+            for number in self._under_way.keys() - {int(self._numbers[layout.MOTION])}:
+                self._under_way.pop(number).finish(EndKind.DROPPED, "too much has befallen the arm")
 
 
 def refusal(
@@ -151,24 +289,26 @@ def refusal(
 ) -> Exception:
     """The error for a step that did not come to an end."""
     names = model.joint_names
-    if outcome == BAD_SIZE:
+    if outcome == step.NO_TRAJECTORY:
+        return ControllerError(NOTHING_TO_FOLLOW)
+    if outcome == step.BAD_SIZE:
         return ArgumentError(
             f"q, v and tau must each have {model.nv} numbers, one for each joint; they have shapes "
             f"{q.shape}, {v.shape} and {tau.shape}"
         )
-    if outcome == BAD_TORQUE:
+    if outcome == step.BAD_TORQUE:
         return TorqueError(
             f"the torque for the state measured at t = {t} s is not finite; are its positions and "
             "velocities in rad and rad/s, and the gains in their units?"
         )
-    if outcome == BAD_JUMP:
+    if outcome == step.BAD_JUMP:
         j = int(state[layout.JUMPING_JOINT, 0])
         return ControllerError(
             f"the measured position of {names[j]} has jumped from "
             f"{state[layout.LAST_POSITION, j]:.4g} to {q[j]:.4g}, faster than its velocity limit "
             "and its measured velocity allow"
         )
-    if outcome == FROZEN:
+    if outcome == step.FROZEN:
         j = int(np.argmax(np.abs(v)))
         return ControllerError(
             f"the measured positions do not change, while {names[j]} is measured to move at "

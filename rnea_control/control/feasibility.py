@@ -15,12 +15,15 @@ little torque.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.laws import Model
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace, crba, gravity
+from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
@@ -28,8 +31,51 @@ from rnea_control.model.robot_model import units
 MOST_DAMPING, MOST_BANDWIDTH = 1.0, 0.42
 # A gain in Nm acts on at least this inertia, as a URDF may lack the rotor, [kg m^2] or [kg].
 LEAST_INERTIA = 0.1
+# States after a start whose shortest period is taken for that of all.
+MEASURED_STATES = 50
+# An arm slower than this is at rest: held where it is, and by its torque alone, [rad/s] or [m/s].
+RESTING = 0.01
 # Links this light are driven by rotors that count, [kg m^2].
 SMALL_INERTIA = 0.02
+
+
+class StatePeriod:
+    """The period of the states after a start at time `t`, [s].
+
+    Attributes:
+        shortest: of the first ones, which is taken for that of all, [s]; NaN before there is one.
+    """
+
+    def __init__(self, t: float = math.nan) -> None:
+        self.shortest = math.nan
+        self._last, self._missing = t, MEASURED_STATES
+
+    @property
+    def is_known(self) -> bool:
+        """Whether enough states were measured."""
+        return self._missing == 0
+
+    def measure(self, t: float) -> bool:
+        """Takes the time of a state; whether the period is known now, and was not before."""
+        if self.is_known or not t > self._last:
+            return False
+        self.shortest, self._last = float(np.fmin(self.shortest, t - self._last)), t
+        self._missing -= 1
+        return self.is_known
+
+
+def controllable(model: RobotModel) -> None:
+    """Refuses a model with a joint of several degrees of freedom; raises ControllerError."""
+    several = [
+        f"{name} ({kind})"
+        for name, kind in zip(model.joint_names, model.joint_types, strict=True)
+        if model.v_slices[name].stop - model.v_slices[name].start > 1
+    ]
+    if several:
+        raise ControllerError(
+            f"{', '.join(several)} cannot be controlled, only joints with one degree of "
+            "freedom can; leave them out of `joints`"
+        )
 
 
 def obstacle_to_start(

@@ -1,40 +1,28 @@
 """`Handover`: which of two processes commands the arm, the controller or the sentinel.
 
-A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`:
+A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`;
+docs/safety.md ("Hand-over") has the rules in full, and lease.py what every tick asks of them:
 
-1. Ownership is a lease. The owner may publish only if it was not away for `lease` since its last
-   command; it asks `may_command` right before. A process that was away for longer, stopped by a
-   signal or a debugger or without a CPU, does not know how long the arm was without it: it waits
-   for a state that is fresh, that did not wait itself. If the hardware, by its stamps, has gone on
-   by no more than the lease, or by fewer states than the other waits for, it was away as well, as
-   when the whole computer stood still, and the owner goes on; else its lease is over, and it
-   yields. While states are late, or a simulation is paused, it proves that it is awake by
-   `hear_nothing`.
-2. The other one listens. It takes the arm when it has heard no command for `timeout`, which is
-   longer than the lease of the owner, while at least `states` new states came. Silence counts only
-   while it is awake, and only once the steady clock and the stamps of the states have both advanced
-   by that much: nothing happens while a simulation is paused.
-3. Who has just yielded waits longer, until it has heard the other: for `recovery` if its lease
-   ran out, for `grace` if it gave the arm away, was asked to yield, or has just begun to listen; a
-   controller that starts and has only discovered a sentinel waits until it has heard that first.
-   All waits of the two differ by more than a message takes, so that they never end together.
-4. The sentinel revokes when commands come that are wrong. It says so and commands nothing; the
-   controller yields when it hears that; the sentinel takes the arm when it has heard nothing for
-   its timeout. If commands still come after `yielding`, it gives up: two never alternate. While a
-   node commands that is neither of the two, it commands nothing, and says so.
-5. An owner may hear one command of the other, sent by a process that was stopped between
-   `may_command` and publishing. At the second one the controller yields, and the sentinel revokes.
-   One that was away yields at the first: the other has taken the arm.
-6. The arm goes back only on request: the sentinel gives it, then the controller receives it. If
-   that does not command within `grace`, the sentinel takes the arm again.
-7. The sentinel is idle until it has heard a command. Until commands have come for `arming` without
-   a pause longer than its timeout, it takes the arm only after a silence of `arming`: processes
-   that join may stall each other, and by then the controller knows that its lease counts. Without
-   a sentinel, or with an idle one, the controller's does not.
+1. Ownership is a lease: who was away for longer than `lease` since its last command yields, unless
+   a fresh state tells that the hardware was away as well. The owner asks `may_command` right before
+   it publishes, and proves by `hear_nothing` that it is awake while no state comes.
+2. The other one listens, and takes the arm after a silence of `timeout`, by the steady clock and by
+   the stamps, while it was awake and `states` new states came.
+3. Who has just yielded waits longer, until it has heard the other: for `recovery` if its lease ran
+   out, else for `grace`. All waits of the two differ by more than a message takes, so that they
+   never end together.
+4. The sentinel revokes when commands come that are wrong, and takes the arm once there is silence;
+   if commands still come after `yielding`, it gives up: two never alternate. While a node commands
+   that is neither of the two, it commands nothing.
+5. An owner may hear one command of the other, of a process that was stopped between `may_command`
+   and publishing. At the second one the controller yields, and the sentinel revokes; one that was
+   away yields at the first.
+6. The arm goes back only on request: the sentinel gives it, then the controller receives it.
+7. The sentinel is idle until it has heard a command, and until commands have come for `arming`
+   without a longer pause than its timeout, it takes the arm only after a silence of `arming`.
+   Without a sentinel, or with an idle one, the controller's lease does not count.
 
-What this needs: both get the states, and messages arrive within a third of the difference between
-timeout and lease. test/control/test_handover_exploration.py
-explores all interleavings of two such machines.
+test/control/test_handover_exploration.py explores all interleavings of two such machines.
 """
 
 from __future__ import annotations

@@ -38,6 +38,9 @@ from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inwar
 from rnea_control.kernels.inlining import inlined
 from rnea_control.parameters.table import tick_row
 
+# The bodies of a model; memory and matrix, shape (nv, nv), of a workspace: both are overwritten.
+Robot = tuple[FloatArray, FloatArray, FloatArray]
+
 
 class Model(IntEnum):
     """The state at which the model's torque is computed."""
@@ -221,29 +224,21 @@ def predict_state(
 
 
 @inlined
-def gravity_torque(
-    bodies: FloatArray, memory: FloatArray, settings: FloatArray, state: FloatArray, q: FloatArray
-) -> None:
+def gravity_torque(robot: Robot, settings: FloatArray, state: FloatArray, q: FloatArray) -> None:
     """Fills row GRAVITY_TORQUE with the commands that hold the arm: zeros where the hardware adds
     the gravity torque, or the law does without a model."""
-    holding = state[layout.GRAVITY_TORQUE]
+    bodies, memory, _ = robot
     model = MODEL_OF[int(settings[layout.LAW, 0])]
     if settings[layout.HARDWARE_ADDS_GRAVITY, 0] != 0.0 or model == NO_MODEL:
-        for j in range(q.shape[0]):
-            holding[j] = 0.0
+        state[layout.GRAVITY_TORQUE, :] = 0.0
         return
     gravity_outward_pass(bodies, memory, q)
-    inward_pass(bodies, memory, holding)
+    inward_pass(bodies, memory, state[layout.GRAVITY_TORQUE])
 
 
 @inlined
 def _add_feedback_inertia(
-    bodies: FloatArray,
-    memory: FloatArray,
-    matrix: FloatArray,
-    settings: FloatArray,
-    state: FloatArray,
-    q: FloatArray,
+    robot: Robot, settings: FloatArray, state: FloatArray, q: FloatArray
 ) -> None:
     """Adds to row TORQUE the feedback that is missing where the model's inertia is below the
     least."""
@@ -252,6 +247,7 @@ def _add_feedback_inertia(
         wanted |= settings[layout.FEEDBACK_INERTIA, j] > 0.0
     if not wanted:
         return
+    bodies, memory, matrix = robot
     mass_matrix(bodies, memory, None, q, matrix)
     for j in range(q.shape[0]):
         lacking = max(settings[layout.FEEDBACK_INERTIA, j] - matrix[j, j], 0.0)
@@ -260,9 +256,7 @@ def _add_feedback_inertia(
 
 @inlined
 def control_torque(
-    bodies: FloatArray,
-    memory: FloatArray,
-    matrix: FloatArray,
+    robot: Robot,
     settings: FloatArray,
     state: FloatArray,
     q: FloatArray,
@@ -270,15 +264,8 @@ def control_torque(
     predicted: bool,
 ) -> None:
     """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
-    `state`.
-
-    Args:
-        bodies, memory: of the model and of a workspace made for it.
-        matrix: shape (nv, nv), overwritten.
-        settings, state: see layout.py.
-        q, v: the measured or predicted state, shape (nv,).
-        predicted: whether it is predicted.
-    """
+    `state`. The state `q`, `v`, shape (nv,), is measured or `predicted`."""
+    bodies, memory, _ = robot
     own_law = int(settings[layout.LAW, 0])
     law = PREDICTING_LAW if predicted else own_law
     model, feedback, friction_at = MODEL_OF[law], FEEDBACK_OF[law], FRICTION_OF[law]
@@ -303,7 +290,7 @@ def control_torque(
         inward_pass(bodies, memory, torque)
         add_armature(bodies, acceleration, torque)
     if feedback == AS_ACCELERATION:
-        _add_feedback_inertia(bodies, memory, matrix, settings, state, q)
+        _add_feedback_inertia(robot, settings, state, q)
     parameters = settings[layout.FRICTION : layout.FRICTION + 3]
     for j in range(q.shape[0]):
         resistance = 0.0

@@ -36,7 +36,7 @@ MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = ran
 LAST_TIME, LAST_TRAJECTORY_TIME, SEGMENT = range(13, 16)
 # Of path.py: by how much trajectory time is behind, and until when it is not scaled.
 BEHIND, TARGET_SCALING, LEADING_SCALING, SCALING, SCALING_RATE, UNSCALED_UNTIL = range(16, 22)
-# Of tolerances.py: whether a trajectory is checked, when it starts and ends, and what was found.
+# Of motion.py: whether a trajectory is checked, when it starts and ends, and what was found.
 CHECKED, START_TIME, END_TIME = range(22, 25)
 VIOLATING_JOINT, VIOLATING_QUANTITY, VIOLATION, VIOLATED_TOLERANCE = range(25, 29)
 # Whether a hand guides the arm, and the desired position follows it.
@@ -44,7 +44,7 @@ GUIDED = 29
 # The state that the torque is computed for, one column a joint: predicted to the moment when the
 # torque acts, or from the model while none comes.
 PREDICTED_POSITION, PREDICTED_VELOCITY = range(30, 32)
-# Of state_check.py: the last measured state, one column a joint, its time, which joint jumped, and
+# Of step.py: the last measured state, one column a joint, its time, which joint jumped, and
 # how far joints should have moved since positions changed last.
 LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT, STANDSTILL = range(32, 37)
 # Of output_stage.py: the torque before the start that has yet to fade out, and when it begins to
@@ -56,11 +56,11 @@ POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(42, 46)
 HELD_INERTIA, FREE_INERTIA = range(46, 48)
 # The longest time that the rate limit counts in the next step (entry 0).
 RATE_STEP = 48
-# Of state_check.py: the last state that was not believed, and its time; NaN for none.
+# Of step.py: the last state that was not believed, and its time; NaN for none.
 DOUBTED_POSITION, DOUBTED_AT = range(49, 51)
 # Of step.py: to which side a joint was last faster than it should be, and how often that changed.
 SHAKEN_SIDE, REVERSALS = range(51, 53)
-# Of state_check.py: since when the predicted arm has been at rest; NaN if it is not, or measured.
+# Of step.py: since when the predicted arm has been at rest; NaN if it is not, or measured.
 RESTS_SINCE = 53
 # Of path.py: from when on the trajectory is at rest.
 PATH_END = 54

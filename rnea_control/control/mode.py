@@ -1,15 +1,30 @@
-"""The modes of a controller, and the table of what leads from one to another.
+"""The machine of a controller's modes: what leads from one to another, and what the arm does then.
 
-An `Event` counts in the modes of its row; it changes the mode, and has the arm do something. No
-mode changes but by an event, and an emergency stop or a fault that was not resumed takes the place
-of every mode in which the arm would be free (`Supervisor`).
+An `Event` counts in the modes of its row. No mode changes but by an event, which `Machine.happen`
+handles, and an emergency stop or a fault that was not resumed takes the place of every mode in
+which the arm would be free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.control.controller import Controller
+from rnea_control.control.motion import Act, EndKind
+from rnea_control.exceptions import ControllerError, listed
+
+# Rows of `Machine.facts`: whether the last torques were for a predicted state, how often that has
+# begun, and whether the mode is one in which nothing may push the arm.
+PREDICTING, GAPS, WATCHES = range(3)
+FACTS = 3
+
+State = tuple[float, FloatArray, FloatArray]
+ENDS = "the controller is bringing the arm to rest, to stop"
 
 
 class Mode(Enum):
@@ -43,21 +58,20 @@ FREE = (*TAKES_TRAJECTORIES, Mode.GRAVITY_COMPENSATION)
 STOPPED = (Mode.EMERGENCY_STOP, Mode.FAULT)
 HAS_ARM = (*FREE, *STOPPED, Mode.BLIND)
 SILENT = (Mode.INACTIVE, Mode.GUARDED)
+# Modes in which a state is not simply answered.
+UNUSUAL = (*SILENT, Mode.WAITING, Mode.BLIND)
 _NOT_BLIND = (*FREE, *STOPPED)
 
-
-class Act(Enum):
-    """The effect of an event on the arm's motion."""
-
-    GOES_ON = "goes on"
-    ENDS = "ends"
-    """The arm goes on along its trajectory, if it is commanded."""
-    BRAKES = "brakes"
-    """Along its path; where a hand guides the arm, straight on."""
-    IS_CAUGHT = "is caught"
-    """Brakes from the measured state."""
-    IS_GUIDED = "is guided"
-    """By a hand."""
+# Why no trajectory is taken in the other modes.
+REFUSALS = {
+    Mode.INACTIVE: "the controller is not active; activate it first",
+    Mode.WAITING: "the controller waits, {reason}; send it again later",
+    Mode.GRAVITY_COMPENSATION: "a hand guides the arm; call ~/resume first",
+    Mode.EMERGENCY_STOP: "emergency stop; release it and call ~/resume first",
+    Mode.FAULT: "{reason}; call ~/reset_fault first",
+    Mode.BLIND: "{reason}; send it again when states are back",
+    Mode.GUARDED: "the sentinel commands the arm; call ~/resume first",
+}
 
 
 class Row(NamedTuple):
@@ -65,12 +79,12 @@ class Row(NamedTuple):
 
     Attributes:
         leads: to which mode from which. HOLDING stands for the law's own mode at rest.
-        act: its effect on the arm's motion.
+        act: what the arm does, whose motion ends; None if it does not.
         besides: modes that stay, while the arm does the same.
     """
 
     leads: Mapping[Mode, Mode]
-    act: Act = Act.GOES_ON
+    act: Act | None = None
     besides: tuple[Mode, ...] = ()
 
 
@@ -82,10 +96,12 @@ class Event(Enum):
     """The events of a controller."""
 
     ACTIVATED = Row({Mode.INACTIVE: Mode.WAITING})
-    DEACTIVATED = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE), Act.ENDS)
-    LISTENERS_CHANGED = Row(_from((*HAS_ARM, Mode.WAITING), Mode.WAITING), Act.ENDS)
+    DEACTIVATED = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE), Act.GOES_ON)
+    LISTENERS_CHANGED = Row(_from((*HAS_ARM, Mode.WAITING), Mode.WAITING), Act.GOES_ON)
     """Somebody takes the commands now, or nobody does."""
-    TAKEN_OVER = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.GUARDED), Act.ENDS)
+    WAITS_ON = Row({Mode.WAITING: Mode.WAITING})
+    """For another reason."""
+    TAKEN_OVER = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.GUARDED), Act.GOES_ON)
     """The sentinel has the arm, or another node, which may turn out to be the sentinel."""
     STARTED = Row({Mode.WAITING: Mode.HOLDING})
     CAUGHT = Row(_from((Mode.WAITING, Mode.BLIND, Mode.GUARDED), Mode.BRAKING), Act.IS_CAUGHT)
@@ -103,6 +119,8 @@ class Event(Enum):
     GUIDED = Row({Mode.HOLDING: Mode.GRAVITY_COMPENSATION}, Act.IS_GUIDED)
     LOST = Row(_from(_NOT_BLIND, Mode.BLIND), Act.BRAKES)
     """No state can be used."""
+    DOUBTED = Row({Mode.BLIND: Mode.BLIND})
+    """States come that cannot be true."""
     PRESSED = Row(_from(_NOT_BLIND, Mode.EMERGENCY_STOP), Act.BRAKES, (Mode.BLIND,))
     FAILED = Row(
         _from((*FREE, Mode.FAULT), Mode.FAULT), Act.IS_CAUGHT, (Mode.EMERGENCY_STOP, Mode.BLIND)
@@ -112,3 +130,171 @@ class Event(Enum):
     BRAKED = Row(_from(FREE, Mode.BRAKING))
     """A step has made the arm brake."""
     RESTED = Row(_from((Mode.MOVING, Mode.BRAKING), Mode.HOLDING))
+
+
+class Machine:
+    """The mode of a controller, and what an operator may ask of it.
+
+    Args:
+        controller: that computes the torques.
+        on_change: called at every change of the mode or its reason with the old mode, the new one
+            and the reason, maybe in a tick: it must be quick.
+
+    Attributes:
+        mode: the present one; only events change it.
+        reason: why it is in this mode.
+        facts: see above; machine code writes them too.
+    """
+
+    def __init__(
+        self, controller: Controller, on_change: Callable[[Mode, Mode, str], None]
+    ) -> None:
+        self.controller = controller
+        self.mode, self.reason = Mode.INACTIVE, "not activated yet"
+        self.facts: IntArray = np.zeros(FACTS, dtype=np.int64)
+        self._on_change = on_change
+        self._holders: set[Hashable] = set()  # who hold the emergency stop
+        self.forget()
+
+    def forget(self) -> None:
+        """Forgets what is true since an activation only."""
+        self.facts[:] = 0
+        # What takes the place of free modes until it is resumed or reset, and why.
+        self._latched = {Mode.EMERGENCY_STOP: "emergency stop"} if self._holders else {}
+        self._law_failed = False  # it is not asked again before the fault is reset
+        self._ending = False
+
+    @property
+    def predicting(self) -> bool:
+        """Whether the last torques were for a predicted state."""
+        return bool(self.facts[PREDICTING])
+
+    def happen(
+        self,
+        event: Event,
+        reason: str,
+        state: State | None = None,
+        kind: EndKind = EndKind.DROPPED,
+    ) -> bool:
+        """Handles an event by the table; returns whether it counts in this mode. `state`: time and
+        the measured state, where the arm is caught; `kind`: of the motion's end."""
+        row, controller, guided = event.value, self.controller, self.controller.guided
+        if self.mode in row.leads:
+            self._change(row.leads[self.mode], reason)
+        elif self.mode in row.besides:
+            self._change(self.mode, self.reason)  # it may have to be braced now
+        else:
+            return False
+        if row.act is not None:
+            guided = guided or controller.guided
+            controller.finish(reason, row.act, kind, state, guided, self.predicting)
+        return True
+
+    def _change(self, mode: Mode, reason: str) -> None:
+        """Changes the mode, or its reason, and with it whether the arm is braced: it brakes and
+        holds under every law, and under one that has failed."""
+        latch = next((each for each in STOPPED if each in self._latched), None)
+        if mode in FREE and latch is not None:
+            mode, reason = latch, self._latched[latch]
+        elif mode is Mode.HOLDING:
+            mode = self._rest
+        old, changed = self.mode, mode is not self.mode or reason != self.reason
+        self.mode, self.reason = mode, reason
+        if changed:
+            self._on_change(old, mode, reason)
+        self.facts[WATCHES] = mode in TAKES_TRAJECTORIES
+        holds = self._rest is Mode.HOLDING
+        failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
+        braced = failed or (mode in STOPPED and not holds)
+        if braced != self.controller.braced:
+            self.controller.braced = braced
+
+    @property
+    def _rest(self) -> Mode:
+        """The mode of an arm at rest without any fault."""
+        holds = self.controller.settings.control_law.holds_position
+        return Mode.HOLDING if holds else Mode.GRAVITY_COMPENSATION
+
+    def end(self, reason: str) -> bool:
+        """Begins to bring the arm to rest, to deactivate the controller then; whether it moves."""
+        if self.mode not in HAS_ARM:
+            return False
+        self._ending = self._ending or self.happen(Event.ENDING, reason)
+        return self.controller.is_moving
+
+    def emergency_stop(self, pressed: bool, who: Hashable = None) -> None:
+        """Brakes and holds, and takes no trajectory before all who have pressed it have released it
+        and it is resumed; `who`: any value that tells one from another."""
+        if not pressed:
+            self._holders.discard(who)
+            return
+        pressed_before = bool(self._holders)
+        self._holders.add(who)
+        self._latched[Mode.EMERGENCY_STOP] = "emergency stop"
+        if not pressed_before:
+            self.happen(Event.PRESSED, "emergency stop")
+
+    def fail(
+        self, reason: str, t: float, q: FloatArray, v: FloatArray, law_failed: bool = False
+    ) -> None:
+        """Brakes from the last state, holds, and takes no trajectory before the fault is reset.
+        If it is the control law that has failed, another one brakes."""
+        self._latched[Mode.FAULT] = reason
+        self._law_failed |= law_failed
+        self.happen(Event.FAILED, reason, (t, q, v))
+
+    # What an operator asks for: it says what comes, and raises ControllerError if that is not
+    # possible in this mode.
+
+    def hold(self) -> str:
+        """Brings the arm to rest and holds it."""
+        self._demand(FREE, "hold")
+        if self._rest is Mode.GRAVITY_COMPENSATION:
+            raise ControllerError("control_law is gravity_compensation, which holds no position")
+        self.happen(Event.HELD, "told to hold")
+        return "braking, then holding"
+
+    def guide(self) -> str:
+        """Lets a hand guide the arm."""
+        self._demand((Mode.HOLDING, Mode.GRAVITY_COMPENSATION), "begin gravity compensation")
+        if self._ending:
+            raise ControllerError(ENDS)
+        self.happen(Event.GUIDED, "told so")
+        return "the arm follows the hand; ~/resume has it hold again"
+
+    def resume(self, present: Mapping[Hashable, str] | None = None) -> str:
+        """Ends hand guiding or an emergency stop, or takes a position for true that no motion leads
+        to.
+
+        Args:
+            present: the names of all that could release an emergency stop, by the `who` of
+                `emergency_stop`; None if that is not known. A stop that somebody has pressed and
+                who has gone since is overridden.
+        """
+        if self.mode is Mode.BLIND and self.controller.doubts:
+            self.controller.believe()
+            return "the measured positions are taken for true"
+        self._demand((Mode.GRAVITY_COMPENSATION, Mode.EMERGENCY_STOP), "resume")
+        there = self._holders if present is None else self._holders & present.keys()
+        if there:
+            names = sorted((present or {}).get(who) or "somebody" for who in there)
+            raise ControllerError(
+                f"the emergency stop is still on, held by {listed(names)}: publish false there "
+                "first"
+            )
+        overridden = len(self._holders)
+        self._holders.clear()
+        self._latched.pop(Mode.EMERGENCY_STOP, None)
+        guided = self.mode is Mode.GRAVITY_COMPENSATION
+        self.happen(Event.HELD if guided else Event.RELEASED, "told to resume")
+        if self.mode is Mode.FAULT:
+            return self.reason
+        over = f", over the emergency stop of {overridden} publisher(s) that have gone"
+        return "holding" + (over if overridden else "")
+
+    def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
+        if self.mode not in modes:
+            raise ControllerError(
+                f"cannot {what} in mode {self.mode.value} ({self.reason}), only in "
+                f"{', '.join(mode.value for mode in modes)}"
+            )

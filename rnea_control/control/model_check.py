@@ -35,8 +35,6 @@ from rnea_control.model.robot_model import units
 UNEXPLAINED = 0.25
 # Gravity of another strength than the model's, as a part, is no mere direction.
 OTHER_STRENGTH = 0.05
-# An arm is held by its torque alone if it is slower than this, [rad/s] or [m/s].
-RESTING = 0.01
 # A load further than this from the last link's frame is none that an arm carries, [m].
 LONGEST_LOAD = 0.5
 
@@ -98,20 +96,13 @@ def holding_torque_of_feedback(
     feedback: FloatArray,
     hardware_compensates_gravity: bool = False,
 ) -> FloatArray:
-    """The torque by which a controller holds an arm at rest: the model's gravity torque plus the
-    feedback.
+    """The torque by which a controller holds an arm at rest, shape (nv,), [Nm] or [N]: the model's
+    gravity torque plus the feedback.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
-        law: in force.
-        q: measured positions, shape (nq,), [rad] or [m].
+        law: in force; the other arguments are as of `check_model`.
         feedback: of the law, P and I together (or I alone, where the error is 0), shape (nv,):
             an acceleration or a torque, as the law says.
-        hardware_compensates_gravity: whether the controller believes so.
-
-    Returns:
-        Shape (nv,), [Nm] or [N].
 
     Raises:
         ControllerError: a law that holds no position has no feedback.
@@ -140,8 +131,7 @@ def check_model(
     its first call.
 
     Args:
-        model: the robot.
-        ws: a workspace made for it.
+        model, ws: the robot, and a workspace made for it.
         q: where it rests, shape (nq,), [rad] or [m].
         torque: that holds it there, shape (nv,), [Nm] or [N]; NaN for joints where that is not
             known.
@@ -160,8 +150,8 @@ def check_model(
     weight = np.where(known, 1.0 / np.where(known, bound, 1.0), 0.0)
     missing = np.where(known, difference, 0.0)
     judge = _Judge(model, ws, q, g, missing, weight, link or model.child_links[-1])
-    believes = hardware_compensates_gravity
-    guess = judge.likely([*judge.plain(witness, believes), *judge.fitted(witness)])
+    plain = judge.plain(witness, hardware_compensates_gravity)
+    guess = judge.likely([*plain, *judge.fitted(witness)])
     cause, explanation = Cause.unknown, "payload, gravity vector, or firmware that compensates?"
     if guess is not None:
         cause, explanation = guess.cause, guess.explanation

@@ -40,6 +40,7 @@ from rnea_control.kernels.compilation import address
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 
 # Rows of the state array, one column a joint; the last two have their numbers in entry 0.
 _RESIDUAL, _MOMENTUM, _RATE, _NEXT_MOMENTUM, _NEXT_RATE, _TIME, _STARTED = range(7)
@@ -104,12 +105,9 @@ class MomentumObserver:
                 f"thresholds have shape {np.shape(thresholds)}; they need one number for each of "
                 f"the {model.nv} velocities"
             )
-        for what, value, most in (
-            ("gain", gain, np.finfo(float).max),
-            ("longest_gap", longest_gap, np.finfo(float).max),
-            *((f"threshold[{j}]", value, math.inf) for j, value in enumerate(thresholds)),
-        ):
-            if not 0.0 < value <= most:
+        numbers = {f"threshold[{j}]": value for j, value in enumerate(thresholds)}
+        for what, value in {"gain": gain, "longest_gap": longest_gap, **numbers}.items():
+            if not value > 0.0 or (value == math.inf and what not in numbers):
                 raise ControllerError(f"{what} is {value}; it must be above 0")
         self.model = model
         self._workspace = Workspace(model)
@@ -132,6 +130,12 @@ class MomentumObserver:
     def thresholds(self) -> FloatArray:
         """Those of the residual, shape (nv,), [Nm] or [N]; a view, and may be changed."""
         return self._settings[_THRESHOLD]
+
+    def collision(self, j: int) -> str:
+        """That joint j is pushed, in words."""
+        push = f"{self.residual[j]:.3g} {units(self.model, j).effort}"
+        where = f"act on {self.model.joint_names[j]} from outside"
+        return f"collision? {push} {where}, more than {self.thresholds[j]:.3g}"
 
     @property
     def arrays(self) -> Arrays:
@@ -165,18 +169,10 @@ class MomentumObserver:
             ArgumentError: an array that is not C-contiguous float64 of the size given above.
         """
         model = self.model
+        bodies, memory, friction = model.bodies, self._workspace.memory, model.friction_parameters
+        settings, state = self._settings, self._state
         try:
-            joint = observe(
-                model.bodies,
-                self._workspace.memory,
-                model.friction_parameters,
-                self._settings,
-                self._state,
-                t,
-                q,
-                v,
-                tau_applied,
-            )
+            joint = observe(bodies, memory, friction, settings, state, t, q, v, tau_applied)
         except TypeError:
             joint = _BAD_SIZE
         if joint == _BAD_SIZE:
@@ -239,9 +235,7 @@ def observe(
         finite = finite and math.isfinite(sound)
     state[_TIME, 0], state[_STARTED, 0] = t, 1.0
     if not finite:
-        for row in range(state.shape[0]):
-            for j in range(nv):
-                state[row, j] = 0.0
+        state[:] = 0.0
     return _furthest_beyond(settings, state)
 
 

@@ -1,16 +1,147 @@
-"""A motion: one trajectory from its acceptance to its end, which comes once."""
+"""A motion: one trajectory from its acceptance to its end, which comes once, and how far the arm
+may be from it meanwhile.
+
+The rules are those of joint_trajectory_controller: on the way every joint must stay within its path
+tolerances; from the end on it has `goal_time` to come within its goal tolerances. In a goal, 0
+stands for the default and -1 for no tolerance.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control.tolerances import GoalTolerances
+from rnea_control.control import layout
 from rnea_control.control.waypoints import Waypoints
+from rnea_control.kernels.inlining import inlined
+from rnea_control.parameters.settings import Settings, row
+
+# The results of a check: the trajectory goes on, has ended well, or has violated a tolerance.
+UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)
+
+# Rows of a tolerance array; of the last one, entry 0 is that of the arm.
+PATH_POSITION, PATH_VELOCITY, GOAL_POSITION, GOAL_VELOCITY = range(4)
+WAITING_POSITION, WAITING_VELOCITY, GOAL_TIME = range(4, 7)
+ROWS = 7
+
+# Values of a JointTolerance that stand for something else.
+DEFAULT, NO_TOLERANCE = 0.0, -1.0
+
+
+@dataclass(frozen=True)
+class Tolerances(Settings):
+    """Tolerances of all joints; infinity is none.
+
+    Attributes:
+        path_position, goal_position: shape (nv,), [rad] or [m].
+        path_velocity, goal_velocity: shape (nv,), [rad/s] or [m/s].
+        goal_time: how long after the end the goal may be reached, [s].
+    """
+
+    path_position: FloatArray = row("constraints.<joint>.trajectory")
+    path_velocity: FloatArray = row()
+    goal_position: FloatArray = row("constraints.<joint>.goal")
+    goal_velocity: FloatArray = row("constraints.stopped_velocity_tolerance")
+    goal_time: float = row("constraints.goal_time", math.inf)
+
+    @classmethod
+    def none(cls, nv: int) -> Tolerances:
+        """No tolerance for any of `nv` joints."""
+        return cls(*np.full((4, nv), math.inf))
+
+    def rows(self, joints: BoolArray, waiting: Tolerances) -> FloatArray:
+        """The array that `check` takes.
+
+        Args:
+            joints: those that must reach the goal, shape (nv,).
+            waiting: whose path tolerances are in force until the trajectory starts.
+        """
+        rows = np.full((ROWS, len(joints)), math.inf)
+        rows[PATH_POSITION], rows[PATH_VELOCITY] = self.path_position, self.path_velocity
+        rows[GOAL_POSITION, joints] = self.goal_position[joints]
+        rows[GOAL_VELOCITY, joints] = self.goal_velocity[joints]
+        rows[WAITING_POSITION] = waiting.path_position
+        rows[WAITING_VELOCITY] = waiting.path_velocity
+        rows[GOAL_TIME] = self.goal_time
+        return rows
+
+
+@dataclass(frozen=True)
+class JointTolerance:
+    """The tolerances of a goal for one joint, [rad] or [m], and [rad/s] or [m/s]; 0: the default,
+    -1: all."""
+
+    joint: str
+    position: float = DEFAULT
+    velocity: float = DEFAULT
+
+
+@dataclass(frozen=True)
+class GoalTolerances:
+    """The tolerances of a goal, in place of the default ones.
+
+    Attributes:
+        path, goal: of joints, on the way and at the end.
+        time: after the end, [s]; 0: the default, -1: for ever.
+    """
+
+    path: tuple[JointTolerance, ...] = ()
+    goal: tuple[JointTolerance, ...] = ()
+    time: float = DEFAULT
+
+
+@inlined
+def violated(state: FloatArray, bounds: FloatArray, first: int, quantities: int) -> bool:
+    """Whether a joint is further from the desired position than row `first` of the bounds allows,
+    or, of two quantities, its velocity than the next row; writes which most into `state`."""
+    found, worst = False, 1.0
+    for quantity in range(quantities):
+        for j in range(bounds.shape[1]):
+            bound = bounds[first + quantity, j]
+            error = abs(state[layout.POSITION_ERROR + quantity, j])
+            if not error <= worst * bound:  # NaN is not within
+                found, worst = True, error / bound
+                state[layout.VIOLATING_JOINT, 0] = j
+                state[layout.VIOLATING_QUANTITY, 0] = quantity
+                state[layout.VIOLATION, 0] = error
+                state[layout.VIOLATED_TOLERANCE, 0] = bound
+    return found
+
+
+@inlined
+def check(tolerances: FloatArray, state: FloatArray, s: float) -> int:
+    """Checks the errors in `state` at trajectory time `s`, [s]; `tolerances`: see
+    `Tolerances.rows`."""
+    late = s - state[layout.END_TIME, 0]
+    if late < 0.0:
+        started = s >= state[layout.START_TIME, 0]
+        if violated(state, tolerances, PATH_POSITION if started else WAITING_POSITION, 2):
+            return PATH_VIOLATED
+        return UNDER_WAY
+    if not violated(state, tolerances, GOAL_POSITION, 2):
+        return REACHED
+    if late > tolerances[GOAL_TIME, 0]:
+        return GOAL_VIOLATED
+    return UNDER_WAY
+
+
+class Act(IntEnum):
+    """What the arm does when its motion ends."""
+
+    GOES_ON = 1
+    """Along its trajectory, if it is commanded."""
+    BRAKES = 2
+    """Along its path, as hard as the settings and the effort limits allow; where a hand guides the
+    arm, straight on from its last state."""
+    IS_CAUGHT = 3
+    """The desired position and velocity are taken from the measured state; brakes from there."""
+    IS_GUIDED = 4
+    """By a hand: the desired position follows the measured one."""
 
 
 class EndKind(Enum):
@@ -26,10 +157,19 @@ class EndKind(Enum):
 
 @dataclass(frozen=True)
 class Ending:
-    """Why a motion ended, and what to tell those who asked for it."""
+    """Why a motion ended, and what to tell those who asked for it.
+
+    Attributes:
+        kind, text: why, and the same in words.
+        gave_way: whether the desired position was taken from the arm, as that was too far off,
+            torque was at its limit for too long, or a joint shook.
+        shaken: whether a joint shook.
+    """
 
     kind: EndKind
     text: str
+    gave_way: bool = False
+    shaken: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,11 +208,8 @@ class Motion:
     def __init__(
         self, request: MotionRequest, start: float, times: FloatArray, joints: BoolArray, note: str
     ) -> None:
-        self.start = start
-        self.times = times
-        self.joints = joints
+        self.start, self.times, self.joints, self.note = start, times, joints, note
         self.tolerances = request.tolerances
-        self.note = note
         self.ending: Ending | None = None
         self._on_end = request.on_end
 

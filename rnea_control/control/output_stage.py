@@ -25,6 +25,7 @@ import math
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
+from rnea_control.control.laws import Robot
 from rnea_control.dynamics.crba import felt_inertias
 from rnea_control.kernels.inlining import inlined
 
@@ -108,17 +109,15 @@ def blend(settings: FloatArray, state: FloatArray, t: float) -> None:
 
 @inlined
 def add_limit_torques(
-    bodies: FloatArray,
-    memory: FloatArray,
-    matrix: FloatArray,
+    robot: Robot,
     settings: FloatArray,
     state: FloatArray,
     q: FloatArray,
     v: FloatArray,
     dt: float,
 ) -> None:
-    """Adds to row TORQUE what row LIMIT_ACCELERATION asks for; `matrix`, shape (nv, nv), is
-    overwritten."""
+    """Adds to row TORQUE what row LIMIT_ACCELERATION asks for."""
+    bodies, memory, matrix = robot
     held, free = state[layout.HELD_INERTIA], state[layout.FREE_INERTIA]
     felt_inertias(bodies, memory, q, matrix, held, free)
     damping = 2.0 * math.sqrt(settings[layout.LIMIT_STIFFNESS, 0])

@@ -22,6 +22,7 @@ from rnea_control.control import layout
 from rnea_control.control.stopping import (
     SCRATCH_ROWS,
     SIGNATURE,
+    STANDSTILL,
     STOP_SEGMENTS,
     stop_along_path,
 )
@@ -36,8 +37,6 @@ FASTEST = 1e3
 _FLOAT = 8
 # Of each lag, [s]: after 0.5 s, 96 % of a change are done.
 LAG_TIME = 0.1
-# A difference to the target that no arm notices.
-_SETTLED = 1e-9
 
 _stop = linked(stop_along_path, SIGNATURE)
 
@@ -53,7 +52,7 @@ def advance_scaling(state: FloatArray, dt: float, slows: bool) -> None:
         target = 1.0
     first = state[layout.LEADING_SCALING, 0] - target
     second = state[layout.SCALING, 0] - target
-    if abs(first) < _SETTLED and abs(second) < _SETTLED:
+    if abs(first) < STANDSTILL and abs(second) < STANDSTILL:
         state[layout.LEADING_SCALING, 0] = target
         state[layout.SCALING, 0] = target
         state[layout.SCALING_RATE, 0] = 0.0
@@ -104,40 +103,44 @@ def follow(
 
 
 @inlined
+def robot_of(n: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The model's bodies, and the memory of the workspace."""
+    bodies = array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE]))
+    shape = n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS]
+    return bodies, array_at(n[layout.MEMORY_AT], shape)
+
+
+@inlined
+def path_of(n: IntArray, nv: int) -> tuple[FloatArray, FloatArray]:
+    """Starts and coefficients of the trajectory that is followed."""
+    segments = n[layout.SEGMENTS]
+    starts = array_at(n[layout.STARTS_AT], (segments,))
+    return starts, array_at(n[layout.COEFFICIENTS_AT], (segments, nv, COEFFICIENTS))
+
+
+@inlined
 def _brake(
     n: IntArray,
     settings: FloatArray,
     state: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
-    s: float,
+    path: tuple[FloatArray, FloatArray],
+    shift: FloatArray,
     scaling: float,
     scaling_rate: float,
 ) -> int:
-    """Changes to a stop along a path, from trajectory time `s` on, with the shift at SHIFT_AT added
-    to its positions; returns the address of its coefficients. The stop runs at full speed."""
-    nv = state.shape[1]
-    starts_at = n[layout.STOP_STARTS_AT] + n[layout.SPARE] * _FLOAT * STOP_SEGMENTS
-    size = STOP_SEGMENTS * nv * COEFFICIENTS
-    coefficients_at = n[layout.STOP_COEFFICIENTS_AT] + n[layout.SPARE] * _FLOAT * size
-    n[layout.SPARE] = 1 - n[layout.SPARE]
-    end = _stop(
-        n[layout.STOP_CODE],
-        (
-            array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE])),
-            array_at(n[layout.MEMORY_AT], (n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS])),
-            settings,
-            array_at(n[layout.SHIFT_AT], (nv,)),
-            starts,
-            coefficients,
-            s,
-            scaling,
-            scaling_rate,
-            array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv)),
-            array_at(starts_at, (STOP_SEGMENTS,)),
-            array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS)),
-        ),
-    )
+    """Changes to a stop along a path, from now on, with the shift added to its positions; returns
+    the address of its coefficients. The stop runs at full speed."""
+    nv, spare = state.shape[1], n[layout.SPARE]
+    starts_at = n[layout.STOP_STARTS_AT] + spare * _FLOAT * STOP_SEGMENTS
+    coefficients_at = n[layout.STOP_COEFFICIENTS_AT]
+    coefficients_at += spare * _FLOAT * STOP_SEGMENTS * nv * COEFFICIENTS
+    n[layout.SPARE] = 1 - spare
+    stop = array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
+    running = state[layout.LAST_TRAJECTORY_TIME, 0], scaling, scaling_rate
+    scratch = array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv))
+    output = scratch, array_at(starts_at, (STOP_SEGMENTS,)), stop
+    arguments = (*robot_of(n), settings, shift, *path, *running, *output)
+    end = _stop(n[layout.STOP_CODE], arguments)
     follow(n, state, starts_at, coefficients_at, STOP_SEGMENTS, end)
     state[layout.UNSCALED_UNTIL, 0] = end
     state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = 1.0
@@ -152,16 +155,8 @@ def brake_along(n: IntArray, settings: FloatArray, state: FloatArray, from_measu
     shift = array_at(n[layout.SHIFT_AT], (nv,))
     for j in range(nv):
         shift[j] = -state[layout.POSITION_ERROR, j] if from_measured else 0.0
-    _brake(
-        n,
-        settings,
-        state,
-        array_at(n[layout.STARTS_AT], (n[layout.SEGMENTS],)),
-        array_at(n[layout.COEFFICIENTS_AT], (n[layout.SEGMENTS], nv, COEFFICIENTS)),
-        state[layout.LAST_TRAJECTORY_TIME, 0],
-        state[layout.SCALING, 0],
-        state[layout.SCALING_RATE, 0],
-    )
+    scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    _brake(n, settings, state, path_of(n, nv), shift, scaling, rate)
 
 
 @inlined
@@ -179,7 +174,7 @@ def brake_straight(
         shift[j] = 0.0
         line[0, j, 0] = q[j]
         line[0, j, 1] = min(max(v[j], -FASTEST), FASTEST)
-    coefficients_at = _brake(n, settings, state, starts, line, starts[0], 1.0, 0.0)
+    coefficients_at = _brake(n, settings, state, (starts, line), shift, 1.0, 0.0)
     stop = array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
     for j in range(nv):  # joints that would leave their limits brake harder
         start, end = line[0, j, 0], stop[STOP_SEGMENTS - 1, j, 0]
@@ -233,7 +228,7 @@ class Path:
         """The trajectory that is followed; None before the first one. Later stops take the memory
         of a stop: copy it to keep it."""
         for stop in self._stops:
-            if stop.starts.ctypes.data == self.numbers[layout.STARTS_AT]:
+            if stop.addresses[0] == self.numbers[layout.STARTS_AT]:
                 stop.end_time = float(self._state[layout.PATH_END, 0])
                 return stop
         return self.given
@@ -243,9 +238,16 @@ class Path:
         """Whether a stop is followed."""
         return self.trajectory is not self.given
 
-    def follow(self, trajectory: Trajectory) -> None:
-        """Changes to a trajectory."""
-        self.given = trajectory
-        starts, coefficients = trajectory.starts, trajectory.coefficients
-        addresses = starts.ctypes.data, coefficients.ctypes.data, len(starts)
-        follow(self.numbers, self._state, *addresses, trajectory.end_time)
+    def rest(self, t: float, q: FloatArray, guided: bool) -> None:
+        """Rests at position `q`, shape (nv,), from time `t` on, as if nothing had been before but
+        the target of the scaling; `guided`: whether a hand guides the arm."""
+        self.given, state = Trajectory.hold(t, q), self._state
+        follow(self.numbers, state, *self.given.addresses, t)
+        state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
+        state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
+        state[layout.GUIDED] = guided
+        state[layout.DESIRED_POSITION] = q
+        state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
+        state[layout.UNSCALED_UNTIL] = -math.inf
+        state[layout.STANDSTILL] = 0.0
+        settle(state)

@@ -1,4 +1,7 @@
-"""From waypoints to a trajectory that the arm can follow from where it is: the one way in."""
+"""From waypoints to a trajectory that the arm can follow from where it is: the one way in.
+
+A `MotionRequest` that is made in a `Situation` becomes a `Plan`.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +12,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
-from rnea_control.control.effort_check import EffortPeak, peak_efforts
+from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.control import layout
+from rnea_control.control import trajectory_checks as checks
+from rnea_control.control.controller_state import StepRows
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
-from rnea_control.control.splicing import Situation, from_the_old, spliced
-from rnea_control.control.trajectory import Trajectory
-from rnea_control.control.trajectory_checks import (
-    check_first_point,
-    check_limits,
-    check_positions_and_end,
-    check_waypoints,
-)
-from rnea_control.control.waypoints import (
-    ACCELERATION,
-    AT_REST,
-    POSITION,
-    VELOCITY,
-    Waypoints,
-    upsampled,
-)
+from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
+from rnea_control.control.trajectory_limits import EffortPeak, peak_efforts
+from rnea_control.control.waypoints import ACCELERATION, AT_REST, VELOCITY, Waypoints, upsampled
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
+from rnea_control.exceptions import TrajectoryError
 from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import units
 
-# A start that passed no longer ago than this was meant to be now, [s].
-JUST_PASSED = 0.1
-# Segments shorter than this drown in the rounding of their times, [s].
-SHORTEST_SEGMENT = 1e-6
+# Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
+# time would be very large.
+SLOWEST_SCALING = 0.01
 # The least time that an arm takes to settle after a trajectory that ends in motion, [s].
 SHORTEST_SETTLING = 0.2
 # How exactly the effort limits are met by slowing down, as a part of them; in how many rounds, and
@@ -45,6 +35,81 @@ SHORTEST_SETTLING = 0.2
 EFFORT_TOLERANCE = 5e-6
 MOST_ROUNDS = 30
 LEAST_STEP = 1.001
+
+
+@dataclass(frozen=True)
+class Situation:
+    """The state that a plan starts from.
+
+    Attributes:
+        trajectory: followed now.
+        revision: how many there have been.
+        t, s: controller's time and trajectory time now, [s].
+        ahead: how long until the torque that is computed now acts, in trajectory time, [s].
+        scaling: of trajectory time.
+        position, velocity: measured, shape (nv,).
+        error: desired minus measured position, shape (nv,).
+    """
+
+    trajectory: Trajectory
+    revision: int
+    t: float
+    s: float
+    ahead: float
+    scaling: float
+    position: FloatArray
+    velocity: FloatArray
+    error: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        state: StepRows,
+        t: float,
+        trajectory: Trajectory,
+        revision: int,
+        dead_time: float,
+        continuous: FloatArray,
+    ) -> Situation:
+        """That after a step, at time `t`; the trajectory may have changed since."""
+        rows = state.rows
+        # As a request to adopt a plan settles the scaling where the arm stands.
+        scaling = layout.SCALING if state.is_moving else layout.TARGET_SCALING
+        desired = trajectory.sampled(state.trajectory_time)[0]
+        error = desired - (rows[layout.DESIRED_POSITION] - rows[layout.POSITION_ERROR])
+        error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * continuous
+        velocity = rows[layout.DESIRED_VELOCITY] - rows[layout.VELOCITY_ERROR]
+        s, ahead = t - float(rows[layout.BEHIND, 0]), dead_time * state.speed_scaling
+        now = float(rows[scaling, 0])
+        return cls(trajectory, revision, t, s, ahead, now, desired - error, velocity, error)
+
+    def trajectory_time(self, t: float) -> float:
+        """Trajectory time at time `t`, if the scaling stays as it is."""
+        return self.s + (t - self.t) * (self.scaling if t > self.t else 1.0)
+
+    def measured(
+        self, joints: BoolArray, astray: BoolArray, velocity_limit: FloatArray
+    ) -> Trajectory:
+        """A trajectory from where the arm is, in place of the one that is followed.
+
+        Args:
+            joints: which go on from the measured state, shape (nv,). The other ones go on as
+                before.
+            astray: which of the others do so from the measured position, shape (nv,).
+            velocity_limit: no start is faster, shape (nv,), [rad/s] or [m/s].
+        """
+        coefficients = rest(self.position)
+        if self.scaling > SLOWEST_SCALING:
+            velocity = self.velocity / self.scaling
+            coefficients[:, 1] = np.clip(velocity, -velocity_limit, velocity_limit)
+        starts = np.array([self.s + self.ahead])
+        if joints.all():
+            return Trajectory(starts, coefficients[None])
+        old = self.trajectory
+        shifted = old.coefficients.copy()
+        shifted[:, :, 0] -= self.error * astray
+        others = Trajectory(old.starts, shifted)
+        return Trajectory(*merged(others, starts, coefficients[None], joints), old.end_time)
 
 
 @dataclass(frozen=True)
@@ -109,43 +174,36 @@ class Planner:
         model = self._model
         rules = settings.trajectories or TrajectorySettings.default(model.nv)
         points = Waypoints.of(request.waypoints, model.nv)
-        check_waypoints(points, rules, model.joint_names)
-        tolerances = rules.tolerances.overridden(request.tolerances, model.joint_names)
-        earliest = situation.s + situation.ahead + lead
-        start = earliest
+        checks.check_waypoints(points, rules, model.joint_names)
+        tolerances = checks.overridden(rules.tolerances, request.tolerances, model.joint_names)
+        start = earliest = situation.s + situation.ahead + lead
         if request.start is not None:
-            if not math.isfinite(request.start):
-                raise TrajectoryError(f"its start is {request.start} s; it must be finite")
             start = situation.trajectory_time(request.start)
         begin = max(start, earliest)
-        ahead = _ahead(points, start, begin, situation)
+        checks.check_times(points, request.start, start, begin, situation.s)
+        ahead = points.delayed(start).after(begin)
         old = situation.trajectory
         astray = np.abs(situation.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
             old = situation.measured(points.joints, astray, model.velocity_limit)
-        if start >= situation.s - JUST_PASSED and points.has[POSITION, 0]:
-            check_first_point(points, old.at(begin)[0], model)
+        if start >= situation.s - checks.JUST_PASSED:
+            checks.check_first_point(points, old.at(begin)[0], model)
         friction = model.friction_parameters * settings.friction_compensation
+        effort_limit = settings.effort_limit(model)
 
         def attempt(factor: float) -> _Attempt:
             with np.errstate(over="ignore", invalid="ignore"):  # the limits are checked later
                 points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
                 trajectory = self._joined(old, points, begin, start, request, situation, rules)
             peak = peak_efforts(
-                model,
-                self._workspace,
-                trajectory,
-                begin,
-                trajectory.end_time,
-                settings.effort_limit(model),
-                friction,
-                settings.hardware_compensates_gravity,
+                *(model, self._workspace, trajectory, begin, trajectory.end_time),
+                *(effort_limit, friction, settings.hardware_compensates_gravity),
             )
             return _Attempt(factor, points.times, trajectory, peak)
 
         chosen, note = attempt(1.0), ""
         if not chosen.excess <= EFFORT_TOLERANCE:
-            note = self._excess(chosen.peak, start)
+            note = checks.excessive_effort(chosen.peak, start, model)
             if rules.excessive_effort == ExcessiveEffort.refuse:
                 raise TrajectoryError(note)
             if rules.excessive_effort == ExcessiveEffort.slow_down:
@@ -173,7 +231,7 @@ class Planner:
         high, low = fast.excess, 0.0  # of the secant
         for _ in range(MOST_ROUNDS):
             if not factor < math.inf:
-                raise TrajectoryError(self._excess(fast.peak, start))
+                raise TrajectoryError(checks.excessive_effort(fast.peak, start, self._model))
             new = attempt(factor)
             if not new.excess <= EFFORT_TOLERANCE:
                 fast, high, low = new, new.excess, 0.5 * low
@@ -186,8 +244,8 @@ class Planner:
             else:
                 factor = slow.factor + (fast.factor - slow.factor) * low / (low - high)
         if slow is None:
-            reason = f"{self._excess(fast.peak, start)}, which going slower does not mend"
-            raise TrajectoryError(reason)
+            reason = checks.excessive_effort(fast.peak, start, self._model)
+            raise TrajectoryError(f"{reason}, which going slower does not mend")
         return slow
 
     def _joined(
@@ -203,55 +261,19 @@ class Planner:
         """The old trajectory, and from `begin` on that through the waypoints ahead."""
         model = self._model
         smooth = rules.upsample_positions and ahead.has_only_positions
-
         points, turns = from_the_old(old, begin, ahead, model.continuous)
-        check_positions_and_end(points[1:], start, rules, model)
+        checks.check_positions_and_end(points[1:], start, rules, model)
 
         def joined(at_rest: bool) -> Trajectory:
             used = _settling(upsampled(points, at_rest) if smooth else points, rules)
             trajectory = spliced(old, situation.s, turns, used)
-            check_limits(trajectory, begin, start, model)
+            checks.check_limits(trajectory, begin, start, model)
             return trajectory
 
         if smooth and request.is_stream:
             with suppress(TrajectoryError):  # within the limits it may be if it ends at rest
                 return joined(at_rest=False)
         return joined(at_rest=True)
-
-    def _excess(self, peak: EffortPeak, start: float) -> str:
-        joint, unit = self._model.joint_names[peak.joint], units(self._model, peak.joint).effort
-        remedy = f"Make the trajectory {peak.stretch:.3g} times slower"
-        if not peak.stretch < math.inf:
-            remedy = "Going slower does not help, as the arm cannot hold itself there"
-        return (
-            f"{peak.time - start:.3g} s into it, joint {joint!r} needs {peak.torque:.4g} {unit}; "
-            f"its effort limit is {peak.limit:.4g}. {remedy}"
-        )
-
-
-def _ahead(points: Waypoints, start: float, begin: float, situation: Situation) -> Waypoints:
-    """The waypoints after `begin`, by trajectory time."""
-    duration = points.times[-1]
-    if duration <= 0.0:
-        raise TrajectoryError(
-            f"the last point's time is {duration:g} s; the arm needs time to get there, give "
-            "it more than 0"
-        )
-    until = start - situation.s
-    if until > 0.0 and start + duration == start:
-        raise TrajectoryError(f"its start, {until:g} s from now, is too far ahead")
-    if start + duration <= begin:
-        raise TrajectoryPassedError(
-            f"the trajectory ended {begin - start - duration:.3f} s ago; send it earlier, or with "
-            "stamp 0 to start now"
-        )
-    ahead = points.delayed(start).after(begin)
-    if len(ahead) == 0 or np.diff(ahead.times, prepend=begin).min() < SHORTEST_SEGMENT:
-        raise TrajectoryError(
-            f"at its start, {until:g} s from now, points are less than {SHORTEST_SEGMENT:g} s "
-            "apart; give them more time"
-        )
-    return ahead
 
 
 def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:

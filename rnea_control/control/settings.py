@@ -1,7 +1,9 @@
 """The settings of a controller and its supervisor: rows of the table of parameters, by the names
 that programs use.
 
-The table checks them when the controller takes them; only what is no number is checked here.
+Meaning, unit and range of a field are those of its row (docs/parameters.md); with a joint in the
+row's name it is an array of shape (nv,), and infinity is no bound. The table checks them when the
+controller takes them; only what is no number is checked here.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.control import layout
 from rnea_control.control.laws import ControlLaw
-from rnea_control.control.tolerances import Tolerances
+from rnea_control.control.motion import Tolerances
 from rnea_control.exceptions import ControllerError, ParameterError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameter
@@ -28,6 +30,9 @@ from rnea_control.parameters.table import TICK_ROWS
 WIDEST_MARGIN = 0.1
 # The default torque rate limit is the effort limit in this time, [s].
 DEFAULT_TORQUE_RISE = 0.02
+# Stiffness and damping of a braced controller, [1/s^2] and [1/s]: known to hold an arm at 50 states
+# a second and more.
+BRACING_GAINS = 100.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -61,21 +66,8 @@ class ExcessiveEffort(Enum):
 
 @dataclass(frozen=True)
 class TrajectorySettings(Settings):
-    """How trajectories are taken, followed and stopped.
-
-    Attributes:
-        tolerances: those of trajectories that bring none.
-        max_deceleration: of each joint in a stop, shape (nv,), [rad/s^2] or [m/s^2]; infinity for
-            as much as the effort limits allow.
-        allow_moving_end: whether a trajectory may end with a velocity; the arm then settles at the
-            last point.
-        allow_integration: whether positions may be left out, and are integrated from velocities.
-        start_from_desired_state: whether a new trajectory starts where the arm should be; else
-            where it is measured to be, which is a step of the desired position.
-        upsample_positions: whether trajectories of positions only become smooth (waypoints.py),
-            not lines.
-        excessive_effort: the treatment of trajectories that need more than the effort limits.
-    """
+    """How trajectories are taken, followed and stopped; `tolerances` are those of trajectories that
+    bring none."""
 
     tolerances: Tolerances
     max_deceleration: FloatArray = row("constraints.<joint>.max_deceleration_on_cancel")
@@ -109,23 +101,10 @@ class TrajectorySettings(Settings):
 
 @dataclass(frozen=True)
 class SafetySettings(Settings):
-    """The limits that the output stage and the checks around it keep; infinity is no bound.
+    """The limits that the output stage and the checks around it keep. NaN is the default of the
+    row: the model's effort limits, and fifty times the effort limit in a second.
 
-    Attributes:
-        effort_limit: in place of the model's, shape (nv,), [Nm] or [N]; NaN for the model's.
-        torque_rate_limit: shape (nv,), [Nm/s] or [N/s]; NaN for fifty times the effort limit in a
-            second.
-        position_margin: before a position limit, where the soft limit begins to push back, at most
-            a tenth of the joint's range, shape (nv,), [rad] or [m]; 0 for no soft limit.
-        max_position_error: beyond it the desired position is taken from the arm, shape (nv,), [rad]
-            or [m].
-        limit_stiffness: of the soft limits, [1/s^2].
-        velocity_limit_scale: joints brake beyond this factor times the model's velocity limit.
-        saturation_timeout: it is taken from the arm, too, after a torque was at its limit for this
-            long, [s].
-        blend_time: how long the torque of before a start takes to fade out, [s].
-        guiding_damping: part of the velocity gains that is felt while a hand guides the arm.
-        check_jumps: whether states that jump further than the velocities allow are refused.
+    `check_jumps`: whether states that jump further than the velocities allow are refused.
     """
 
     effort_limit: FloatArray = row("effort_limits.<joint>")
@@ -155,21 +134,12 @@ class ControllerSettings(Settings):
     """Settings of a `Controller`.
 
     Attributes:
-        gains: see `Gains`.
         control_law: see `rnea_control.control.laws`.
-        effort_limit_scale: torques are clamped to this part of the model's effort limits, above 0,
-            at most 1.
-        hardware_compensates_gravity: whether the hardware adds the gravity torque itself, as the
-            firmware of UR and Franka arms does; then the commands leave it out.
-        friction_compensation: whether the model's friction and offset are added to the torque.
-        trajectories: see `TrajectorySettings`; without them, the default ones.
-        safety: see `SafetySettings`; without them, only the model's effort limits are in force.
-        feedback_inertia: least inertia by which computed_torque turns the feedback of each joint
-            into a torque, shape (nv,), [kg m^2] or [kg]; without it, the model's.
-        dead_time: how long after its measurement a torque acts, [s].
+        trajectories: without them, the default ones.
+        safety: without them, only the model's effort limits are in force.
+        feedback_inertia: without it, the model's.
         more: settings that the control step reads and no field has, by the names of the table's
-            rows, shape (nv,) where there is a joint in the name; without it, the defaults of the
-            table.
+            rows; without it, the defaults of the table.
     """
 
     gains: Gains
@@ -189,6 +159,16 @@ class ControllerSettings(Settings):
         safety = SafetySettings.of(values, check_jumps=True)
         more = {name: values[name] for name in MORE if name in values}
         return super().of(values, **{"safety": safety, "more": more, **given})
+
+    def braced(self) -> ControllerSettings:
+        """The same with a law and gains that hold any arm."""
+        return replace(
+            self,
+            gains=Gains.uniform(len(self.gains.p), *BRACING_GAINS),
+            control_law=ControlLaw.computed_torque,
+            friction_compensation=False,
+            feedback_inertia=None,
+        )
 
     def numbers(self) -> Iterator[tuple[Parameter, Any]]:
         """As of all settings, and what is in `more`.
@@ -261,16 +241,8 @@ MORE = {each.name: each for each in TICK_ROWS if each not in _WITH_A_FIELD}
 
 @dataclass(frozen=True)
 class SupervisionSettings(Settings):
-    """Settings of a `Supervisor`.
-
-    Attributes:
-        state_gap: from when on a missing state is predicted, and the motion slows down, [s].
-        state_timeout: from when on the motion ends, [s].
-        max_bad_states: how many in a row are predicted; after that the motion ends.
-        start_velocity: no start while a joint is faster, [rad/s] or [m/s].
-        start_tolerance: no start while a joint is further beyond a limit, [rad] or [m].
-        simulated: whether the world may be reset: jumps that last are true.
-    """
+    """Settings of a `Supervisor`. `simulated`: whether the world may be reset: jumps that last are
+    true."""
 
     state_gap: float = row("joint_state_gap", 0.02)
     state_timeout: float = row("joint_state_timeout", 0.1)

@@ -1,4 +1,11 @@
-"""One control step as one compiled call: sample, feedback, law, output stage, checks."""
+"""One control step as one compiled call: whether the state can be true, sample, feedback, law,
+output stage, checks.
+
+A measured state can be true if it is finite, not further from the last one than the arm moves, and
+not where it was while its own velocities say that it moves. A position that no motion leads to does
+not become true by lasting: what goes on from it is not believed either, until the states come back
+to where a motion leads, or an operator says so.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +19,7 @@ from rnea_control.control.laws import (
     predict_state,
     update_feedback,
 )
+from rnea_control.control.motion import REACHED, UNDER_WAY, check, violated
 from rnea_control.control.output_stage import (
     add_limit_torques,
     blend,
@@ -21,26 +29,26 @@ from rnea_control.control.output_stage import (
     torques_are_finite,
 )
 from rnea_control.control.path import advance_scaling, scale
-from rnea_control.control.state_check import (
-    is_finite,
-    is_frozen,
-    jumping_joint,
-    remember,
-    watch_rest,
-)
-from rnea_control.control.tolerances import REACHED, UNDER_WAY, check
 from rnea_control.control.trajectory import sample
 from rnea_control.dynamics.body import velocity_count
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 
+# How much further than its velocity allows a joint may seem to move from state to state: as a
+# factor, and on top for coarse sensors and stamps, [rad] or [m].
+JUMP_FACTOR, JUMP_SLACK = 2.0, 0.05
+# How far a joint moves by its measured velocity before positions that stand still are not believed,
+# [rad] or [m]: more than the coarsest encoder resolves.
+LONGEST_STANDSTILL = 0.02
+# An arm moves that is faster than this, and is not only measured with noise, [rad/s] or [m/s].
+MOVING = 0.05
 # A gap between ticks longer than this counts as this long for the integral, [s].
 LONGEST_INTEGRATION_STEP = 0.1
 # A joint shakes when its velocity error, beyond this part of the velocity limit, has changed sides
 # so often; so many changes a second are forgotten.
 SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
 
-# The result of a step: whether a torque was clamped, plus FOUND times the finding of tolerances.py
+# The result of a step: whether a torque was clamped, plus FOUND times the finding of motion.py
 # or one of these; or, from BAD_STATE on, the fault of the state.
 SATURATED, FOUND = 1, 2
 TORN_AWAY, PRESSED, SHAKEN = 4, 5, 6
@@ -48,19 +56,96 @@ BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(16, 22)
 
 
 @inlined
-def _torn_away(settings: FloatArray, state: FloatArray) -> bool:
-    """Whether a joint is further from where it should be than allowed; which, in `state`."""
-    torn, worst = False, 1.0
-    for j in range(settings.shape[1]):
-        bound = settings[layout.MAX_POSITION_ERROR, j]
-        error = abs(state[layout.POSITION_ERROR, j])
-        if not error <= worst * bound:  # NaN is not within
-            torn, worst = True, error / bound
-            state[layout.VIOLATING_JOINT, 0] = j
-            state[layout.VIOLATING_QUANTITY, 0] = 0.0
-            state[layout.VIOLATION, 0] = error
-            state[layout.VIOLATED_TOLERANCE, 0] = bound
-    return torn
+def is_finite(t: float, q: FloatArray, v: FloatArray) -> bool:
+    """Whether all of a state is finite."""
+    finite = math.isfinite(t)
+    for j in range(q.shape[0]):
+        finite &= math.isfinite(q[j]) & math.isfinite(v[j])
+    return finite
+
+
+@inlined
+def _distance(settings: FloatArray, j: int, position: float, other: float) -> float:
+    """How far apart two positions of joint j are."""
+    distance = position - other
+    if settings[layout.CONTINUOUS, j] != 0.0:
+        distance -= 2.0 * math.pi * math.floor(distance / (2.0 * math.pi) + 0.5)
+    return abs(distance)
+
+
+@inlined
+def jumping_joint(
+    settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray
+) -> int:
+    """The first joint that is further from the last believed state than it can have moved, or that
+    goes on from one that was not believed; -1 for none.
+
+    It can move at its velocity limit, or as fast as either state says: an arm that falls is faster
+    than its limit. From a state that was not believed it goes on as fast as it says.
+    """
+    dt = t - state[layout.LAST_MEASURED, 0]
+    if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
+        return -1
+    since = t - state[layout.DOUBTED_AT, 0]
+    jumping, goes_on = -1, since >= 0.0
+    for j in range(q.shape[0]):
+        speed = max(abs(v[j]), abs(state[layout.LAST_VELOCITY, j]))
+        speed = max(speed, settings[layout.STATE_VELOCITY_LIMIT, j])
+        moved = _distance(settings, j, q[j], state[layout.LAST_POSITION, j])
+        if jumping < 0 and moved > JUMP_SLACK + JUMP_FACTOR * speed * dt:
+            jumping = j
+        moved = _distance(settings, j, q[j], state[layout.DOUBTED_POSITION, j])
+        goes_on &= moved <= JUMP_SLACK + JUMP_FACTOR * abs(v[j]) * since
+    if jumping < 0 and goes_on:
+        jumping = int(state[layout.JUMPING_JOINT, 0])
+    if jumping >= 0:
+        state[layout.JUMPING_JOINT, 0] = jumping
+        state[layout.DOUBTED_AT, 0] = t
+        for j in range(q.shape[0]):
+            state[layout.DOUBTED_POSITION, j] = q[j]
+    return jumping
+
+
+@inlined
+def is_frozen(
+    settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray
+) -> bool:
+    """Whether no position has changed for so long that a joint must have moved."""
+    dt = t - state[layout.LAST_MEASURED, 0]
+    if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
+        return False
+    fastest = 0.0
+    for j in range(q.shape[0]):
+        if q[j] != state[layout.LAST_POSITION, j]:
+            state[layout.STANDSTILL, 0] = 0.0
+            return False
+        fastest = max(fastest, abs(v[j]))
+    if fastest < MOVING:
+        state[layout.STANDSTILL, 0] = 0.0
+        return False
+    state[layout.STANDSTILL, 0] += fastest * dt
+    return state[layout.STANDSTILL, 0] > LONGEST_STANDSTILL
+
+
+@inlined
+def remember(state: FloatArray, t: float, q: FloatArray, v: FloatArray) -> None:
+    """Keeps a believed state for the next check."""
+    state[layout.LAST_MEASURED, 0] = t
+    state[layout.DOUBTED_AT, 0] = state[layout.RESTS_SINCE, 0] = math.nan
+    for j in range(q.shape[0]):
+        state[layout.LAST_POSITION, j] = q[j]
+        state[layout.LAST_VELOCITY, j] = v[j]
+
+
+@inlined
+def watch_rest(state: FloatArray, t: float, v: FloatArray) -> None:
+    """Keeps since when an arm that is only predicted has been at rest."""
+    for j in range(v.shape[0]):
+        if abs(v[j]) > MOVING:
+            state[layout.RESTS_SINCE, 0] = math.nan
+            return
+    if math.isnan(state[layout.RESTS_SINCE, 0]):
+        state[layout.RESTS_SINCE, 0] = t
 
 
 @inlined
@@ -136,13 +221,14 @@ def step(
         update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
         q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
     limited = limit_acceleration(settings, state, q, v, dt)
-    control_torque(bodies, memory, matrix, settings, state, q, v, predicted)
+    robot = bodies, memory, matrix
+    control_torque(robot, settings, state, q, v, predicted)
     if limited:
-        add_limit_torques(bodies, memory, matrix, settings, state, q, v, dt)
+        add_limit_torques(robot, settings, state, q, v, dt)
     blend(settings, state, t)
     finite = torques_are_finite(state)
     if limited or not finite:
-        gravity_torque(bodies, memory, settings, state, q)
+        gravity_torque(robot, settings, state, q)
         fall_back(settings, state, v)
     saturated, pressed = output_stage(settings, state, dt, tau)
     if not finite:
@@ -153,10 +239,14 @@ def step(
             found = check(tolerances, state, s)
         if found in (UNDER_WAY, REACHED):
             # A goal without tolerances is not reached by an arm that is held elsewhere.
-            if _torn_away(settings, state):
+            if violated(state, settings, layout.MAX_POSITION_ERROR, 1):
                 found = TORN_AWAY
             elif pressed:
                 found = PRESSED
         if state[layout.GUIDED, 0] == 0.0 and _shaken(settings, state, dt):
             found = SHAKEN
     return int(saturated) + FOUND * found
+
+
+# `jumping_joint` by itself, for a state that is not stepped.
+doubt = kernel("i8(f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1])")(jumping_joint)

@@ -29,6 +29,7 @@ from rnea_control.control.trajectory import (
     EFFORT,
     POSITION_COEFFICIENTS,
     evaluate_segment,
+    quintic,
     segment_at,
 )
 from rnea_control.dynamics.friction import friction_torque
@@ -63,17 +64,19 @@ STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 _PATH_POSITION, _PATH_VELOCITY, _PATH_ACCELERATION, _PATH_EFFORT = range(4)
 _POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
 SCRATCH_ROWS = 9
-# A running trajectory: its starts and coefficients, and what is added to its positions. A stop: its
+# A robot: its bodies, and the memory of a workspace. A running trajectory: its starts and
+# coefficients, what is added to its positions, and the time at which the stop begins. A stop: its
 # starts and coefficients.
-_Running = tuple[FloatArray, FloatArray, FloatArray]
+_Robot = tuple[FloatArray, FloatArray]
+_Running = tuple[FloatArray, FloatArray, FloatArray, float]
 _Stop = tuple[FloatArray, FloatArray]
 
 
 @inlined
-def _path_at(path: _Running, segment: int, s0: float, s: float, scratch: FloatArray) -> int:
-    """Fills the path's rows of `scratch` at `s` after `s0`; returns the segment. The search starts
-    at `segment`, as in `sample`."""
-    starts, coefficients, shift = path
+def _path_at(path: _Running, segment: int, s: float, scratch: FloatArray) -> int:
+    """Fills the path's rows of `scratch` at `s` after the stop begins; returns the segment. The
+    search starts at `segment`, as in `sample`."""
+    starts, coefficients, shift, s0 = path
     while segment < starts.shape[0] - 1 and s >= starts[segment + 1] - s0:
         segment += 1
     while segment > 0 and s < starts[segment] - s0:
@@ -86,13 +89,10 @@ def _path_at(path: _Running, segment: int, s0: float, s: float, scratch: FloatAr
 
 @inlined
 def _hardest_braking(
-    bodies: FloatArray,
-    memory: FloatArray,
-    settings: FloatArray,
-    sigma: float,
-    scratch: FloatArray,
+    robot: _Robot, settings: FloatArray, sigma: float, scratch: FloatArray
 ) -> float:
     """The largest kappa that all joints can bear at the place in the path's rows of `scratch`."""
+    bodies, memory = robot
     position, velocity = scratch[_POSITION], scratch[_VELOCITY]
     acceleration = scratch[_ACCELERATION]
     nv = position.shape[0]
@@ -152,13 +152,9 @@ def _join_knots(c: FloatArray, i: int, h: float) -> None:
     """Completes segment i, of duration `h`: the quintics to where the next one begins."""
     for j in range(c.shape[1]):
         mean = (c[i + 1, j, 0] - c[i, j, 0]) / h
-        v0, v1 = c[i, j, 1], c[i + 1, j, 1]
         a0, a1 = 2.0 * c[i, j, 2], 2.0 * c[i + 1, j, 2]
-        c[i, j, 3] = (20.0 * mean - (8.0 * v1 + 12.0 * v0) - (3.0 * a0 - a1) * h) / (2.0 * h**2)
-        c[i, j, 4] = (-30.0 * mean + (14.0 * v1 + 16.0 * v0) + (3.0 * a0 - 2.0 * a1) * h) / (
-            2.0 * h**3
-        )
-        c[i, j, 5] = (12.0 * mean - 6.0 * (v1 + v0) - (a0 - a1) * h) / (2.0 * h**4)
+        higher = quintic(mean, c[i, j, 1], c[i + 1, j, 1], a0, a1, h)
+        c[i, j, 3], c[i, j, 4], c[i, j, 5] = higher
         c[i, j, EFFORT + 1] = (c[i + 1, j, EFFORT] - c[i, j, EFFORT]) / h
 
 
@@ -177,11 +173,9 @@ def _put_rest(starts: FloatArray, c: FloatArray, i: int) -> None:
 
 @inlined
 def _brake(
-    bodies: FloatArray,
-    memory: FloatArray,
+    robot: _Robot,
     settings: FloatArray,
     path: _Running,
-    s0: float,
     sigma0: float,
     sigma_dot0: float,
     scratch: FloatArray,
@@ -190,6 +184,7 @@ def _brake(
     """The knots until the last fall of kappa: their number, and the segment of the path, its length
     so far, sigma and kappa there."""
     out_starts, out_coefficients = stop
+    s0 = path[3]
     segment = segment_at(path[0], s0)
     # Path length is counted from s0, as the clock may be coarse: 0.2 us with seconds since 1970.
     s, sigma, kappa = 0.0, sigma0, -sigma_dot0
@@ -199,7 +194,7 @@ def _brake(
     reached, change = 0.0, 0.0
     i = 0
     out_starts[0] = s0
-    segment = _path_at(path, segment, s0, s, scratch)
+    segment = _path_at(path, segment, s, scratch)
     _put_knot(out_coefficients, 0, scratch, sigma, kappa)
     while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):
         out_starts[i + 1] = s0 + (i + 1) * KNOT
@@ -209,8 +204,8 @@ def _brake(
         expected = kappa + change
         s_there = s + h * (sigma - h * (2.0 * kappa + expected) / 6.0)
         sigma_there = max(sigma - 0.5 * h * (kappa + expected), 0.0)
-        segment = _path_at(path, segment, s0, s_there, scratch)
-        bearable = _hardest_braking(bodies, memory, settings, sigma_there, scratch)
+        segment = _path_at(path, segment, s_there, scratch)
+        bearable = _hardest_braking(robot, settings, sigma_there, scratch)
         bearable = max(min(bearable, hardest), gentlest)
         reached = max(reached, bearable)
         # Two bounds more: it rises within a ramp, and leaves the last fall as long as one.
@@ -219,7 +214,7 @@ def _brake(
         s += h * (sigma - h * (2.0 * kappa + following) / 6.0)
         sigma = max(sigma - 0.5 * h * (kappa + following), 0.0)
         change, kappa = following - kappa, following
-        segment = _path_at(path, segment, s0, s, scratch)
+        segment = _path_at(path, segment, s, scratch)
         _put_knot(out_coefficients, i + 1, scratch, sigma, kappa)
         _join_knots(out_coefficients, i, h)
         i += 1
@@ -234,7 +229,6 @@ def _fall(
     sigma: float,
     kappa: float,
     path: _Running,
-    s0: float,
     scratch: FloatArray,
     stop: _Stop,
 ) -> int:
@@ -250,7 +244,7 @@ def _fall(
         h = out_starts[i + 1] - out_starts[i]
         left = 1.0 - (out_starts[i + 1] - begin) / duration if k < knots else 0.0
         s_there = s + sigma * T / 3.0 * (1.0 - left**3)
-        segment = _path_at(path, segment, s0, s_there, scratch)
+        segment = _path_at(path, segment, s_there, scratch)
         _put_knot(out_coefficients, i + 1, scratch, sigma * left**2, kappa * left)
         _join_knots(out_coefficients, i, h)
         i += 1
@@ -304,8 +298,8 @@ def stop_along_path(
     stands = sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL
     sigma = 0.0 if stands else max(sigma0, 0.0)
     sigma_dot = 0.0 if stands else sigma_dot0
-    path, stop = (starts, coefficients, shift), (out_starts, out_coefficients)
-    last = _brake(bodies, memory, settings, path, s0, sigma, sigma_dot, scratch, stop)
-    i = _fall(*last, path, s0, scratch, stop)
+    path, stop = (starts, coefficients, shift, s0), (out_starts, out_coefficients)
+    last = _brake((bodies, memory), settings, path, sigma, sigma_dot, scratch, stop)
+    i = _fall(*last, path, scratch, stop)
     _put_rest(out_starts, out_coefficients, i)
     return out_starts[i]

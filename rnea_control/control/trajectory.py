@@ -1,4 +1,5 @@
-r"""Joint trajectories as piecewise polynomials of trajectory time.
+r"""Joint trajectories as piecewise polynomials of trajectory time: through waypoints, and joined to
+the one that is followed, without a jump.
 
 Each segment is one polynomial of the time since its start, for each joint,
 
@@ -7,15 +8,26 @@ Each segment is one polynomial of the time since its start, for each joint,
 and the effort that is added to the controller's torque is a line, :math:`c_6 + c_7 s`. The hold
 after the end is a last segment that never ends, so that sampling knows no special case.
 
+Between two waypoints the position is the lowest polynomial that meets the fields that both have:
+a line for positions, a cubic with velocities, a quintic with accelerations too. The effort is a
+line, and 0 at waypoints without one.
+
+The old trajectory goes on until the new one takes over; joints that the new one does not move
+follow the old one to its end.
+
 Trajectory time runs as the controller's time does, but slower while the speed is scaled
 (path.py). In code it is `s`, and the controller's time is `t`.
 """
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints, integrated
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 
@@ -25,6 +37,8 @@ EFFORT = POSITION_COEFFICIENTS
 COEFFICIENTS = POSITION_COEFFICIENTS + 2
 # Rows that `sample` fills: position, velocity, acceleration, effort.
 SAMPLED = 4
+# Polynomials that differ by less than this part are the same.
+ROUNDING = 1e-12
 
 
 class Trajectory:
@@ -41,12 +55,7 @@ class Trajectory:
     def __init__(
         self, starts: FloatArray, coefficients: FloatArray, end_time: float | None = None
     ) -> None:
-        """Takes finished segments: see `hold`, and splicing.py.
-
-        Args:
-            starts, coefficients: as the attributes.
-            end_time: as the attribute; without it, when the last segment starts.
-        """
+        """As the attributes; without an end time it is when the last segment starts."""
         self.starts = np.ascontiguousarray(starts, dtype=np.float64)
         self.coefficients = np.ascontiguousarray(coefficients, dtype=np.float64)
         self.end_time = float(self.starts[-1]) if end_time is None else end_time
@@ -65,6 +74,11 @@ class Trajectory:
     def nv(self) -> int:
         return self.coefficients.shape[1]
 
+    @property
+    def addresses(self) -> tuple[int, int, int]:
+        """Where starts and coefficients stand, and how many segments there are."""
+        return self.starts.ctypes.data, self.coefficients.ctypes.data, len(self.starts)
+
     def sampled(self, time: float) -> FloatArray:
         """Rows of position, velocity, acceleration and effort at a time, shape (4, nv);
         allocates."""
@@ -82,6 +96,143 @@ def rest(position: FloatArray) -> FloatArray:
     coefficients = np.zeros((len(position), COEFFICIENTS))
     coefficients[:, 0] = position
     return coefficients
+
+
+@inlined
+def quintic(mean: Any, v0: Any, v1: Any, a0: Any, a1: Any, T: Any) -> tuple[Any, Any, Any]:
+    """The three highest coefficients of a segment of duration T between two states, from its mean
+    velocity, and velocities and accelerations at its ends."""
+    c3 = (20.0 * mean - (8.0 * v1 + 12.0 * v0) - (3.0 * a0 - a1) * T) / (2.0 * T**2)
+    c4 = (-30.0 * mean + (14.0 * v1 + 16.0 * v0) + (3.0 * a0 - 2.0 * a1) * T) / (2.0 * T**3)
+    return c3, c4, (12.0 * mean - 6.0 * (v1 + v0) - (a0 - a1) * T) / (2.0 * T**4)
+
+
+def segments(points: Waypoints) -> FloatArray:
+    """Coefficients between n waypoints with positions, shape (n - 1, nv, 8)."""
+    c = np.zeros((len(points) - 1, points.nv, COEFFICIENTS))
+    T = np.diff(points.times)[:, None]
+    x0, v0, a0, f0 = points.fields[:, :-1]
+    x1, v1, a1, f1 = points.fields[:, 1:]
+    mean = (x1 - x0) / T
+    both = (points.has[:, :-1] & points.has[:, 1:])[:, :, None]
+    cubic, is_quintic = both[VELOCITY], both[VELOCITY] & both[ACCELERATION]
+    c[:, :, 0] = x0
+    c[:, :, 1] = np.where(cubic, v0, mean)
+    c[:, :, 2] = np.where(cubic, (3.0 * mean - 2.0 * v0 - v1) / T, 0.0)
+    c[:, :, 3] = np.where(cubic, (-2.0 * mean + v0 + v1) / T**2, 0.0)
+    c[:, :, 2] = np.where(is_quintic, 0.5 * a0, c[:, :, 2])
+    for k, higher in enumerate(quintic(mean, v0, v1, a0, a1, T), start=3):
+        c[:, :, k] = np.where(is_quintic, higher, c[:, :, k])
+    c[:, :, EFFORT] = f0
+    c[:, :, EFFORT + 1] = (f1 - f0) / T
+    return c
+
+
+def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:
+    """The same polynomials counted from later starts.
+
+    Args:
+        coefficients: shape (m, nv, 8).
+        time: by how much later, shape (m,), [s].
+    """
+    n = POSITION_COEFFICIENTS
+    power = time[:, None] ** np.arange(n)
+    move = np.zeros((len(time), n, n))
+    for k in range(n):
+        for i in range(k, n):
+            move[:, i, k] = math.comb(i, k) * power[:, i - k]
+    new = coefficients.copy()
+    new[:, :, :n] = np.einsum("mji,mik->mjk", coefficients[:, :, :n], move)
+    new[:, :, EFFORT] += time[:, None] * coefficients[:, :, EFFORT + 1]
+    return new
+
+
+def continued(
+    old: Trajectory, now: float, begin: float, ahead: Waypoints, continuous: FloatArray
+) -> Trajectory:
+    """The old trajectory until `begin`, then on through the waypoints ahead, unchecked; arguments
+    as of `from_the_old` and `spliced`."""
+    points, turns = from_the_old(old, begin, ahead, continuous)
+    return spliced(old, now, turns, points)
+
+
+def from_the_old(
+    old: Trajectory, begin: float, ahead: Waypoints, continuous: FloatArray
+) -> tuple[Waypoints, FloatArray]:
+    """The waypoints ahead with all positions, led by the state of the old trajectory at `begin`;
+    and whole turns by which that state is shifted, shape (nv,), [rad].
+
+    Args:
+        old: followed so far.
+        begin: when the new trajectory takes over, [s].
+        ahead: waypoints after `begin`.
+        continuous: 1 for each continuous joint, else 0, shape (nv,): it goes the shortest way to
+            the first waypoint.
+    """
+    points = integrated(ahead.led_by(begin, old.sampled(begin) * ahead.joints))
+    # Positions that are integrated go on from the start: only a given one may be some turns away.
+    given = np.flatnonzero(ahead.has[POSITION])
+    turns = np.zeros(old.nv)
+    if given.size:
+        first = int(given[0]) + 1
+        away = points.positions[first] - points.positions[first - 1]
+        turns = 2.0 * math.pi * np.round(away / (2.0 * math.pi)) * continuous * ahead.joints
+        points.positions[:first] += turns
+    return points, turns
+
+
+def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -> Trajectory:
+    """The old trajectory, shifted by `turns`, until the one through the points takes over.
+
+    Args:
+        old: its segments before `now` are left out.
+        now: the time from which the result will be sampled, not after the first point, [s].
+        turns, points: as of `from_the_old`.
+    """
+    last = rest(points.positions[-1])
+    last[:, EFFORT] = points.efforts[-1]
+    starts, coefficients = points.times, np.concatenate([segments(points), last[None]])
+    begin = starts[0]
+    first = max(int(np.searchsorted(old.starts, now, side="right")) - 1, 0)
+    after = int(np.searchsorted(old.starts, begin, side="left"))
+    kept = old.coefficients[first:after].copy()
+    kept[:, :, 0] += turns
+    end = float(starts[-1])
+    if not points.joints.all():
+        starts, coefficients = merged(old, starts, coefficients, points.joints)
+        end = max(end, old.end_time)
+    return Trajectory(
+        np.concatenate([old.starts[first:after], starts]),
+        np.concatenate([kept, coefficients]),
+        end,
+    )
+
+
+def merged(
+    old: Trajectory, starts: FloatArray, coefficients: FloatArray, joints: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Segments in which some joints follow the new trajectory and the others the old one."""
+    later = _breaks(old, ~joints)
+    union = np.unique(np.concatenate([starts, later[later > starts[0]]]))
+    both = np.empty((len(union), old.nv, COEFFICIENTS))
+    for which, its_starts, its_coefficients in (
+        (joints, starts, coefficients),
+        (~joints, old.starts, old.coefficients),
+    ):
+        segment = np.maximum(np.searchsorted(its_starts, union, side="right") - 1, 0)
+        passed = np.maximum(union - its_starts[segment], 0.0)
+        both[:, which] = shifted(its_coefficients[segment][:, which], passed)
+    return union, both
+
+
+def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
+    """The starts of the segments that some of these joints need; the others are dropped, as they
+    would add up with every replacement of the other joints."""
+    used = np.isfinite(trajectory.starts)
+    starts, c = trajectory.starts[used], trajectory.coefficients[used][:, joints]
+    passed = np.diff(starts)
+    change = np.abs(c[1:] - shifted(c[:-1], passed))
+    return starts[1:][(change > ROUNDING * shifted(np.abs(c[:-1]), passed)).any(axis=(1, 2))]
 
 
 @inlined

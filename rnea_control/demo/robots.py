@@ -18,7 +18,7 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import Trajectory, Waypoint, Waypoints
-from rnea_control.control.splicing import continued
+from rnea_control.control.trajectory import continued
 from rnea_control.dynamics import Workspace, rnea
 from rnea_control.exceptions import RneaControlError, RobotModelError
 from rnea_control.model import RobotModel

@@ -11,7 +11,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
-from rnea_control.control.state_check import MOVING
+from rnea_control.control.step import MOVING
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch

@@ -21,10 +21,11 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from rnea_control.control import (
+    Act,
     Controller,
     ControllerSettings,
     ControllerState,
-    EndKind,
+    Event,
     Mode,
     Plan,
     Situation,
@@ -143,7 +144,7 @@ class ControlLoop(PythonTicks):
             commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
             self.running = False
             self.states.reset()
-            self.supervisor.deactivate(reason)
+            self.supervisor.happen(Event.DEACTIVATED, reason)
             if commanded:
                 self._publish_last_command()
             self.handover.stop(reason)
@@ -162,7 +163,7 @@ class ControlLoop(PythonTicks):
                     self._brake_blindly(reason)
                 finally:
                     self._publish_last_command()
-            self.supervisor.deactivate("the controller has failed")
+            self.supervisor.happen(Event.DEACTIVATED, "the controller has failed")
             self.handover.stop("the controller has failed")
 
     def halt(self, reason: str) -> bool:
@@ -233,9 +234,7 @@ class ControlLoop(PythonTicks):
                 numbers[native.TOLD] += 1
                 self._hear_stop(None if pressed < 0 else bool(pressed), np.array(gid).tobytes())
             if self.running:
-                self.controller.tell()
-                if not self.supervisor.predicting:
-                    self.supervisor.follow_up()
+                self.supervisor.follow_up(self.controller.tell())
         self.look_at_clock()
         period = self.supervisor.period
         numbers[native.PERIOD] = 0 if math.isnan(period) else round(period * 1e9)
@@ -273,7 +272,7 @@ class ControlLoop(PythonTicks):
     def _brake_blindly(self, reason: str) -> None:
         """Brings the arm to rest by the model, while no state is answered any more."""
         start, begin = self.states.time, time.monotonic()
-        self.supervisor.lose(reason)
+        self.supervisor.happen(Event.LOST, reason)
         while self.controller.is_moving and (elapsed := time.monotonic() - begin) < LONGEST_HALT:
             self.handover.hear_nothing(time.monotonic())
             self.supervisor.answer_gap(start + elapsed, elapsed, self.command.torque)
@@ -314,4 +313,4 @@ class ControlLoop(PythonTicks):
             if i == WARM_UP // 2:
                 with suppress(TrajectoryError):  # none is followed under gravity_compensation
                     controller.follow(idle.now, [Waypoint(100.0, position, zeros, zeros)], idle.now)
-                controller.stop(EndKind.CANCELLED, "")
+                controller.finish("", Act.BRAKES)

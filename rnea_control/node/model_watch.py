@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rnea_control.control import Mode, layout
+from rnea_control.control.feasibility import RESTING
 from rnea_control.control.laws import Model
 from rnea_control.control.model_check import (
-    RESTING,
     Witness,
     check_model,
     holding_torque_of_feedback,

@@ -10,7 +10,7 @@ import math
 import time
 from dataclasses import dataclass
 
-from rnea_control.control import Mode, SupervisionSettings
+from rnea_control.control import Event, Mode, SupervisionSettings
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError, boolean
@@ -130,13 +130,12 @@ class PythonTicks(SharedArm):
             states, torque = self.states, self.command.torque
             if reason == native.PUSHED:
                 self.supervisor.collide(outcome, states.time, states.q, states.v)
-                self.controller.tell()
-                self.supervisor.follow_up()
+                self.supervisor.follow_up(self.controller.tell())
                 return
-            try:
-                self.supervisor.refuse_step(outcome, states.time, states.q, states.v, torque)
-            except ControllerError as error:
-                self._note_refusal(error)
+            state = states.time, states.q, states.v
+            error = self.controller.refusal(outcome, *state, torque)
+            self.supervisor.refuse_step(error, *state)
+            self._note_refusal(error)
             self.handover.hear_nothing(time.monotonic())
 
     def watch(self) -> bool:
@@ -190,7 +189,7 @@ class PythonTicks(SharedArm):
             now = bridged
         if gap == 0.0 and supervisor.predicting:
             return False  # the same state again tells nothing new
-        moved = gap > 0.0 or (states.q != self.controller.measured[0]).any()
+        moved = gap > 0.0 or (states.q != self.controller.last_state[0]).any()
         if moved and not self.system_time:
             step = int(self.numbers[native.PERIOD])
         states.place(stamp, taken_at, now, step)
@@ -233,7 +232,7 @@ class PythonTicks(SharedArm):
             if self.supervisor.mode is not Mode.BLIND:
                 return None
         elif not blind:
-            self.supervisor.lose(jump)
+            self.supervisor.happen(Event.LOST, jump)
         dropped = motion is not None and self.controller.motion is None
         self.statistics.numbers[DROPPED] += dropped
         # The controller's time goes on from where it is, whatever the clock of the stamps does.

@@ -15,7 +15,7 @@ from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
-from rnea_control.control import Mode, Supervisor
+from rnea_control.control import Event, Mode, Supervisor
 from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
 from rnea_control.exceptions import ControllerError, Float64MultiArrayError
 from rnea_control.messages.cdr import CdrError
@@ -78,7 +78,7 @@ class SharedArm(ArmLoop):
         self.handover.hear_mode(now, sentinel)
         self.handover.start(now, alone, LONGEST_UNHEARD if sentinel == UNHEARD else 0.0)
         if sentinel == Phase.commanding.value:
-            self.supervisor.guarded(HELD_BY_SENTINEL)
+            self.supervisor.happen(Event.TAKEN_OVER, HELD_BY_SENTINEL)
 
     def hear_sentinel(self, label: str) -> None:
         """The sentinel has published its mode; "" when it has gone."""
@@ -90,7 +90,7 @@ class SharedArm(ArmLoop):
             now, had_arm = time.monotonic(), self.handover.commanding
             self.handover.hear_mode(now, label)
             if self.handover.commanding and not had_arm:
-                self.supervisor.await_states()
+                self.supervisor.happen(Event.WAITS_ON, "for joint_states")
             commands = label == Phase.commanding.value
             if commands:
                 self.handover.hear_command(now)
@@ -150,7 +150,7 @@ class SharedArm(ArmLoop):
         self._heard_command &= guarded
         if named or not guarded:
             held = HELD_BY_ANOTHER if self._sentinel in ("", UNHEARD) else HELD_BY_SENTINEL
-            self.supervisor.guarded(f"{held}: {self.handover.reason}")
+            self.supervisor.happen(Event.TAKEN_OVER, f"{held}: {self.handover.reason}")
 
     def _take_over(self, reason: str) -> None:
         self.supervisor.take_over(self.states.time, self.states.q, self.states.v, reason)

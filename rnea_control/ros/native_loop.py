@@ -12,13 +12,22 @@ from typing import Any
 
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.control import layout, lease
-from rnea_control.control.advance import HUNG, advance, brake, emergency_stop, end_motion
-from rnea_control.control.controller import LONGEST_REPEAT
+from rnea_control.control.advance import (
+    ADOPT,
+    DONE,
+    HUNG,
+    REQUEST,
+    advance,
+    brake,
+    emergency_stop,
+    end_motion,
+    serve,
+)
+from rnea_control.control.controller_state import LONGEST_REPEAT
+from rnea_control.control.mode import GAPS, PREDICTING, WATCHES
 from rnea_control.control.momentum_observer import NONE, SIGNATURE, observe
 from rnea_control.control.output_stage import LATENESS, LONGEST_RATE_STEP
-from rnea_control.control.requests import ADOPT, DONE, REQUEST, serve
 from rnea_control.control.step import BAD_STATE, BAD_TORQUE
-from rnea_control.control.supervisor import GAPS, PREDICTING, WATCHES
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import fence, linked

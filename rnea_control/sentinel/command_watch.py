@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rnea_control.array_types import FloatArray
-from rnea_control.control.state_check import MOVING
+from rnea_control.control.step import MOVING
 from rnea_control.messages.cdr import HEADER, CdrError
 from rnea_control.messages.controller_messages import (
     Float64MultiArrayDecoder,

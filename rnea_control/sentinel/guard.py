@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from rclpy.clock import Clock
 
-from rnea_control.control import Controller, ControllerSettings
+from rnea_control.control import Act, Controller, ControllerSettings
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.control.mode import FACTS
 from rnea_control.control.output_stage import LATENESS
-from rnea_control.control.state_check import MOVING
-from rnea_control.control.supervisor import FACTS
+from rnea_control.control.step import MOVING
 from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.joint_state import JointStateError, OtherJoints
@@ -300,7 +300,8 @@ class Guard(ArmLoop):
         q, v = self.states.q, self.states.v
         self.controller.in_force = self._watch.in_force
         self.controller.start(self.states.time, q)
-        self.controller.catch(self.states.time, q, v, self.handover.reason)
+        state = self.states.time, q, v
+        self.controller.finish(self.handover.reason, Act.IS_CAUGHT, state=state)
 
     def _command_arm(self, now: float, fresh: bool) -> None:
         """Answers a state; without one for long, or one that cannot be true, a predicted one."""
@@ -352,7 +353,7 @@ class Guard(ArmLoop):
         velocity, torque = np.zeros((2, model.nv))
         for i in range(WARM_UP):
             idle.start(i * 1e-3, position)
-            idle.catch(i * 1e-3, position, velocity, "")
+            idle.finish("", Act.IS_CAUGHT, state=(i * 1e-3, position, velocity))
             idle.step(i * 1e-3, position, velocity, torque)
             idle.predict(i * 1e-3, torque)
             idle.holding_torque(position, torque)

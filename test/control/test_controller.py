@@ -11,6 +11,7 @@ from controllers import rules, wheel_and_hinge
 from robots import two_link_arm
 
 from rnea_control.control import (
+    Act,
     ControlLaw,
     Controller,
     ControllerSettings,
@@ -39,7 +40,9 @@ def controller(
 
 
 def torque_of(c: Controller, t: float, q, v) -> np.ndarray:
-    return c.step(t, np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(c.model.nv))
+    tau = np.zeros(c.model.nv)
+    c.step(t, np.array(q, dtype=float), np.array(v, dtype=float), tau)
+    return tau
 
 
 def test_joint_of_several_freedoms_cannot_be_controlled() -> None:
@@ -85,7 +88,7 @@ def test_integral_adds_up_and_stops_at_its_clamp() -> None:
     for k in range(1, 400):
         tau = torque_of(c, 0.01 * k, error, ZERO)
         np.testing.assert_allclose(tau, np.clip(-2.0 * error * 0.01 * k, -0.05, 0.05), rtol=1e-9)
-    c.catch(3.99, error, ZERO, "a test")  # keeps the integral
+    c.finish("a test", Act.IS_CAUGHT, state=(3.99, error, ZERO))  # keeps the integral
     np.testing.assert_array_equal(torque_of(c, 3.99, error, ZERO), tau)
     c.hold(5.0, error)
     np.testing.assert_array_equal(torque_of(c, 5.0, error, ZERO), 0.0)

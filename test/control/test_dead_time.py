@@ -12,7 +12,7 @@ from controllers import ask, following, to
 from plant import Plant
 from robots import two_link_arm
 
-from rnea_control.control import ControlLaw, Controller, EndKind, Gains
+from rnea_control.control import Act, ControlLaw, Controller, Gains
 from rnea_control.model import RobotModel
 
 PERIOD = 0.001
@@ -46,7 +46,8 @@ def swing(
     behind = 0.0
     for k in range(round(1.2 / scaling / PERIOD)):
         t = k * PERIOD
-        under_way.append(c.step(t, plant.q, plant.v, tau).copy())
+        c.step(t, plant.q, plant.v, tau)
+        under_way.append(tau.copy())
         behind = t - (c.trajectory_time - dead_time * c.speed_scaling)
         errors.append(c.trajectory.at(t - behind)[0] - plant.q)
         plant.step(under_way.popleft(), PERIOD)
@@ -80,7 +81,7 @@ def test_error_is_that_of_the_moment_when_the_torque_acts() -> None:
     q, v, tau = np.array([0.1, 0.0]), np.array([0.5, -0.2]), np.zeros(2)
     c.step(0.001, q, v, tau)
     np.testing.assert_allclose(c.position_error, -(q + 0.01 * v), rtol=0.0, atol=1e-15)
-    np.testing.assert_array_equal(c.measured[0], q)  # what checks and stops start from
+    np.testing.assert_array_equal(c.last_state[0], q)  # what checks and stops start from
 
 
 def test_new_goals_in_motion_make_no_step() -> None:
@@ -98,7 +99,7 @@ def test_new_goals_in_motion_make_no_step() -> None:
         if k % 100 == 50:
             ask(c, t, [to(1.0, 0.1 * k / 50, -0.5)])
         if k % 300 == 299:
-            c.stop(EndKind.DROPPED, "told to")
+            c.finish("told to", Act.BRAKES)
         desired = c.desired.copy()
         if last is not None:
             assert np.abs(desired[0] - last[0] - PERIOD * last[1]).max() < 1e-4

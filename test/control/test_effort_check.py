@@ -12,10 +12,9 @@ from robots import joint, link, robot, two_link_arm
 from trajectories import quintics, swing, through, torques, with_effort
 
 from rnea_control.control import Waypoint
-from rnea_control.control.effort_check import SAMPLE_TIME, EffortPeak, peak_efforts
 from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
+from rnea_control.control.trajectory_limits import SAMPLE_TIME, EffortPeak, peak_efforts
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
 MASS, LEVER, INERTIA = 2.0, 0.5, 0.1
@@ -100,16 +99,6 @@ def test_both_ends_of_each_segment_are_looked_at(pendulum) -> None:
     points = [Waypoint(0.0, zero, zero), Waypoint(T, np.array([1e-6]), zero)]
     found = peak(pendulum, through(points), 1.0)
     assert abs(found.torque) == pytest.approx(6.0 * 1e-6 / T**2 * M)
-
-
-def test_sizes_are_checked(pendulum) -> None:
-    arm = RobotModel.from_urdf_string(two_link_arm())
-    with pytest.raises(ArgumentError, match="of 1 joints"):
-        peak(pendulum, swing(2), 9.0)
-    rows = pendulum.friction_parameters
-    for ws, limit in ((Workspace(arm), np.ones(1)), (Workspace(pendulum), np.ones(2))):
-        with pytest.raises(ArgumentError, match="of 1 joints"):
-            peak_efforts(pendulum, ws, swing(1), 0.0, 1.0, limit, rows, False)
 
 
 @settings(max_examples=100, deadline=None)

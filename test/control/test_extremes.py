@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
 
-from rnea_control.control.trajectory_checks import SCRATCH, bernstein_bounds, extremes
+from rnea_control.control.trajectory_limits import SCRATCH, bernstein_bounds, extremes
 from rnea_control.kernels.kernel import kernel
 
 # NumPy's roots break down where the highest coefficient is tiny.

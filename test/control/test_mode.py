@@ -12,8 +12,8 @@ import pytest
 from controllers import ARM, to
 from supervised_arm import SupervisedArm, stiff_gains
 
-from rnea_control.control import ControlLaw, Mode, MotionRequest, Waypoints
-from rnea_control.control.mode import FREE, SILENT, STOPPED, TAKES_TRAJECTORIES, Event
+from rnea_control.control import ControlLaw, Event, Mode, MotionRequest, Waypoints
+from rnea_control.control.mode import FREE, SILENT, STOPPED, TAKES_TRAJECTORIES
 from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
 
 WALKS = int(os.environ.get("PROPERTY_CASES", "300")) // 10
@@ -53,12 +53,12 @@ class Walk:
         self.calls = {name[3:]: getattr(self, name) for name in dir(self) if name[:3] == "do_"}
         self.calls |= {
             "refuse_state": lambda: self.supervisor.refuse_state("joint_states lack a joint"),
-            "lose": lambda: self.supervisor.lose("the stamps jumped"),
+            "lose": lambda: self.supervisor.happen(Event.LOST, "the stamps jumped"),
             "hold": self.supervisor.hold,
             "guide": self.supervisor.guide,
-            "deactivate": lambda: self.supervisor.deactivate("told so"),
+            "deactivate": lambda: self.supervisor.happen(Event.DEACTIVATED, "told so"),
             "unheard": lambda: self.supervisor.hear_listeners(False, "nobody listens"),
-            "guarded": lambda: self.supervisor.guarded("the sentinel commands"),
+            "guarded": lambda: self.supervisor.happen(Event.TAKEN_OVER, "the sentinel commands"),
             "take over": lambda: self.supervisor.take_over(*self.state, "it has gone"),
         }
         self.often = ["answer"] * 12 + ["gap", "run", "bad", "plan", "adopt"] * 2

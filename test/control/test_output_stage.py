@@ -14,6 +14,7 @@ from plant import Plant
 from robots import PANDA_JOINTS, example_robot, load_quietly, two_link_arm
 
 from rnea_control.control import (
+    Act,
     ControlLaw,
     Controller,
     ControllerSettings,
@@ -54,7 +55,9 @@ def controller(
 
 
 def torque(c: Controller, t: float, q, v=(0.0, 0.0)) -> np.ndarray:
-    return c.step(t, np.array(q, dtype=float), np.array(v, dtype=float), np.zeros(c.model.nv))
+    tau = np.zeros(c.model.nv)
+    c.step(t, np.array(q, dtype=float), np.array(v, dtype=float), tau)
+    return tau
 
 
 def gravity_torque(model: RobotModel, q) -> np.ndarray:
@@ -89,7 +92,7 @@ def test_soft_limit_pushes_back_as_a_spring_and_damper_would(law: ControlLaw, si
     q, v, omega = np.array([0.4, side * 2.9]), np.array([0.0, side * 0.3]), 30.0
     c, free = (controller(law=law, q=[0.4, side * 2.7], position_margin=m) for m in (0.2, 0.0))
     for each in (c, free):
-        each.guide()  # else the feedback would push too
+        each.finish("guided", Act.IS_GUIDED)  # else the feedback would push too
     difference = torque(c, 0.001, q, v) - torque(free, 0.001, q, v)
     # 0.1 rad too far, where the damper is felt in full; times the inertia of the elbow.
     a = -side * (omega**2 * 0.1 + 2.0 * omega * 0.3)
@@ -281,10 +284,10 @@ def test_max_position_error_ends_the_motion_where_the_arm_is() -> None:
     torque(c, 1.0, q_d + np.array([0.29, 0.09]))
     assert c.motion is motion and c.gave_way == 0
     q, v = q_d + np.array([0.2, -0.15]), np.array([0.3, 0.2])
-    torque(c, 1.001, q, v)
-    assert c.motion is None and c.gave_way == 1
-    assert motion.ending.kind == EndKind.PATH_TOLERANCE_VIOLATED
-    assert motion.ending.text == c.gave_way_reason
+    (found,) = c.step(1.001, q, v, np.zeros(2))
+    assert c.motion is None and c.gave_way == 1 and found.gave_way and not found.shaken
+    assert motion.ending.kind == found.kind == EndKind.PATH_TOLERANCE_VIOLATED
+    assert motion.ending.text == found.text == c.gave_way_reason
     assert "elbow was 0.15" in c.gave_way_reason and "max_position_error, 0.1" in c.gave_way_reason
     position, velocity, _ = c.trajectory.at(1.001)
     np.testing.assert_allclose([position, velocity], [q, v], atol=1e-12)
@@ -313,13 +316,13 @@ def test_saturation_timeout_ends_the_motion_and_names_the_joint() -> None:
 def test_catch_near_a_limit_ends_within_it() -> None:
     """Even where a stop by the effort limits would take the arm beyond."""
     c = controller(q=[0.0, 2.98], position_margin=0.05)
-    c.catch(0.0, np.array([0.0, 2.98]), np.array([1.0, 4.0]), "caught")
+    c.finish("caught", Act.IS_CAUGHT, state=(0.0, np.array([0.0, 2.98]), np.array([1.0, 4.0])))
     path = np.array([c.trajectory.at(t)[0] for t in np.linspace(0.0, 1.2, 200)])
     assert path[:, 1].max() <= 3.0 and path[0, 1] == pytest.approx(2.98)
     assert (np.diff(path[:, 1]) >= -1e-12).all()
     assert path[-1, 0] > 0.01  # the other joint takes the room that it needs
     c = controller()
-    c.catch(0.0, ZERO, np.array([1e308, 0.0]), "a velocity without sense")
+    c.finish("a velocity without sense", Act.IS_CAUGHT, state=(0.0, ZERO, np.array([1e308, 0.0])))
     assert np.isfinite(torque(c, 0.001, ZERO)).all()
     assert np.abs(c.trajectory.at(2.0)[0]).max() <= 3.0
 
@@ -349,7 +352,7 @@ def test_start_without_a_known_torque_begins_with_the_gravity_torque(v: np.ndarr
     c.in_force = math.nan
     c.start(1.0, q)
     if v.any():
-        c.catch(1.0, q, v, "an arm that falls")
+        c.finish("an arm that falls", Act.IS_CAUGHT, state=(1.0, q, v))
     np.testing.assert_allclose(torque(c, 1.0, q, v), gravity_torque(ARM, q), rtol=1e-12)
     change = np.abs(torque(c, 1.001, q, v) - gravity_torque(ARM, q))
     assert ((change > 0.1) == v.any()).all() and (change <= 1.0 + 1e-9).all()

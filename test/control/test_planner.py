@@ -10,9 +10,9 @@ import pytest
 from controllers import ARM, ask, following, of_joints, run, step, to, wheel_and_hinge
 from robots import two_link_arm
 
-from rnea_control.control import EndKind, ExcessiveEffort, MotionRequest, Waypoint, Waypoints
-from rnea_control.control.effort_check import peak_efforts
+from rnea_control.control import Act, EndKind, ExcessiveEffort, MotionRequest, Waypoint, Waypoints
 from rnea_control.control.stopping import STOP_SEGMENTS
+from rnea_control.control.trajectory_limits import peak_efforts
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import TrajectoryError, TrajectoryPassedError
 from rnea_control.model import RobotModel
@@ -126,7 +126,9 @@ def test_extreme_numbers_raise_nothing_else() -> None:
         taken += 1
         assert np.isfinite(c.trajectory.starts).all()
         for t in (0.0, 0.01, 0.5, 2.0, 100.0):
-            assert np.isfinite(c.step(t, *c.trajectory.at(t)[:2], np.zeros(2))).all()
+            tau = np.zeros(2)
+            c.step(t, *c.trajectory.at(t)[:2], tau)
+            assert np.isfinite(tau).all()
     assert taken > 50
 
 
@@ -348,7 +350,7 @@ def test_continuous_joint_astray_by_a_turn_is_not_astray() -> None:
     c.follow(0.1, [to(1.0, -3.0, 0.0)], 0.1)
     np.testing.assert_allclose(c.situation(0.1).error, 0.0, atol=1e-12)
     np.testing.assert_allclose(c.trajectory.at(0.1)[0], [3.0 - 2.0 * math.pi, 0.0])
-    c.drop("no motion is checked now")
+    c.finish("no motion is checked now")
     for turns, sign in ((2, 1.0), (-1, -1.0)):
         away = np.array([sign * 0.2 + 2.0 * math.pi * turns, 0.0])
         astray(c, 0.1, away)
@@ -365,7 +367,7 @@ def test_planner_keeps_what_a_later_stop_overwrites() -> None:
         t = 0.5 * k
         c.follow(t, [to(1.0, *RNG.uniform(-1.0, 1.0, 2))], t)
         step(c, t + 0.5)
-        c.stop(EndKind.CANCELLED, "cancelled")
+        c.finish("cancelled", Act.BRAKES, EndKind.CANCELLED)
         if k == 0:
             assert len(c.trajectory.starts) == STOP_SEGMENTS
             situation = c.situation(0.5)

@@ -17,6 +17,7 @@ from rnea_control.control import (
     ControlLaw,
     ControllerSettings,
     EndKind,
+    Event,
     Gains,
     Mode,
     MotionRequest,
@@ -334,10 +335,10 @@ def test_emergency_stop_is_latched() -> None:
 def test_activation_ends_a_fault_but_not_a_stop_that_is_on() -> None:
     arm = SupervisedArm().activate()
     fail(arm)
-    arm.supervisor.deactivate("told so")
+    arm.supervisor.happen(Event.DEACTIVATED, "told so")
     assert arm.activate().mode is Mode.HOLDING
     arm.supervisor.emergency_stop(True)
-    arm.supervisor.deactivate("told so")
+    arm.supervisor.happen(Event.DEACTIVATED, "told so")
     assert arm.activate().mode is Mode.EMERGENCY_STOP
 
 
@@ -370,7 +371,7 @@ def test_guarded_commands_nothing_and_take_over_brakes() -> None:
     arm = moving()
     take_over(arm)  # only a guarded arm is
     assert arm.mode is Mode.MOVING and arm.motion.ending is None
-    arm.supervisor.guarded("the sentinel commands the arm")
+    arm.supervisor.happen(Event.TAKEN_OVER, "the sentinel commands the arm")
     assert arm.mode is Mode.GUARDED and arm.motion.ending.kind == EndKind.DROPPED
     tau = np.full(2, 7.0)
     assert not arm.supervisor.answer(arm.t, arm.plant.q, arm.plant.v, tau)
@@ -378,7 +379,7 @@ def test_guarded_commands_nothing_and_take_over_brakes() -> None:
     assert (tau == 7.0).all()
     with pytest.raises(TrajectoryError, match="the sentinel commands"):
         arm.supervisor.situation(arm.t)
-    arm.supervisor.lose("no states")
+    arm.supervisor.happen(Event.LOST, "no states")
     assert arm.mode is Mode.GUARDED
     take_over(arm)
     assert arm.mode is Mode.BRAKING

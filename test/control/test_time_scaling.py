@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from controllers import ask, following, run, step, to
 
-from rnea_control.control import EndKind
+from rnea_control.control import Act, EndKind
 from rnea_control.control.path import LAG_TIME
 from rnea_control.exceptions import ControllerError
 
@@ -101,7 +101,7 @@ def test_stop_is_not_slowed_by_the_scaling() -> None:
     """It takes as long as it does at full speed at most, and keeps the velocity at its start."""
     c = moving(0.3, 2.0, max_deceleration=np.full(2, 0.5))
     before = c.snapshot().desired
-    c.stop(EndKind.CANCELLED, "stop")
+    c.finish("stop", Act.BRAKES, EndKind.CANCELLED)
     assert c.speed_scaling == 1.0
     np.testing.assert_allclose(c.trajectory.sampled(c.trajectory_time), before, atol=1e-12)
     end = 2.0 + c.trajectory.end_time - c.trajectory_time
@@ -117,7 +117,7 @@ def test_goal_after_a_stop_while_paused_stays_paused(wait: float) -> None:
     """The stop runs at full speed, but nothing may move before the pause is over."""
     c = paused()
     held, motion, t = c.desired[0].copy(), c.motion, 6.0 + wait
-    c.stop(EndKind.CANCELLED, "canceled by the client")
+    c.finish("canceled by the client", Act.BRAKES, EndKind.CANCELLED)
     assert motion.ending.kind == EndKind.CANCELLED and not c.is_moving
     if wait:
         rows = run(c, 6.0, t, 0.01)
@@ -136,9 +136,9 @@ def test_goal_after_a_stop_while_paused_stays_paused(wait: float) -> None:
 
 def test_start_after_a_stop_is_by_the_scaling_that_is_set() -> None:
     c = moving(0.25, 2.0)
-    c.stop(EndKind.CANCELLED, "canceled by the client")
+    c.finish("canceled by the client", Act.BRAKES, EndKind.CANCELLED)
     run(c, 2.0, 3.0, 0.01)
-    c.stop(EndKind.CANCELLED, "stands already")
+    c.finish("stands already", Act.BRAKES, EndKind.CANCELLED)
     assert not c.is_moving
     motion = ask(c, 3.0, [to(1.0, 0.2, 0.2)], start=7.0)
     run(c, 3.0, 7.0, 0.01)

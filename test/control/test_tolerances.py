@@ -9,7 +9,8 @@ import pytest
 from controllers import ask, following, of_joints, rules, run, step, to
 from robots import two_link_arm
 
-from rnea_control.control import EndKind, GoalTolerances, JointTolerance, Tolerances
+from rnea_control.control import Act, EndKind, GoalTolerances, JointTolerance, Tolerances
+from rnea_control.control.trajectory_checks import overridden
 from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError
 from rnea_control.model import RobotModel
 
@@ -93,14 +94,14 @@ def test_tolerances_of_a_goal_override_the_default_ones() -> None:
     default = Tolerances(*np.full((4, 2), 0.1), 1.0)
     of_path, of_goal = JointTolerance("elbow", 0.02, -1.0), JointTolerance("shoulder", 0.0, 0.3)
     goal = GoalTolerances((of_path,), (of_goal,), -1.0)
-    new = default.overridden(goal, ("shoulder", "elbow"))
+    new = overridden(default, goal, ("shoulder", "elbow"))
     np.testing.assert_array_equal(new.path_position, [0.1, 0.02])
     np.testing.assert_array_equal(new.path_velocity, [0.1, math.inf])
     np.testing.assert_array_equal(new.goal_position, [0.1, 0.1])
     np.testing.assert_array_equal(new.goal_velocity, [0.3, 0.1])
     assert new.goal_time == math.inf
-    assert default.overridden(GoalTolerances(time=0.0), ("a", "b")).goal_time == 1.0
-    assert default.overridden(GoalTolerances(time=2.5), ("a", "b")).goal_time == 2.5
+    assert overridden(default, GoalTolerances(time=0.0), ("a", "b")).goal_time == 1.0
+    assert overridden(default, GoalTolerances(time=2.5), ("a", "b")).goal_time == 2.5
     np.testing.assert_array_equal(default.path_position, 0.1)
 
 
@@ -153,7 +154,7 @@ def test_settings_that_change_keep_what_the_goal_has_brought() -> None:
 
 def test_holding_and_stopping_are_not_checked() -> None:
     c, motion = asked({"path_position": 0.01, "goal_position": 0.01, "goal_time": 0.1})
-    c.stop(EndKind.CANCELLED, "canceled by the client")
+    c.finish("canceled by the client", Act.BRAKES, EndKind.CANCELLED)
     trajectory = c.trajectory
     run(c, 0.0, 3.0, 0.01, away=0.5)
     assert motion.ending.text == "canceled by the client" and c.trajectory is trajectory

@@ -18,6 +18,7 @@ from continuity import MotionCheck
 from random_requests import RandomRequests, three_joints
 
 from rnea_control.control import (
+    Act,
     ControlLaw,
     Controller,
     ControllerSettings,
@@ -81,7 +82,7 @@ class Case:
             self.t += dt
             q, v = self._measured(dt)
             step(self, q, v)
-        self.controller.drop("the case is over")
+        self.controller.finish("the case is over")
         # Each motion that was ever followed has ended once, and all others never.
         self.check.assert_ended()
 
@@ -95,7 +96,7 @@ class Case:
             yield dt
 
     def _measured(self, dt: float) -> tuple[np.ndarray, np.ndarray]:
-        rng, (q, v, _) = self.rng, self.controller.desired
+        rng, (q, v) = self.rng, self.controller.desired[:2]
         self.pushed -= 1
         motion, s = self.controller.motion, self.controller.trajectory_time
         near_end = motion is not None and abs(s - motion.end) < 0.05
@@ -117,13 +118,13 @@ class Case:
                 self.check.adopt(*plan)
         self.pending = [plan for plan in self.pending if plan[-1] >= 0]
         if rng.random() < 0.005:
-            self.check.changing(lambda: c.stop(EndKind.CANCELLED, "cancelled"))
+            self.check.changing(lambda: c.finish("cancelled", Act.BRAKES, EndKind.CANCELLED))
         if rng.random() < 0.01:
             c.speed_scaling = float(rng.choice([0.0, 1.0, rng.uniform()]))
         if rng.random() < 0.005:
             c.settings = self._settings()
         if rng.random() < 0.001:
-            c.drop("dropped")
+            c.finish("dropped")
 
     def _plan(self) -> None:
         c, rng = self.controller, self.rng

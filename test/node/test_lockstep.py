@@ -10,7 +10,7 @@ from dds import ALWAYS, PATIENT, PYTHON_TICKS, LockstepArm, controller, ros, tra
 from robots import PANDA_JOINTS
 
 from rnea_control.control import Trajectory, Waypoint, Waypoints
-from rnea_control.control.splicing import continued
+from rnea_control.control.trajectory import continued
 
 FIRST_TICKS = 50
 LEAD = 0.2  # from the message to the start of the trajectory, [s]

@@ -18,7 +18,7 @@ from robots import two_link_arm
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from rnea_control.control.supervisor import MEASURED_STATES
+from rnea_control.control.feasibility import MEASURED_STATES
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
 from rnea_control.ros.loop_statistics import FOREIGN, MISSED, LoopStatistics

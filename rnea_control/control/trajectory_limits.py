@@ -1,0 +1,360 @@
+r"""Where a trajectory asks for most: positions, velocities and torques, against the robot's limits,
+before the arm moves.
+
+**Polynomials.** The extremes on an interval are exact to rounding. Between two neighboring roots of
+its derivative a polynomial is monotonic, so that it has at most one root there, which bisection
+finds. So the roots of each derivative, from the highest down, part the interval for the next one.
+The roots of the first derivative, and the ends, are where the polynomial can be extreme. In
+Bernstein form a polynomial lies between its smallest and its largest coefficient [Farouki 2012]:
+that tells at once of most polynomials that they stay within some bounds.
+
+**Torques.** Run k times slower, a trajectory has velocities v / k and accelerations a / k^2: with
+x = 1 / k its torque is
+
+.. math:: \tau(x) = g + e + (\tau_{rigid} - g) \, x^2 + \tau_f(v x)
+
+with the gravity torque g, the trajectory's own effort e, and the friction of dynamics/friction.py
+[Hollerbach 1984].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.control.trajectory import (
+    POSITION_COEFFICIENTS,
+    ROUNDING,
+    Trajectory,
+    evaluate_segment,
+)
+from rnea_control.dynamics import Workspace
+from rnea_control.dynamics.friction import friction_torque
+from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
+from rnea_control.kernels.inlining import inlined
+from rnea_control.kernels.kernel import kernel
+from rnea_control.model import RobotModel
+
+# The highest degree.
+DEGREE = 5
+# Rows of the scratch array: the polynomial, its derivatives, and the roots of two of these.
+SCRATCH = (DEGREE + 3, DEGREE + 3)
+# Row j has the weights of the coefficients of powers in Bernstein coefficient j, degree 5.
+_BERNSTEIN = np.array(
+    [[math.comb(j, k) / math.comb(DEGREE, k) for k in range(DEGREE + 1)] for j in range(DEGREE + 1)]
+)
+# Bisections that find a number from 0 to 1 to rounding.
+_BISECTIONS = 53
+# Rounding that no limit minds: in [rad] or [m], and of a velocity limit.
+POSITION_ROUNDING = 1e-9
+VELOCITY_ROUNDING = 1e-6
+# What is violated first; as orders of the derivative, the position's limits or the velocity's.
+BEYOND_POSITION, BEYOND_VELOCITY, NOT_FINITE, NOTHING = range(4)
+
+# Between samples of the torques, [s]; wider if there would be more of them than this.
+SAMPLE_TIME = 0.004
+MOST_SAMPLES = 20_000
+# Each narrows the stretch to that of the sample that needs most; two or three are usual.
+_PASSES = 20
+# Rows of the scratch array: desired state and effort, torques, and velocities when slower.
+_POSITION, _VELOCITY, _ACCELERATION, _EFFORT, _TORQUE, _GRAVITY, _SLOWER = range(7)
+_SCRATCH_ROWS = 7
+# Of the array that holds the worst sample so far.
+_RATIO, _JOINT, _TIME, _PEAK = range(4)
+
+
+@inlined
+def bernstein_bounds(c: FloatArray) -> tuple[float, float]:
+    """Bounds of the polynomial on [0, 1]; `c`: its coefficients, lowest power first, shape (6,)."""
+    low, high = c[0], c[0]
+    for j in range(1, DEGREE + 1):
+        b = 0.0
+        for k in range(j + 1):
+            b += _BERNSTEIN[j, k] * c[k]
+        low, high = min(low, b), max(high, b)
+    return low, high
+
+
+@inlined
+def evaluate(c: FloatArray, degree: int, u: float) -> float:
+    """The polynomial at `u`."""
+    value = c[degree]
+    for k in range(degree - 1, -1, -1):
+        value = value * u + c[k]
+    return value
+
+
+@inlined
+def extremes(c: FloatArray, scratch: FloatArray) -> tuple[float, float, float, float]:
+    """Smallest and largest value on [0, 1], and where they are.
+
+    Args:
+        c: coefficients, lowest power first, shape (6,).
+        scratch: overwritten, shape `SCRATCH`.
+    """
+    for k in range(DEGREE + 1):
+        scratch[0, k] = c[k]
+    for order in range(1, DEGREE):
+        for k in range(DEGREE - order + 1):
+            scratch[order, k] = (k + 1) * scratch[order - 1, k + 1]
+    old, new = DEGREE + 1, DEGREE + 2  # rows of the roots of the derivative above and of this one
+    count = 0
+    for order in range(DEGREE - 1, 0, -1):
+        degree = DEGREE - order
+        found = 0
+        left = 0.0
+        for i in range(count + 1):
+            right = scratch[old, i] if i < count else 1.0
+            root = _root_between(scratch[order], degree, left, right)
+            if root >= 0.0:
+                scratch[new, found] = root
+                found += 1
+            left = right
+        count = found
+        old, new = new, old
+    low_at = high_at = 0.0
+    low = high = evaluate(c, DEGREE, 0.0)
+    for i in range(count + 1):
+        u = scratch[old, i] if i < count else 1.0
+        value = evaluate(c, DEGREE, u)
+        if value < low:
+            low, low_at = value, u
+        if value > high:
+            high, high_at = value, u
+    return low, low_at, high, high_at
+
+
+@inlined
+def _root_between(c: FloatArray, degree: int, left: float, right: float) -> float:
+    """The root of a polynomial that is monotonic between two places; -1 if it has none there."""
+    at_left, at_right = evaluate(c, degree, left), evaluate(c, degree, right)
+    if at_left == 0.0:
+        return left
+    if (at_left < 0.0) == (at_right < 0.0):
+        return -1.0
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (left + right)
+        if (evaluate(c, degree, middle) < 0.0) == (at_left < 0.0):
+            left = middle
+        else:
+            right = middle
+    return 0.5 * (left + right)
+
+
+def first_violation(
+    trajectory: Trajectory, begin: float, model: RobotModel
+) -> tuple[int, int, int, float, float]:
+    """What of the robot's limits is violated first from `begin` on, [s], the segment, the joint,
+    the time and the value. From a position beyond its limits a joint may come back, or stay
+    there."""
+    first = int(np.searchsorted(trajectory.starts, begin, side="left"))
+    place, found = np.zeros(2, dtype=np.int64), np.zeros(2)
+    speed, anywhere = model.velocity_limit * (1.0 + VELOCITY_ROUNDING), np.full(model.nv, math.inf)
+    lower, upper = model.lower - POSITION_ROUNDING, model.upper + POSITION_ROUNDING
+    limits = np.array([-anywhere, anywhere, -speed, speed, lower, upper])
+    scratch = np.zeros((SCRATCH[0] + 1, SCRATCH[1]))
+    starts, coefficients = trajectory.starts[first:], trajectory.coefficients[first:]
+    what = _first_violation(starts, coefficients, limits, place, found, scratch)
+    return what, first + int(place[0]), int(place[1]), float(found[0]), float(found[1])
+
+
+@kernel("i8(f8[::1], f8[:,:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1])", nogil=True)
+def _first_violation(
+    starts: FloatArray,
+    coefficients: FloatArray,
+    limits: FloatArray,
+    place: IntArray,
+    found: FloatArray,
+    scratch: FloatArray,
+) -> int:
+    """The first violation, with its segment and joint in `place`, time and value in `found`.
+
+    Rows of `limits`: lower and upper so far, overwritten: those of the robot from where on a joint
+    is within them; of the velocity; lower and upper of the robot.
+    """
+    c = scratch[0]
+    for i in range(starts.shape[0] - 1):
+        duration = starts[i + 1] - starts[i]
+        for j in range(coefficients.shape[1]):
+            low = min(coefficients[i, j, 0] - POSITION_ROUNDING, limits[4, j])
+            high = max(coefficients[i, j, 0] + POSITION_ROUNDING, limits[5, j])
+            limits[0, j] = max(limits[0, j], low)
+            limits[1, j] = min(limits[1, j], high)
+            place[0], place[1] = i, j
+            power = 1.0
+            # As a polynomial of the part of the segment, 0 to 1.
+            for k in range(POSITION_COEFFICIENTS):
+                c[k] = coefficients[i, j, k] * power
+                power *= duration
+            for order in (BEYOND_POSITION, BEYOND_VELOCITY):
+                if order == BEYOND_VELOCITY:
+                    for k in range(POSITION_COEFFICIENTS - 1):
+                        c[k] = (k + 1) * c[k + 1] / duration
+                    c[POSITION_COEFFICIENTS - 1] = 0.0
+                lower, upper = limits[2 * order, j], limits[2 * order + 1, j]
+                low, high = bernstein_bounds(c)
+                if not (math.isfinite(low) and math.isfinite(high)):
+                    return NOT_FINITE
+                if lower <= low and high <= upper:
+                    continue
+                low, low_at, high, high_at = extremes(c, scratch[1:])
+                if lower <= low and high <= upper:
+                    continue
+                below = low < lower and (order == BEYOND_POSITION or -low >= high)
+                found[0] = starts[i] + (low_at if below else high_at) * duration
+                found[1] = low if below else high
+                return order
+    return NOTHING
+
+
+@dataclass(frozen=True)
+class EffortPeak:
+    """Where a trajectory asks for the largest part of an effort limit.
+
+    Attributes:
+        joint: its index.
+        time: of the trajectory, [s].
+        torque: what is asked of it there, [Nm] or [N].
+        limit: what it has, [Nm] or [N]; infinite if no joint has a limit.
+        ratio: part of the limit that is asked for; infinite for a torque that is not finite.
+        stretch: how many times slower the trajectory must be for all joints to be within their
+            limits: 1 if they are, infinite if even gravity and effort at rest are beyond them.
+    """
+
+    joint: int
+    time: float
+    torque: float
+    limit: float
+    ratio: float
+    stretch: float
+
+
+def peak_efforts(
+    model: RobotModel,
+    ws: Workspace,
+    trajectory: Trajectory,
+    begin: float,
+    end: float,
+    effort_limit: FloatArray,
+    friction: FloatArray,
+    hardware_compensates_gravity: bool,
+) -> EffortPeak:
+    """The peak of the commanded torques from `begin` to `end`, each segment's ends included.
+
+    Other Python threads may run meanwhile.
+
+    Args:
+        model, ws: the robot, and a workspace made for it.
+        trajectory, begin, end: to be checked, and the times between which it is sampled, [s].
+        effort_limit: shape (nv,), [Nm] or [N]; may be infinite.
+        friction: rows as of `model.friction_parameters`, shape (3, nv); zeros if the controller
+            does not compensate friction.
+        hardware_compensates_gravity: whether commands leave out the gravity torque.
+    """
+    first = max(int(np.searchsorted(trajectory.starts, begin, side="right")) - 1, 0)
+    interval = max(SAMPLE_TIME, (end - begin) / MOST_SAMPLES)
+    given = (
+        *(model.bodies, ws.memory, friction, np.array(effort_limit)),
+        *(trajectory.starts[first:], trajectory.coefficients[first:]),
+        *(float(begin), float(end), interval, hardware_compensates_gravity),
+    )
+    scratch, peak = np.zeros((_SCRATCH_ROWS, model.nv)), np.array([0.0, 0.0, begin, 0.0])
+    speed = _check(*given, 1.0, scratch, peak)
+    joint, time, torque = int(peak[_JOINT]), float(peak[_TIME]), float(peak[_PEAK])
+    # Friction may be holding a joint back: run slower, a sample that was within its limits may
+    # leave them. So all samples are checked again, until the speed suits all of them.
+    for _ in range(_PASSES):
+        before = speed
+        if before in (0.0, 1.0):
+            break
+        speed = _check(*given, before, scratch, peak)
+        if speed >= before * (1.0 - ROUNDING):
+            break
+    stretch = 1.0 / speed if speed > 0.0 else math.inf
+    ratio = float(peak[_RATIO])
+    allowed = float(effort_limit[joint]) if ratio > 0.0 else math.inf
+    return EffortPeak(joint, time, torque, allowed, ratio, stretch)
+
+
+@inlined
+def _torque(
+    friction: FloatArray, scratch: FloatArray, static: float, j: int, speed: float
+) -> float:
+    """tau(x) of joint j, which at rest is `static` without friction, at x = `speed`."""
+    scratch[_SLOWER, j] = speed * scratch[_VELOCITY, j]
+    dynamic = (scratch[_TORQUE, j] - scratch[_GRAVITY, j]) * speed**2
+    return static + dynamic + friction_torque(friction, scratch[_SLOWER], j)
+
+
+@inlined
+def _slowed(
+    friction: FloatArray, scratch: FloatArray, static: float, j: int, limit: float, speed: float
+) -> float:
+    """The speed below `speed` at which joint j just keeps the limit that it exceeds at `speed`; 0
+    if there is none."""
+    within = 0.0
+    if not abs(_torque(friction, scratch, static, j, within)) <= limit:
+        return 0.0
+    beyond = speed
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (within + beyond)
+        if abs(_torque(friction, scratch, static, j, middle)) <= limit:
+            within = middle
+        else:
+            beyond = middle
+    return within
+
+
+@kernel(
+    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, f8, b1, f8, "
+    "f8[:,::1], f8[::1])",
+    nogil=True,
+)
+def _check(
+    bodies: FloatArray,
+    memory: FloatArray,
+    friction: FloatArray,
+    limit: FloatArray,
+    starts: FloatArray,
+    coefficients: FloatArray,
+    begin: float,
+    end: float,
+    interval: float,
+    without_gravity: bool,
+    speed: float,
+    scratch: FloatArray,
+    peak: FloatArray,
+) -> float:
+    """Finds the peak; returns the speed, at most `speed`, that brings the samples beyond their
+    limits within them."""
+    last = starts.shape[0] - 1
+    for i in range(last + 1):
+        left = begin if i == 0 else starts[i]
+        right = end if i == last else min(starts[i + 1], end)
+        if not (left < right or i == 0):
+            break
+        samples = max(math.ceil((right - left) / interval - 1e-6), 1)
+        for k in range(samples + 1):
+            time = left + (right - left) * k / samples
+            evaluate_segment(coefficients, i, time - starts[i], scratch)
+            outward_pass(
+                bodies, memory, scratch[_POSITION], scratch[_VELOCITY], scratch[_ACCELERATION]
+            )
+            inward_pass(bodies, memory, scratch[_TORQUE])
+            add_armature(bodies, scratch[_ACCELERATION], scratch[_TORQUE])
+            gravity_outward_pass(bodies, memory, scratch[_POSITION])
+            inward_pass(bodies, memory, scratch[_GRAVITY])
+            for j in range(limit.shape[0]):
+                static = scratch[_EFFORT, j]
+                if not without_gravity:
+                    static += scratch[_GRAVITY, j]
+                torque = _torque(friction, scratch, static, j, 1.0)
+                ratio = abs(torque) / limit[j] if math.isfinite(torque) else math.inf
+                if ratio > peak[_RATIO]:
+                    peak[_RATIO], peak[_JOINT], peak[_TIME], peak[_PEAK] = ratio, j, time, torque
+                if not abs(_torque(friction, scratch, static, j, speed)) <= limit[j]:
+                    speed = _slowed(friction, scratch, static, j, limit[j], speed)
+    return speed
