@@ -228,8 +228,16 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
         for column, values in zip(columns, arrays, strict=True):
             column.append(values)
     ends = tuple(np.cumsum([len(grid[0]) for grid in grids]).tolist())
-    joined = [np.concatenate(column) for column in columns]
-    return Motion(recording.source, *joined, ends, period, used, rounding, tuple(notes))
+    joined: dict[str, Any] = dict(zip(_ARRAYS, map(np.concatenate, columns), strict=True))
+    return Motion(
+        recording.source,
+        ends=ends,
+        period=period,
+        cutoff=used,
+        rounding=rounding,
+        notes=tuple(notes),
+        **joined,
+    )
 
 
 def _rounding(effort: FloatArray) -> float:

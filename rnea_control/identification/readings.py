@@ -142,10 +142,12 @@ class Readings:
             one = np.where(own == j, 0, -1)
             yield _Trial(Cause.unit, (j,), alone, one, number + math.log(nv))
             for k in range(j):
-                order = list(now.order)
-                order[j], order[k] = order[k], order[j]
+                swapped = list(now.order)
+                swapped[j], swapped[k] = swapped[k], swapped[j]
                 price = math.log(max(nv * (nv - 1) / 2, 1))
-                yield _Trial(Cause.exchange, (k, j), replace(now, order=tuple(order)), None, price)
+                yield _Trial(
+                    Cause.exchange, (k, j), replace(now, order=tuple(swapped)), None, price
+                )
         all_turned = replace(now, scale=tuple(-s for s in now.scale))
         yield _Trial(Cause.sign, tuple(range(nv)), all_turned)
         by_joint = scales[own, list(now.order)]

@@ -139,7 +139,7 @@ class TorqueEvidence:
     @property
     def _blocks(self) -> int:
         """How many blocks of time the samples are of."""
-        return np.count_nonzero(np.diff(self._block)) + 1
+        return int(np.count_nonzero(np.diff(self._block))) + 1
 
     def weigh(self, fit: Fit) -> None:
         """Counts as many torques as independent as the residual of a fit allows, from one in each
@@ -344,7 +344,10 @@ def _columns(space: ParameterSpace, motion: Motion, rows: IntArray) -> FloatArra
     for k, axis in enumerate(np.vstack([np.zeros(3), np.eye(3)])):
         turned.gravity = axis
         for q, v, a, out in zip(*states, Y[k], strict=True):
-            regressor(turned, ws, q, *((v, a) if k == 0 else (still, still)), out)
+            if k == 0:
+                regressor(turned, ws, q, v, a, out)
+            else:
+                regressor(turned, ws, q, still, still, out)
     Y[1:, :, :, -4 * nv :] = 0.0
     body, to_body = parameters_in_body(model, model.child_links[-1])
     of_load = Y[..., 10 * body : 10 * body + 10] @ (to_body @ space.to_load)
