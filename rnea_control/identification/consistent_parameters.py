@@ -25,6 +25,7 @@ from rnea_control.analysis import BaseParameters, inertial_parameters, parameter
 from rnea_control.array_types import FloatArray
 from rnea_control.dynamics.regressor import ACTUATOR_PARAMETERS
 from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.motion import STANDING, Motion
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
@@ -181,6 +182,24 @@ class ConsistentParameters:
     load: FloatArray | None
 
 
+def actuator_scales(motion: Motion) -> FloatArray:
+    """What armature, damping, friction and offset would be if each alone made the measured torques,
+    shape (4, nv)."""
+    torque = np.maximum(_size(motion.effort), 1e-6)
+    return np.stack(
+        [
+            torque / np.maximum(_size(motion.a), 1e-2),
+            torque / np.maximum(_size(motion.v), STANDING),
+            torque,
+            torque,
+        ]
+    )
+
+
+def _size(values: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
+
+
 class ParameterSpace:
     """All parameters theta that a robot may have: S of each link that moves, then of the actuators
     armature, damping, friction and offset, then S of an unknown load.
@@ -194,6 +213,11 @@ class ParameterSpace:
         trust: sigma above.
 
     Attributes:
+        start, prior: theta of the model, and how precisely that is known, one over variance.
+        links, actuators, load: where theta has the links, the actuators and the unknown load.
+        to_phi, phi_offset: all parameters of the robot but for the load are to_phi theta +
+            phi_offset.
+        to_load: the load's ten parameters in its link's frame for 1 of each of its theta.
         to_beta, beta_offset: beta = to_beta theta + beta_offset; with a load, its ten parameters
             in its link's frame follow the base parameters.
     """
@@ -213,33 +237,33 @@ class ParameterSpace:
         free = size + actuators
         total = free + (SIZE if load_link else 0)
         self.start, self.prior = np.zeros(total), np.zeros(total)
-        # All parameters of the robot are phi_matrix theta + phi_offset.
         own = inertial_parameters(model)
-        phi_matrix, phi_offset = np.zeros((count, free)), own.copy()
-        phi_offset[bodies:] = 0.0
+        self.to_phi, self.phi_offset = np.zeros((count, free)), own.copy()
+        self.phi_offset[bodies:] = 0.0
         self._blocks = [slice(SIZE * k, SIZE * (k + 1)) for k in range(len(self._links))]
         for columns, link in zip(self._blocks, self._links, strict=True):
             rows = slice(10 * link.body, 10 * link.body + 10)
-            phi_matrix[rows, columns] = link.to_body
-            phi_offset[rows] -= link.own
+            self.to_phi[rows, columns] = link.to_body
+            self.phi_offset[rows] -= link.own
             self.start[columns] = svec(np.eye(4))
-        self._actuators = slice(size, free)
-        self._load = slice(free, total)
-        phi_matrix[bodies:, self._actuators] = np.eye(actuators)
-        self.start[self._actuators] = own[bodies:]
-        self.prior[:size] = trust**-2
-        self.prior[self._actuators] = scales.ravel() ** -2
+        self.links, self.actuators = slice(0, size), slice(size, free)
+        self.load = slice(free, total)
+        self.to_phi[bodies:, self.actuators] = np.eye(actuators)
+        self.start[self.actuators] = own[bodies:]
+        self.prior[self.links] = trust**-2
+        self.prior[self.actuators] = scales.ravel() ** -2
         B = np.zeros((base.rank, count))
         B[np.arange(base.rank), base.independent] = 1.0
         B[:, base.dependent] = base.K
         width = base.rank + (SIZE if load_link else 0)
         self.to_beta, self.beta_offset = np.zeros((width, total)), np.zeros(width)
-        self.to_beta[: base.rank, :free] = B @ phi_matrix
-        self.beta_offset[: base.rank] = B @ phi_offset
+        self.to_beta[: base.rank, :free] = B @ self.to_phi
+        self.beta_offset[: base.rank] = B @ self.phi_offset
         self._load_root = root_of(ball(1.0, LOAD_RADIUS))
+        self.to_load = columns_of(self._load_root, np.eye(4))
         if load_link is not None:
-            self.to_beta[base.rank :, self._load] = columns_of(self._load_root, np.eye(4))
-            self.prior[self._load] = LOAD_TRUST**-2
+            self.to_beta[base.rank :, self.load] = self.to_load
+            self.prior[self.load] = LOAD_TRUST**-2
 
     @property
     def beta(self) -> FloatArray:
@@ -267,7 +291,7 @@ class ParameterSpace:
         Raises:
             IdentificationError: the solver finds none.
         """
-        load, actuators = self._load, self._actuators
+        load, actuators = self.load, self.actuators
         bounded = slice(actuators.start, actuators.start + 3 * self.model.nv)
         theta = self._minimum(information, vector, bounded)
         # The solver meets the bound of 0 to rounding, from either side.
@@ -295,7 +319,7 @@ class ParameterSpace:
         bounds = np.zeros(len(self.start))
         for block in self._blocks:
             bounds[block] = LEAST_SHARE * svec(np.eye(4))
-        definite = [*self._blocks, *([self._load] if self._load.stop > self._load.start else [])]
+        definite = [*self._blocks, *([self.load] if self.load.stop > self.load.start else [])]
         cones = [clarabel.NonnegativeConeT(bounded.stop - bounded.start)]
         cones += [clarabel.PSDTriangleConeT(4) for _ in definite]
         rows = np.concatenate([np.arange(each.start, each.stop) for each in (bounded, *definite)])

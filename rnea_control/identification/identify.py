@@ -11,8 +11,8 @@ import numpy as np
 from rnea_control.analysis import BaseParameters, base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.consistent_parameters import ParameterSpace
-from rnea_control.identification.effort_doubts import doubts_of
+from rnea_control.identification.consistent_parameters import ParameterSpace, actuator_scales
+from rnea_control.identification.diagnosis import diagnose
 from rnea_control.identification.least_squares import (
     Solution,
     delay_of,
@@ -20,7 +20,7 @@ from rnea_control.identification.least_squares import (
     solve,
     solve_for_any_delay,
 )
-from rnea_control.identification.motion import STANDING, Motion
+from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 
@@ -138,13 +138,23 @@ def identify(
     equations = TorqueEquations(model, base.independent)
     space = ParameterSpace(model, base, actuator_scales(motion))
     notes = list(motion.notes)
+    diagnosis = diagnose(model, motion, delay)
     if delay is None:
-        found = delay_of(equations, motion, space.beta, robust)
-        delay = found.seconds
-        if abs(delay) > SIGNIFICANT * found.deviation:
-            notes.append(f"the efforts are {late(delay)} than the positions; that was made up for")
+        delay, near = 0.0, space.beta
+        if not diagnosis.doubts:
+            found = delay_of(equations, motion, space.beta, diagnosis.delay, robust)
+            near = found.beta
+            if abs(found.seconds) > SIGNIFICANT * found.deviation:
+                delay = found.seconds
+                note = f"the efforts are {late(delay)} than the positions; that was made up for"
+            else:
+                note = (
+                    f"no delay of the efforts is significant, {1e3 * found.seconds:.2g} ms with a "
+                    f"standard deviation of {1e3 * found.deviation:.2g} ms; 0 was taken"
+                )
+            notes.append(note)
         motion = motion.delayed(delay)
-        solution = solve_for_any_delay(equations, motion, space.beta, found.beta, robust)
+        solution = solve_for_any_delay(equations, motion, space.beta, near, robust)
     else:
         motion = motion.delayed(delay)
         solution = solve(equations, motion, space.beta, robust)
@@ -170,7 +180,7 @@ def identify(
         motion.counts.sum(axis=0).astype(np.float64),
         motion.seconds,
         tuple(notes),
-        tuple(doubts_of(model, motion, base, solution)),
+        diagnosis.doubts,
     )
 
 
@@ -184,20 +194,6 @@ def check_joints(model: RobotModel) -> None:
             )
 
 
-def actuator_scales(motion: Motion) -> FloatArray:
-    """What armature, damping, friction and offset would be if each alone made the measured torques,
-    shape (4, nv)."""
-    torque = np.maximum(_size(motion.effort), 1e-6)
-    return np.stack(
-        [
-            torque / np.maximum(_size(motion.a), 1e-2),
-            torque / np.maximum(_size(motion.v), STANDING),
-            torque,
-            torque,
-        ]
-    )
-
-
 def unit(model: RobotModel, parameter: str) -> str:
     """The SI unit of a parameter, such as "panda_link3.mcx"."""
     owner, _, kind = parameter.rpartition(".")
@@ -205,10 +201,6 @@ def unit(model: RobotModel, parameter: str) -> str:
         sliding = model.joint_types[model.joint_names.index(owner)] == "prismatic"
         return _ACTUATOR_UNITS[kind][sliding]
     return _INERTIAL_UNITS.get(kind, "kg m^2")
-
-
-def _size(values: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
 
 
 def _estimates(

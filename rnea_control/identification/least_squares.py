@@ -39,7 +39,7 @@ ROBUST_PASSES = 10
 # For the delay that many samples are enough.
 DELAY_SAMPLES = 30_000
 DELAY_PASSES = 5
-LONGEST_DELAY = 0.1
+LONGEST_DELAY = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,15 +132,22 @@ class Delay:
 
 
 def delay_of(
-    equations: TorqueEquations, motion: Motion, prior: FloatArray, robust: bool = False
+    equations: TorqueEquations,
+    motion: Motion,
+    prior: FloatArray,
+    near: float = 0.0,
+    robust: bool = False,
 ) -> Delay:
     """The delay of a motion, from enough of its samples; arguments as of `solve`.
+
+    Args:
+        near: where the search starts, [s].
 
     Raises:
         IdentificationError: as `solve`; or a delay of more than `LONGEST_DELAY`.
     """
     motion = _thinned(motion)
-    found = Delay(0.0, math.inf, solve(equations, motion, prior, robust).beta)
+    found = Delay(near, math.inf, solve(equations, motion.delayed(near), prior, robust).beta)
     for _ in range(DELAY_PASSES):
         shifted = motion.delayed(found.seconds)
         solution = _with_delay(equations, shifted, prior, found.beta, robust)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.interpolate import CubicSpline
+from scipy.ndimage import correlate1d
 from scipy.signal import butter, sosfiltfilt
 
 from rnea_control.array_types import BoolArray, FloatArray
@@ -42,11 +43,19 @@ OUTLYING = 20.0
 USUAL, USUAL_DEVIATIONS = 0.95, 1.96
 # Fewer samples cannot be filtered.
 SHORTEST_FILTERED = 5 * ORDER
-_ARRAYS = ("time", "q", "v", "a", "effort", "counts")
-# Central differences of sixth order, for steps 1, 2 and 3.
-FIRST = (3.0 / 4.0, -3.0 / 20.0, 1.0 / 60.0)
-SECOND = (3.0 / 2.0, -3.0 / 20.0, 1.0 / 90.0)
-REACH = len(FIRST)
+# A largest or smallest effort that so many states and this part of them have is clipped, unless the
+# value next to it is as usual, by this factor.
+LEAST_CLIPPED, CLIPPED_PART, CLIPPED_FACTOR = 10, 0.005, 4.0
+# Efforts are rounded if so few of them differ, as a part; the same ones differ by less than this.
+FEW, SAME = 0.25, 1e-9
+# Steps of more than this part of the efforts' standard deviation are too coarse to say more: the
+# rounding alone is 5 % of it.
+COARSE_ROUNDING = 0.05 * math.sqrt(12.0)
+_ARRAYS = ("time", "q", "v", "a", "effort", "clipped", "counts")
+# Central differences of sixth order, of steps of 1.
+FIRST = np.array([-1.0, 9.0, -45.0, 0.0, 45.0, -9.0, 1.0]) / 60.0
+SECOND = np.array([2.0, -27.0, 270.0, -490.0, 270.0, -27.0, 2.0]) / 180.0
+REACH = len(FIRST) // 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +67,14 @@ class Motion:
         time: shape (samples,), [s].
         q, v, a: shape (samples, nv), SI units.
         effort: measured, the same shape, [Nm] or [N].
-        counts: whether a torque is used: its joint moves, and the filter has settled.
+        clipped: whether an effort is at the largest or smallest value there is, the same shape.
+        counts: whether a torque is used: its joint moves, it is not clipped, and the filter has
+            settled.
         ends: where each continuous part ends, ascending; the last one is the number of samples.
         period: of the grid, [s]; of the first recording.
         cutoff: of the filter, [Hz]; of the first recording.
+        rounding: the step in which the efforts of each joint come, shape (nv,), [Nm] or [N]; 0
+            where there is none.
         notes: on everything that was left out.
     """
 
@@ -71,10 +84,12 @@ class Motion:
     v: FloatArray
     a: FloatArray
     effort: FloatArray
+    clipped: BoolArray
     counts: BoolArray
     ends: tuple[int, ...]
     period: float
     cutoff: float
+    rounding: FloatArray
     notes: tuple[str, ...]
 
     @property
@@ -155,6 +170,7 @@ def join(motions: list[Motion]) -> Motion:
             for motion, offset in zip(motions, offsets, strict=False)
             for end in motion.ends
         ),
+        rounding=np.max([motion.rounding for motion in motions], axis=0),
         notes=tuple(note for motion in motions for note in motion.notes),
         **arrays,
     )
@@ -189,7 +205,9 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
             f"{', '.join(recording.joints)}. Do the stamps rise, in seconds? Record again, at 100 "
             "states a second or more"
         )
-    grids = [_on_grid(time[part], q[part], effort[part], period) for part in parts]
+    rounding = np.array([_rounding(column) for column in effort.T])
+    clipped = np.stack([_clipped(*each) for each in zip(effort.T, rounding, strict=True)], axis=1)
+    grids = [_on_grid(time[part], q[part], effort[part], clipped[part], period) for part in parts]
     used = _checked_cutoff(recording.source, cutoff, period, [grid[1] for grid in grids])
     if cutoff is None and used >= HIGHEST_CUTOFF / period:
         notes.append(
@@ -198,34 +216,69 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
         )
     sos = butter(ORDER, used, fs=1.0 / period, output="sos")
     margin = max(round(SETTLING / (used * period)), REACH)
-    columns: list[list[FloatArray]] = [[], [], [], [], []]
-    counts = []
-    for grid_time, grid_q, grid_effort in grids:
+    columns: list[list[Any]] = [[], [], [], [], [], [], []]
+    for grid_time, grid_q, grid_effort, grid_clipped in grids:
         smooth = sosfiltfilt(sos, grid_q, axis=0)
         v = derivative(smooth, period)
-        a = second_derivative(smooth, period)
-        for column, values in zip(columns, (grid_time, smooth, v, a, grid_effort), strict=True):
-            column.append(values)
+        a = derivative(smooth, period, SECOND) / period
         settled = np.zeros(len(grid_time), dtype=np.bool_)
         settled[margin:-margin] = True
-        counts.append(settled[:, None] & (np.abs(v) > STANDING))
-    grid, smooth, v, a, effort = (np.concatenate(column) for column in columns)
+        counts = settled[:, None] & (np.abs(v) > STANDING) & ~grid_clipped
+        arrays = (grid_time, smooth, v, a, grid_effort, grid_clipped, counts)
+        for column, values in zip(columns, arrays, strict=True):
+            column.append(values)
     ends = tuple(np.cumsum([len(grid[0]) for grid in grids]).tolist())
-    used_torques = np.concatenate(counts)
+    joined: dict[str, Any] = dict(zip(_ARRAYS, map(np.concatenate, columns), strict=True))
     return Motion(
-        recording.source, grid, smooth, v, a, effort, used_torques, ends, period, used, tuple(notes)
+        recording.source,
+        ends=ends,
+        period=period,
+        cutoff=used,
+        rounding=rounding,
+        notes=tuple(notes),
+        **joined,
     )
 
 
+def _rounding(effort: FloatArray) -> float:
+    """The step in which efforts come; 0 if there is none."""
+    size = float(np.abs(effort).max(initial=0.0))
+    values = np.unique(effort)
+    steps = np.diff(values)
+    steps = steps[steps > SAME * size]
+    if not len(steps) or len(steps) > FEW * len(effort):
+        return 0.0
+    return float(np.median(steps))
+
+
+def _clipped(effort: FloatArray, rounding: float) -> BoolArray:
+    """Which efforts of a joint are at a largest or smallest value that they have too often."""
+    clipped = np.zeros(len(effort), np.bool_)
+    if not np.ptp(effort) or rounding > COARSE_ROUNDING * np.std(effort):
+        return clipped
+    same = max(0.5 * rounding, SAME * float(np.abs(effort).max(initial=0.0)))
+    for signed in (effort, -effort):
+        below = signed.max(initial=-np.inf) - signed
+        there = below <= same
+        count, beside = np.count_nonzero(there), np.count_nonzero(below <= same + rounding)
+        often = count >= max(LEAST_CLIPPED, CLIPPED_PART * len(effort))
+        if often and count >= CLIPPED_FACTOR * (beside - count):
+            clipped |= there
+    return clipped
+
+
 def _on_grid(
-    time: FloatArray, q: FloatArray, effort: FloatArray, period: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+    time: FloatArray, q: FloatArray, effort: FloatArray, clipped: BoolArray, period: float
+) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     """The same at equal steps: as it is where it has them, else between the samples."""
     if np.abs(np.diff(time) - period).max() <= JITTER * period:
-        return time, q, effort
+        return time, q, effort, clipped
     grid = time[0] + period * np.arange(int((time[-1] - time[0]) / period + 1e-9) + 1)
-    between = np.stack([np.interp(grid, time, column) for column in effort.T], axis=1)
-    return grid, CubicSpline(time, q)(grid), between
+    between, was = (
+        np.stack([np.interp(grid, time, column) for column in values.T], axis=1)
+        for values in (effort, clipped)
+    )
+    return grid, CubicSpline(time, q)(grid), between, was > 0.0
 
 
 def _checked_cutoff(
@@ -265,35 +318,12 @@ def _highest_frequency(positions: list[FloatArray], period: float) -> float:
     return float(frequency[order][np.searchsorted(total, 0.99 * total[-1])] / period)
 
 
-def derivative(values: FloatArray, period: float) -> FloatArray:
-    """The first derivative; the first and last samples repeat their neighbors'."""
-    result = np.zeros_like(values)
-    n = len(values)
-    inner = slice(REACH, n - REACH)
-    for k, weight in enumerate(FIRST, start=1):
-        result[inner] += weight * (
-            values[REACH + k : n - REACH + k] - values[REACH - k : n - REACH - k]
-        )
-    result[inner] /= period
-    return _with_ends(result)
-
-
-def second_derivative(values: FloatArray, period: float) -> FloatArray:
-    result = np.zeros_like(values)
-    n = len(values)
-    inner = slice(REACH, n - REACH)
-    result[inner] = -2.0 * sum(SECOND) * values[inner]
-    for k, weight in enumerate(SECOND, start=1):
-        result[inner] += weight * (
-            values[REACH + k : n - REACH + k] + values[REACH - k : n - REACH - k]
-        )
-    result[inner] /= period**2
-    return _with_ends(result)
-
-
-def _with_ends(values: FloatArray) -> FloatArray:
-    values[:REACH], values[-REACH:] = values[REACH], values[-REACH - 1]
-    return values
+def derivative(values: FloatArray, period: float, kernel: FloatArray = FIRST) -> FloatArray:
+    """The first derivative, or by `SECOND` the second one times the period; the first and last
+    samples repeat their neighbors'."""
+    result = correlate1d(values, kernel / period, axis=0)
+    result[:REACH], result[-REACH:] = result[REACH], result[-REACH - 1]
+    return result
 
 
 def measurement_noise(motion: Motion) -> FloatArray:

@@ -12,9 +12,10 @@ from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import (
     LOAD_TRUST,
     ParameterSpace,
+    actuator_scales,
     parameters_in_body,
 )
-from rnea_control.identification.identify import actuator_scales, check_joints
+from rnea_control.identification.identify import check_joints
 from rnea_control.identification.least_squares import delay_of, solve
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.torque_equations import TorqueEquations
@@ -88,7 +89,7 @@ def identify_payload(
     space = ParameterSpace(model, base, actuator_scales(motion), link, trust)
     if delay is None:
         own = space.beta[: base.rank]
-        delay = delay_of(equations, loaded, own, robust).seconds
+        delay = delay_of(equations, loaded, own, robust=robust).seconds
     parts = [loaded.delayed(delay), *([] if empty is None else [empty.delayed(delay)])]
     motion = join(parts)
     carries = np.arange(len(motion.time)) < len(parts[0].time)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import listed
-from rnea_control.identification.explanation import AT_NOISE
+from rnea_control.identification.diagnosis import AT_NOISE
 from rnea_control.identification.identify import Certainty, Identification
 from rnea_control.identification.motion import Motion, measurement_noise
 from rnea_control.model import RobotModel
@@ -22,7 +22,6 @@ SAME = 0.05
 ROUNDING = 1e-6
 # A noise this much smaller than the error is no measure of it.
 NO_NOISE = 1e-3
-_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +144,14 @@ def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore
     return result
 
 
+def is_better(model: RobotModel, residuals: Sequence[Residuals]) -> bool:
+    """Whether the joints' errors together, each as a part of its noise, have become smaller."""
+    known = [score for each in residuals for score in scores(model, [each]) if score.is_known]
+    errors = np.array([(score.before, score.after, score.noise) for score in known]).reshape(-1, 3)
+    before, after, _ = np.nansum((errors / errors[:, 2:]) ** 2, axis=0)
+    return bool(after < before)
+
+
 def verdict(identification: Identification, residuals: Sequence[Residuals]) -> str:
     """Whether the identified parameters are better than the description's, by how much, and the
     next steps: a few sentences.
@@ -169,9 +176,8 @@ def verdict(identification: Identification, residuals: Sequence[Residuals]) -> s
     sentences = [*doubts, _comparison(known, gain, basis), _noise(known)]
     worse = [score for score in known if score.is_worse]
     if worse and gain >= 1.0 - SAME:
-        sentences.append(
-            f"It is larger than the URDF's at {_named(worse, lambda s: _times(1.0 / s.gain))}."
-        )
+        names = [f"{score.joint} ({_times(1.0 / score.gain)})" for score in worse]
+        sentences.append(f"It is larger than the URDF's at {listed(names)}.")
     still = [score.joint for score in of_all if not score.is_known]
     if still:
         sentences.append(f"{listed(still)} did not move there and cannot be judged.")
@@ -216,7 +222,7 @@ def _noise(known: Sequence[JointScore]) -> str:
         return f"It is at the noise of the measured torques at every joint{also}."
     words = "At no joint does it reach" if len(above) == len(known) else "It does not reach"
     where = "" if len(above) == len(known) else f" at {len(above)} of {len(known)} joints"
-    worst = max(above, key=_excess)
+    worst = max(above, key=lambda score: score.after / max(_size(score)[0], 1e-300))
     largest = "" if len(known) == 1 else f" {worst.joint} is furthest:"
     return (
         f"{words} the noise of the measured torques{where};{largest} what remains is "
@@ -252,30 +258,21 @@ def _to_do(
     return sentences
 
 
-def _excess(score: JointScore) -> float:
-    """How large the error is that is left, among joints of any strength."""
-    strength = score.limit if 0.0 < score.limit < math.inf else score.torque
-    return score.after / strength if strength > 0.0 else 0.0
+def _size(score: JointScore) -> tuple[float, str]:
+    """What an error is a part of, among joints of any strength, and its name."""
+    limited = 0.0 < score.limit < math.inf
+    return (score.limit, "effort limit") if limited else (score.torque, "torque")
 
 
 def _remainder(score: JointScore) -> str:
-    """The same in words."""
+    """How large the error is that is left, in words."""
     parts = []
     if score.noise > NO_NOISE * score.after:
         parts.append(f"{score.after / score.noise:.2g} times the noise")
-    if 0.0 < score.limit < math.inf:
-        parts.append(f"{100.0 * score.after / score.limit:.2g} % of the effort limit")
-    elif score.torque > 0.0:
-        parts.append(f"{100.0 * score.after / score.torque:.2g} % of the torque")
+    size, name = _size(score)
+    if size > 0.0:
+        parts.append(f"{100.0 * score.after / size:.2g} % of the {name}")
     return " and ".join(parts)
-
-
-def _named(found: Sequence[JointScore], words: Callable[[JointScore], str]) -> str:
-    """The first joints, each with what is to say of it."""
-    names = [f"{score.joint} ({words(score)})" for score in found[:_NAMED]]
-    if len(found) > _NAMED:
-        names.append(f"{len(found) - _NAMED} more")
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def factor(value: float) -> str:

@@ -217,7 +217,7 @@ VERDICTS: list[tuple[Identification, list[Residuals], list[str], list[str]]] = [
     (
         FOUND,
         [WORSE],
-        ["panda_joint3 (2.0 times) and panda_joint5 (1.5", "3 is furthest"],
+        ["panda_joint3 (2.0 times), panda_joint5 (1.5", "3 is furthest"],
         ["joint1"],
     ),
     (CERTAIN, [FITTED], [NO_HELD_OUT, "Record another motion, and keep it"], ["Nothing is left"]),

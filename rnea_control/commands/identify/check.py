@@ -15,7 +15,7 @@ from rnea_control.commands.identify.inputs import (
     motions_of,
 )
 from rnea_control.exceptions import listed
-from rnea_control.identification.explanation import Explanation, explain, sentence
+from rnea_control.identification.diagnosis import Diagnosis, diagnose
 from rnea_control.identification.motion import join
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -39,45 +39,37 @@ def run(options: argparse.Namespace) -> int:
     motion = join(motions)
     for note in motion.notes:
         console.print(f"note: {note}")
-    explanation = explain(model, motion.delayed(options.delay or 0.0))
-    console.print(_table(model, explanation))
-    good = _is_good(explanation)
-    if explanation.at_noise:
+    found = diagnose(model, motion, options.delay)
+    console.print(_table(model, found))
+    small = bool((found.rms <= GOOD * found.torque).all())
+    if found.doubts:
+        console.print("The efforts are not what they should be; no model can be judged by them.")
+    elif found.at_noise:
         console.print("The model is right to the noise of the measurement.")
-    elif good:
+    elif small:
         console.print(f"The model is right to {100 * GOOD:.0f} % of the torque.")
     else:
         console.print("The model differs from the robot.")
-    still = [name for name, rms in zip(model.joint_names, explanation.rms, strict=True) if not rms]
+    still = [name for name, rms in zip(model.joint_names, found.rms, strict=True) if not rms]
     if still:
         console.print(f"{listed(still)} did not move and cannot be judged.")
-    for contribution in explanation.contributions:
-        console.print(
-            f"- {100 * contribution.part:.0f} % of what is above the noise: "
-            f"{sentence(model, explanation, contribution)}"
-        )
-    if not good and not explanation.contributions:
-        console.print(
-            "- no cause that is known explains it: are the joints' order and signs right, and is "
-            "the recording of this robot?"
-        )
-    return int(not good)
+    for k, each in enumerate(found.contributions, start=1):
+        what = "of what is above the noise" if each.cause.value.fitted else "of the unexplained"
+        console.print(f"{k}. {100 * each.part:.0f} % {what}: {each.sentence}")
+    if found.question:
+        console.print(found.question)
+    return int(bool(found.doubts) or not (found.at_noise or small))
 
 
-def _is_good(explanation: Explanation) -> bool:
-    small = explanation.rms <= GOOD * explanation.torque
-    return explanation.at_noise or bool(small.all())
-
-
-def _table(model: RobotModel, explanation: Explanation) -> Table:
+def _table(model: RobotModel, found: Diagnosis) -> Table:
     table = Table(title="Measured torque minus the model's, RMS")
     headings = ("joint", "torque", "residual", "noise", "unexplained", "")
     for k, name in enumerate(headings):
         table.add_column(name, justify="right" if 0 < k < 5 else "left")
     for j, name in enumerate(model.joint_names):
-        columns = (explanation.torque, explanation.rms, explanation.noise, explanation.rms_left)
+        columns = (found.torque, found.rms, found.noise, found.rms_left)
         numbers = [f"{each[j]:.3g}" for each in columns]
-        if not explanation.rms[j]:
+        if not found.rms[j]:
             numbers[1] = numbers[3] = "-"  # it stands
         table.add_row(name, *numbers, units(model, j).effort)
     return table

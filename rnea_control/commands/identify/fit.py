@@ -7,12 +7,11 @@ import copy
 import math
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -31,7 +30,7 @@ from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.payload import Payload, identify_payload
 from rnea_control.identification.report import report
 from rnea_control.identification.urdf_inertials import with_inertials
-from rnea_control.identification.verdict import Residuals, residuals_of, scores, verdict
+from rnea_control.identification.verdict import Residuals, is_better, residuals_of, scores, verdict
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
@@ -131,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
     console.print(words)
     written = ", ".join(str(output / each) for each in (URDF, PARAMETERS, REPORT))
     console.print(f"\nwritten: {written}")
-    return int(bool(found.doubts) or not _is_better(model, residuals[: len(held_out)]))
+    return int(bool(found.doubts) or not is_better(model, residuals[: len(held_out)]))
 
 
 def _fit_payload(
@@ -163,7 +162,7 @@ def _fit_payload(
     console.print(_torque_table(model, residuals[0]))
     for note in found.notes:
         console.print(f"note: {note}")
-    better = _is_better(model, residuals)
+    better = is_better(model, residuals)
     if not better:
         console.print(
             "The load makes the torques that were held out no better: do not use it. Are these "
@@ -179,14 +178,6 @@ def _new_warnings(before: RobotModel, after: RobotModel) -> list[str]:
     known = {warning.removeprefix(f"{before.source}: ") for warning in before.warnings}
     found = [warning.removeprefix(f"{after.source}: ") for warning in after.warnings]
     return [warning for warning in found if warning not in known]
-
-
-def _is_better(model: RobotModel, residuals: list[Residuals]) -> bool:
-    """Whether the joints' errors together, each as a part of its noise, have become smaller."""
-    known = [score for each in residuals for score in scores(model, [each]) if score.is_known]
-    errors = np.array([(score.before, score.after, score.noise) for score in known]).reshape(-1, 3)
-    before, after, _ = np.nansum((errors / errors[:, 2:]) ** 2, axis=0)
-    return bool(after < before)
 
 
 def _show(found: Identification, residuals: Residuals, console: Console) -> None:
@@ -269,12 +260,10 @@ def new_folder(path: Path) -> Iterator[Path]:
     Raises:
         IdentificationError: it cannot be written.
     """
-    temporary: Path | None = None
+    temporary = path.with_name(f".rnea_identify_{uuid4().hex}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".rnea_identify_", dir=path.parent))
+        temporary.mkdir(parents=True)
         yield temporary
-        temporary.chmod(0o777 & ~_umask())
         check_new(path)
         temporary.rename(path)
     except OSError as error:
@@ -282,11 +271,4 @@ def new_folder(path: Path) -> Iterator[Path]:
             f"{path} cannot be written: {error.strerror or error}. Name another folder by --output"
         ) from error
     finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        shutil.rmtree(temporary, ignore_errors=True)

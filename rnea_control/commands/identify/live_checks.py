@@ -8,9 +8,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.exceptions import RobotModelError, listed
-from rnea_control.identification.effort_doubts import motor_current_guess
+from rnea_control.dynamics import Workspace, gravity
+from rnea_control.exceptions import RneaControlError, RobotModelError, listed
+from rnea_control.identification.diagnosis import diagnose
+from rnea_control.identification.motion import motion_of
+from rnea_control.identification.recording import Recording, of_robot
 from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model.robot_model import units
 
 # So many states are looked at before efforts and rate are judged.
 ENOUGH = 20
@@ -23,6 +27,12 @@ GAP = 5.0
 LOWEST_RATE = 100.0
 # Periods that are kept for their median.
 _PERIODS = 2000
+# Gravity must need that much somewhere, and at a joint, to tell anything, [Nm] or [N].
+TELLING, LEAST = 10.0, 5.0
+# Efforts that are this many times smaller than gravity, or whose ratios to it differ that much.
+CURRENT_FACTOR = 5.0
+# Smaller efforts are noise: brakes, or firmware that compensates gravity.
+NOTHING = 0.01
 
 
 class LiveChecks:
@@ -47,6 +57,7 @@ class LiveChecks:
         self._has_effort = np.zeros(len(joints), dtype=bool)
         self._has_other_than_zero = np.zeros(len(joints), dtype=bool)
         self._rest: list[tuple[IntArray, FloatArray, FloatArray]] = []
+        self._all: list[tuple[IntArray, FloatArray]] = []
         self._gaps, self._longest, self._falls, self._repeats = 0, 0, 0, 0
 
     def know(self, robot_description: str) -> None:
@@ -68,6 +79,7 @@ class LiveChecks:
         if not len(stamps):
             return []
         q, _, effort = values
+        self._all.append((stamps, values))
         self.states += len(stamps)
         self._lowest = np.fmin(self._lowest, np.fmin.reduce(q))
         self._highest = np.fmax(self._highest, np.fmax.reduce(q))
@@ -79,7 +91,8 @@ class LiveChecks:
         return [text for kind, text in found if kind not in self._said and not self._said.add(kind)]
 
     def summary(self) -> list[str]:
-        """How often stamps fell or repeated and messages were lost, once the recording is done."""
+        """How often stamps fell or repeated and messages were lost, and why a fit would be wrong,
+        once the recording is done."""
         found = []
         if self._gaps:
             found.append(
@@ -88,7 +101,20 @@ class LiveChecks:
             )
         if self._falls or self._repeats:
             found.append(f"stamps fell {self._falls} times and repeated {self._repeats} times")
-        return found
+        return [*found, *self._diagnosis()]
+
+    def _diagnosis(self) -> tuple[str, ...]:
+        """What is wrong with the efforts of the motion as a whole; nothing if it cannot be used."""
+        if self._model is None or not self._all or len(self._said & {"none", "zero effort"}):
+            return ()
+        stamps = np.concatenate([each for each, _ in self._all])
+        q, v, effort = np.concatenate([values for _, values in self._all], axis=1)
+        seconds = 1e-9 * (stamps - stamps[0])
+        recording = Recording("recording", self._joints, seconds, q, v, effort, np.nan * q)
+        try:
+            return diagnose(self._model, motion_of(of_robot(recording, self._model))).doubts
+        except RneaControlError:  # `rnea_identify fit` says why
+            return ()
 
     def _of_stamps(self, stamps: IntArray) -> Iterator[tuple[str, str]]:
         first = stamps[0] if self._last is None else self._last
@@ -170,3 +196,36 @@ class LiveChecks:
 
     def _named(self, which: np.ndarray) -> list[str]:
         return [self._joints[i] for i in np.flatnonzero(which).tolist()]
+
+
+def motor_current_guess(model: RobotModel, q: FloatArray, effort: FloatArray) -> str:
+    """Why the efforts at rest may be currents, with the numbers; empty if nothing says so.
+
+    Args:
+        model: of the robot as it was recorded.
+        q: its positions, shape (nv,), [rad] or [m].
+        effort: measured there, shape (nv,).
+    """
+    needed = gravity(model, Workspace(model), np.ascontiguousarray(q), np.zeros(model.nv))
+    heavy = np.flatnonzero(np.abs(needed) >= LEAST)
+    if not len(heavy) or np.abs(needed).max() < TELLING or not np.isfinite(effort[heavy]).all():
+        return ""
+    ratio = effort[heavy] / needed[heavy]
+    if ratio.min() < NOTHING:
+        return ""
+    if ratio.max() < 1.0 / CURRENT_FACTOR:
+        found = f"{1.0 / ratio.max():.0f} times smaller or more"
+    elif ratio.max() > CURRENT_FACTOR * ratio.min():
+        found = f"{ratio.min():.2g} to {ratio.max():.2g} of that, by the joint"
+    else:
+        return ""
+    numbers = ", ".join(
+        f"{model.joint_names[i]}: {needed[i]:.1f} {units(model, i).effort}, effort {effort[i]:.2f}"
+        for i in heavy.tolist()
+    )
+    return (
+        f"the efforts may be motor currents in ampere: at rest they are {found} than what gravity "
+        f"needs by robot_description ({numbers}). This is a guess: a robot that is not mounted as "
+        "robot_description has it, springs or counterweights can look like this. If they are "
+        "currents, multiply them by torque constant and gear ratio"
+    )

@@ -1,0 +1,356 @@
+r"""How well the torques of a robot, read in one way or another, agree with the efforts measured.
+
+A reading says how efforts come from torques: with which gravity, from which joint, times which
+scale. Beside each reading the robot's parameters theta are estimated, near the URDF's and
+no further from it than that may be wrong, so that no reading wins because the URDF is a fifth off;
+friction and offsets are never the URDF's, whose damping is often a placeholder. A reading costs
+
+.. math:: \sum_j \frac{n_j}{2} \log \overline{r_j^2}
+          + \tfrac{1}{2} |\theta - \theta_0|^2_\Lambda
+          + \tfrac{1}{2} \log \frac{|\Lambda + \sum_j w_j X_j^T X_j|}{|\Lambda|}
+
+which is minus the logarithm of its evidence [MacKay 1992]: each joint's residual r_j, what the
+parameters need to deviate, and what they could have fitted besides. n_j counts the torques that are
+independent, as noise of real drives is slow. Friction and rotors below zero are not allowed.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.ndimage import uniform_filter1d
+
+from rnea_control.analysis import base_parameters, parameter_count, regressor
+from rnea_control.array_types import BoolArray, FloatArray, IntArray
+from rnea_control.dynamics import Workspace
+from rnea_control.identification.consistent_parameters import (
+    SIZE,
+    ParameterSpace,
+    actuator_scales,
+    parameters_in_body,
+    smat,
+)
+from rnea_control.identification.least_squares import BLOCK_SECONDS
+from rnea_control.identification.motion import Motion
+from rnea_control.model import RobotModel
+
+# So many samples are enough.
+MOST_SAMPLES = 3000
+# Inertias of the URDF may be wrong by this part of themselves.
+TRUST = 0.3
+# A link that has less than this part of its inertia has as good as none.
+LEAST_PART = 0.03
+# A load is compared with this part of the mass of all links that move.
+LOAD_PART = 0.1
+# A residual of less than this part of the effort is as good as none.
+FLOOR = 0.005
+PASSES = 8
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How measured efforts come from torques.
+
+    Attributes:
+        gravity: that is in the efforts, in the root link's frame, [m/s^2].
+        order: for each joint the column of the efforts that has its torque.
+        scale: effort for 1 of each joint's torque.
+    """
+
+    gravity: tuple[float, ...]
+    order: tuple[int, ...]
+    scale: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a reading comes to.
+
+    Attributes:
+        reading: with the scales that were fitted.
+        cost: above; smaller is better, and differences alone mean something.
+        theta: parameters as of `ParameterSpace`, then a 1.
+        variance: mean square of each joint's residual, shape (nv,).
+    """
+
+    reading: Reading
+    cost: float
+    theta: FloatArray
+    variance: FloatArray
+
+
+class TorqueEvidence:
+    """The torques of a robot along a recorded motion, and what readings of its efforts cost.
+
+    Args:
+        model: the robot as described, with its payloads.
+        motion: of its joints.
+
+    Attributes:
+        space: of theta; its load is one of the last link.
+        declared: theta of `model`, then a 1.
+        masses, rotors, friction, offsets, load: where theta has these.
+        independent: n_j above, shape (nv,).
+        rough: mean square of what is left out of the efforts, noise of high frequency, shape (nv,).
+        spread: variance of the rest.
+        as_described: the reading that should be right.
+    """
+
+    def __init__(self, model: RobotModel, motion: Motion) -> None:
+        nv = model.nv
+        self.model = model
+        self.space = ParameterSpace(
+            model, base_parameters(model), actuator_scales(motion), model.child_links[-1], TRUST
+        )
+        first = self.space.actuators.start
+        self.masses = np.arange(first)
+        self.rotors, self.friction = first + np.arange(nv), first + nv + np.arange(2 * nv)
+        self.offsets, self.load = first + 3 * nv + np.arange(nv), first + 4 * nv + np.arange(10)
+        self.declared = np.append(self.space.start, 1.0)
+        self._center = self.declared.copy()
+        self._center[self.space.actuators] = 0.0
+        self._precision = np.append(self.space.prior, 1.0)
+        moving = sum(model.link_inertias[link][3, 3] for link in model.child_links)
+        self._precision[self.load] = (LOAD_PART * moving) ** -2
+        self._positive = np.isin(np.arange(len(self.declared)), [*self.rotors, *self.friction])
+        moving = np.flatnonzero(motion.counts.any(axis=1))
+        step = max(math.ceil(len(moving) / MOST_SAMPLES), 1) // 2 * 2 + 1  # odd
+        self._step = step * motion.period
+        self._rows = moving[::step]
+        # Means over the steps: all efforts count.
+        efforts = np.empty_like(motion.effort)
+        for part in motion.parts:
+            efforts[part] = uniform_filter1d(motion.effort[part], step, axis=0)
+        self._efforts, self._time = efforts[self._rows], motion.time[self._rows]
+        self.rough = np.mean((motion.effort - efforts) ** 2, axis=0)
+        self.spread = np.var(self._efforts, axis=0)
+        self._used = motion.counts[self._rows]
+        self._samples = np.maximum(self._used.sum(axis=0), 1)
+        self._block = np.floor(self._time / BLOCK_SECONDS)
+        self.independent = self._used.sum(axis=0) * self._blocks / max(len(self._rows), 1)
+        self._columns = _columns(self.space, motion, self._rows)
+        self._sums: dict[object, FloatArray] = {}
+        self.as_described = Reading(tuple(model.gravity), tuple(range(nv)), (1.0,) * nv)
+
+    @property
+    def _blocks(self) -> int:
+        """How many blocks of time the samples are of."""
+        return int(np.count_nonzero(np.diff(self._block))) + 1
+
+    def weigh(self, fit: Fit) -> None:
+        """Counts as many torques as independent as the residual of a fit allows, from one in each
+        block to all."""
+        predicted, measured = self.predicted(fit)
+        residual = np.nan_to_num(measured - predicted)
+        starts = np.flatnonzero(np.diff(self._block, prepend=-np.inf))
+        sums = np.add.reduceat(residual, starts, axis=0)
+        slow = (sums**2).sum(axis=0) / np.maximum((residual**2).sum(axis=0), 1e-300)
+        most = len(self._rows) / self._blocks
+        self.independent = self._used.sum(axis=0) / np.clip(slow, 1.0, most)
+
+    def fit(
+        self,
+        reading: Reading,
+        opened: IntArray | None = None,
+        groups: IntArray | None = None,
+        passes: int = PASSES,
+    ) -> Fit:
+        """The parameters beside a reading, and its cost.
+
+        Args:
+            reading: its scales are where those of `groups` start from.
+            opened: the theta that may deviate from the model's; by default all, but for a
+                load of less than nothing.
+            groups: joints of the same number of 0 or more have one unknown scale, shape (nv,).
+            passes: at most.
+        """
+        j = np.arange(self.model.nv)
+        G, order = self._gram(reading), list(reading.order)
+        C, Q = self._cross(reading)
+        c, power = C[j, :, order], Q[j, order] / self._samples
+        floor = FLOOR**2 * np.maximum(power, 1e-12)
+        is_open = np.zeros(len(self.declared), np.bool_)
+        is_open[:-1] = opened is None
+        if opened is not None:
+            is_open[opened] = True
+        precision = self._precision.copy()
+        # Friction, rotors and offsets are of the size of torques, not of efforts.
+        precision[self.space.actuators] *= np.tile(np.maximum(np.square(reading.scale), 1e-12), 4)
+        theta, scale, variance, parts = self.declared, np.array(reading.scale), power + floor, 0.0
+        for _ in range(passes):
+            w = self.independent / (self._samples * variance)
+            matrix, vector = np.tensordot(w * scale**2, G, 1), (w * scale) @ c
+            theta, parts = self._solved(matrix, vector, is_open, precision)
+            shares, sizes = c @ theta, (G @ theta) @ theta
+            for group in range(int(groups.max()) + 1 if groups is not None else 0):
+                own = groups == group
+                scale[own] = (w * shares)[own].sum() / max((w * sizes)[own].sum(), 1e-300)
+            before = variance
+            squares = power - (2.0 * scale * shares - scale**2 * sizes) / self._samples
+            variance = np.maximum(squares, 0.0) + floor
+            if np.abs(variance / before - 1.0).max() < 1e-3:
+                break
+        if opened is None and theta[self.load[-1]] < 0.0:  # no load is lighter than nothing
+            return self.fit(reading, np.arange(self.load[0]), groups, passes)
+        cost = 0.5 * float(self.independent @ np.log(variance)) + parts
+        return Fit(replace(reading, scale=tuple(scale.tolist())), cost, theta, variance)
+
+    def _solved(
+        self, matrix: FloatArray, vector: FloatArray, opened: BoolArray, precision: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """The theta of least squares with their prior, and the last two terms of the cost."""
+        theta, opened = self.declared.copy(), opened.copy()
+        if not opened.any():
+            return theta, 0.0
+        while True:
+            prior, center = precision[opened], self._center[opened]
+            A = matrix[np.ix_(opened, opened)] + np.diag(prior)
+            b = vector[opened] - matrix[np.ix_(opened, ~opened)] @ theta[~opened] + prior * center
+            size = 1.0 / np.sqrt(np.diag(A))
+            factor = cho_factor(A * np.outer(size, size), lower=True)
+            theta[opened] = size * cho_solve(factor, size * b)
+            below = opened & self._positive & (theta < 0.0)
+            if not below.any():
+                break
+            theta[below], opened = 0.0, opened & ~below
+        volume = np.log(np.diag(factor[0])).sum() - np.log(size).sum() - 0.5 * np.log(prior).sum()
+        change = theta - self._center
+        change[~opened] = change[self.masses] = 0.0
+        squares = 0.5 * float((precision * change) @ change)
+        return theta, squares + self._strangeness(theta) + volume
+
+    def _strangeness(self, theta: FloatArray) -> float:
+        """How far the links' inertias are from the URDF's, in place of the squares: the divergence
+        of Gaussians, which is the same to second order, and large where a mass vanishes."""
+        links = np.stack([smat(each) for each in theta[self.masses].reshape(-1, SIZE)])
+        values = np.maximum(np.linalg.eigvalsh(links), LEAST_PART)
+        return float((values - np.log(values) - 1.0).sum() / TRUST**2)
+
+    def clock(self, fit: Fit) -> tuple[float, float]:
+        """By how much the efforts become later from the beginning to the end beside a fit, [s], and
+        what that adds to its evidence.
+
+        To first order, and by the smooth part of the torques, which friction is none of.
+        """
+        smooth = fit.theta.copy()
+        smooth[self.space.actuators] = 0.0
+        torque = self._design(fit.reading) @ smooth * fit.reading.scale
+        slope = np.gradient(torque, np.arange(len(self._time)) * self._step, axis=0)
+        column = np.where(self._used, -slope * (self._time - self._time.mean())[:, None], 0.0)
+        predicted, measured = self.predicted(fit)
+        residual = np.nan_to_num(measured - predicted)
+        w = self.independent / (self._samples * fit.variance)
+        drift = (w * (column * residual).sum(axis=0)).sum() / max(
+            float((w * (column**2).sum(axis=0)).sum()), 1e-300
+        )
+        squares = ((residual - drift * column) ** 2).sum(axis=0) / self._samples
+        variance = np.maximum(squares, 1e-3 * fit.variance)
+        gain = 0.5 * float(self.independent @ np.log(fit.variance / variance))
+        return float(drift * np.ptp(self._time)), gain
+
+    def described(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
+        """The scale with which each effort (column) fits the URDF's torques of each joint (row),
+        friction, rotor and offset aside; and the part of the effort that it leaves, 0 to 1."""
+        G, (C, Q), nv = self._gram(reading), self._cross(reading), self.model.nv
+        scale, left = np.zeros((nv, nv)), np.ones((nv, nv))
+        basis = np.zeros((len(self.declared), 5))
+        basis[:, 0] = self.declared
+        basis[self.space.actuators, 0] = 0.0
+        for j in range(nv):
+            basis[:, 1:] = 0.0
+            basis[self.space.actuators.start + j + nv * np.arange(4), np.arange(1, 5)] = 1.0
+            A, b = basis.T @ G[j] @ basis, basis.T @ C[j]
+            size = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
+            x = np.linalg.lstsq(A * np.outer(size, size), size[:, None] * b, rcond=1e-9)[0]
+            scale[j] = size[0] * x[0] if A[0, 0] > 0.0 else 1.0
+            left[j] = 1.0 - (x * size[:, None] * b).sum(axis=0) / np.maximum(Q[j], 1e-300)
+        return scale, np.clip(left, 0.0, 1.0)
+
+    def gravity_of(self, fit: Fit) -> FloatArray:
+        """The gravity that fits the URDF's masses best beside friction, rotors and offsets."""
+        nv, reading = self.model.nv, fit.reading
+        body = self.declared.copy()
+        body[self.space.actuators] = 0.0
+        columns, rests = [], []
+        for j in range(nv):
+            X = self._columns[:, self._used[:, j], j]
+            own = X[0][:, self.space.actuators]
+            weight = 1.0 / math.sqrt(fit.variance[j])
+            scaled = reading.scale[j] * weight
+            columns.append(scaled * np.column_stack([*(X[1:] @ body), own]))
+            rest = self._efforts[self._used[:, j], reading.order[j]] * weight
+            rests.append(rest - scaled * (X[0] @ body))
+        A = np.concatenate(columns)
+        size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+        x = np.linalg.lstsq(A / size, np.concatenate(rests), rcond=1e-6)[0]
+        return np.asarray((x / size)[:3])
+
+    def torque_of(self, change: FloatArray, reading: Reading) -> FloatArray:
+        """Root mean square of the torque of a change of theta, shape (nv,)."""
+        squares = (self._gram(reading) @ change) @ change
+        return np.asarray(np.sqrt(np.maximum(squares, 0.0) / self._samples))
+
+    def predicted(self, fit: Fit) -> tuple[FloatArray, FloatArray]:
+        """The efforts that a fit predicts, and those measured, shape (samples, nv); NaN where a
+        joint stands."""
+        torque = self._design(fit.reading) @ fit.theta * fit.reading.scale
+        measured = self._efforts[:, list(fit.reading.order)]
+        return np.where(self._used, torque, np.nan), np.where(self._used, measured, np.nan)
+
+    def _design(self, reading: Reading) -> FloatArray:
+        return self._columns[0] + np.tensordot(reading.gravity, self._columns[1:], 1)
+
+    def _rows_of(self, reading: Reading) -> FloatArray:
+        """X_j^T, shape (nv, theta, samples); 0 where a joint stands."""
+        key = "rows", reading.gravity
+        if key not in self._sums:
+            X = self._design(reading) * self._used[:, :, None]
+            self._sums[key] = np.ascontiguousarray(X.transpose(1, 2, 0))
+        return self._sums[key]
+
+    def _gram(self, reading: Reading) -> FloatArray:
+        """X_j^T X_j, shape (nv, theta, theta)."""
+        key = "gram", reading.gravity
+        if key not in self._sums:
+            X = self._rows_of(reading)
+            self._sums[key] = X @ X.transpose(0, 2, 1)
+        return self._sums[key]
+
+    def _cross(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
+        """X_j^T tau_k, shape (nv, theta, nv), and the sums of tau_k^2 while joint j moves."""
+        key = "cross", reading.gravity
+        if key not in self._sums:
+            squares = self._used.T.astype(np.float64) @ self._efforts**2
+            by_joint = self._rows_of(reading) @ self._efforts
+            self._sums[key] = np.concatenate([by_joint, squares[:, None]], axis=1)
+        both = self._sums[key]
+        return both[:, :-1], both[:, -1]
+
+
+def _columns(space: ParameterSpace, motion: Motion, rows: IntArray) -> FloatArray:
+    """Torques for 1 of each theta, and of the constant part, shape (4, samples, nv, theta): without
+    gravity, and what a gravity of 1 along each axis adds."""
+    model = space.model
+    nv, count = model.nv, parameter_count(model)
+    turned, ws = copy.copy(model), Workspace(model)
+    turned.bodies = model.bodies.copy()  # all that `regressor` reads
+    Y = np.zeros((4, len(rows), nv, count))
+    states = [np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a)]
+    still = np.zeros(nv)
+    for k, axis in enumerate(np.vstack([np.zeros(3), np.eye(3)])):
+        turned.gravity = axis
+        for q, v, a, out in zip(*states, Y[k], strict=True):
+            if k == 0:
+                regressor(turned, ws, q, v, a, out)
+            else:
+                regressor(turned, ws, q, still, still, out)
+    Y[1:, :, :, -4 * nv :] = 0.0
+    body, to_body = parameters_in_body(model, model.child_links[-1])
+    of_load = Y[..., 10 * body : 10 * body + 10] @ (to_body @ space.to_load)
+    constant = Y @ space.phi_offset
+    own = (Y.reshape(-1, count) @ space.to_phi).reshape(*Y.shape[:3], -1)
+    return np.concatenate([own, of_load, constant[..., None]], axis=3)
