@@ -7,14 +7,13 @@ between fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray
-from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader
-from rnea_control.messages.float64_multi_array import skip_to_numbers
+from rnea_control.messages.cdr import BIG_ENDIAN
 from rnea_control.messages.joint_state import JointStateFields
 
 _SECOND = 1_000_000_000
@@ -25,8 +24,8 @@ class Layout:
     """What all messages of one size, byte order and list of names have in common.
 
     Attributes:
-        names: of the joints; empty where messages have none.
-        stamp: where the stamp starts; negative where messages have none.
+        names: of the joints.
+        stamp: where the stamp starts.
         numbers: where each sequence of float64 starts, and how many they are.
         pattern: one message, shape (size,).
         mask: 0 for its bytes that may differ, else 255, shape (size,).
@@ -55,7 +54,7 @@ class Batch:
     Attributes:
         layout: theirs.
         rows: the number of each message in the order in which they came, shape (messages,).
-        stamps: shape (messages,), [ns]; 0 where the layout has none.
+        stamps: shape (messages,), [ns].
         numbers: of each sequence of float64, shape (messages, count).
     """
 
@@ -66,15 +65,9 @@ class Batch:
 
 
 class BatchDecoder:
-    """Decodes the messages of a topic; the layouts that came are remembered.
+    """Decodes the joint states of a topic; the layouts that came are remembered."""
 
-    Args:
-        read_layout: finds the layout of one message: `joint_state_layout` or
-            `float64_multi_array_layout`.
-    """
-
-    def __init__(self, read_layout: Callable[[bytes], Layout]) -> None:
-        self._read_layout = read_layout
+    def __init__(self) -> None:
         self._layouts: dict[int, list[Layout]] = {}
 
     def decode(self, messages: Sequence[bytes], first: int = 0) -> list[Batch]:
@@ -108,7 +101,7 @@ class BatchDecoder:
         for layout in known:
             if layout.fits(message[None, :])[0]:
                 return layout
-        known.append(self._read_layout(message.tobytes()))
+        known.append(joint_state_layout(message.tobytes()))
         return known[-1]
 
 
@@ -119,48 +112,25 @@ def joint_state_layout(data: bytes) -> Layout:
         CdrError: bytes that are not a JointState.
     """
     message = JointStateFields(data)
+    stamp = message.spans[0][0]
     numbers = message.positions, message.velocities, message.efforts
-    return _layout(data, message.spans, tuple(message.names), message.spans[0][0], numbers)
-
-
-def float64_multi_array_layout(data: bytes) -> Layout:
-    """The layout of a Float64MultiArray, without names and stamp.
-
-    Raises:
-        CdrError: bytes that are not a Float64MultiArray.
-    """
-    reader = CdrReader(data, "commands")
-    numbers = skip_to_numbers(reader)
-    return _layout(data, reader.spans, (), -1, (numbers,))
-
-
-def _layout(
-    data: bytes,
-    spans: Sequence[tuple[int, int]],
-    names: tuple[str, ...],
-    stamp: int,
-    numbers: tuple[tuple[int, int], ...],
-) -> Layout:
     mask = np.zeros(len(data), dtype=np.uint8)
     mask[:2] = 0xFF  # the byte order
-    for start, end in spans:
+    for start, end in message.spans:
         mask[start:end] = 0xFF
-    if stamp >= 0:
-        mask[stamp : stamp + 8] = 0
+    mask[stamp : stamp + 8] = 0
     for start, count in numbers:
         mask[start : start + 8 * count] = 0
-    return Layout(names, stamp, numbers, np.frombuffer(data, np.uint8), mask)
+    return Layout(tuple(message.names), stamp, numbers, np.frombuffer(data, np.uint8), mask)
 
 
 def _batch(layout: Layout, data: ByteArray, rows: IntArray) -> Batch:
     order = ">" if layout.pattern[1] == BIG_ENDIAN else "<"
-    stamps = np.zeros(len(data), dtype=np.int64)
-    if layout.stamp >= 0:
-        seconds, nanoseconds = (
-            _column(data, start, 1, kind)[:, 0].astype(np.int64)
-            for start, kind in ((layout.stamp, f"{order}i4"), (layout.stamp + 4, f"{order}u4"))
-        )
-        stamps = seconds * _SECOND + nanoseconds
+    seconds, nanoseconds = (
+        _column(data, start, 1, kind)[:, 0].astype(np.int64)
+        for start, kind in ((layout.stamp, f"{order}i4"), (layout.stamp + 4, f"{order}u4"))
+    )
+    stamps = seconds * _SECOND + nanoseconds
     numbers = tuple(
         _column(data, start, count, f"{order}f8").astype(np.float64)
         for start, count in layout.numbers
