@@ -76,4 +76,4 @@ def recording_of(
     tau += noise * robot.effort_limit * rng.standard_normal(tau.shape)
     q = q + ENCODER * rng.standard_normal(q.shape)
     nothing = np.full_like(q, np.nan)
-    return Recording("recording", robot.joint_names, t, q, nothing, tau, nothing)
+    return Recording("recording", robot.joint_names, t, q, nothing, tau)

@@ -5,12 +5,18 @@ Y_b of the regressor chosen so that the dependent ones are Y_d = Y_b K for every
 1991],
 
 .. math:: \tau = Y \varphi = Y_b \beta, \qquad \beta = \varphi_b + K \varphi_d
+
+A URDF in which 1.5708 stands for pi/2 has axes that are not quite parallel or at right angles, so
+that more columns are independent, by as little as that rounding; no motion tells these apart. So
+the columns are those of the robot that the file means, with the angles put right.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 
@@ -19,10 +25,18 @@ from rnea_control.dynamics.regressor import parameter_count, parameter_names, re
 from rnea_control.dynamics.workspace import Workspace
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
+from rnea_control.model import bodies as layout
 
 # The next column taken is the first one with at least this share of the largest remainder, so that
 # a parameter is grouped with links nearer the root.
 _PIVOT = 0.1
+# Angles that are meant are multiples of this, [rad].
+_MEANT = math.pi / 4.0
+# They are off by so many units of the last digit that is written, as some are cut off and not
+# rounded; by no more than 3.14 is, [rad]; and by more than what makes no column independent.
+_UNITS, _FARTHEST, _NONE = 2.0, 2e-3, 1e-8
+# The errors of several angles between two joints add up to so many of the largest one.
+_ADDED = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +49,9 @@ class BaseParameters:
         unidentifiable: columns that are zero for every motion.
         K: shape (rank, number of dependent columns).
         names: of the base parameters as sums, such as "upper.mcx + 0.4 lower.m".
+        rounding: how far a rounded angle of the URDF is from the one that is meant, at most, [rad];
+            0 if none is.
+        hidden: names of the parameters that are independent by this rounding alone.
     """
 
     independent: IntArray
@@ -42,6 +59,8 @@ class BaseParameters:
     unidentifiable: IntArray
     K: FloatArray
     names: tuple[str, ...]
+    rounding: float
+    hidden: tuple[str, ...]
 
     @property
     def rank(self) -> int:
@@ -64,15 +83,15 @@ def base_parameters(
     random states.
 
     How parameters group depends on the kinematics, gravity and the position limits, not on the
-    values of the parameters. Takes a second for a humanoid of 40 joints.
+    values of the parameters. Angles of a URDF that are multiples of 45 degrees but for their last
+    digits count as these. Takes a second for a humanoid of 40 joints.
 
     Args:
         model: the robot.
         samples: number of states; they must give at least as many torques as there are parameters.
         rng: draws the states; seeded by default, so that the same robot gives the same answer.
         tolerance: how far a column may be from a combination of others, relative to its norm, and
-            still count as dependent. Angles rounded in a URDF, such as 1.5708, make differences of
-            that rounding's size.
+            still count as dependent.
 
     Raises:
         ArgumentError: too few samples, or a tolerance outside (0, 1).
@@ -83,43 +102,75 @@ def base_parameters(
             f"{-(-parameter_count(model) // max(model.nv, 1))} samples, and a tolerance between 0 "
             "and 1"
         )
-    stacked = _stacked_regressor(model, samples, np.random.default_rng(0) if rng is None else rng)
+    rng = np.random.default_rng(0) if rng is None else rng
+    states: list[tuple[FloatArray, ...]] = []
+    for _ in range(samples):
+        v, a = rng.standard_normal((2, model.nv))
+        states.append((model.random(rng), v, a))
+    names, rounding = parameter_names(model), _rounding(model.urdf_angles)
+    stacked = _stacked_regressor(model, states)
+    columns, independent = as_written = _independent_columns(stacked, tolerance)
+    if rounding:
+        stacked = _stacked_regressor(_as_meant(model, _ADDED * rounding), states)
+        columns, independent = _independent_columns(stacked, tolerance)
+    hidden = tuple(names[k] for k in np.setdiff1d(as_written[1], independent))
+    dependent = np.setdiff1d(columns, independent)
     norms = np.linalg.norm(stacked, axis=0)
-    moves = norms > tolerance * norms.max(initial=0.0)
-    columns = np.flatnonzero(moves)
-    scaled = stacked[:, columns] / norms[columns]
-    chosen = _independent_columns(scaled, tolerance)
-    rest = np.setdiff1d(np.arange(len(columns)), chosen)
-    Q, R = np.linalg.qr(scaled[:, chosen])
-    shares = np.linalg.solve(R, Q.T @ scaled[:, rest])
-    independent, dependent = columns[chosen], columns[rest]
+    Q, R = np.linalg.qr(stacked[:, independent] / norms[independent])
+    shares = np.linalg.solve(R, Q.T @ (stacked[:, dependent] / norms[dependent]))
     K = shares * norms[dependent] / norms[independent, None]
-    names = parameter_names(model)
-    expressions = []
+    sums = []
     for column, factors, share in zip(independent, K, shares, strict=True):
         terms = np.flatnonzero(np.abs(share) > tolerance)
         others = [names[dependent[k]] for k in terms]
-        expressions.append(_sum(names[column], zip(factors[terms], others, strict=True)))
-    return BaseParameters(independent, dependent, np.flatnonzero(~moves), K, tuple(expressions))
+        sums.append(_sum(names[column], zip(factors[terms], others, strict=True)))
+    zero = np.setdiff1d(np.arange(len(names)), columns)
+    return BaseParameters(independent, dependent, zero, K, tuple(sums), rounding, hidden)
 
 
-def _stacked_regressor(model: RobotModel, samples: int, rng: np.random.Generator) -> FloatArray:
-    """The triangle R of a QR decomposition of regressors at random states, one above the other; its
+def _rounding(angles: Iterable[float]) -> float:
+    """How far those that are rounded multiples of `_MEANT` are from these, at most."""
+    largest = 0.0
+    for angle in angles:
+        last_digit = 10.0 ** int(Decimal(repr(angle)).as_tuple().exponent)
+        meant = _MEANT * round(angle / _MEANT)
+        error = abs(angle - meant)
+        if meant and _NONE < error <= min(_UNITS * last_digit, _FARTHEST):
+            largest = max(largest, error)
+    return largest
+
+
+def _as_meant(model: RobotModel, slack: float) -> RobotModel:
+    """The robot without components of axes and offsets that are smaller than `slack`."""
+    meant = model.copy()
+    for row in meant.bodies[1:]:
+        R = row[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3)
+        p = row[layout.TRANSLATION : layout.TRANSLATION + 3]
+        R[np.abs(R) < slack] = 0.0
+        U, _, VT = np.linalg.svd(R)
+        R[:] = U @ VT
+        p[np.abs(p) < slack * np.linalg.norm(p)] = 0.0
+    return meant
+
+
+def _stacked_regressor(model: RobotModel, states: list[tuple[FloatArray, ...]]) -> FloatArray:
+    """The triangle R of a QR decomposition of regressors at these states, one above the other; its
     columns depend on each other in the same way."""
-    ws = Workspace(model)
-    count = parameter_count(model)
-    regressors = np.zeros((samples, model.nv, count))
-    for Y in regressors:
-        v, a = rng.standard_normal((2, model.nv))
-        regressor(model, ws, model.random(rng), v, a, Y)
-    _, R = np.linalg.qr(regressors.reshape(samples * model.nv, count))
+    ws, count = Workspace(model), parameter_count(model)
+    regressors = np.zeros((len(states), model.nv, count))
+    for (q, v, a), Y in zip(states, regressors, strict=True):
+        regressor(model, ws, q, v, a, Y)
+    _, R = np.linalg.qr(regressors.reshape(len(states) * model.nv, count))
     return R
 
 
-def _independent_columns(matrix: FloatArray, tolerance: float) -> IntArray:
-    """Columns that span all others, ascending, by Gram-Schmidt with pivoting. The columns of
-    `matrix` have length 1."""
-    remainders = matrix.T.copy()  # of each column, less its share along those chosen
+def _independent_columns(matrix: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+    """The columns that are not 0, and those of them that span all others, by Gram-Schmidt with
+    pivoting; both ascending."""
+    norms = np.linalg.norm(matrix, axis=0)
+    columns = np.flatnonzero(norms > tolerance * norms.max(initial=0.0))
+    # Of each column, scaled to length 1, less its share along those chosen.
+    remainders = (matrix[:, columns] / norms[columns]).T.copy()
     chosen: list[int] = []
     while len(chosen) < len(remainders):
         lengths = np.linalg.norm(remainders, axis=1)
@@ -129,7 +180,7 @@ def _independent_columns(matrix: FloatArray, tolerance: float) -> IntArray:
         direction = remainders[pivot] / lengths[pivot]
         remainders -= np.outer(remainders @ direction, direction)
         chosen.append(pivot)
-    return np.array(sorted(chosen), dtype=np.int64)
+    return columns, columns[np.array(sorted(chosen), dtype=np.int64)]
 
 
 def _sum(first: str, terms: Iterable[tuple[float, str]]) -> str:

@@ -16,7 +16,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.compiled import compile_robot
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.body import FORCE, subtract_external_forces
-from rnea_control.dynamics.friction import friction_torque
+from rnea_control.dynamics.friction import STICKING_VELOCITY, friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -63,33 +63,28 @@ def inverse_dynamics_batch(
     samples = q.shape[0]
     v = _real_array("v", v, (samples, model.nv))
     a = _real_array("a", a, (samples, model.nv))
-    if external_forces is None:
-        forces = np.zeros((samples, 0, 6))
-    else:
+    forces = np.zeros((samples, 0, 6))
+    if external_forces is not None:
         shape = (samples, len(model.link_names), 6)
         forces = _real_array("external_forces", external_forces, shape)
-    if tau is None:
-        tau = np.empty((samples, model.nv))
+    tau = np.empty((samples, model.nv)) if tau is None else tau
     _check_output(tau, (samples, model.nv))
+
+    apart = not any(np.may_share_memory(each, tau) for each in (q, v, a))
+    if samples >= WORTH_COMPILING and external_forces is None and apart:
+        compile_robot(model).batch("rnea", q, v, a, out=tau, workers=workers)
+        tau += model.damping * v + model.torque_offset
+        tau += model.friction * np.tanh(v / STICKING_VELOCITY)
+        return tau
 
     def fill(rows: slice) -> None:
         memory = Workspace(model).memory
         arrays = (model.bodies, model.links, model.friction_parameters, memory)
         _inverse_dynamics_rows(*arrays, q[rows], v[rows], a[rows], forces[rows], tau[rows])
 
-    def add_friction(rows: slice) -> None:
-        _add_friction_rows(model.friction_parameters, v[rows], tau[rows])
-
-    work = fill
-    apart = not any(np.may_share_memory(each, tau) for each in (q, v, a))
-    if samples >= WORTH_COMPILING and external_forces is None and apart:
-        compile_robot(model).batch("rnea", q, v, a, out=tau, workers=workers)
-        if not model.friction_parameters.any():
-            return tau
-        work = add_friction
     ends = [samples * i // workers for i in range(workers + 1)]
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, map(slice, ends[:-1], ends[1:])))
+        list(pool.map(fill, map(slice, ends[:-1], ends[1:])))
     return tau
 
 
@@ -140,12 +135,5 @@ def _inverse_dynamics_rows(
         subtract_external_forces(links, memory, forces[k], FORCE)
         inward_pass(bodies, memory, tau[k])
         add_armature(bodies, a[k], tau[k])
-        for j in range(tau.shape[1]):
-            tau[k, j] += friction_torque(friction_parameters, v[k], j)
-
-
-@kernel_on_demand("void(f8[:,::1], f8[:,::1], f8[:,::1])", nogil=True)
-def _add_friction_rows(friction_parameters: FloatArray, v: FloatArray, tau: FloatArray) -> None:
-    for k in range(v.shape[0]):
         for j in range(tau.shape[1]):
             tau[k, j] += friction_torque(friction_parameters, v[k], j)

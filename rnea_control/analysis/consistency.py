@@ -96,17 +96,18 @@ def _judged(link: str, matrix: FloatArray) -> BodyConsistency:
     largest = max(np.abs(moments).max(), _POINT * np.abs(matrix).max())
     relative = float(moments[0] / largest) if largest > 0.0 else 0.0
     smallest = float(np.linalg.eigvalsh(matrix)[0])
+    consistent = False
     if mass < 0.0:
-        problem = f"the mass is {mass:.4g} kg"
+        words = f"the mass is {mass:.4g} kg"
     elif mass == 0.0 and matrix.any():
-        problem = "it has no mass, but other inertia"
+        words = "it has no mass, but other inertia"
     elif relative < -_TOLERANCE:
-        problem = _unreal(np.trace(about_center) * np.eye(3) - about_center)
+        words = _unreal(np.trace(about_center) * np.eye(3) - about_center)
     else:
-        kind = "a real body" if relative > _TOLERANCE else "a point, a rod or a plate"
-        words = kind if mass > 0.0 else "no inertia at all"
-        return BodyConsistency(link, mass, smallest, relative, True, words)
-    return BodyConsistency(link, mass, smallest, relative, False, problem)
+        consistent = True
+        words = "a real body" if relative > _TOLERANCE else "a point, a rod or a plate"
+        words = words if mass > 0.0 else "no inertia at all"
+    return BodyConsistency(link, mass, smallest, relative, consistent, words)
 
 
 def _unreal(inertia: FloatArray) -> str:

@@ -57,6 +57,11 @@ class Constraint:
     other_point: FloatArray | None = None
     welded: bool = False
 
+    @property
+    def rows(self) -> int:
+        """How many rows of J it has."""
+        return 6 if self.welded else 3
+
     def __post_init__(self) -> None:
         for name in ("point", "other_point"):
             point = getattr(self, name)
@@ -83,12 +88,14 @@ def constraint_jacobian(
     Raises:
         ArgumentError: as `jacobian`. So do `constraint_bias` and `constraint_error`.
     """
-    blocks = []
+    blocks = [np.zeros((0, model.nv))]
     for constraint in constraints:
-        (link, p), (other, r) = _points(model, ws, q, constraint)
-        block = _point_jacobian(model, ws, q, link, p) - _point_jacobian(model, ws, q, other, r)
-        blocks.append(block if constraint.welded else block[:3])
-    return np.concatenate(blocks) if blocks else np.zeros((0, model.nv))
+        first, second = (
+            end.carried(jacobian(model, ws, q, end.link, np.zeros((6, model.nv))))
+            for end in _ends(model, ws, q, constraint)
+        )
+        blocks.append((first - second)[: constraint.rows])
+    return np.concatenate(blocks)
 
 
 def constraint_bias(
@@ -99,11 +106,17 @@ def constraint_bias(
     constraints: Sequence[Constraint],
 ) -> FloatArray:
     """dJ/dt v: the relative acceleration of the points without joint accelerations, shape (m,)."""
-    parts = [np.zeros(0)]
+    parts, rest = [np.zeros(0)], np.zeros(model.nv)
+
+    def bias(end: _End) -> FloatArray:
+        w = jacobian(model, ws, q, end.link, np.zeros((6, model.nv)))[3:] @ v
+        found = end.carried(link_acceleration(model, ws, q, v, rest, end.link, np.zeros(6)))
+        found[:3] += np.cross(w, np.cross(w, end.lever))
+        return found
+
     for constraint in constraints:
-        first, second = _points(model, ws, q, constraint)
-        bias = _point_bias(model, ws, q, v, *first) - _point_bias(model, ws, q, v, *second)
-        parts.append(bias if constraint.welded else bias[:3])
+        first, second = _ends(model, ws, q, constraint)
+        parts.append((bias(first) - bias(second))[: constraint.rows])
     return np.concatenate(parts)
 
 
@@ -112,11 +125,9 @@ def constraint_error(
 ) -> FloatArray:
     """How far apart the points are at `q`, shape (constraints, 3), [m], in the root's frame."""
     errors = np.zeros((len(constraints), 3))
-    poses = _poses(model, ws, q)
     for error, constraint in zip(errors, constraints, strict=True):
-        (link, p), (other, r) = _points(model, ws, q, constraint)
-        X, Y = poses[link_index(model, link)], poses[link_index(model, other)]
-        error[:] = X[:3, :3] @ p + X[:3, 3] - Y[:3, :3] @ r - Y[:3, 3]
+        first, second = _ends(model, ws, q, constraint)
+        error[:] = first.origin + first.lever - second.origin - second.lever
     return errors
 
 
@@ -145,10 +156,25 @@ def constrained_inverse_dynamics(
         ArgumentError: an unknown joint or link; a motion that the constraints do not allow, in
             position, velocity or acceleration, or that the actuators cannot give.
     """
-    _check_motion(model, ws, q, v, a, constraints)
+    apart = np.abs(constraint_error(model, ws, q, constraints)).max(initial=0.0)
+    if not apart <= _GAP:
+        raise ArgumentError(
+            f"the motion breaks the constraints: points held together are {apart:.3g} m apart; "
+            "they must be together"
+        )
+    J = constraint_jacobian(model, ws, q, constraints)
+    bias = constraint_bias(model, ws, q, v, constraints)
+    speed, acceleration = (np.abs(x).max(initial=0.0) for x in (v, a))
+    for name, broken, scale in (
+        ("J v", J @ v, speed),
+        ("J a + dJ/dt v", J @ a + bias, acceleration + speed**2),
+    ):
+        if not np.abs(broken).max(initial=0.0) <= _TOLERANCE * (1.0 + scale):
+            raise ArgumentError(
+                f"the motion breaks the constraints: {name} is {broken}; it must be 0"
+            )
     needed = inverse_dynamics(model, ws, q, v, a, np.zeros(model.nv), external_forces)
     S = _selection(model, driven)
-    J = constraint_jacobian(model, ws, q, constraints)
     A = np.column_stack([S.T, J.T])
     x = np.asarray(np.linalg.lstsq(A, needed, rcond=1e-12)[0], dtype=np.float64)
     left = np.abs(A @ x - needed).max(initial=0.0)
@@ -212,90 +238,47 @@ def constrained_forward_dynamics(
             "link one, or its joint an armature"
         ) from error
     free = np.linalg.solve(L.T, np.linalg.solve(L, N.T @ (tau - bias - M @ kept)))
-    a: FloatArray = np.asarray(kept + N @ free, dtype=np.float64)
+    a: FloatArray = kept + N @ free
     f: FloatArray = np.asarray(U @ (V.T @ (M @ a + bias - tau) / sizes), dtype=np.float64)
     return a, f
 
 
-def _check_motion(
-    model: RobotModel,
-    ws: Workspace,
-    q: FloatArray,
-    v: FloatArray,
-    a: FloatArray,
-    constraints: Sequence[Constraint],
-) -> None:
-    """Refuses a motion that the constraints do not allow."""
-    apart = np.abs(constraint_error(model, ws, q, constraints)).max(initial=0.0)
-    if not apart <= _GAP:
-        raise ArgumentError(
-            f"the motion breaks the constraints: points held together are {apart:.3g} m apart; "
-            "they must be together"
-        )
-    J = constraint_jacobian(model, ws, q, constraints)
-    speed = np.abs(v).max(initial=0.0)
-    scale = 1.0 + np.abs(a).max(initial=0.0) + speed**2
-    bias = constraint_bias(model, ws, q, v, constraints)
-    for name, broken, largest in (
-        ("J v", J @ v, 1.0 + speed),
-        ("J a + dJ/dt v", J @ a + bias, scale),
-    ):
-        if not np.abs(broken).max(initial=0.0) <= _TOLERANCE * largest:
-            raise ArgumentError(
-                f"the motion breaks the constraints: {name} is {broken}; it must be 0"
-            )
+@dataclass(frozen=True)
+class _End:
+    """A point of a link; `origin` is that of the link's frame, and `lever` leads from there to the
+    point, both in the root's frame."""
+
+    link: str
+    origin: FloatArray
+    lever: FloatArray
+
+    def carried(self, twist: FloatArray) -> FloatArray:
+        """A twist of the link, or a matrix of these, about the point instead of the origin."""
+        return np.concatenate([twist[:3] - skew(self.lever) @ twist[3:], twist[3:]])
 
 
-def _points(
+def _ends(
     model: RobotModel, ws: Workspace, q: FloatArray, constraint: Constraint
-) -> tuple[tuple[str, FloatArray], tuple[str, FloatArray]]:
-    """The two links, and the points held together in their frames."""
+) -> tuple[_End, _End]:
+    """The two points held together."""
+    poses = forward_kinematics(model, ws, q, np.zeros((len(model.link_names), 4, 4)))
     other = constraint.other or model.root_link
-    point = np.asarray(constraint.point, dtype=np.float64)
-    if constraint.other_point is not None:
-        return (constraint.link, point), (other, np.asarray(constraint.other_point, np.float64))
-    poses = _poses(model, ws, q)
     X, Y = poses[link_index(model, constraint.link)], poses[link_index(model, other)]
-    place = X[:3, :3] @ point + X[:3, 3]
-    return (constraint.link, point), (other, Y[:3, :3].T @ (place - Y[:3, 3]))
-
-
-def _poses(model: RobotModel, ws: Workspace, q: FloatArray) -> FloatArray:
-    return forward_kinematics(model, ws, q, np.zeros((len(model.link_names), 4, 4)))
-
-
-def _lever(model: RobotModel, ws: Workspace, q: FloatArray, link: str, p: FloatArray) -> FloatArray:
-    """From the link frame's origin to the point, in the root's frame."""
-    return _poses(model, ws, q)[link_index(model, link), :3, :3] @ p
-
-
-def _point_jacobian(
-    model: RobotModel, ws: Workspace, q: FloatArray, link: str, p: FloatArray
-) -> FloatArray:
-    J = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
-    J[:3] -= skew(_lever(model, ws, q, link, p)) @ J[3:]
-    return J
-
-
-def _point_bias(
-    model: RobotModel, ws: Workspace, q: FloatArray, v: FloatArray, link: str, p: FloatArray
-) -> FloatArray:
-    bias = link_acceleration(model, ws, q, v, np.zeros(model.nv), link, np.zeros(6))
-    w = jacobian(model, ws, q, link, np.zeros((6, model.nv)))[3:] @ v
-    r = _lever(model, ws, q, link, p)
-    bias[:3] += np.cross(bias[3:], r) + np.cross(w, np.cross(w, r))
-    return bias
+    first = _End(constraint.link, X[:3, 3], X[:3, :3] @ constraint.point)
+    if constraint.other_point is None:
+        return first, _End(other, Y[:3, 3], first.origin + first.lever - Y[:3, 3])
+    return first, _End(other, Y[:3, 3], Y[:3, :3] @ constraint.other_point)
 
 
 def _selection(model: RobotModel, driven: Sequence[str] | None) -> FloatArray:
     """S: for each velocity of the actuated joints a row with a single 1."""
-    rows = []
     if isinstance(driven, str) or (driven is not None and len(set(driven)) != len(driven)):
         raise ArgumentError(f"driven is {driven!r}; it must be a list of joint names, each once")
+    rows = [np.zeros((0, model.nv))]
     for name in model.joint_names if driven is None else driven:
         if name not in model.v_slices:
             raise ArgumentError(
                 f"driven joint {name!r} is not one of {', '.join(model.joint_names)}"
             )
         rows.append(np.eye(model.nv)[model.v_slices[name]])
-    return np.concatenate(rows) if rows else np.zeros((0, model.nv))
+    return np.concatenate(rows)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rnea_control.identification.identify import Identification
 from rnea_control.identification.payload import Payload
-from rnea_control.identification.trajectory_file import quoted
+from rnea_control.identification.trajectory_file import decimal, quoted
 from rnea_control.parameters.parameter import JOINT
 from rnea_control.parameters.table import ROWS
 
@@ -32,9 +32,8 @@ def controller_yaml(identification: Identification, source: str) -> str:
         identification: its results.
         source: such as the names of the recordings; it stands in the header.
     """
-    found = identification
+    found, joints = identification, identification.model.joint_names
     seconds = f"{found.seconds:.0f} s of motion"
-    joints = found.model.joint_names
     header = [
         f"Parameters of rnea_controller for {found.model.name}, by rnea_identify from {source}",
         f"({len(joints)} joints, {seconds}). They go with the URDF of this fit.",
@@ -94,10 +93,5 @@ def _comments(*names: str) -> list[str]:
 
 
 def number(value: float, digits: int = DIGITS, least: float = SMALLEST) -> str:
-    """A number with that many digits that YAML and ROS take for a double: with a point, without an
-    exponent; 0 if it is smaller than `least`."""
-    if abs(value) < least:
-        return "0.0"
-    return np.format_float_positional(
-        value, precision=digits, unique=False, fractional=False, trim="0"
-    )
+    """As `decimal`; 0 if it is smaller than `least`."""
+    return "0.0" if abs(value) < least else decimal(value, digits)

@@ -20,19 +20,21 @@ from rnea_control.compiled import compile_robot
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.excitation_goal import (
     CRITERIA,
-    Criterion,
     ExcitationLimits,
     check_duration,
     condition_number,
     covariance,
     excitation_limits,
 )
-from rnea_control.identification.excitation_problem import ExcitationProblem, FourierSeries
+from rnea_control.identification.excitation_problem import (
+    HARMONICS,
+    ExcitationProblem,
+    FourierSeries,
+)
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-# Of the Fourier series.
-HARMONICS = 5
+DETERMINANT = "determinant"
 # Expected standard deviation of the measured torques, as a share of the effort limits; of the
 # largest torque in random motions where a joint has none.
 NOISE = 0.02
@@ -85,7 +87,7 @@ class Excitation:
     series: FourierSeries
     limits: ExcitationLimits
     base: BaseParameters
-    criterion: Criterion
+    criterion: str
     seed: int
     noise: FloatArray
     condition: float
@@ -93,11 +95,6 @@ class Excitation:
     deviation: FloatArray
     size: FloatArray
     peaks: FloatArray
-
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        """The order of the columns."""
-        return self.model.joint_names
 
     @property
     def duration(self) -> float:
@@ -108,12 +105,6 @@ class Excitation:
     def relative_deviation(self) -> FloatArray:
         """`deviation` over `size`."""
         return self.deviation / self.size
-
-    @property
-    def poor(self) -> tuple[str, ...]:
-        """Names of the base parameters that will be poorly known, the worst first."""
-        order = np.argsort(-self.relative_deviation, kind="stable")
-        return tuple(self.base.names[i] for i in order if self.relative_deviation[i] > POOR)
 
     def sample(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions, velocities and accelerations, shape (times, joints) each.
@@ -132,7 +123,7 @@ def plan_excitation(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     speed: float = 0.5,
     torque: float = 0.7,
-    criterion: Criterion = Criterion.determinant,
+    criterion: str = DETERMINANT,
     seed: int = 0,
     starts: int = 6,
     iterations: int = 300,
@@ -146,7 +137,7 @@ def plan_excitation(
         model: the robot; its friction and payload are part of the torques.
         duration: [s].
         ranges, speed, torque: as of `excitation_limits`.
-        criterion: to minimize.
+        criterion: to minimize, one of `CRITERIA`.
         seed: of the random motions that the search starts from; the same one gives the same motion.
         starts, iterations: of the search: more take longer and find a little more.
         progress: is called with the share of the work that is done, from 0 to 1.
@@ -163,13 +154,17 @@ def plan_excitation(
             f"{duration:g} s is longer than an hour; plan a shorter motion, and record it several "
             "times"
         )
+    if criterion not in CRITERIA:
+        raise IdentificationError(
+            f"criterion is {criterion!r}; it must be one of {', '.join(CRITERIA)}"
+        )
     if seed < 0:
         raise IdentificationError(f"seed is {seed}; it must be an integer, at least 0")
     rng = np.random.default_rng(seed)
     base = base_parameters(model)
     scale = _effort_scale(model, limits)
     noise = NOISE * scale
-    problem = ExcitationProblem(model, base, limits, noise, duration, HARMONICS)
+    problem = ExcitationProblem(model, base, limits, noise, duration)
     x = search(problem, criterion, rng, starts, iterations, progress or (lambda _: None))
     G = problem.information(x)
     prior = base.values(inertial_parameters(model))
@@ -203,76 +198,44 @@ def _effort_scale(model: RobotModel, limits: ExcitationLimits) -> FloatArray:
 
 def search(
     problem: ExcitationProblem,
-    criterion: Criterion,
+    criterion: str,
     rng: np.random.Generator,
     starts: int,
     iterations: int,
     progress: Progress,
 ) -> FloatArray:
-    """The variables of the best motion found; it keeps the limits.
+    """The variables of the best motion found; it keeps the limits. Errors as of `holding_postures`.
 
-    Args:
-        problem: to be solved.
-        criterion: of the result. The determinant always comes first: it is smooth, and leads near
-            a motion of a good condition number.
-        rng: draws the random motions.
-        starts: how many of them are improved.
-        iterations: at most, in each step of the best one; a quarter in those of the others.
-        progress: is called with the share done, from 0 to 1.
-
-    Raises:
-        IdentificationError: no posture within the limits holds the arm against gravity.
+    The determinant always comes first: it is smooth, and leads near a motion of a good condition
+    number. `starts` random motions are improved with a quarter of the `iterations` in each step,
+    the best of them with all.
     """
     postures = holding_postures(problem.model, problem.limits, rng)
     candidates = [random_motion(problem, postures, rng) for _ in range(CANDIDATES * starts)]
-    candidates.sort(key=lambda x: _value(problem, x, Criterion.determinant))
-    short = max(iterations // 4, 1)
-    steps = [Criterion.determinant] * len(FINE_WEIGHTS)
-    if criterion is not Criterion.determinant:
-        steps += [criterion] * len(FINE_WEIGHTS)
-    total = short * starts * len(COARSE_WEIGHTS) + iterations * len(steps)
-    done = 0
+    candidates.sort(key=lambda x: _value(problem, x, DETERMINANT))
+    candidates = candidates[:starts]
+    coarse = [(DETERMINANT, weight, max(iterations // 4, 1)) for weight in COARSE_WEIGHTS]
+    order = dict.fromkeys((DETERMINANT, criterion))
+    fine = [(which, weight, iterations) for which in order for weight in FINE_WEIGHTS]
+    total, done = sum(most for _, _, most in starts * coarse + fine), 0
 
-    def improved(x: FloatArray, which: Criterion, weight: float, most: int) -> FloatArray:
+    def improved(x: FloatArray, steps: list[tuple[str, float, int]]) -> FloatArray:
         nonlocal done
-        passed = done
+        for which, weight, most in steps:
+            options = {"maxiter": most, "maxfun": 2 * most, "maxcor": 30}
+            given = {"method": "L-BFGS-B", "jac": True, "options": options}
+            x = minimize(problem.cost, x, (which, weight), **given).x
+            done += most
+            progress(done / total)
+        return x
 
-        def step(_: FloatArray) -> None:
-            nonlocal passed
-            passed += 1
-            progress(passed / total)
-
-        result = minimize(
-            problem.cost,
-            x,
-            (which, weight),
-            method="L-BFGS-B",
-            jac=True,
-            callback=step,
-            options={"maxiter": most, "maxfun": 2 * most, "maxcor": 30},
-        )
-        done += most
-        progress(done / total)
-        best: FloatArray = result.x
-        return best
-
-    found = []
-    for candidate in candidates[:starts]:
-        x = candidate
-        for weight in COARSE_WEIGHTS:
-            x = improved(x, Criterion.determinant, weight, short)
-        found.append(x)
-    costs = [problem.cost(x, Criterion.determinant, COARSE_WEIGHTS[-1])[0] for x in found]
-    x = found[int(np.argmin(costs))]
-    for which, weight in zip(steps, FINE_WEIGHTS * 2, strict=False):
-        x = improved(x, which, weight, iterations)
-    kept = [problem.within_limits(each) for each in (x, *found, *candidates[:starts])]
-    return min(
-        (each for each in kept if each is not None), key=lambda x: _value(problem, x, criterion)
-    )
+    found = [improved(x, coarse) for x in candidates]
+    best = min(found, key=lambda x: problem.cost(x, DETERMINANT, COARSE_WEIGHTS[-1])[0])
+    kept = map(problem.within_limits, (improved(best, fine), *found, *candidates))
+    return min((x for x in kept if x is not None), key=lambda x: _value(problem, x, criterion))
 
 
-def _value(problem: ExcitationProblem, x: FloatArray, criterion: Criterion) -> float:
+def _value(problem: ExcitationProblem, x: FloatArray, criterion: str) -> float:
     return CRITERIA[criterion](problem.information(x))[0]
 
 
@@ -283,7 +246,7 @@ def random_motion(
     postures are those of `holding_postures`."""
     while True:
         centre = postures[rng.integers(len(postures))]
-        coefficients = rng.standard_normal((problem.model.nv, 2 * problem.harmonics - 2))
+        coefficients = rng.standard_normal((problem.model.nv, 2 * HARMONICS - 2))
         coefficients *= problem.largest_amplitudes(centre, coefficients)[:, None]
         x = problem.within_limits(problem.variables(centre, coefficients), fine=False)
         if x is not None:

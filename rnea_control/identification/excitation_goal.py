@@ -1,4 +1,4 @@
-r"""What is asked of an exciting motion: `ExcitationLimits` to keep, a `Criterion` to make small.
+r"""What is asked of an exciting motion: `ExcitationLimits` to keep, a criterion to make small.
 
 With the base regressor Y_b at each sample and noise of standard deviation sigma_j in the torque of
 joint j, independent from sample to sample, least squares finds the base parameters with the
@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError, listed
+from rnea_control.identification.identify import check_joints
 from rnea_control.model import RobotModel
 
 # Distance from the position limits, as a share of the range, and at least for angles, [rad].
@@ -74,22 +74,29 @@ def excitation_limits(
         IdentificationError: a joint of another type, an unknown joint, a range that is empty or not
             within the limits, a share that is not allowed, a limit of 0 in the URDF.
     """
-    _check_joints(model)
-    for name, share in {"speed": speed, "torque": torque}.items():
+    check_joints(model)
+    if model.nv == 0:
+        raise IdentificationError(
+            f"robot {model.name!r} has no joint that moves; choose the joints to identify"
+        )
+    efforts = zip(model.joint_names, model.effort_limit, strict=True)
+    if zero := [name for name, limit in efforts if limit <= 0.0]:
+        raise IdentificationError(
+            f"the effort limit of {listed(zero)} in the URDF of {model.name!r} is 0, so that no "
+            "motion is allowed; correct the URDF, or do not choose these joints"
+        )
+    for name, share, limit in (("speed", speed, "velocity"), ("torque", torque, "effort")):
         if not 0.0 < share <= 1.0:
             raise IdentificationError(
                 f"{name} is {share}; it must be above 0 and at most 1: the share of the URDF's "
-                f"{'velocity' if name == 'speed' else 'effort'} limits that the motion may use"
+                f"{limit} limits that the motion may use"
             )
     lower, upper = _ranges(model, dict(ranges or {}))
-    given = np.where(
-        np.isfinite(model.velocity_limit),
-        model.velocity_limit,
-        [DEFAULT_VELOCITY[kind] for kind in model.joint_types],
-    )
-    velocity = speed * given
-    acceleration = velocity / RISE_TIME
-    return ExcitationLimits(lower, upper, velocity, acceleration, torque * model.effort_limit)
+    default = [DEFAULT_VELOCITY[kind] for kind in model.joint_types]
+    finite = np.isfinite(model.velocity_limit)
+    velocity = speed * np.where(finite, model.velocity_limit, default)
+    torques = torque * model.effort_limit
+    return ExcitationLimits(lower, upper, velocity, velocity / RISE_TIME, torques)
 
 
 def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float) -> None:
@@ -120,26 +127,6 @@ def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float)
         )
 
 
-def _check_joints(model: RobotModel) -> None:
-    if model.nv == 0:
-        raise IdentificationError(
-            f"robot {model.name!r} has no joint that moves; choose the joints to identify"
-        )
-    for name, kind in zip(model.joint_names, model.joint_types, strict=True):
-        if kind not in STROKE:
-            raise IdentificationError(
-                f"joint {name!r} of {model.name!r} is {kind}; exciting motions are planned for "
-                "revolute, continuous and prismatic joints only: choose the joints of the arm, so "
-                "that the others are locked"
-            )
-    efforts = zip(model.joint_names, model.effort_limit, strict=True)
-    if zero := [name for name, limit in efforts if limit <= 0.0]:
-        raise IdentificationError(
-            f"the effort limit of {listed(zero)} in the URDF of {model.name!r} is 0, so that no "
-            "motion is allowed; correct the URDF, or do not choose these joints"
-        )
-
-
 def _ranges(
     model: RobotModel, ranges: dict[str, tuple[float, float]]
 ) -> tuple[FloatArray, FloatArray]:
@@ -153,11 +140,19 @@ def _ranges(
     for j, (name, kind) in enumerate(zip(model.joint_names, model.joint_types, strict=True)):
         least, most = float(model.lower[j]), float(model.upper[j])
         if name in ranges:
-            lower[j], upper[j] = _checked_range(name, ranges[name], least, most)
+            low, high = lower[j], upper[j] = tuple(map(float, ranges[name]))
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise IdentificationError(
+                    f"the range of joint {name!r} is {low:g} to {high:g}; it must be two finite "
+                    "numbers, the lower one first"
+                )
+            if low < least or high > most:
+                raise IdentificationError(
+                    f"the range of joint {name!r} is {low:g} to {high:g}, outside its limits "
+                    f"{least:g} to {most:g} in the URDF; give a range within them"
+                )
         elif math.isfinite(least) and math.isfinite(most):
-            margin = MARGIN * (most - least)
-            if kind != "prismatic":
-                margin = max(margin, LEAST_MARGIN)
+            margin = max(MARGIN * (most - least), 0.0 if kind == "prismatic" else LEAST_MARGIN)
             margin = min(margin, 0.25 * (most - least))
             lower[j], upper[j] = least + margin, most - margin
         elif kind == "prismatic":
@@ -165,47 +160,18 @@ def _ranges(
                 f"prismatic joint {name!r} has no position limits in the URDF of {model.name!r}; "
                 "give its range"
             )
-        elif math.isfinite(least):
-            lower[j] = least + LEAST_MARGIN
-            upper[j] = lower[j] + 2.0 * math.pi
         elif math.isfinite(most):
             upper[j] = most - LEAST_MARGIN
             lower[j] = upper[j] - 2.0 * math.pi
         else:
-            lower[j], upper[j] = -math.pi, math.pi
+            lower[j] = least + LEAST_MARGIN if math.isfinite(least) else -math.pi
+            upper[j] = lower[j] + 2.0 * math.pi
         if not lower[j] < upper[j]:
             raise IdentificationError(
                 f"the position limits of joint {name!r}, {least:g} and {most:g}, leave no range to "
                 "move in; correct the URDF, or do not choose this joint"
             )
     return lower, upper
-
-
-def _checked_range(
-    name: str, given: tuple[float, float], least: float, most: float
-) -> tuple[float, float]:
-    low, high = map(float, given)
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise IdentificationError(
-            f"the range of joint {name!r} is {low:g} to {high:g}; it must be two finite numbers, "
-            "the lower one first"
-        )
-    if low < least or high > most:
-        raise IdentificationError(
-            f"the range of joint {name!r} is {low:g} to {high:g}, outside its limits {least:g} to "
-            f"{most:g} in the URDF; give a range within them"
-        )
-    return low, high
-
-
-class Criterion(str, Enum):
-    """The criterion that an exciting motion minimizes."""
-
-    determinant = "determinant"
-    """The volume of the confidence ellipsoid: the determinant of the covariance."""
-
-    condition = "condition"
-    """The condition number of the weighted base regressor with columns of length 1."""
 
 
 def condition_number(G: FloatArray) -> float:
@@ -250,9 +216,11 @@ def log_condition(G: FloatArray) -> tuple[float, FloatArray]:
     return 0.5 * float(np.log(values[-1] / smallest)), 0.5 * S
 
 
-CRITERIA: dict[Criterion, Callable[[FloatArray], tuple[float, FloatArray]]] = {
-    Criterion.determinant: log_determinant,
-    Criterion.condition: log_condition,
+# What an exciting motion may minimize: the volume of the confidence ellipsoid, or the condition
+# number of the weighted base regressor with columns of length 1.
+CRITERIA: dict[str, Callable[[FloatArray], tuple[float, FloatArray]]] = {
+    "determinant": log_determinant,
+    "condition": log_condition,
 }
 
 

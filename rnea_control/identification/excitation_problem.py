@@ -5,7 +5,7 @@ halves of its range: every x is a motion that begins and ends at rest. The cost 
 
 .. math:: f(G) + w \operatorname{mean} \sum_{u \in \{q, v, a, \tau\}} \max(0, |u| - 1)^2
 
-with f a `Criterion`, and u as shares of the limits, on a grid of one period. The
+with f one of `CRITERIA`, and u as shares of the limits, on a grid of one period. The
 derivatives of regressor and torque by q, v and a are differences, the rest is exact.
 """
 
@@ -20,9 +20,11 @@ from rnea_control.analysis import BaseParameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import Order, compile_robot
 from rnea_control.dynamics.friction import STICKING_VELOCITY
-from rnea_control.identification.excitation_goal import CRITERIA, Criterion, ExcitationLimits
+from rnea_control.identification.excitation_goal import CRITERIA, ExcitationLimits
 from rnea_control.model import RobotModel
 
+# Of the series of each joint.
+HARMONICS = 5
 # Grid points in a period for each harmonic: for the cost, and at least for the check of the result,
 # which has no longer steps than `LONGEST_STEP`, [s], either.
 POINTS, CHECKED_POINTS, LONGEST_STEP = 40, 400, 0.002
@@ -35,18 +37,12 @@ _STEP = 1e-7
 
 
 class ExcitationProblem:
-    """The motions of a robot with a period and a number of harmonics, and what they cost.
+    """The motions of a robot with a period, [s], and what they cost; `size` is the number of
+    variables. The robot must not change meanwhile.
 
     Args:
-        model: the robot; do not change it meanwhile.
-        base: its base parameters.
-        limits: to keep to.
+        model, base, limits: the robot, its base parameters, and what is kept.
         noise: standard deviation of the measured torques, shape (joints,), [Nm] or [N].
-        period: [s].
-        harmonics: at least 2.
-
-    Attributes:
-        size: number of variables.
     """
 
     def __init__(
@@ -56,27 +52,25 @@ class ExcitationProblem:
         limits: ExcitationLimits,
         noise: FloatArray,
         period: float,
-        harmonics: int,
     ) -> None:
-        self.model, self.base, self.limits = model, base, limits
-        self.period, self.harmonics = period, harmonics
+        self.model, self.base, self.limits, self.period = model, base, limits, period
         self._robot = compile_robot(model)
         self._phi = inertial_parameters(model)
         self._weights = noise**-2.0
-        self._basis = rest_basis(harmonics)
+        self._basis = rest_basis()
         self._middle = 0.5 * (limits.upper + limits.lower)
         self._half = 0.5 * (limits.upper - limits.lower)
         scales = [self._half, limits.velocity, limits.acceleration, limits.torque]
         self._scales = np.stack(scales)[:, :, None]
         self._columns = 1 + self._basis.shape[1]
         self.size = model.nv * self._columns
-        self._grid = self._derivatives(POINTS * harmonics)
-        points = max(CHECKED_POINTS * harmonics, int(np.ceil(period / LONGEST_STEP)))
+        self._grid = self._derivatives(POINTS * HARMONICS)
+        points = max(CHECKED_POINTS * HARMONICS, math.ceil(period / LONGEST_STEP))
         self._fine_grid = self._derivatives(points)
 
     def variables(self, centre: FloatArray, coefficients: FloatArray) -> FloatArray:
         """x of a centre, shape (joints,), and coefficients in the basis, shape (joints,
-        2 harmonics - 2)."""
+        2 `HARMONICS` - 2)."""
         columns = [(centre - self._middle)[:, None], coefficients]
         return (np.hstack(columns) / self._half[:, None]).ravel()
 
@@ -87,7 +81,7 @@ class ExcitationProblem:
         cosine, sine = np.split(coefficients, 2, axis=1)
         return FourierSeries(self.period, self._middle + X[:, 0], cosine, sine)
 
-    def cost(self, x: FloatArray, criterion: Criterion, weight: float) -> tuple[float, FloatArray]:
+    def cost(self, x: FloatArray, criterion: str, weight: float) -> tuple[float, FloatArray]:
         """The cost and its gradient, shape (size,); `weight` is w of the module's docstring."""
         motion = self._motion(x, self._grid)
         Y = self._regressor(*motion)
@@ -106,7 +100,14 @@ class ExcitationProblem:
         for j in range(n):
             by_Y[j, self.base.independent] = (2.0 * self._weights[j] / points) * (S @ Y_b[j])
         by_Y += by_tau[:, None, :] * self._phi[None, :, None]
-        self._add_derivatives(motion, Y, by_Y, by_motion)
+        moved = np.empty_like(Y)
+        for kind, step in enumerate((_STEP, _STEP, 1.0)):
+            for j in range(n):
+                q, v, a = (each.copy() for each in motion)
+                (q, v, a)[kind][j] += step
+                self._regressor(q, v, a, out=moved)
+                np.subtract(moved, Y, out=moved)
+                by_motion[kind, j] += np.einsum("jcp,jcp->p", by_Y, moved) / step
         gradient = np.zeros((n, self._columns))
         gradient[:, 0] = by_motion[0].sum(axis=1)
         for rows, D in zip(by_motion, self._grid, strict=True):
@@ -118,10 +119,10 @@ class ExcitationProblem:
         G, _ = self._gram(self._regressor(*self._motion(x, self._grid)))
         return G
 
-    def peaks(self, x: FloatArray) -> FloatArray:
+    def peaks(self, x: FloatArray, fine: bool = True) -> FloatArray:
         """The largest |u| of position, velocity, acceleration and torque, as shares of the limits,
-        on the grid of the check, shape (4, joints)."""
-        motion = self._motion(x, self._fine_grid)
+        on the grid of the check (`fine`) or of the cost, shape (4, joints)."""
+        motion = self._motion(x, self._fine_grid if fine else self._grid)
         return np.abs(self._shares(*motion, self._torque(*motion))).max(axis=2)
 
     def effects(self, x: FloatArray, scale: FloatArray) -> FloatArray:
@@ -146,23 +147,14 @@ class ExcitationProblem:
         return largest
 
     def within_limits(self, x: FloatArray, fine: bool = True) -> FloatArray | None:
-        """The same motion about the same centre, made smaller as far as the limits need it.
-
-        Args:
-            x: variables.
-            fine: whether on the grid of the check, or that of the cost.
-
-        Returns:
-            Variables, or None if not even the centre is within the limits.
-        """
-        grid = self._fine_grid if fine else self._grid
-        amplitude = x.reshape(-1, self._columns).copy()
-        amplitude[:, 0] = 0.0
-        centre = x - amplitude.ravel()
+        """Variables of the same motion about the same centre, made smaller as far as the limits
+        need it, on the grid as of `peaks`; None if not even the centre is within them."""
+        amplitude: FloatArray = x.copy()
+        amplitude[:: self._columns] = 0.0
+        centre = x - amplitude
 
         def fits(share: float) -> bool:
-            motion = self._motion(centre + share * amplitude.ravel(), grid)
-            return bool(np.abs(self._shares(*motion, self._torque(*motion))).max() <= KEPT)
+            return bool(self.peaks(centre + share * amplitude, fine).max() <= KEPT)
 
         if fits(1.0):
             return x
@@ -172,11 +164,11 @@ class ExcitationProblem:
         while high - low > 1e-4:
             share = 0.5 * (low + high)
             low, high = (share, high) if fits(share) else (low, share)
-        return centre + low * amplitude.ravel()
+        return centre + low * amplitude
 
     def _derivatives(self, points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         time: FloatArray = np.arange(float(points)) * (self.period / points)
-        q, v, a = (D @ self._basis for D in derivatives(time, self.period, self.harmonics))
+        q, v, a = (D @ self._basis for D in derivatives(time, self.period))
         return q, v, a
 
     def _motion(
@@ -216,31 +208,12 @@ class ExcitationProblem:
             G += weight * (rows @ rows.T)
         return G / Y.shape[2], Y_b
 
-    def _add_derivatives(
-        self,
-        motion: tuple[FloatArray, FloatArray, FloatArray],
-        Y: FloatArray,
-        by_Y: FloatArray,
-        by_motion: FloatArray,
-    ) -> None:
-        """Adds tr(by_Y^T dY) for each of q, v and a of each joint and point."""
-        moved = np.empty_like(Y)
-        for kind, step in enumerate((_STEP, _STEP, 1.0)):
-            for j in range(self.model.nv):
-                arrays = list(motion)
-                arrays[kind] = motion[kind].copy()
-                arrays[kind][j] += step
-                q, v, a = arrays
-                self._regressor(q, v, a, out=moved)
-                np.subtract(moved, Y, out=moved)
-                by_motion[kind, j] += np.einsum("jcp,jcp->p", by_Y, moved) / step
-
 
 @dataclass(frozen=True, eq=False)
 class FourierSeries:
     r"""Periodic motions of all joints that begin and end at rest.
 
-    With the period T and N harmonics of each joint [Swevers et al. 1997],
+    With the period T and N = `HARMONICS` [Swevers et al. 1997],
 
     .. math::
 
@@ -264,47 +237,31 @@ class FourierSeries:
     cosine: FloatArray
     sine: FloatArray
 
-    @property
-    def harmonics(self) -> int:
-        """N."""
-        return self.cosine.shape[1]
-
     def sample(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Positions, velocities and accelerations at any times, shape (times, joints) each.
-
-        Args:
-            time: from the start of the first period, shape (times,), [s].
-        """
+        """Positions, velocities and accelerations at times from the start of the first period,
+        shape (times,), [s]; shape (times, joints) each."""
         coefficients = np.hstack([self.cosine, self.sine])
-        q, v, a = (D @ coefficients.T for D in derivatives(time, self.period, self.harmonics))
+        q, v, a = (D @ coefficients.T for D in derivatives(time, self.period))
         return q + self.centre, v, a
 
 
-def derivatives(
-    time: FloatArray, period: float, harmonics: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def derivatives(time: FloatArray, period: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """What position less centre, velocity and acceleration are for 1 of each coefficient, the
     cosines first, shape (times, 2 harmonics) each."""
-    k = 2.0 * math.pi / period * np.arange(1, harmonics + 1)
+    k = 2.0 * math.pi / period * np.arange(1, HARMONICS + 1)
     angle = np.asarray(time)[:, None] * k
     c, s = np.cos(angle), np.sin(angle)
     return np.hstack([c, s]), np.hstack([-k * s, k * c]), np.hstack([-k * k * c, -k * k * s])
 
 
-def rest_basis(harmonics: int) -> FloatArray:
+def rest_basis() -> FloatArray:
     """Coefficients, cosines first, that are at rest at both ends: orthonormal columns, shape
     (2 harmonics, 2 harmonics - 2)."""
-    k = np.arange(1.0, harmonics + 1.0)
-    basis = np.zeros((2 * harmonics, 2 * harmonics - 2))
-    basis[:harmonics, : harmonics - 1] = _normal_to(k * k)
-    basis[harmonics:, harmonics - 1 :] = _normal_to(k)
-    return basis
-
-
-def _normal_to(vector: FloatArray) -> FloatArray:
-    """Orthonormal columns that are normal to a vector, by a Householder reflection that takes it
-    to the first axis."""
-    u = vector / np.linalg.norm(vector)
-    u[0] += 1.0
-    reflection = np.eye(len(u)) - np.outer(u, u) / u[0]
-    return reflection[:, 1:]
+    k = np.arange(1.0, HARMONICS + 1.0)
+    basis = np.zeros((2, HARMONICS, 2, HARMONICS - 1))
+    for i, normal in enumerate((k * k, k)):
+        # A Householder reflection takes the normal to the first axis.
+        u = normal / np.linalg.norm(normal)
+        u[0] += 1.0
+        basis[i, :, i] = (np.eye(HARMONICS) - np.outer(u, u) / u[0])[:, 1:]
+    return basis.reshape(2 * HARMONICS, 2 * HARMONICS - 2)

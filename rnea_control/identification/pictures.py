@@ -1,5 +1,5 @@
 """Pictures: measured and predicted torques for the report; of a plan, the shares of the limits and
-the expected accuracy."""
+the expected accuracy. Matplotlib takes a second to import, so that only they do it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 POINTS = 2000
 # A line is broken where samples are missing for this many periods.
 GAP = 5.0
-_SIZE, _DPI = (8.0, 3.4), 125
 MEASURED, BEFORE, AFTER, NOISE = "#a0a0a0", "#d55e00", "#0060a8", "#d9d9d9"
 # Bars in one column; with more parameters there are two.
 _ROWS = 40
@@ -35,30 +34,26 @@ def torque_picture(residuals: Residuals, joint: str, unit: str) -> str:
     """Measured and predicted torque of a joint over time, and the errors below: a `data:` address.
 
     A long recording is drawn by its extremes, so that the picture stays small and no peak is lost.
-
-    Args:
-        residuals: of the recording.
-        joint: one of its joints.
-        unit: Nm or N.
+    `unit` is Nm or N.
     """
-    # Matplotlib takes a second to import.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     j = residuals.joints.index(joint)
+    time, noise = residuals.time, float(residuals.noise[j])
     measured, before, after = (
         values[:, j] for values in (residuals.measured, residuals.before, residuals.after)
     )
-    figure = Figure(figsize=_SIZE, dpi=_DPI, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
+    figure = Figure(figsize=(8.0, 3.4), dpi=125, layout="constrained")
     torque, error = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1.0))
-    time = residuals.time
-    torque.plot(*thinned(time, measured), color=MEASURED, linewidth=1.8, label="measured")
-    torque.plot(*thinned(time, before), color=BEFORE, linewidth=1.0, label="by the URDF")
-    torque.plot(*thinned(time, after), color=AFTER, linewidth=1.0, label="identified")
+    for values, color, width, label in (
+        (measured, MEASURED, 1.8, "measured"),
+        (before, BEFORE, 1.0, "by the URDF"),
+        (after, AFTER, 1.0, "identified"),
+    ):
+        torque.plot(*thinned(time, values), color=color, linewidth=width, label=label)
     torque.set_ylabel(f"torque, {unit}" if unit == "Nm" else f"force, {unit}")
-    band = 2.0 * float(residuals.noise[j])
-    error.axhspan(-band, band, color=NOISE, linewidth=0.0, label="noise, two standard deviations")
+    label = "noise, two standard deviations"
+    error.axhspan(-2.0 * noise, 2.0 * noise, color=NOISE, linewidth=0.0, label=label)
     error.axhline(0.0, color="black", linewidth=0.6)
     # The larger error lies below, so that it does not hide the other.
     errors = [(measured - before, BEFORE), (measured - after, AFTER)]
@@ -72,19 +67,14 @@ def torque_picture(residuals: Residuals, joint: str, unit: str) -> str:
     figure.align_ylabels()
     figure.legend(loc="outside upper right", ncols=4, fontsize=9, frameon=False, handlelength=1.4)
     picture = io.BytesIO()
-    canvas.print_png(picture)
+    figure.savefig(picture, format="png")
     return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
 def thinned(time: FloatArray, values: FloatArray, points: int = POINTS) -> tuple[FloatArray, ...]:
-    """A line through not many more than `points` points that looks like the whole one: the smallest
-    and the largest value of each stretch. Broken by NaN where samples are missing.
-
-    Args:
-        time: ascending, shape (samples,).
-        values: of the line, shape (samples,).
-        points: about how many.
-    """
+    """A line through not many more than `points` points that looks like the whole one, shape
+    (samples,), over ascending times: the smallest and the largest value of each stretch. Broken by
+    NaN where samples are missing."""
     size = -(-2 * len(time) // points)
     if size > 2:
         starts = np.arange(0, len(time), size)
@@ -101,21 +91,14 @@ def thinned(time: FloatArray, values: FloatArray, points: int = POINTS) -> tuple
 
 
 def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> None:
-    """Draws one period, and the predicted accuracy of each base parameter, to a PNG file.
-
-    Args:
-        path: of the picture; it is overwritten.
-        excitation: what to draw.
-    """
-    # Matplotlib takes long to import, and only this needs it.
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
+    """Draws one period, and the predicted accuracy of each base parameter, to a PNG file, which is
+    overwritten."""
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     columns = 1 if excitation.base.rank <= _ROWS else 2
     rows = -(-excitation.base.rank // columns)
-    figure = Figure(figsize=(7.0 + 4.6 * columns, max(8.0, 1.4 + 0.19 * rows)))
-    figure.set_layout_engine("constrained")
-    FigureCanvasAgg(figure)
+    size = (7.0 + 4.6 * columns, max(8.0, 1.4 + 0.19 * rows))
+    figure = Figure(figsize=size, layout="constrained")
     parts: Any = figure.subfigures(1, 2, width_ratios=(7.0, 4.6 * columns))
     left, right = parts
     _draw_motion(left.subplots(4, 1, sharex=True), excitation)
@@ -147,7 +130,7 @@ def _draw_motion(axes: list[Axes], excitation: Excitation) -> None:
         "torque\nof what is allowed": tau / limits.torque,
     }
     for axis, (label, values) in zip(axes, shares.items(), strict=True):
-        for j, name in enumerate(excitation.joint_names):
+        for j, name in enumerate(excitation.model.joint_names):
             style = "-" if j < 10 else "--"
             axis.plot(time, values[:, j], color=f"C{j % 10}", ls=style, linewidth=1.3, label=name)
         for bound in (-1.0, 1.0):
@@ -159,7 +142,7 @@ def _draw_motion(axes: list[Axes], excitation: Excitation) -> None:
         axis.margins(x=0.0)
     axes[0].set_yticks([-1.0, 0.0, 1.0], ["lower", "middle", "upper"])
     axes[-1].set_xlabel("time, s")
-    columns = min(4, len(excitation.joint_names))
+    columns = min(4, len(excitation.model.joint_names))
     axes[0].legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, fontsize=8)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,50 +11,31 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.recording import Recording
-from rnea_control.messages.batch import (
-    Batch,
-    BatchDecoder,
-    Layout,
-    float64_multi_array_layout,
-    joint_state_layout,
-)
+from rnea_control.messages.batch import Batch, BatchDecoder
 from rnea_control.messages.cdr import CdrError, CdrReader
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
-FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
 STRING = "std_msgs/msg/String"
-JOINT_STATES, COMMANDS, ROBOT_DESCRIPTION = "/joint_states", "/commands", "/robot_description"
+ROBOT_DESCRIPTION = "/robot_description"
 # How compressed bytes begin.
 _ZSTD = "28 b5 2f fd"
 # So many messages are decoded at once.
 _BLOCK = 4096
 
 
-class NumberTopic:
-    """The messages of one topic, decoded block by block.
+class StatesTopic:
+    """The joint states of the topic `name`, decoded block by block: `batches`, of which `finish`
+    adds the last one; `log_times` are those at which they were recorded, [ns]."""
 
-    Args:
-        name: of the topic.
-        read_layout: `joint_state_layout` or `float64_multi_array_layout`.
-
-    Attributes:
-        batches: what was decoded; `finish` decodes the rest.
-        log_times: when each message was recorded, [ns].
-    """
-
-    def __init__(self, name: str, read_layout: Callable[[bytes], Layout]) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self.batches: list[Batch] = []
         self.log_times: list[int] = []
-        self._decoder = BatchDecoder(read_layout)
+        self._decoder = BatchDecoder()
         self._waiting: list[bytes] = []
 
     def add(self, log_time: int, message: bytes) -> None:
-        """Takes a message.
-
-        Raises:
-            CdrError: an earlier one, or this one, has other bytes than its type's.
-        """
+        """Takes a message; raises CdrError if it, or an earlier one, has bytes of no JointState."""
         self.log_times.append(log_time)
         self._waiting.append(message)
         if len(self._waiting) == _BLOCK:
@@ -113,15 +94,6 @@ class NumberTopic:
                     values[kind, batch.rows] = numbers[:, columns]
         return named, stamps, values
 
-    def commands(self, size: int) -> tuple[IntArray, FloatArray]:
-        """The times, ascending, and numbers of the messages that have so many."""
-        fit = [batch for batch in self.batches if batch.numbers[0].shape[1] == size]
-        rows = np.concatenate([batch.rows for batch in fit])
-        values = np.concatenate([batch.numbers[0] for batch in fit])
-        times = np.array(self.log_times, dtype=np.int64)[rows]
-        order = np.lexsort((rows, times))
-        return times[order], values[order]
-
 
 @dataclass
 class RecordedTopics:
@@ -129,34 +101,25 @@ class RecordedTopics:
 
     Attributes:
         source: the file, for messages.
-        states, commands: by name of the topic.
+        states: by name of the topic.
         descriptions: the first URDF of each topic.
         others: the types of all topics, by name.
     """
 
     source: str
-    states: dict[str, NumberTopic] = field(default_factory=dict)
-    commands: dict[str, NumberTopic] = field(default_factory=dict)
+    states: dict[str, StatesTopic] = field(default_factory=dict)
     descriptions: dict[str, str] = field(default_factory=dict)
     others: dict[str, str] = field(default_factory=dict)
 
     def add(self, topic: str, kind: str, log_time: int, message: bytes) -> None:
-        """Takes a message.
-
-        Raises:
-            RecordingError: bytes that are not a message of this type.
-        """
+        """Takes a message; raises RecordingError for bytes that are none of this type."""
         try:
-            if kind == JOINT_STATE:
-                if topic not in self.states:
-                    self.states[topic] = NumberTopic(topic, joint_state_layout)
-                self.states[topic].add(log_time, message)
-            elif kind == FLOAT64_MULTI_ARRAY and topic.endswith(COMMANDS):
-                if topic not in self.commands:
-                    self.commands[topic] = NumberTopic(topic, float64_multi_array_layout)
-                self.commands[topic].add(log_time, message)
-            elif kind == STRING and topic.endswith(ROBOT_DESCRIPTION):
+            if kind == STRING and topic.endswith(ROBOT_DESCRIPTION):
                 self.descriptions.setdefault(topic, CdrReader(message, topic).string("data"))
+            elif kind == JOINT_STATE:
+                if topic not in self.states:
+                    self.states[topic] = StatesTopic(topic)
+                self.states[topic].add(log_time, message)
         except CdrError as error:
             raise self._unreadable(topic, error) from error
 
@@ -171,7 +134,7 @@ class RecordedTopics:
         Raises:
             RecordingError: there is no such topic, or it does not name these joints.
         """
-        for name, each in (self.states | self.commands).items():
+        for name, each in self.states.items():
             try:
                 each.finish()
             except CdrError as error:
@@ -194,27 +157,17 @@ class RecordedTopics:
                 "fill header.stamp"
             )
             stamps = logged
-        commanded = np.full(values[2].shape, np.nan)
-        commands = self._commands(chosen.name, len(wanted), notes)
-        if commands is not None:
-            times, numbers = commands.commands(len(wanted))
-            held = np.searchsorted(times, logged, side="right") - 1
-            commanded[held >= 0] = numbers[held[held >= 0]]
-            if joints is None:
-                notes.append(
-                    f"{self.source}: {commands.name} names no joints; its numbers are taken to be "
-                    f"in the order {listed(wanted)}. Name the joints in the controller's order if "
-                    "it is not"
-                )
         time = (stamps - stamps[0]) / 1e9
         near = sorted(self.descriptions, key=lambda name: -_shared_namespace(name, chosen.name))
         urdf = self.descriptions[near[0]] if near else ""
         q, v, effort = values
-        return Recording(self.source, wanted, time, q, v, effort, commanded, urdf, tuple(notes))
+        return Recording(
+            self.source, wanted, time, q, v, effort, robot_description=urdf, notes=tuple(notes)
+        )
 
     def _choose(
         self, joints: Sequence[str] | None, topic: str | None, notes: list[str]
-    ) -> NumberTopic:
+    ) -> StatesTopic:
         """The most complete joint states that there are of the joints."""
         states = self.states
         if topic is not None:
@@ -246,7 +199,7 @@ class RecordedTopics:
                 "robot"
             )
 
-        def worth(each: NumberTopic) -> tuple[int, int]:
+        def worth(each: StatesTopic) -> tuple[int, int]:
             having = each.with_effort()
             return len(having & names if names else having), each.count_naming(names)
 
@@ -265,22 +218,6 @@ class RecordedTopics:
             return f"it has joint states on {listed(self.states)}"
         known = [f"{name} ({kind})" for name, kind in self.others.items()]
         return f"it has {listed(known) or 'no topics'}"
-
-    def _commands(self, states: str, size: int, notes: list[str]) -> NumberTopic | None:
-        """The commands of so many joints that belong to these joint states, if that is clear."""
-        fit = {
-            name: each
-            for name, each in self.commands.items()
-            if any(batch.numbers[0].shape[1] == size for batch in each.batches)
-        }
-        closeness = {name: _shared_namespace(name, states) for name in fit}
-        near = [name for name in fit if closeness[name] == max(closeness.values())]
-        if len(near) > 1:
-            notes.append(
-                f"{self.source}: {listed(near)} each have {size} numbers, so that it is open which "
-                f"belongs to {states}: no commands are read"
-            )
-        return fit[near[0]] if len(near) == 1 else None
 
     def _unreadable(self, topic: str, error: CdrError) -> RecordingError:
         hint = "Record it again, or convert it with the tool that wrote it"

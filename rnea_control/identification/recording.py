@@ -4,7 +4,7 @@ can be that of a robot, and its usable parts."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -57,8 +57,6 @@ class Recording:
         q: positions, shape (samples, joints), [rad] or [m]; NaN where the messages had none.
         v: velocities, the same shape, [rad/s] or [m/s]; NaN where the messages had none.
         effort: measured efforts, the same shape, [Nm] or [N]; NaN where the messages had none.
-        commanded: the commanded efforts in force at each state, the same shape; NaN where none was
-            recorded.
         robot_description: the URDF that was recorded with them; "" if none was.
         notes: the assumptions of the file's reader, a sentence each.
     """
@@ -69,9 +67,8 @@ class Recording:
     q: FloatArray
     v: FloatArray
     effort: FloatArray
-    commanded: FloatArray
-    robot_description: str = ""
-    notes: tuple[str, ...] = ()
+    robot_description: str = field(default="", kw_only=True)
+    notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def cleaned(

@@ -1,4 +1,4 @@
-"""Recordings from and to files: `read_recording`, `write_recording`.
+"""Recordings from and to files: `read_recording`, `write_rosbag`, `write_npz`.
 
 | file | what it is |
 | --- | --- |
@@ -9,37 +9,65 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from rosbags.interfaces import (
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
+from rosbags.rosbag2 import Reader, StoragePlugin, Writer, WriterError
+from rosbags.typesys import Stores, get_typestore
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RecordingError, listed
+from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, RecordedTopics
 from rnea_control.identification.recording import Recording
-from rnea_control.identification.rosbag_files import (
-    METADATA,
-    STORAGES,
-    read_rosbag,
-    write_rosbag_of,
-)
 
+METADATA = "metadata.yaml"
+STORAGES = (".mcap", ".db3")
+# ROS 2 Iron and newer read it.
+VERSION: Literal[8] = 8
 WANTED = (
     f"a rosbag2 folder with {METADATA}, a {' or '.join(STORAGES)} file of rosbag2, or a .npz file"
 )
 NPZ_NEEDED = ("time", "q", "effort", "joints")
 NPZ_WANTED = (
-    "it must have time (samples,), q, effort, optionally v and commanded (samples, joints), joints "
-    "(names), and optionally robot_description (text)"
+    "it must have time (samples,), q, effort, optionally v (samples, joints), joints (names), and "
+    "optionally robot_description (text)"
 )
-_ARRAYS = ("q", "v", "effort", "commanded")
+_ARRAYS = ("q", "v", "effort")
+_FOREVER = QosTime(0, 0)
+STREAM = Qos(
+    QosHistory.KEEP_LAST,
+    1000,
+    QosReliability.RELIABLE,
+    QosDurability.VOLATILE,
+    deadline=_FOREVER,
+    lifespan=_FOREVER,
+    liveliness=QosLiveliness.AUTOMATIC,
+    liveliness_lease_duration=_FOREVER,
+    avoid_ros_namespace_conventions=False,
+)
+# Who subscribes later shall have the last message.
+LATCHED = STREAM._replace(depth=1, durability=QosDurability.TRANSIENT_LOCAL)
 
 
 def read_recording(
     path: str | Path, joints: Sequence[str] | None = None, topic: str | None = None
 ) -> Recording:
     """Reads a recording; its numbers are not checked: see `recording`.
+
+    A folder without metadata.yaml is that of a recorder that was killed: its files are read one
+    after the other, by name.
 
     Args:
         path: of a file or a folder.
@@ -55,7 +83,11 @@ def read_recording(
     if not path.exists():
         raise RecordingError(f"{path} is not there; a recording must be {WANTED}")
     if path.is_dir() or path.suffix in STORAGES:
-        return read_rosbag(path).recording(joints, topic)
+        topics = RecordedTopics(str(path))
+        for part in _parts(path):
+            for message in _messages(part, topics):
+                topics.add(*message)
+        return topics.recording(joints, topic)
     if path.name == METADATA:
         return read_recording(path.parent, joints, topic)
     if path.suffix == ".zstd":
@@ -72,20 +104,12 @@ def read_recording(
     raise RecordingError(f"{path} is no recording that can be read; it must be {WANTED}")
 
 
-def write_recording(path: str | Path, recording: Recording) -> None:
-    """Writes a recording: `.npz` by the name, else a rosbag2 folder with MCAP storage.
-
-    All numbers are written as they are; a rosbag2 folder has the times in whole nanoseconds.
-
-    Raises:
-        RecordingError: something is there already, or it cannot be written.
-    """
-    path = Path(path)
-    refuse_existing(path)
-    if path.suffix == ".npz":
-        _write_npz(path, recording)
-    else:
-        write_rosbag_of(path, recording)
+def _is_of_ros1(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(7) == b"#ROSBAG"
+    except OSError:
+        return False
 
 
 def refuse_existing(path: Path) -> None:
@@ -110,28 +134,114 @@ def refuse_existing(path: Path) -> None:
         )
 
 
-def _is_of_ros1(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(7) == b"#ROSBAG"
-    except OSError:
-        return False
-
-
-def _of_joints(recording: Recording, joints: Sequence[str] | None) -> Recording:
-    """The columns of some joints."""
-    if joints is None:
-        return recording
-    missing = [joint for joint in joints if joint not in recording.joints]
-    if missing or not joints:
+def _parts(path: Path) -> list[Path]:
+    """The file, the bag, or the files of a bag without metadata."""
+    if not path.is_dir() or (path / METADATA).exists():
+        return [path]
+    files = sorted(file for file in path.iterdir() if file.suffix in STORAGES)
+    if files:
+        return files
+    compressed = sorted(file.name for file in path.iterdir() if file.suffix == ".zstd")
+    if compressed:
         raise RecordingError(
-            f"{recording.source} lacks the joints {listed(missing)} of {listed(joints)}; it has "
-            f"{listed(recording.joints)}. Give the joints as it names them, or the recording of "
-            "this robot"
+            f"{path}: it has {listed(compressed)} but no {METADATA}, as after a recorder that was "
+            f"killed. Decompress the files with `unzstd`, and run `ros2 bag reindex {path}`"
         )
-    columns = [recording.joints.index(joint) for joint in joints]
-    chosen = {name: getattr(recording, name)[:, columns] for name in _ARRAYS}
-    return replace(recording, joints=tuple(joints), **chosen)
+    raise RecordingError(
+        f"{path}: this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends "
+        f"in {' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made"
+    )
+
+
+def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, int, bytes]]:
+    """Topic, type, time of the recording [ns] and bytes of each message in a file or a bag."""
+    write_ahead = path.with_name(f"{path.name}-wal")
+    if path.suffix == ".db3" and write_ahead.exists() and write_ahead.stat().st_size:
+        raise RecordingError(
+            f"{path}: its last messages are still in {write_ahead.name}, as the recorder was "
+            f'killed. Bring them home with `sqlite3 {path} "PRAGMA wal_checkpoint(TRUNCATE)"`'
+        )
+    # The library raises many kinds of errors for files that are broken.
+    try:
+        with Reader(path) as reader:
+            topics.others.update((each.topic, each.msgtype) for each in reader.connections)
+            wanted = [each for each in reader.connections if each.msgtype in (JOINT_STATE, STRING)]
+            for connection, time, message in reader.messages(wanted) if wanted else ():
+                yield connection.topic, connection.msgtype, time, message
+    except (GeneratorExit, MemoryError):
+        raise
+    except Exception as error:
+        words = (str(error) or type(error).__name__).rstrip(".")
+        remedy = (
+            "If its recorder was killed or its copy was not finished, copy it again, or rebuild "
+            f"its index with `ros2 bag reindex {path if path.is_dir() else path.parent}`"
+        )
+        if path.suffix == ".mcap":
+            remedy = (
+                "If the file was cut off, by a recorder that was killed or a copy that was not "
+                f"finished, copy it again, or rescue it with `mcap recover {path} -o rescued.mcap`"
+            )
+        raise RecordingError(f"{path}: rosbag2 cannot be read: {words}. {remedy}") from error
+
+
+@dataclass(frozen=True)
+class TopicMessages:
+    """The messages of a topic.
+
+    Attributes:
+        name: of the topic.
+        kind: their type.
+        messages: the time of each, ascending, [ns], and its bytes.
+        is_latched: whether who subscribes later shall have the last one.
+    """
+
+    name: str
+    kind: str
+    messages: Sequence[tuple[int, bytes]]
+    is_latched: bool = False
+
+
+def write_rosbag(path: Path, topics: Sequence[TopicMessages]) -> None:
+    """Writes a folder with MCAP storage; of messages with the same time those of the topic named
+    first come first.
+
+    Raises:
+        RecordingError: it exists already, or cannot be written.
+    """
+    types = get_typestore(Stores.ROS2_JAZZY)
+    try:
+        with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
+            messages = []
+            for topic in topics:
+                qos = LATCHED if topic.is_latched else STREAM
+                connection = bag.add_connection(
+                    topic.name, topic.kind, typestore=types, offered_qos_profiles=[qos]
+                )
+                messages += [(connection, *each) for each in topic.messages]
+            for message in sorted(messages, key=itemgetter(1)):
+                bag.write(*message)
+    except (OSError, WriterError) as error:
+        raise RecordingError(f"{path} cannot be written: {error}") from error
+
+
+def write_npz(path: Path, recording: Recording) -> None:
+    """Writes a new file, from which `read_recording` gives the same bits.
+
+    Raises:
+        RecordingError: it exists already, or cannot be written.
+    """
+    refuse_existing(path)
+    try:
+        with path.open("xb") as file:
+            np.savez_compressed(
+                file,
+                time=recording.time,
+                **{name: getattr(recording, name) for name in _ARRAYS},
+                joints=np.array(recording.joints),
+                robot_description=np.array(recording.robot_description),
+            )
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be written: {error}") from error
 
 
 def _read_npz(path: Path) -> Recording:
@@ -167,26 +277,10 @@ def _read_npz(path: Path) -> Recording:
             f"{path}: time {i} is {time[i]}; every time must be finite, in seconds"
         )
     none = np.full((len(time), len(names)), np.nan)
-    q, v, effort, commanded = (
-        _numbers(path, name, arrays.get(name, none), none.shape) for name in _ARRAYS
-    )
+    q, v, effort = (_numbers(path, name, arrays.get(name, none), none.shape) for name in _ARRAYS)
     description = str(arrays.get("robot_description", ""))
-    return Recording(str(path), names, time - time[0], q, v, effort, commanded, description)
-
-
-def _write_npz(path: Path, recording: Recording) -> None:
-    """Writes a new file, from which `_read_npz` gives the same bits."""
-    try:
-        with path.open("xb") as file:
-            np.savez_compressed(
-                file,
-                time=recording.time,
-                **{name: getattr(recording, name) for name in _ARRAYS},
-                joints=np.array(recording.joints),
-                robot_description=np.array(recording.robot_description),
-            )
-    except OSError as error:
-        raise RecordingError(f"{path} cannot be written: {error}") from error
+    source, time = str(path), time - time[0]
+    return Recording(source, names, time, q, v, effort, robot_description=description)
 
 
 def _numbers(path: Path, name: str, array: np.ndarray, shape: tuple[int, ...] | None) -> FloatArray:
@@ -198,3 +292,19 @@ def _numbers(path: Path, name: str, array: np.ndarray, shape: tuple[int, ...] | 
             f"shape {wanted}"
         )
     return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _of_joints(recording: Recording, joints: Sequence[str] | None) -> Recording:
+    """The columns of some joints."""
+    if joints is None:
+        return recording
+    missing = [joint for joint in joints if joint not in recording.joints]
+    if missing or not joints:
+        raise RecordingError(
+            f"{recording.source} lacks the joints {listed(missing)} of {listed(joints)}; it has "
+            f"{listed(recording.joints)}. Give the joints as it names them, or the recording of "
+            "this robot"
+        )
+    columns = [recording.joints.index(joint) for joint in joints]
+    chosen = {name: getattr(recording, name)[:, columns] for name in _ARRAYS}
+    return replace(recording, joints=tuple(joints), **chosen)

@@ -10,7 +10,6 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import yaml  # type: ignore[import-untyped]
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError, TrajectoryError, listed
 from rnea_control.identification.excitation import Excitation
+from rnea_control.identification.excitation_problem import HARMONICS
 from rnea_control.model.robot_model import units
 
 # Significant digits of a number.
@@ -58,11 +58,7 @@ class TrajectoryFile:
     a: FloatArray
 
 
-def trajectory_yaml(
-    excitation: Excitation,
-    approach: float = 5.0,
-    notes: Mapping[str, str] | None = None,
-) -> str:
+def trajectory_yaml(excitation: Excitation, approach: float = 5.0, limits: str = "") -> str:
     """An exciting motion as text.
 
     The controller moves from where the arm is to the first point, which is at rest, in the time
@@ -72,7 +68,7 @@ def trajectory_yaml(
     Args:
         excitation: the motion.
         approach: time_from_start of the first point, [s].
-        notes: more lines of the comment that the text begins with: what, and its value.
+        limits: what the motion was allowed to use, in words for the comment at the beginning.
 
     Raises:
         IdentificationError: a time that is not positive and finite.
@@ -80,21 +76,21 @@ def trajectory_yaml(
     if not 0.0 < approach < math.inf:
         raise IdentificationError(f"approach is {approach} s; it must be positive and finite")
     series = excitation.series
-    step = min(_STEP, series.period / series.harmonics / _POINTS_PER_OSCILLATION)
+    step = min(_STEP, series.period / HARMONICS / _POINTS_PER_OSCILLATION)
     count = math.ceil(series.period / step - 1e-9)  # an hour is fewer than a controller takes
     time: FloatArray = np.arange(count + 1.0) * (excitation.duration / count)
     q, v, a = excitation.sample(time)
     # Zero at both ends but for rounding.
     v[[0, -1]], a[[0, -1]] = 0.0, 0.0
     nanoseconds = np.rint((approach + time) * _BILLION).astype(np.int64)
-    lines = [f"# {line}".rstrip() for line in _comment(excitation, approach, dict(notes or {}))]
-    lines += [f"joint_names: [{', '.join(map(quoted, excitation.joint_names))}]", "points:"]
+    lines = [f"# {line}".rstrip() for line in _comment(excitation, approach, limits)]
+    lines += [f"joint_names: [{', '.join(map(quoted, excitation.model.joint_names))}]", "points:"]
     for t, *rows in zip(nanoseconds.tolist(), q, v, a, strict=True):
-        positions, velocities, accelerations = map(_numbers, rows)
+        positions, velocities, accelerations = (", ".join(map(decimal, row)) for row in rows)
         lines += [
-            f"- positions: {positions}",
-            f"  velocities: {velocities}",
-            f"  accelerations: {accelerations}",
+            f"- positions: [{positions}]",
+            f"  velocities: [{velocities}]",
+            f"  accelerations: [{accelerations}]",
             f"  time_from_start: {{sec: {t // _BILLION}, nanosec: {t % _BILLION}}}",
         ]
     return "\n".join(lines) + "\n"
@@ -123,7 +119,11 @@ def read_trajectory(path: str | os.PathLike[str]) -> TrajectoryFile:
             "that `rnea_identify plan` writes"
         )
     joints, points = content["joint_names"], content["points"]
-    _check_joints(source, joints)
+    if not isinstance(joints, list) or not joints or {str} != set(map(type, joints)):
+        raise TrajectoryError(f"{source}: joint_names must be a list of at least one name")
+    twice = sorted({name for name in joints if joints.count(name) > 1})
+    if twice:
+        raise TrajectoryError(f"{source}: joint_names has {listed(twice)} more than once")
     if not isinstance(points, list) or not points:
         raise TrajectoryError(f"{source}: points must be a list of at least one point")
     time = np.array([_time(source, i, point) for i, point in enumerate(points)])
@@ -141,7 +141,7 @@ def read_trajectory(path: str | os.PathLike[str]) -> TrajectoryFile:
     return TrajectoryFile(tuple(joints), time, q, v, a)
 
 
-def _comment(excitation: Excitation, approach: float, notes: dict[str, str]) -> list[str]:
+def _comment(excitation: Excitation, approach: float, words: str) -> list[str]:
     series, limits = excitation.series, excitation.limits
     lines = [
         f"Exciting motion of {excitation.model.name} for the identification of its parameters.",
@@ -150,58 +150,41 @@ def _comment(excitation: Excitation, approach: float, notes: dict[str, str]) -> 
         "what is around it were not looked at: watch the motion in simulation first.",
         "",
         f"approach: {approach:g} s, from where the arm is to the first point",
-        f"motion:   {series.period:g} s, {series.harmonics} harmonics, at rest at both ends",
-        f"made by:  criterion {excitation.criterion.value}, seed {excitation.seed}; condition "
+        f"motion:   {series.period:g} s, {HARMONICS} harmonics, at rest at both ends",
+        f"made by:  criterion {excitation.criterion}, seed {excitation.seed}; condition "
         f"number {excitation.condition:.3g}",
-        *(f"{f'{name}:':9} {value}" for name, value in notes.items()),
+        *([f"limits:   {words}"] if words else []),
         "",
         "Largest values, with what was allowed:",
     ]
     time = np.linspace(0.0, series.period, 4001)
     q, v, a = series.sample(time)
-    for j, name in enumerate(excitation.joint_names):
-        unit = units(excitation.model, j).position
+    for j, name in enumerate(excitation.model.joint_names):
+        unit, _, effort = units(excitation.model, j)
+        torque, allowed = "no effort limit", limits.torque[j]
+        if math.isfinite(allowed):
+            torque = f"{excitation.peaks[3, j] * allowed:.3g} {effort} ({allowed:.3g})"
         lines.append(
             f"{name}: {q[:, j].min():.3f} to {q[:, j].max():.3f} {unit} ({limits.lower[j]:.3f} to "
             f"{limits.upper[j]:.3f}), {np.abs(v[:, j]).max():.3g} {unit}/s "
             f"({limits.velocity[j]:.3g}), {np.abs(a[:, j]).max():.3g} {unit}/s^2 "
-            f"({limits.acceleration[j]:.3g}), {_torque_words(excitation, j)}"
+            f"({limits.acceleration[j]:.3g}), {torque}"
         )
     return lines
 
 
-def _torque_words(excitation: Excitation, j: int) -> str:
-    allowed = excitation.limits.torque[j]
-    if not math.isfinite(allowed):
-        return "no effort limit"
-    unit = units(excitation.model, j).effort
-    return f"{excitation.peaks[3, j] * allowed:.3g} {unit} ({allowed:.3g})"
-
-
-def _numbers(values: FloatArray) -> str:
-    # YAML 1.1 takes a number without a point, such as 1e-05, for text.
-    texts = (f"{value:.{DIGITS}g}" for value in (values + 0.0).tolist())
-    return f"[{', '.join(map(_with_point, texts))}]"
-
-
-def _with_point(text: str) -> str:
-    mantissa, e, exponent = text.partition("e")
-    return (mantissa if "." in mantissa else f"{mantissa}.0") + e + exponent
+def decimal(value: float, digits: int = DIGITS) -> str:
+    """A number with that many digits that YAML and ROS take for a double: with a point, without an
+    exponent."""
+    return np.format_float_positional(
+        value + 0.0, precision=digits, unique=False, fractional=False, trim="0"
+    )
 
 
 def quoted(name: str) -> str:
     """A name as every reader of YAML takes it for a string."""
     plain = _PLAIN.fullmatch(name) and name.lower() not in _RESERVED
     return name if plain else json.dumps(name, ensure_ascii=False)
-
-
-def _check_joints(source: str, joints: Any) -> None:
-    right = isinstance(joints, list) and joints and all(isinstance(name, str) for name in joints)
-    if not right:
-        raise TrajectoryError(f"{source}: joint_names must be a list of at least one name")
-    twice = sorted({name for name in joints if joints.count(name) > 1})
-    if twice:
-        raise TrajectoryError(f"{source}: joint_names has {listed(twice)} more than once")
 
 
 def _time(source: str, i: int, point: Any) -> float:

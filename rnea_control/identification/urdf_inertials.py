@@ -2,14 +2,15 @@
 
 Only the numbers in `<inertial>` change, so that comments, order and white space survive, in any
 encoding, and a diff of the two files shows the numbers alone. XML libraries would write attributes,
-entities and white space anew, so the tags are found in the text; `description_from_urdf` has seen
-before that it is well-formed.
+entities and line ends anew; of them only the places of the tags are taken.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from xml.parsers import expat
 
 import numpy as np
 
@@ -18,32 +19,23 @@ from rnea_control.exceptions import IdentificationError, listed
 from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_description import description_from_urdf
 
-_DEFAULT_INDENT = "  "
 _SYMMETRY = 1e-9  # relative
 # An inertia that is this near to the one in the file differs by rounding, relative.
 _SAME = 1e-14
-SPACE = " \t\r\n"
-# What begins with "<"; only tags have a name. White space is that of XML.
-_MARKUP = re.compile(
-    r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>"
-    r"|<(?P<end>/?)(?P<name>[^\s/>]+)(?P<attributes>(?:[^\"'>]|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
-    re.DOTALL | re.ASCII,
-)
-_ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*(?P<quote>[\"'])(.*?)(?P=quote)", re.DOTALL | re.ASCII)
+_TAG = re.compile(r"<([^\s/>]+:)?([^\s/>]+)((?:[^\"'>]|\"[^\"]*\"|'[^']*')*?)(/?)>", re.ASCII)
+_ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*([\"'])(.*?)\2", re.DOTALL | re.ASCII)
 
 # What stands in place of text[start:end].
 Edit = tuple[int, int, str]
-# The numbers of an inertial: by element and attribute.
-Numbers = dict[str, dict[str, list[float]]]
-# The start tags of a link: by the path below <link>, whose own is ().
-Tags = dict[tuple[str, ...], re.Match[str]]
+# The start tags of a link: "link", and those of its inertial, by their names.
+Tags = dict[str, re.Match[str]]
 
 
 def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str) -> bytes:
     """The URDF with other inertias for some of its links.
 
-    A link without `<inertial>` gets one, in the style of the file; a link that has this inertia
-    already stays as it is. `RobotModel` reads the same pseudo-inertias again, to rounding.
+    A link without `<inertial>` gets one, on a line of its own; a link that has this inertia already
+    stays as it is. `RobotModel` reads the same pseudo-inertias again, to rounding.
 
     Args:
         urdf: the bytes of the file.
@@ -78,15 +70,11 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
         if np.abs(matrix - present[link]).max() <= _SAME * np.abs(matrix).max():
             continue
         tags = tags_of[link]
-        needed = {("inertial", "mass"), ("inertial", "inertia")}
-        if needed <= tags.keys():
-            edits += _changed_inertial(text, tags, numbers)
-        elif ("inertial",) in tags or present[link].any():
+        if not {"mass", "inertia"} <= tags.keys() and ("inertial" in tags or present[link].any()):
             raise IdentificationError(
                 f"{source}: link {link!r} is written as an XML entity; write its text in its place"
             )
-        else:
-            edits.append(_new_inertial(text, tags[()], numbers))
+        edits += _edits(text, tags, numbers)
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text.encode(codec, "surrogatepass")
@@ -102,45 +90,35 @@ def _codec_of(urdf: bytes) -> str:
 
 
 def _links(text: str) -> list[Tags]:
-    """The tags of each link and of what its inertial holds, in the order of the text."""
+    """The tags of each link and of what its inertial holds, in the order of the text; as far as it
+    can be read."""
     links: list[Tags] = []
     path: list[str] = []
-    scopes: list[dict[str, str]] = [{}]  # the namespaces of the prefixes, in each open element
-    of_root = ""
-    for tag in _MARKUP.finditer(text):
-        if tag["name"] is None:
-            continue
-        if not tag["end"]:
-            scope = dict(scopes[-1])
-            if "xmlns" in tag["attributes"]:
-                for key, _, value in _ATTRIBUTE.findall(tag["attributes"]):
-                    if key == "xmlns" or key.startswith("xmlns:"):
-                        scope[key[len("xmlns:") :]] = value
-            scopes.append(scope)
-            prefix, _, local = tag["name"].rpartition(":")
-            namespace = scope.get(prefix, "")
-            of_root = of_root if path else namespace
-            # Elements are known with the namespace of the root, as for RobotModel, and without any.
-            path.append(local if namespace in ("", of_root) else "")
-            if path[1:] == ["link"]:
-                links.append({})
-            if path[1:2] == ["link"] and path[2:3] in ([], ["inertial"]):
-                # Below <inertial>, the first of a name is the only one.
-                links[-1].setdefault(tuple(path[2:]), tag)
-        if tag["end"] or tag["empty"]:
-            path.pop()
-            scopes.pop()
+    begin = max(text.find("<"), 0)
+    parser = expat.ParserCreate("utf-8")
+
+    def start(name: str, _: object) -> None:
+        # Elements are known with the prefix of the root, as for RobotModel, and without any.
+        root = path[0] if path else name
+        path.append(name.removeprefix(root[: root.find(":") + 1]) if path else name)
+        tag = _TAG.match(text, begin + parser.CurrentByteIndex)
+        if tag is None:  # in the text of an entity
+            return
+        if path[1:] == ["link"]:
+            links.append({})
+        if path[1:] == ["link"] or (path[1:3] == ["link", "inertial"] and len(path) < 5):
+            links[-1][path[-1]] = tag
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: path.pop()
+    with suppress(expat.ExpatError):
+        # A byte for each character, so that places are the same; what names say does not matter.
+        parser.Parse(re.sub("[^\x01-\x7f]", "x", text[begin:]), True)
     return links
 
 
-def _prefix(tag: re.Match[str]) -> str:
-    """Of the namespace, with its colon."""
-    name: str = tag["name"]
-    return name[: name.find(":") + 1]
-
-
-def _numbers(link: str, matrix: FloatArray) -> Numbers:
-    """The numbers of an inertial, in the order of its elements.
+def _numbers(link: str, matrix: FloatArray) -> dict[str, dict[str, list[float]]]:
+    """The numbers of an inertial, by element and attribute.
 
     Raises:
         IdentificationError: not a pseudo-inertia that a URDF can say.
@@ -168,67 +146,35 @@ def _numbers(link: str, matrix: FloatArray) -> Numbers:
     }
 
 
-def _changed_inertial(text: str, tags: Tags, numbers: Numbers) -> list[Edit]:
-    """New numbers in an inertial; those that stay equal are left as they are written."""
+def _edits(text: str, tags: Tags, numbers: dict[str, dict[str, list[float]]]) -> list[Edit]:
+    """New numbers in an inertial, but where they stay equal; and what is missing of it at the
+    beginning of what it belongs to, on a line of its own if the next thing has one."""
     edits: list[Edit] = []
+    missing = ""
+    into = tags.get("inertial", tags["link"])
+    prefix = into[1] or ""
     for element, attributes in numbers.items():
-        tag = tags.get(("inertial", element))
-        if tag is None:  # only <origin> may be missing
-            first = min(found.start() for path, found in tags.items() if len(path) == 2)
-            before = text[:first]
-            gap = before[len(before.rstrip(SPACE)) :]
-            new = _element(_prefix(tags[("inertial",)]), element, attributes)
-            edits.append((first, first, new + gap))
+        if element not in tags:
+            given = "".join(f' {key}="{_text(values)}"' for key, values in attributes.items())
+            missing += f"<{prefix}{element}{given}/>"
             continue
-        inside = tag.span("attributes")
-        written = {found[1]: found.span(3) for found in _ATTRIBUTE.finditer(text, *inside)}
+        tag = tags[element]
+        written = {found[1]: found.span(3) for found in _ATTRIBUTE.finditer(text, *tag.span(3))}
         for key, values in attributes.items():
             if key not in written:
                 if any(values):
-                    edits.append((inside[0], inside[0], f' {key}="{_text(values)}"'))
+                    edits.append((tag.start(3), tag.start(3), f' {key}="{_text(values)}"'))
             elif not _says(text[slice(*written[key])], values):
                 edits.append((*written[key], _text(values)))
+    if "inertial" not in tags:
+        missing = f"<{prefix}inertial>{missing}</{prefix}inertial>"
+    end, rest = into.end(), text[into.end() :]
+    if into[4]:  # <link/>
+        start = into.start(3) + len(into[3].rstrip())
+        edits.append((start, end, f">{missing}</{prefix}{into[2]}>"))
+    elif missing:
+        edits.append((end, end, rest[: len(rest) - len(rest.lstrip())] + missing))
     return edits
-
-
-def _new_inertial(text: str, link: re.Match[str], numbers: Numbers) -> Edit:
-    """An inertial at the beginning of a link that has none, on lines of its own where the file is
-    written so."""
-    # How the link's line begins, and how what comes first in the link is indented.
-    line_start = max(text.rfind("\n", 0, link.start()), text.rfind("\r", 0, link.start())) + 1
-    own = text[line_start : link.start()]
-    rest = text[link.end() :]
-    inside = "" if link["empty"] else rest[: len(rest) - len(rest.lstrip(SPACE))]
-    newline = _newline(inside) or _newline(text[:line_start])
-    if own.strip(SPACE) or not line_start or (not inside and rest[:2] != "</" and rest[:1] == "<"):
-        newline = ""  # several elements on a line
-    if link["empty"] and not newline:
-        own = ""
-    indent = inside[max(inside.rfind("\n"), inside.rfind("\r")) + 1 :]
-    if rest[len(inside) :].startswith("</") or not indent.startswith(own) or indent == own:
-        indent = own + (own or _DEFAULT_INDENT)
-    break_, deeper = newline and newline + indent, newline and indent[len(own) :]
-    p = _prefix(link)
-    lines = [f"<{p}inertial>"]
-    lines += [deeper + _element(p, element, numbers[element]) for element in numbers]
-    lines += [f"</{p}inertial>"]
-    block = break_ + break_.join(lines)
-    if not link["empty"]:
-        closing = newline + own if newline and rest.startswith("</") else ""
-        return link.end(), link.end(), block + closing
-    start = len(text[: link.end() - len("/>")].rstrip(SPACE))
-    return start, link.end(), f">{block}{newline and newline + own}</{link['name']}>"
-
-
-def _newline(text: str) -> str:
-    """How the first line of a text ends; "" if there is only one line."""
-    found = re.search("\r\n|\r|\n", text)
-    return found[0] if found else ""
-
-
-def _element(prefix: str, name: str, attributes: dict[str, list[float]]) -> str:
-    given = " ".join(f'{key}="{_text(values)}"' for key, values in attributes.items())
-    return f"<{prefix}{name} {given}/>"
 
 
 def _text(values: list[float]) -> str:

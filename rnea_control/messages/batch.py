@@ -7,14 +7,13 @@ between fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray
-from rnea_control.messages.cdr import HEADER, CdrReader
-from rnea_control.messages.controller_messages import skip_to_numbers
+from rnea_control.messages.cdr import HEADER
 from rnea_control.messages.joint_state import JointStateFields
 
 _STAMP = {"seconds": ("i4", HEADER), "nanoseconds": ("u4", HEADER + 4)}
@@ -24,9 +23,9 @@ class Layout(NamedTuple):
     """What all messages of one size, byte order and list of names have in common.
 
     Attributes:
-        names: of the joints; empty where messages have none.
-        record: a message, of which `seconds` and `nanoseconds` are the stamp, if there is one, and
-            every other field is a sequence of float64.
+        names: of the joints.
+        record: a message, of which `seconds` and `nanoseconds` are the stamp, and every
+            other field is a sequence of float64.
         pattern: the bytes of a message, and masks that are 0 for those that may differ, shape
             (2, size).
     """
@@ -46,7 +45,7 @@ class Batch(NamedTuple):
     Attributes:
         layout: theirs.
         rows: the number of each message in the order in which they came, shape (messages,).
-        stamps: shape (messages,), [ns]; 0 where the layout has none.
+        stamps: shape (messages,), [ns].
         numbers: of each sequence of float64, shape (messages, count).
     """
 
@@ -57,15 +56,9 @@ class Batch(NamedTuple):
 
 
 class BatchDecoder:
-    """Decodes the messages of a topic; the layouts that came are remembered.
+    """Decodes JointState messages; the layouts that came are remembered."""
 
-    Args:
-        read_layout: finds the layout of one message: `joint_state_layout` or
-            `float64_multi_array_layout`.
-    """
-
-    def __init__(self, read_layout: Callable[[bytes], Layout]) -> None:
-        self._read_layout = read_layout
+    def __init__(self) -> None:
         self._layouts: dict[int, list[Layout]] = {}
 
     def decode(self, messages: Sequence[bytes], first: int = 0) -> list[Batch]:
@@ -92,7 +85,7 @@ class BatchDecoder:
         for layout in known:
             if layout.fits(message)[0]:
                 return layout
-        known.append(self._read_layout(message.tobytes()))
+        known.append(joint_state_layout(message.tobytes()))
         return known[-1]
 
 
@@ -101,38 +94,20 @@ def joint_state_layout(data: bytes) -> Layout:
     bytes that are none."""
     message = JointStateFields(data)
     numbers = message.positions, message.velocities, message.efforts
-    return _layout(message.reader, tuple(message.names), _STAMP, numbers)
-
-
-def float64_multi_array_layout(data: bytes) -> Layout:
-    """The layout of a Float64MultiArray, without names and stamp; CdrError for bytes that are
-    none."""
-    reader = CdrReader(data, "commands")
-    numbers = skip_to_numbers(reader)
-    return _layout(reader, (), {}, (numbers,))
-
-
-def _layout(
-    reader: CdrReader,
-    names: tuple[str, ...],
-    stamp: dict[str, tuple[str, int]],
-    numbers: tuple[tuple[int, int], ...],
-) -> Layout:
     sequences = {f"f{i}": (("f8", (count,)), start) for i, (start, count) in enumerate(numbers)}
-    fields: dict[str, tuple[Any, int]] = {**stamp, **sequences}
-    pattern = reader.pattern()
+    fields: dict[str, tuple[Any, int]] = {**_STAMP, **sequences}
+    pattern = message.reader.pattern()
     for kind, start in fields.values():
         pattern[1, start : start + np.dtype(kind).itemsize] = 0
     formats, offsets = map(list, zip(*fields.values(), strict=True))
     record: Any = {"names": list(fields), "formats": formats, "offsets": offsets}
     record["itemsize"] = pattern.shape[1]
-    return Layout(names, np.dtype(record).newbyteorder(reader.order), pattern)
+    dtype = np.dtype(record).newbyteorder(message.reader.order)
+    return Layout(tuple(message.names), dtype, pattern)
 
 
 def _batch(layout: Layout, data: ByteArray, rows: IntArray) -> Batch:
     records, fields = data.view(layout.record)[:, 0], layout.record.names or ()
-    stamps = np.zeros(len(rows), dtype=np.int64)
-    if "seconds" in fields:
-        stamps = records["seconds"].astype(np.int64) * 1_000_000_000 + records["nanoseconds"]
+    stamps = records["seconds"].astype(np.int64) * 1_000_000_000 + records["nanoseconds"]
     numbers = tuple(records[each].astype(np.float64) for each in fields if each not in _STAMP)
     return Batch(layout, rows, stamps, numbers)

@@ -65,6 +65,8 @@ class RobotModel:
         link_inertias: pseudo-inertia of each link in its own frame, shape (4, 4), by name; payloads
             are not in it. Do not write to them.
         urdf_damping, urdf_friction: of the URDF's <dynamics>, shape (nv,).
+        urdf_angles: all rpy of the URDF's joints as it has them, [rad]; none of a robot made in
+            Python.
         warnings: what is legal in the URDF but suspicious, one sentence each.
         bodies, links, joint_links, joint_rows, friction_parameters: the same for the kernels, see
             model/bodies.py; do not write to them.
@@ -121,6 +123,12 @@ class RobotModel:
         self.urdf_damping, self.urdf_friction = map(_frozen, dissipation)
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
         moved = (*self.child_links, *(joint.child for joint in followers))
+        self.urdf_angles = tuple(
+            float(angle)
+            for joint in description.urdf_joints
+            if joint.origin is not None
+            for angle in joint.origin.rpy or ()
+        )
         self.joint_links = np.array([self._place_of(link) for link in (self.root_link, *moved)])
         self.joint_rows = {name: merged.rows[name] for name in at}
         self.link_inertias = {link: description.inertias[link] for link in self.link_names}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from robots import PANDA_JOINTS, example_robot, load_quietly, two_link_arm
@@ -15,7 +19,7 @@ from rnea_control.dynamics.regressor import (
     parameter_names,
     regressor,
 )
-from rnea_control.model import RobotModel
+from rnea_control.model import RobotModel, RobotModelWarning
 
 TOLERANCE = 1e-6
 
@@ -98,6 +102,49 @@ def test_arms_have_the_published_numbers(name: str, count: int) -> None:
     1990]; 43 for the Panda also by [Gaz et al. 2019]."""
     model = robot(name)
     assert (base_parameters(model).independent < 10 * model.nv).sum() == count
+
+
+XARM_JOINTS = tuple(f"joint{i}" for i in range(1, 8))
+ROUNDED = 1.5708 - np.pi / 2.0
+
+
+def described(text: str, joints: tuple[str, ...]) -> RobotModel:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return RobotModel.from_urdf_string(text, joints)
+
+
+def with_angles(text: str, write: Callable[[float], str]) -> str:
+    """The URDF with its right angles, which `write` is given to the last bit, written otherwise."""
+
+    def written(found: re.Match[str]) -> str:
+        turns = [round(float(word) / (np.pi / 2.0)) for word in found[1].split()]
+        return f'rpy="{" ".join(write(np.pi / 2.0 * turn) for turn in turns)}"'
+
+    return re.sub(r'rpy="([^"]*)"', written, text)
+
+
+@pytest.mark.parametrize(("name", "joints"), [("xarm7", XARM_JOINTS), ("panda", PANDA_JOINTS)])
+def test_rounded_right_angles_change_nothing(name: str, joints: tuple[str, ...]) -> None:
+    text = example_robot(name).read_text()
+    exact = base_parameters(described(with_angles(text, repr), joints))
+    assert exact.rank == 69 and exact.rounding == 0.0 and exact.hidden == ()
+    for digits in (2, 3, 4):
+        urdf = with_angles(text, lambda angle, digits=digits: f"{angle:.{digits}f}")
+        base = base_parameters(described(urdf, joints))
+        assert base.hidden
+        np.testing.assert_array_equal(base.independent, exact.independent)
+        np.testing.assert_allclose(base.K, exact.K, rtol=0.0, atol=1e-9)
+        assert abs(np.pi / 2.0 - round(np.pi / 2.0, digits)) <= base.rounding < 10.0**-digits
+
+
+def test_tilt_beyond_the_last_digits_is_meant() -> None:
+    text = example_robot("xarm7").read_text()
+    assert base_parameters(described(text, XARM_JOINTS)).rank == 69
+    for angle in ("-1.5808", "-1.570615"):
+        tilted = text.replace('rpy="-1.5708 0 0" xyz="0 0 0"', f'rpy="{angle} 0 0" xyz="0 0 0"')
+        base = base_parameters(described(tilted, XARM_JOINTS))
+        assert base.rank > 69 and base.rounding == pytest.approx(ROUNDED)
 
 
 def test_robot_that_cannot_move_has_none() -> None:

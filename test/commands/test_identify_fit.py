@@ -21,7 +21,7 @@ from rnea_control.commands.identify.executable import main
 from rnea_control.commands.identify.fit import new_folder
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.recording import Recording
-from rnea_control.identification.recording_files import write_recording
+from rnea_control.identification.recording_files import write_npz
 from rnea_control.model import RobotModel
 
 FILES = ["report.html", "rnea_controller.yaml", "robot.urdf"]
@@ -75,7 +75,7 @@ class Bench:
 
     def put(self, name: str, recording: Recording) -> Path:
         path = self.folder / f"{name}.npz"
-        write_recording(path, recording)
+        write_npz(path, recording)
         return path
 
     def run(self, *words: object) -> int:
@@ -227,7 +227,7 @@ def changed(**arrays: np.ndarray) -> Recording:
 
 
 def first(count: int) -> Recording:
-    names = ("time", "q", "v", "effort", "commanded")
+    names = ("time", "q", "v", "effort")
     return changed(**{name: getattr(measured(), name)[:count] for name in names})
 
 

@@ -18,6 +18,7 @@ from rclpy.serialization import deserialize_message
 from robots import two_link_arm
 from rosbags.rosbag2 import Reader
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from rnea_control.commands.identify import record
 from rnea_control.exceptions import RecordingError
@@ -87,14 +88,15 @@ def assert_there_and_back(path: Path, seconds: float) -> None:
     assert found.time[-1] - found.time[away[-1]] > 0.99
     assert 0.98 * (2.0 + seconds) < found.time[-1] < 20.0
     assert np.isfinite(found.effort).all() and np.ptp(found.effort[:, 0]) > 1.0
-    # From when it has discovered who takes the commands. They arrive after the state that they
-    # answer, and act on the next ones.
-    known = np.isfinite(found.commanded).all(axis=1)
-    begin = max(int(np.argmax(known)), len(found.time) // 2)
-    late = found.commanded[begin:]
-    assert len(late) > len(found.time) // 4 and np.isfinite(late).all()
-    error = np.abs(late - found.effort[begin:]).max()
-    assert error < 0.2 * np.abs(found.effort).max()
+    # From when it has discovered who takes the commands.
+    with Reader(path) as bag:
+        commands = [
+            deserialize_message(data, Float64MultiArray).data
+            for each, _, data in bag.messages()
+            if each.topic == "/effort_controller/commands"
+        ]
+    assert len(commands) > len(found.time) // 4 and np.isfinite(commands).all()
+    assert np.abs(np.subtract(commands[-1], found.effort[-1])).max() < 0.2 * np.ptp(found.effort)
     assert "two_link_arm" in found.robot_description
 
 

@@ -25,7 +25,7 @@ from rnea_control.identification.excitation import (
     random_motion,
 )
 from rnea_control.identification.excitation_goal import (
-    Criterion,
+    CRITERIA,
     condition_number,
     covariance,
     excitation_limits,
@@ -62,7 +62,7 @@ def planned(name: str) -> Excitation:
 
 def problem_of(excitation: Excitation) -> ExcitationProblem:
     parts = (getattr(excitation, name) for name in ("model", "base", "limits", "noise"))
-    return ExcitationProblem(*parts, excitation.series.period, excitation.series.harmonics)
+    return ExcitationProblem(*parts, excitation.series.period)
 
 
 @pytest.mark.parametrize("name", ["arm", "panda"])
@@ -112,7 +112,7 @@ def test_same_seed_gives_the_same_motion() -> None:
 def test_better_condition_number_than_that_of_50_random_motions() -> None:
     determinant = planned("ur5_robot")
     duration = determinant.duration
-    found = plan_excitation(determinant.model, duration, criterion=Criterion.condition, **SMALL)
+    found = plan_excitation(determinant.model, duration, criterion="condition", **SMALL)
     assert found.condition < determinant.condition
     assert found.condition < min(map(condition_number, random_information(found)))
 
@@ -149,7 +149,7 @@ def test_gradient_of_the_cost() -> None:
     problem = problem_of(planned("arm"))
     rng = np.random.default_rng(1)
     x = 0.6 * rng.standard_normal(problem.size)
-    for criterion in Criterion:
+    for criterion in CRITERIA:
         _, gradient = problem.cost(x, criterion, 100.0)
         for i in range(problem.size):
             step = np.zeros(problem.size)
@@ -211,14 +211,6 @@ def test_progress_rises_to_the_end() -> None:
     assert 0.0 < done[0] < 0.5 and done[-1] == pytest.approx(1.0)
 
 
-def test_poor_parameters_are_the_worst_first() -> None:
-    excitation = replace(planned("arm"), deviation=22.0 * planned("arm").deviation)
-    relative = dict(zip(excitation.base.names, excitation.relative_deviation, strict=True))
-    poor = sorted((value for value in relative.values() if value > 0.1), reverse=True)
-    assert poor and [relative[name] for name in excitation.poor] == poor
-    assert not replace(excitation, deviation=1e-9 * excitation.deviation).poor
-
-
 def test_options_that_are_not_allowed() -> None:
     for options, message in (
         ({"ranges": {"knee": (0.0, 1.0)}}, "range of knee: .* moves the joints shoulder, elbow"),
@@ -240,7 +232,7 @@ def test_options_that_are_not_allowed() -> None:
 def test_robots_that_are_not_planned_for() -> None:
     for kinds, limits, words in (
         *(
-            (("revolute", kind), {}, rf"'joint1' .* is {kind}; .* revolute, .* lock")
+            (("revolute", kind), {}, rf"'joint1' is {kind}; only revolute, .* by the option")
             for kind in ("floating", "helical", "universal")
         ),
         (("prismatic",), {}, r"joint 'joint0' has no .* limits .* its range"),
@@ -277,7 +269,7 @@ def test_read_back_and_quintics_between_follow_the_series(tmp_path, duration, po
     excitation = short()
     excitation = replace(excitation, series=replace(excitation.series, period=duration))
     found = read_trajectory(write(tmp_path, trajectory_yaml(excitation, 4.0)))
-    assert found.joints == excitation.joint_names
+    assert found.joints == excitation.model.joint_names
     assert found.time[0] == 4.0
     assert found.time[-1] == pytest.approx(4.0 + excitation.duration, abs=1e-9)
     assert len(found.time) == points  # 0.1 s apart, and 8 in the fastest oscillation
@@ -302,7 +294,7 @@ def test_any_yaml_reader_finds_the_message() -> None:
 
 
 def test_comment_says_how_it_was_made_and_names_may_be_anything(tmp_path: Path) -> None:
-    text = trajectory_yaml(short(), notes={"limits": "half the velocity"})
+    text = trajectory_yaml(short(), limits="half the velocity")
     comment, _, _ = text.partition("joint_names:")
     assert all(line.startswith("#") for line in comment.splitlines())
     named = (

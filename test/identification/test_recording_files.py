@@ -14,7 +14,11 @@ from rosbags.typesys import Stores, get_typestore
 
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.recording import Recording, check_effort, check_positions
-from rnea_control.identification.recording_files import read_recording, write_recording
+from rnea_control.identification.recording_files import (
+    read_recording,
+    refuse_existing,
+    write_npz,
+)
 
 JOINTS = ("a", "b", "c")
 COUNT = 50
@@ -22,7 +26,6 @@ NAN = float("nan")
 TOPIC = "/joint_states"
 TYPES = get_typestore(Stores.ROS2_HUMBLE)
 JOINT_STATE = "sensor_msgs/msg/JointState"
-COMMANDS = "std_msgs/msg/Float64MultiArray"
 STRING = "std_msgs/msg/String"
 START = 1_700_000_000_000_000_000
 PERIOD = 1_000_000
@@ -38,13 +41,6 @@ def joint_state(stamp: int, names, q, v, effort, little_endian=True, frame="") -
     numbers = [np.array(values, dtype=np.float64) for values in (q, v, effort)]
     message = t[JOINT_STATE](header, list(names), *numbers)
     return bytes(TYPES.serialize_cdr(message, JOINT_STATE, little_endian=little_endian))
-
-
-def command(values: Sequence[float]) -> bytes:
-    t = TYPES.types
-    layout = t["std_msgs/msg/MultiArrayLayout"]([], 0)
-    message = t[COMMANDS](layout, np.array(values, dtype=np.float64))
-    return bytes(TYPES.serialize_cdr(message, COMMANDS))
 
 
 def text(words: str) -> bytes:
@@ -80,8 +76,6 @@ def write_bag(
 
 def a_recording(**change: object) -> Recording:
     rng = np.random.default_rng(1)
-    commanded = np.repeat(rng.normal(size=(COUNT // 5, 3)), 5, axis=0)
-    commanded[:5] = NAN
     v = rng.normal(size=(COUNT, 3))
     v[7, 1] = NAN
     values = {
@@ -89,7 +83,6 @@ def a_recording(**change: object) -> Recording:
         "q": rng.normal(size=(COUNT, 3)),
         "v": v,
         "effort": rng.normal(size=(COUNT, 3)),
-        "commanded": commanded,
         "robot_description": "<robot name='ä'/>",
     }
     return Recording("test", JOINTS, **{**values, **change})
@@ -97,7 +90,7 @@ def a_recording(**change: object) -> Recording:
 
 def assert_same(found: Recording, expected: Recording) -> None:
     assert found.joints == expected.joints
-    for name in ("time", "q", "v", "effort", "commanded"):
+    for name in ("time", "q", "v", "effort"):
         one, other = getattr(found, name), getattr(expected, name)
         assert one.dtype == np.float64 and one.shape == other.shape, name
         np.testing.assert_array_equal(one.view(np.uint64), other.view(np.uint64), name)
@@ -117,28 +110,25 @@ def state(at: int, stamp: int, *fields: Sequence, topic: str = TOPIC) -> Message
     return topic, START + at, JOINT_STATE, joint_state(stamp, *fields)
 
 
-@pytest.mark.parametrize("name", ["motion.npz", "motion"])
-def test_written_recording_reads_back_bit_for_bit(tmp_path: Path, name: str) -> None:
-    recording, path = a_recording(), tmp_path / name
-    write_recording(path, recording)
+def test_written_arrays_read_back_bit_for_bit(tmp_path: Path) -> None:
+    recording, path = a_recording(), tmp_path / "motion.npz"
+    write_npz(path, recording)
     with pytest.raises(RecordingError, match="exists already, and is not overwritten"):
-        write_recording(path, a_recording(q=recording.q + 1.0))
-    found = read_recording(path, None if path.suffix else JOINTS)
+        write_npz(path, a_recording(q=recording.q + 1.0))
+    found = read_recording(path)
     assert_same(found, recording)
     assert found.source == str(path) and found.notes == ()
     assert found.robot_description == recording.robot_description
-    if path.suffix:
-        columns = read_recording(path, ["c", "a"]).effort
-        np.testing.assert_array_equal(columns, recording.effort[:, [2, 0]])
-        with pytest.raises(RecordingError, match=r"lacks the joints d of a, d; it has a, b, c"):
-            read_recording(path, ["a", "d"])
+    columns = read_recording(path, ["c", "a"]).effort
+    np.testing.assert_array_equal(columns, recording.effort[:, [2, 0]])
+    with pytest.raises(RecordingError, match=r"lacks the joints d of a, d; it has a, b, c"):
+        read_recording(path, ["a", "d"])
 
 
 @pytest.mark.parametrize("name", ["motion.mcap", "nowhere/motion", "motion.db3", "motion.csv"])
 def test_name_that_cannot_be_written_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(RecordingError, match=r"is a folder; call it|there is no folder"):
-        write_recording(tmp_path / name, a_recording())
-    assert list(tmp_path.iterdir()) == []
+        refuse_existing(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +144,6 @@ def test_bags_of_another_writer(tmp_path: Path, storage: str, compression: str) 
     found = read_recording(path)
     assert found.joints == JOINTS and found.robot_description == "<robot/>"
     assert_states(found)
-    assert np.isnan(found.commanded).all()
     if compression == "NONE":  # a bare file, and the folder of a recorder that was killed
         assert_states(read_recording(next(path.glob("bag.[md]*"))))
         (path / "metadata.yaml").unlink()
@@ -213,39 +202,18 @@ def test_stamps_fall_repeat_and_begin_anywhere_or_give_way_if_empty(tmp_path: Pa
     found = read_recording(write_bag(tmp_path / "bag", messages))
     np.testing.assert_array_equal(found.time, [0.0, 4e-9, 4e-9, -3e-9, 7.0])
     np.testing.assert_array_equal(found.q[:, 0], range(5))
-    write_recording(tmp_path / "again", found)
-    assert_same(read_recording(tmp_path / "again"), found)
     messages = [state(2 * PERIOD * i, 0, "a", [i], [0], [0]) for i in range(5)]
     found = read_recording(write_bag(tmp_path / "empty", messages))
     np.testing.assert_array_equal(found.time, np.arange(5) * 2 * PERIOD / 1e9)
     assert "all stamps of /joint_states are 0" in found.notes[0]
 
 
-def test_commands_are_held_until_the_next_one(tmp_path: Path) -> None:
-    messages = states(10, JOINTS)
-    for i, values in ((2, [1.0, 2.0, 3.0]), (5, [4.0, NAN, 6.0]), (7, [9.0])):
-        time = messages[i][1] + 1
-        messages.append(("/effort_controller/commands", time, COMMANDS, command(values)))
-    messages.append(("/other/data", START, COMMANDS, command([7.0, 7.0, 7.0])))
-    messages.sort(key=lambda each: each[1])
-    found = read_recording(write_bag(tmp_path / "bag", messages), JOINTS)
-    expected = [[NAN] * 3] * 3 + [[1.0, 2.0, 3.0]] * 3 + [[4.0, NAN, 6.0]] * 4
-    np.testing.assert_array_equal(found.commanded, expected)
-    assert found.notes == ()
-
-
-def test_commands_of_the_same_namespace_are_taken_and_none_guessed(tmp_path: Path) -> None:
-    arms = enumerate(("right", "left"))
-    of = {arm: command([i, 2.0, 3.0]) for i, arm in arms}
-    commands = [(f"/{arm}/effort/commands", START, COMMANDS, of[arm]) for arm in of]
-    messages = [*commands[::-1], *states(5, JOINTS, "/left/joint_states")]
-    for i, order in enumerate((messages, [*commands, *messages[2:]])):
-        found = read_recording(write_bag(tmp_path / str(i), order), JOINTS)
-        np.testing.assert_array_equal(found.commanded, [[1.0, 2.0, 3.0]] * 5)
-    messages = [*commands, *states(5, JOINTS)]
-    found = read_recording(write_bag(tmp_path / "global", messages), JOINTS)
-    assert np.isnan(found.commanded).all()
-    assert "it is open which belongs to /joint_states" in found.notes[0]
+def test_description_of_the_same_namespace_is_taken(tmp_path: Path) -> None:
+    descriptions = [
+        (f"/{arm}/robot_description", START, STRING, text(arm)) for arm in ("right", "left")
+    ]
+    messages = [*descriptions, *states(5, JOINTS, "/left/joint_states")]
+    assert read_recording(write_bag(tmp_path / "bag", messages)).robot_description == "left"
 
 
 def test_topic_that_names_the_joints_and_has_efforts_is_found(tmp_path: Path) -> None:
@@ -269,7 +237,7 @@ def test_npz_without_velocities(tmp_path: Path) -> None:
     found = read_recording(path)
     np.testing.assert_array_equal(found.time, [0.0, 1.0])
     np.testing.assert_array_equal(found.q, [[1.0, 2.0], [3.0, 4.0]])
-    assert np.isnan(found.v).all() and np.isnan(found.commanded).all()
+    assert np.isnan(found.v).all()
 
 
 def test_missing_efforts_are_read_and_then_refused(tmp_path: Path) -> None:
@@ -277,9 +245,9 @@ def test_missing_efforts_are_read_and_then_refused(tmp_path: Path) -> None:
     some = a_recording().effort.copy()
     some[:, 1] = NAN
     check_effort(a_recording())
-    write_recording(tmp_path / "bag", a_recording(effort=none))
+    write_npz(tmp_path / "none.npz", a_recording(effort=none))
     with pytest.raises(RecordingError, match=r"all joints \(a, b, c\) have no effort.*export the"):
-        check_effort(read_recording(tmp_path / "bag"))
+        check_effort(read_recording(tmp_path / "none.npz"))
     with pytest.raises(RecordingError, match=r": b has no effort"):
         check_effort(a_recording(effort=some))
     with pytest.raises(RecordingError, match=r"all joints .* have no position"):
@@ -300,7 +268,7 @@ def part(path: Path, name: str, *storage: str) -> Path:
 
 
 def write_cut_npz(path: Path) -> None:
-    write_recording(path, a_recording())
+    write_npz(path, a_recording())
     path.write_bytes(path.read_bytes()[:1000])
 
 

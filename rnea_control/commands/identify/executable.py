@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Sequence
@@ -75,6 +76,14 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     start = arguments.index(ROS)
     end = arguments.index("--", start) if "--" in arguments[start:] else len(arguments)
     return arguments[:start] + arguments[end + 1 :], arguments[start:end]
+
+
+def positive(text: str) -> float:
+    """A number above 0, for argparse."""
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}; it must be positive and finite")
+    return value
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ recordings of its motions."""
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +13,8 @@ import numpy as np
 import yaml
 from rich.console import Console
 
-from rnea_control.exceptions import ParameterError, RecordingError, RobotModelError
+from rnea_control.commands.identify.executable import positive
+from rnea_control.exceptions import ParameterError, RecordingError
 from rnea_control.identification.identify import check_joints
 from rnea_control.identification.motion import Motion, motion_of
 from rnea_control.identification.recording import check_effort, check_positions, of_robot
@@ -53,28 +53,13 @@ def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
         default="/rnea_controller",
         help="the node whose section of the --config is read; /rnea_controller by default",
     )
-    group.add_argument(
-        "--lock",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("JOINT", "POSITION"),
-        help="position of a joint that is locked, [rad] or [m]; 0 by default; may be repeated",
-    )
-    group.add_argument(
-        "--gravity",
-        nargs=3,
-        type=float,
-        metavar=("X", "Y", "Z"),
-        help="acceleration of gravity in the root link's frame, [m/s^2]; 0 0 -9.81 by default",
-    )
 
 
 def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes) -> RobotModel:
     """The robot of a URDF. Its warnings are in `RobotModel.warnings`; none is issued.
 
     Args:
-        options: of `add_robot_arguments`; they go before what the --config says.
+        options: of `add_robot_arguments`; --joints goes before what the --config says.
         urdf: the file, or what would be in it.
 
     Raises:
@@ -82,26 +67,18 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
         ParameterError: the --config cannot be read, has no section for the node, or has a value
             that is not allowed.
     """
-    locked, gravity, joints = _locked(options.lock), options.gravity, options.joints
-    parameters = None
-    if options.config is not None:
-        values = _section(options.config, options.node)
-        joints = joints or values.get("joints") or list(_model(urdf).joint_names)
-        if gravity is not None:
-            values["gravity"] = gravity
-        of_file = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
-        known = expand(ROBOT, joints if isinstance(joints, list) else [])
-        known |= {f"{LOCKED}{name}": LOCKED_POSITION for name in of_file}
-        parameters = GivenParameters(values, known)
-        joints = options.joints or (parameters["joints"] if "joints" in values else None)
-        moving = joints or []
-        locked = {
-            name: parameters[f"{LOCKED}{name}"] for name in of_file if name not in moving
-        } | locked
-        gravity = parameters["gravity"]
-    model = _model(urdf, joints, locked, EARTH_GRAVITY if gravity is None else gravity)
-    if parameters is not None:
-        update_model(parameters, model)
+    if options.config is None:
+        return _model(urdf, options.joints)
+    values = _section(options.config, options.node)
+    joints = options.joints or values.get("joints") or _model(urdf).joint_names
+    positions = [name for name in values if name.startswith(LOCKED)]
+    known = expand(ROBOT, joints if isinstance(joints, (list, tuple)) else [])
+    parameters = GivenParameters(values, known | dict.fromkeys(positions, LOCKED_POSITION))
+    joints = options.joints or (parameters["joints"] if "joints" in values else None)
+    moving = {f"{LOCKED}{name}" for name in joints or ()}
+    locked = {name.removeprefix(LOCKED): parameters[name] for name in {*positions} - moving}
+    model = _model(urdf, joints, locked, parameters["gravity"])
+    update_model(parameters, model)
     return model
 
 
@@ -131,18 +108,6 @@ def _section(path: str, node: str) -> dict[str, Any]:
             "of its node with --node"
         )
     return values
-
-
-def _locked(pairs: list[list[str]]) -> dict[str, float]:
-    locked = {}
-    for name, position in pairs:
-        try:
-            locked[name] = float(position)
-        except ValueError as error:
-            raise RobotModelError(
-                f"--lock {name} {position}: the position must be a number, [rad] or [m]"
-            ) from error
-    return locked
 
 
 def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
@@ -240,12 +205,4 @@ def delay(text: str) -> float:
     value = float(text)
     if not abs(value) <= LONGEST:
         raise argparse.ArgumentTypeError(f"{text}; it must be at most {LONGEST:g} s")
-    return value
-
-
-def positive(text: str) -> float:
-    """A number above 0, for argparse."""
-    value = float(text)
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text}; it must be positive and finite")
     return value

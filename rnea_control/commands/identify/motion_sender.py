@@ -53,52 +53,48 @@ class MotionSender:
     def __init__(
         self, node: Node, controller: str, message: JointTrajectory, newest_stamp: Callable[[], int]
     ) -> None:
-        self._node = node
-        self._controller = node.resolve_topic_name(controller)
-        self._message = message
-        self._newest_stamp = newest_stamp
         last = message.points[-1].time_from_start
         self.duration = last.sec + 1e-9 * last.nanosec
         self.way = self.failure = ""
         self.ended = False
         self.words: list[str] = []
+        self._message = message
+        self._newest_stamp = newest_stamp
+        self._controller = node.resolve_topic_name(controller)
         self._created = self._seen = time.monotonic()
         self._sent_at, self._stamp_at = 0.0, 0
         self._handle: Any = None
-        topic = f"{controller}/joint_trajectory"
-        self._publisher = node.create_publisher(JointTrajectory, topic, 1)
+        self._publisher = node.create_publisher(
+            JointTrajectory, f"{controller}/joint_trajectory", 1
+        )
+        self._topic = f"the topic {self._publisher.topic_name}"
+        self._action = f"the action {self._controller}/follow_joint_trajectory"
         self._client = None
         if FollowJointTrajectory is not None:
-            action = f"{controller}/follow_joint_trajectory"
-            self._client = ActionClient(node, FollowJointTrajectory, action)
+            name = f"{controller}/follow_joint_trajectory"
+            self._client = ActionClient(node, FollowJointTrajectory, name)
         node.create_subscription(Log, "/rosout", self._hear, QoSProfile(depth=100))
 
     @property
     def is_ready(self) -> bool:
         """Whether the controller listens."""
-        if self._has_action:
-            return True
         waited = self._client is None or time.monotonic() - self._created > GRACE
-        return waited and self._publisher.get_subscription_count() > 0
+        return self._has_action or (waited and self._publisher.get_subscription_count() > 0)
 
     @property
     def sought(self) -> str:
         """What it looks for, for messages."""
-        names = f"the topic {self._publisher.topic_name}"
-        if self._client is not None:
-            names = f"the action {self._controller}/follow_joint_trajectory, or {names}"
-        return names
+        return self._topic if self._client is None else f"{self._action}, or {self._topic}"
 
     def send(self) -> None:
         """Sends the trajectory."""
         self._sent_at = self._seen = time.monotonic()
         self._stamp_at = self._newest_stamp()
         if not self._has_action:
-            self.way = f"the topic {self._publisher.topic_name}"
-            self._client = None
+            self.way, self._client = self._topic, None
             self._publisher.publish(self._message)
             return
-        self.way = f"the action {self._controller}/follow_joint_trajectory"
+        self.way = self._action
         goal = FollowJointTrajectory.Goal(trajectory=self._message)
         self._client.send_goal_async(goal).add_done_callback(self._note_answer)
 

@@ -6,25 +6,31 @@ import argparse
 import math
 import os
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot
-from rnea_control.exceptions import IdentificationError
+from rnea_control.exceptions import IdentificationError, listed
 from rnea_control.identification.excitation import (
+    DETERMINANT,
     NEGLIGIBLE,
     POOR,
     Excitation,
     plan_excitation,
 )
-from rnea_control.identification.excitation_goal import Criterion
+from rnea_control.identification.excitation_goal import CRITERIA
 from rnea_control.identification.pictures import draw_excitation, shortened
 from rnea_control.identification.trajectory_file import LONGEST_ARGUMENT, trajectory_yaml
 
+# A parameter whose relative deviation is larger would need a motion that is ten thousand times
+# longer.
+HOPELESS = 100.0 * POOR
 # Of a base parameter's name in the table.
 _LONGEST_NAME = 33
 
@@ -40,13 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--picture", metavar="PLAN.png", help="a picture of it")
     files.add_argument("--force", action="store_true", help="overwrite output and picture")
     motion = parser.add_argument_group("motion")
-    motion.add_argument("--duration", type=float, default=20.0, help="[s]; 20 by default")
-    motion.add_argument(
-        "--speed", type=float, default=0.5, help="share of the velocity limits; 0.5 by default"
-    )
-    motion.add_argument(
-        "--torque", type=float, default=0.7, help="share of the effort limits; 0.7 by default"
-    )
+    for option, default, words in (
+        ("--duration", 20.0, "[s]; %(default)g by default"),
+        ("--speed", 0.5, "share of the velocity limits; %(default)g by default"),
+        ("--torque", 0.7, "share of the effort limits; %(default)g by default"),
+        (
+            "--approach",
+            5.0,
+            "time for the way from where the arm is to the start, [s]; %(default)g by default",
+        ),
+    ):
+        motion.add_argument(option, type=float, default=default, help=words)
     motion.add_argument(
         "--range",
         nargs=3,
@@ -58,15 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "ends; may be repeated",
     )
     motion.add_argument(
-        "--approach",
-        type=float,
-        default=5.0,
-        help="time for the way from where the arm is to the start, [s]; 5 by default",
-    )
-    motion.add_argument(
         "--criterion",
-        choices=[each.value for each in Criterion],
-        default=Criterion.determinant.value,
+        choices=CRITERIA,
+        default=DETERMINANT,
         help="what is made small: the determinant of the parameters' covariance (the default), or "
         "the condition number of the regressor",
     )
@@ -90,7 +94,14 @@ def run(options: argparse.Namespace) -> int:
     model = load_robot(options, options.urdf)
     for warning in model.warnings:
         console.print(f"Warning: {warning}", style="yellow", soft_wrap=True)
-    ranges = _ranges(options.ranges)
+    ranges = {}
+    for name, lower, upper in options.ranges:
+        try:
+            ranges[name] = (float(lower), float(upper))
+        except ValueError as error:
+            raise IdentificationError(
+                f"--range {name} {lower} {upper}: LOWER and UPPER must be numbers, [rad] or [m]"
+            ) from error
     with Progress(
         TextColumn("planning"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
     ) as bar:
@@ -101,12 +112,12 @@ def run(options: argparse.Namespace) -> int:
             ranges=ranges,
             speed=options.speed,
             torque=options.torque,
-            criterion=Criterion(options.criterion),
+            criterion=options.criterion,
             seed=options.seed,
             progress=lambda done: bar.update(task, completed=done),
         )
-    notes = {"limits": f"{options.speed:g} of the velocity, {options.torque:g} of the effort"}
-    text = trajectory_yaml(excitation, options.approach, notes)
+    limits = f"{options.speed:g} of the velocity, {options.torque:g} of the effort"
+    text = trajectory_yaml(excitation, options.approach, limits)
     path = options.output
     try:
         Path(path).write_text(text, encoding="utf-8")
@@ -115,60 +126,10 @@ def run(options: argparse.Namespace) -> int:
             draw_excitation(path, excitation)
     except OSError as error:
         raise IdentificationError(f"{path} cannot be written: {error}") from error
-    _print(console, excitation, options, len(text.encode()))
-    return 0
-
-
-def _check_files(options: argparse.Namespace) -> None:
-    given = {"--output": options.output, "--picture": options.picture}
-    paths = {name: Path(path) for name, path in given.items() if path is not None}
-    inputs = {"the URDF": options.urdf, "the --config": options.config}
-    for name, path in paths.items():
-        for what, source in inputs.items():
-            if source is not None and os.path.realpath(path) == os.path.realpath(source):
-                raise IdentificationError(
-                    f"{name} {path} is {what}, which is never overwritten; give another name"
-                )
-        if path.is_dir():
-            raise IdentificationError(f"{name} {path} is a folder; give the name of a file")
-        if path.exists() and not options.force:
-            raise IdentificationError(
-                f"{name} {path} exists; give another name, or overwrite it with --force"
-            )
-        if not path.parent.is_dir():
-            raise IdentificationError(
-                f"{name} {path}: there is no folder {path.parent}; make it first"
-            )
-    if len({os.path.realpath(path) for path in paths.values()}) < len(paths):
-        raise IdentificationError(f"--output and --picture are both {options.output}")
-
-
-def _ranges(given: list[list[str]]) -> dict[str, tuple[float, float]]:
-    ranges = {}
-    for name, lower, upper in given:
-        try:
-            ranges[name] = (float(lower), float(upper))
-        except ValueError as error:
-            raise IdentificationError(
-                f"--range {name} {lower} {upper}: LOWER and UPPER must be numbers, [rad] or [m]"
-            ) from error
-    return ranges
-
-
-def _print(
-    console: Console, excitation: Excitation, options: argparse.Namespace, size: int
-) -> None:
     console.print(_motion_table(excitation))
     console.print(_parameter_table(excitation))
-    console.print(
-        f"Condition number of the regressor, weighted and scaled: {excitation.condition:.3g}"
-    )
-    poor = len(excitation.poor)
-    console.print(
-        f"{poor} of {excitation.base.rank} parameters will be poorly known, to worse than "
-        f"{100.0 * POOR:g} % of their value, or of what makes {100.0 * NEGLIGIBLE:g} % of the "
-        "torque allowed." + (" A longer motion, more speed and wider ranges help." if poor else "")
-    )
+    for sentence in _judgement(excitation):
+        console.print(sentence)
     console.print(
         "Collisions of the arm with itself and with what is around it were not looked at: watch "
         "the motion in simulation first, and keep a hand on the emergency stop.",
@@ -181,25 +142,76 @@ def _print(
         f"Next: rnea_identify record {shlex.quote(options.output)} --output recording",
         soft_wrap=True,
     )
+    size = len(text.encode())
     if size > LONGEST_ARGUMENT:
         console.print(
             f"The file has {size} bytes. A shell passes at most {LONGEST_ARGUMENT} as "
             '"$(cat FILE)" to `ros2 topic pub`; rnea_identify record sends any.',
         )
+    return 0
+
+
+def _check_files(options: argparse.Namespace) -> None:
+    taken = {os.path.realpath(options.urdf): "the URDF, which is never overwritten"}
+    if options.config is not None:
+        taken[os.path.realpath(options.config)] = "the --config, which is never overwritten"
+    for name, given in (("--output", options.output), ("--picture", options.picture)):
+        if given is None:
+            continue
+        path, real = Path(given), os.path.realpath(given)
+        if real in taken:
+            raise IdentificationError(f"{name} {path} is {taken[real]}; give another name")
+        if path.is_dir():
+            raise IdentificationError(f"{name} {path} is a folder; give the name of a file")
+        if path.exists() and not options.force:
+            raise IdentificationError(
+                f"{name} {path} exists; give another name, or overwrite it with --force"
+            )
+        if not path.parent.is_dir():
+            raise IdentificationError(
+                f"{name} {path}: there is no folder {path.parent}; make it first"
+            )
+        taken[real] = f"that of {name}, too"
+
+
+def _judgement(excitation: Excitation) -> Iterator[str]:
+    """What the motion will tell, in sentences."""
+    base, relative = excitation.base, excitation.relative_deviation
+    yield f"Condition number of the regressor, weighted and scaled: {excitation.condition:.3g}"
+    if base.hidden:
+        yield (
+            f"The URDF writes angles that are off by up to {base.rounding:.2g} rad, as 1.5708 for "
+            f"pi/2. {len(base.hidden)} parameters that only this rounding makes visible are "
+            f"grouped with others: {listed(base.hidden)}."
+        )
+    hopeless = [base.names[k] for k in np.flatnonzero(relative > HOPELESS).tolist()]
+    poor = int(np.count_nonzero(relative > POOR))
+    yield (
+        f"{poor} of {base.rank} parameters will be poorly known, to worse than "
+        f"{100.0 * POOR:g} % of their value, or of what makes {100.0 * NEGLIGIBLE:g} % of the "
+        "torque allowed."
+        + (" A longer motion, more speed and wider ranges help." if poor > len(hopeless) else "")
+    )
+    if hopeless:
+        yield (
+            f"No motion helps with {len(hopeless)} of them, which hardly act on any torque and "
+            "will keep the URDF's values: "
+            f"{listed([shortened(name, _LONGEST_NAME) for name in hopeless])}."
+        )
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, box=SIMPLE_HEAD)
+    for k, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if k else "left", overflow="fold")
+    return table
 
 
 def _motion_table(excitation: Excitation) -> Table:
-    table = Table(
-        title=f"{excitation.model.name}: {excitation.duration:g} s, largest shares of what "
-        "is allowed",
-        box=SIMPLE_HEAD,
-    )
-    table.add_column("joint", overflow="fold")
-    table.add_column("range", justify="right")
-    for heading in ("velocity", "acceleration", "torque"):
-        table.add_column(heading, justify="right")
+    title = f"{excitation.model.name}: {excitation.duration:g} s, largest shares of what is allowed"
+    table = _table(title, "joint", "range", "velocity", "acceleration", "torque")
     limits = excitation.limits
-    for j, name in enumerate(excitation.joint_names):
+    for j, name in enumerate(excitation.model.joint_names):
         torque = f"{100.0 * excitation.peaks[3, j]:.0f} %"
         table.add_row(
             name,
@@ -211,11 +223,8 @@ def _motion_table(excitation: Excitation) -> Table:
 
 
 def _parameter_table(excitation: Excitation) -> Table:
-    table = Table(title="What the motion will tell, in SI units", box=SIMPLE_HEAD)
-    table.add_column("base parameter", overflow="fold")
-    for heading in ("by URDF", "deviation", "relative"):
-        table.add_column(heading, justify="right")
-    table.add_column("")
+    title = "What the motion will tell, in SI units"
+    table = _table(title, "base parameter", "by URDF", "deviation", "relative", "")
     for k, relative in enumerate(excitation.relative_deviation):
         table.add_row(
             shortened(excitation.base.names[k], _LONGEST_NAME),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 
 from rclpy.exceptions import NameValidationException
@@ -12,6 +11,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rich.console import Console
 
+from rnea_control.commands.identify.executable import positive
 from rnea_control.commands.identify.motion_sender import MotionSender, trajectory_message
 from rnea_control.commands.identify.recorder import Recorder
 from rnea_control.commands.identify.recording_session import (
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--seconds",
-        type=_duration,
+        type=positive,
         help="without a trajectory: how long to listen; until Ctrl-C by default",
     )
     parser.add_argument("--namespace", default="", help="namespace of the arm")
@@ -115,33 +115,15 @@ def run(options: argparse.Namespace) -> int:
                 for text in session.summary():
                     display.warn(text)
             if failure:
-                _say(console, f"not as planned: {failure}")
+                display.say(f"not as planned: {failure}")
         finally:
             recorder.stop()
-            written = _write(recorder, output, joints or None, console)
+            count = len(recorder.states.messages)
+            words = f"nothing came on {recorder.states.topic}: {output} is not written"
+            if count:
+                recorder.write(output, joints or None)
+                words = f"{count} joint states in {output}"
+            console.print(words, soft_wrap=True)
             executor.shutdown()
             node.destroy_node()
-    return int(bool(failure) or not written)
-
-
-def _write(
-    recorder: Recorder, output: Path, joints: tuple[str, ...] | None, console: Console
-) -> bool:
-    """Whether anything was recorded, and is written now."""
-    count = len(recorder.states.messages)
-    if not count:
-        _say(console, f"nothing came on {recorder.states.topic}: {output} is not written")
-    else:
-        _say(console, f"{count} joint states in {recorder.write(output, joints)}")
-    return count > 0
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True)
-
-
-def _duration(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} s; it must be positive and finite")
-    return value
+    return int(bool(failure) or not count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 import tempfile
 import threading
@@ -15,89 +16,52 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.exceptions import RecordingError
-from rnea_control.identification.recorded_topics import (
-    FLOAT64_MULTI_ARRAY,
-    JOINT_STATE,
-    STRING,
-    RecordedTopics,
-)
-from rnea_control.identification.recording_files import write_recording
-from rnea_control.identification.rosbag_files import TopicMessages, write_rosbag
+from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, RecordedTopics
+from rnea_control.identification.recording_files import TopicMessages, write_npz, write_rosbag
 from rnea_control.messages.cdr import BIG_ENDIAN, HEADER, CdrReader
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.effort_command import publisher_names
 from rnea_control.ros.raw_subscription import RawSubscription
-from rnea_control.ros.rclpy_internals import WaitSetUnavailable
 
+FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
 # BEST_EFFORT takes from every publisher. None may be lost while Python is busy.
 STREAM = QoSProfile(depth=10_000, reliability=ReliabilityPolicy.BEST_EFFORT)
 LATCHED = QoSProfile(
     depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
-# How the node ends with which a controller hears its sentinel.
-ASKS_SENTINEL = "_asks_sentinel"
 # How long a thread waits before it looks whether it shall end, [s].
 LONGEST_WAIT = 0.1
 
 
 class Channel:
-    """The messages of one topic, taken by a thread of its own where this rclpy has wait sets.
-
-    Args:
-        node: in whose name and domain it is; spun by an executor.
-        message_type, topic: of the subscription.
-        clock: the time, which never falls, [ns].
-
-    Attributes:
-        topic: the full name.
-        messages: the time at which each came, ascending, [ns], and its bytes.
-    """
+    """The messages of one topic, taken by a thread of its own in the name of a node that is spun:
+    the time at which each came by a clock that never falls, [ns], and its bytes. `topic` is its
+    full name."""
 
     def __init__(
         self, node: Node, message_type: type, topic: str, clock: Callable[[], int]
     ) -> None:
         self.topic = node.resolve_topic_name(topic)
         self.messages: list[tuple[int, bytes]] = []
+        self.is_stopped = False
         self._clock = clock
-        self._stopping = threading.Event()
-        self._raw: RawSubscription | None = None
-        try:
-            self._raw = RawSubscription(node, message_type, topic, STREAM)
-        except WaitSetUnavailable:
-            self._subscription = node.create_subscription(
-                message_type, topic, self.keep, STREAM, raw=True
-            )
-            return
+        self._subscription = RawSubscription(node, message_type, topic, STREAM)
         self._thread = threading.Thread(target=self._take, name=f"recorder of {topic}", daemon=True)
         self._thread.start()
 
-    def keep(self, message: bytes) -> None:
-        """Takes a message."""
-        self.messages.append((self._clock(), message))
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stopping.is_set()
-
-    def stop(self, node: Node) -> None:
+    def stop(self) -> None:
         """Ends the subscription."""
-        if self._stopping.is_set():
-            return
-        self._stopping.set()
-        if self._raw is None:
-            node.destroy_subscription(self._subscription)
-            return
-        self._thread.join()
-        self._raw.destroy()
+        if not self.is_stopped:
+            self.is_stopped = True
+            self._thread.join()
+            self._subscription.destroy()
 
     def _take(self) -> None:
-        assert self._raw is not None
-        while not self._stopping.is_set():
-            taken = self._raw.take(LONGEST_WAIT)
+        while not self.is_stopped:
+            taken = self._subscription.take(LONGEST_WAIT)
             while taken is not None:
-                self.keep(taken[0])
-                taken = self._raw.poll()
+                self.messages.append((self._clock(), taken[0]))
+                taken = self._subscription.poll()
 
 
 class Recorder:
@@ -147,13 +111,13 @@ class Recorder:
                 Channel(self._node, Float64MultiArray, self._command_topic, self._now)
             )
         elif listening and not others:
-            self._commands[-1].stop(self._node)
+            self._commands[-1].stop()
 
     def _is_onlooker(self, name: str) -> bool:
         """Whether a node of this name takes no commands: this one's channels, which are hidden, a
         node that is not known yet, and what guards the controller."""
         own = name == self._node.get_name()
-        return own or name.startswith("_") or name == SENTINEL or name.endswith(ASKS_SENTINEL)
+        return own or name.startswith("_") or name == SENTINEL
 
     def publishers(self) -> list[str]:
         """The nodes that publish joint_states."""
@@ -161,18 +125,18 @@ class Recorder:
 
     def other_topics(self) -> list[str]:
         """Topics of this name in other namespaces."""
-        base, kind = self.states.topic.rpartition("/")[2], JOINT_STATE
+        own = self.states.topic
         topics = self._node.get_topic_names_and_types()
-        found = [name for name, types in topics if kind in types and name != self.states.topic]
-        return [name for name in found if name.rpartition("/")[2] == base]
+        found = [name for name, types in topics if JOINT_STATE in types and name != own]
+        return [name for name in found if name.rpartition("/")[2] == own.rpartition("/")[2]]
 
     def stop(self) -> None:
         """Ends the subscriptions."""
         for channel in (self.states, *self._commands):
-            channel.stop(self._node)
+            channel.stop()
 
-    def write(self, path: Path, joints: Sequence[str] | None) -> Path:
-        """Writes what was recorded, and returns where.
+    def write(self, path: Path, joints: Sequence[str] | None) -> None:
+        """Writes what was recorded.
 
         What cannot be written there does not cost the recording: a rosbag2 folder is written
         elsewhere then, and the error is raised after that.
@@ -191,7 +155,7 @@ class Recorder:
                 for topic in topics:
                     for received, message in topic.messages:
                         recorded.add(topic.name, topic.kind, received, message)
-                write_recording(path, recorded.recording(joints))
+                write_npz(path, recorded.recording(joints))
             else:
                 write_rosbag(path, topics)
         except RecordingError as error:
@@ -199,7 +163,6 @@ class Recorder:
             raise RecordingError(
                 f"{error}. All messages are in the rosbag2 folder {folder}"
             ) from error
-        return path
 
     def _topics(self) -> list[TopicMessages]:
         """Commands come before the states that are recorded at the same time."""
@@ -220,20 +183,16 @@ class Recorder:
 
 
 def _rescue(path: Path, topics: Sequence[TopicMessages]) -> Path:
-    """Writes a rosbag2 folder beside `path`, or where this computer keeps temporary files."""
-    try:
-        folder = _free(path)
-        write_rosbag(folder, topics)
-    except RecordingError:
-        folder = _free(Path(tempfile.gettempdir()) / path.name)
-        write_rosbag(folder, topics)
+    """Writes a rosbag2 folder beside `path`, or where this computer keeps temporary files; with a
+    number where something is there."""
+    temporary = Path(tempfile.gettempdir()) / path.name
+    for wanted in (path, temporary):
+        numbered = (wanted.with_name(f"{wanted.name}_{number}") for number in itertools.count(2))
+        folder = next(each for each in itertools.chain([wanted], numbered) if not each.exists())
+        try:
+            write_rosbag(folder, topics)
+            break
+        except RecordingError:
+            if wanted is temporary:
+                raise
     return folder
-
-
-def _free(path: Path) -> Path:
-    """This path, or with a number where something is there."""
-    free, number = path, 1
-    while free.exists():
-        number += 1
-        free = path.with_name(f"{path.name}_{number}")
-    return free

@@ -15,8 +15,7 @@ from rnea_control.commands.identify.live_checks import LiveChecks
 from rnea_control.commands.identify.motion_sender import MotionSender
 from rnea_control.commands.identify.recorder import Recorder
 from rnea_control.exceptions import listed
-from rnea_control.identification.recorded_topics import NumberTopic
-from rnea_control.messages.batch import joint_state_layout
+from rnea_control.identification.recorded_topics import StatesTopic
 from rnea_control.messages.cdr import CdrError
 
 # Before and after the motion, [s].
@@ -36,9 +35,7 @@ class RecordingSession:
     """Makes a recording; `recorder` has it then, however it ends.
 
     Args:
-        recorder: takes the messages.
-        executor: of the recorder's and the sender's node.
-        display: shows how it goes on.
+        recorder, executor, display: take the messages, spin the node, and show how it goes on.
         joints: that are looked at; empty for those of the first message.
         running: whether to go on, until so many signals came.
     """
@@ -138,7 +135,7 @@ class RecordingSession:
 
     def _judge(self, messages: list[bytes]) -> None:
         try:
-            topic = NumberTopic(self._recorder.states.topic, joint_state_layout)
+            topic = StatesTopic(self._recorder.states.topic)
             for message in messages:
                 topic.add(0, message)
             topic.finish()
@@ -187,12 +184,7 @@ class RecordingSession:
 
 class RecordingDisplay(Progress):
     """A bar with time, messages and rate in a terminal, else a line from time to time; a context
-    manager.
-
-    Args:
-        seconds: how long the recording is to be, [s]; None if nobody knows.
-        console: where it is shown.
-    """
+    manager. `seconds` is how long the recording is to be; None if nobody knows."""
 
     def __init__(self, seconds: float | None, console: Console) -> None:
         super().__init__(
@@ -208,13 +200,8 @@ class RecordingDisplay(Progress):
         self._counts: list[tuple[float, int]] = []
 
     def show(self, phase: str, seconds: float, messages: int) -> None:
-        """Shows where it is.
-
-        Args:
-            phase: what is going on.
-            seconds: since the first message, [s].
-            messages: joint states so far.
-        """
+        """Shows what is going on, the time since the first message, [s], and the joint states so
+        far."""
         now = time.monotonic()
         self._counts = [each for each in self._counts if now - each[0] < 1.0]
         self._counts.append((now, messages))
