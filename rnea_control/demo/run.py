@@ -3,6 +3,7 @@ what was recorded of it, and the reasons why that is no comparison."""
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections.abc import Callable, Generator
@@ -142,6 +143,7 @@ def run(
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
     recorded: list[Recording] = []
+    gc.freeze()  # what was loaded before would be looked through in mid-motion, for 80 ms
     try:
         with controller(robot, law, rate, NAMESPACE) as process:
             recorder = _recorder(robot, law, arm, progress)
