@@ -104,8 +104,7 @@ def moved(model: RobotModel, rate: float, rng: np.random.Generator) -> Recording
     size = np.minimum(0.8 * reach / np.ptp(q, axis=0), speed / np.abs(v).max(axis=0))
     middle = 0.5 * (np.minimum(model.upper, np.pi) + np.maximum(model.lower, -np.pi))
     q = middle + size * (q - 0.5 * (q.max(axis=0) + q.min(axis=0)))
-    nothing = np.full_like(q, np.nan)
-    return Recording("planted", model.joint_names, t, q, size * v, 0.0 * q, nothing)
+    return Recording("planted", model.joint_names, t, q, size * v, 0.0 * q)
 
 
 def torques(robot: RobotModel, motion: Recording, delay: float = 0.0) -> np.ndarray:

@@ -110,7 +110,7 @@ class LiveChecks:
         stamps = np.concatenate([each for each, _ in self._all])
         q, v, effort = np.concatenate([values for _, values in self._all], axis=1)
         seconds = 1e-9 * (stamps - stamps[0])
-        recording = Recording("recording", self._joints, seconds, q, v, effort, np.nan * q)
+        recording = Recording("recording", self._joints, seconds, q, v, effort)
         try:
             return diagnose(self._model, motion_of(of_robot(recording, self._model))).doubts
         except RneaControlError:  # `rnea_identify fit` says why
