@@ -44,6 +44,8 @@ MOST_SAMPLES = 3000
 TRUST = 0.3
 # A link that has less than this part of its inertia has as good as none.
 LEAST_PART = 0.03
+# A load may come out lighter than nothing by this part of what is declared: it is not there.
+MISSING = 1.2
 # A load is compared with this part of the mass of all links that move.
 LOAD_PART = 0.1
 # A residual of less than this part of the effort is as good as none.
@@ -194,7 +196,8 @@ class TorqueEvidence:
             variance = np.maximum(squares, 0.0) + floor
             if np.abs(variance / before - 1.0).max() < 1e-3:
                 break
-        if opened is None and theta[self.load[-1]] < 0.0:  # no load is lighter than nothing
+        # No load is lighter than nothing, and a declared one not missing more than once.
+        if opened is None and theta[self.load[-1]] < -MISSING * self.model.payload_mass:
             return self.fit(reading, np.arange(self.load[0]), groups, passes)
         cost = 0.5 * float(self.independent @ np.log(variance)) + parts
         return Fit(replace(reading, scale=tuple(scale.tolist())), cost, theta, variance)

@@ -322,6 +322,11 @@ class RobotModel:
         return twin
 
     @property
+    def payload_mass(self) -> float:
+        """Mass of all payloads, [kg]."""
+        return float(sum(payload[3, 3] for payload in self._payloads.values()))
+
+    @property
     def total_mass(self) -> float:
         """Mass of all links and payloads, the root's included, [kg]."""
         return float(self.bodies[:, layout.INERTIA].sum())

@@ -148,6 +148,13 @@ def test_robots_that_are_a_fifth_off_raise_no_doubts(seed: int) -> None:
     assert found.doubts == () and found.contributions and not found.question
 
 
+def test_declared_load_that_is_not_there_is_a_payload_and_no_unit() -> None:
+    model = ur10()
+    model.set_payload("wrist_3_link", 3.0, (0.0, 0.03, 0.08))
+    first = diagnose(model, motion_of(of_ur10())).contributions[0]
+    assert first.cause is Cause.payload and "-3" in first.sentence
+
+
 def without_gravity(effort: np.ndarray) -> np.ndarray:
     q = of_ur10().q
     return effort - inverse_dynamics_batch(hidden_robot(ur10(), 1), q, 0.0 * q, 0.0 * q)
