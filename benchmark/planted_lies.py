@@ -80,7 +80,7 @@ class Case:
 
 
 def hidden(model: RobotModel, rng: np.random.Generator) -> RobotModel:
-    """The robot as it may be: masses up to a fifth off, centres of mass, and actuators."""
+    """The robot as it may be: masses up to a fifth off, centers of mass, and actuators."""
     robot = copy.deepcopy(model)
     for row in robot.bodies[1:]:
         row[INERTIA : INERTIA + 10] *= rng.uniform(0.8, 1.2)

@@ -82,7 +82,7 @@ class Cause(Enum):
         fitted=True,
     )
     masses = Kind(
-        "masses, centres of mass and inertias of the URDF",
+        "masses, centers of mass and inertias of the URDF",
         "rnea_identify fit writes a new URDF",
         fitted=True,
     )

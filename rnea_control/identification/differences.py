@@ -102,7 +102,7 @@ def _told(
         values = evidence.space.to_load @ values
         load = link_inertia_of(link, pseudo_inertia_of(values))
         center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
-        words = f"a load of {load.mass:+.3g} kg on {link}, centre of mass [{center}] m in its frame"
+        words = f"a load of {load.mass:+.3g} kg on {link}, center of mass [{center}] m in its frame"
     elif cause is Cause.masses:
         felt = ", ".join(f"{names[j]} {sizes[j]:.3g} {units(model, j).effort}" for j in joints)
         words, values = f"{cause.value.name} are off, felt by {felt}", values[:0]

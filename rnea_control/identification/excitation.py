@@ -54,7 +54,7 @@ CANDIDATES = 10
 COARSE_WEIGHTS, FINE_WEIGHTS = (3.0, 30.0, 300.0), (300.0, 3000.0, 30000.0)
 # Postures looked at for one that the torque limits allow.
 _POSTURES = 4000
-# Gravity may take this share of the torque at the centre of a random motion.
+# Gravity may take this share of the torque at the center of a random motion.
 _HOLDING = 0.9
 Progress = Callable[[float], object]
 
@@ -245,10 +245,10 @@ def random_motion(
     """Variables of a random motion about one of the postures, as large as the limits allow; the
     postures are those of `holding_postures`."""
     while True:
-        centre = postures[rng.integers(len(postures))]
+        center = postures[rng.integers(len(postures))]
         coefficients = rng.standard_normal((problem.model.nv, 2 * HARMONICS - 2))
-        coefficients *= problem.largest_amplitudes(centre, coefficients)[:, None]
-        x = problem.within_limits(problem.variables(centre, coefficients), fine=False)
+        coefficients *= problem.largest_amplitudes(center, coefficients)[:, None]
+        x = problem.within_limits(problem.variables(center, coefficients), fine=False)
         if x is not None:
             return x
 

@@ -1,6 +1,6 @@
 r"""The search for an exciting motion as a function to be minimized, with its gradient.
 
-The variables x of a joint are its centre and the coefficients in the basis of `rest_basis`, both in
+The variables x of a joint are its center and the coefficients in the basis of `rest_basis`, both in
 halves of its range: every x is a motion that begins and ends at rest. The cost is
 
 .. math:: f(G) + w \operatorname{mean} \sum_{u \in \{q, v, a, \tau\}} \max(0, |u| - 1)^2
@@ -68,10 +68,10 @@ class ExcitationProblem:
         points = max(CHECKED_POINTS * HARMONICS, math.ceil(period / LONGEST_STEP))
         self._fine_grid = self._derivatives(points)
 
-    def variables(self, centre: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """x of a centre, shape (joints,), and coefficients in the basis, shape (joints,
+    def variables(self, center: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """x of a center, shape (joints,), and coefficients in the basis, shape (joints,
         2 `HARMONICS` - 2)."""
-        columns = [(centre - self._middle)[:, None], coefficients]
+        columns = [(center - self._middle)[:, None], coefficients]
         return (np.hstack(columns) / self._half[:, None]).ravel()
 
     def series(self, x: FloatArray) -> FourierSeries:
@@ -132,14 +132,14 @@ class ExcitationProblem:
         shares: FloatArray = np.abs(Y).max(axis=2) / scale[:, None]
         return shares.max(axis=0)
 
-    def largest_amplitudes(self, centre: FloatArray, coefficients: FloatArray) -> FloatArray:
+    def largest_amplitudes(self, center: FloatArray, coefficients: FloatArray) -> FloatArray:
         """By how much the coefficients, as of `variables`, may be multiplied within the limits of
         positions, velocities and accelerations, shape (joints,)."""
         q, v, a = (coefficients @ D.T for D in self._grid)
         limits = self.limits
         use = [
-            q.max(axis=1) / (limits.upper - centre),
-            q.min(axis=1) / (limits.lower - centre),
+            q.max(axis=1) / (limits.upper - center),
+            q.min(axis=1) / (limits.lower - center),
             np.abs(v).max(axis=1) / limits.velocity,
             np.abs(a).max(axis=1) / limits.acceleration,
         ]
@@ -147,14 +147,14 @@ class ExcitationProblem:
         return largest
 
     def within_limits(self, x: FloatArray, fine: bool = True) -> FloatArray | None:
-        """Variables of the same motion about the same centre, made smaller as far as the limits
-        need it, on the grid as of `peaks`; None if not even the centre is within them."""
+        """Variables of the same motion about the same center, made smaller as far as the limits
+        need it, on the grid as of `peaks`; None if not even the center is within them."""
         amplitude: FloatArray = x.copy()
         amplitude[:: self._columns] = 0.0
-        centre = x - amplitude
+        center = x - amplitude
 
         def fits(share: float) -> bool:
-            return bool(self.peaks(centre + share * amplitude, fine).max() <= KEPT)
+            return bool(self.peaks(center + share * amplitude, fine).max() <= KEPT)
 
         if fits(1.0):
             return x
@@ -164,7 +164,7 @@ class ExcitationProblem:
         while high - low > 1e-4:
             share = 0.5 * (low + high)
             low, high = (share, high) if fits(share) else (low, share)
-        return centre + low * amplitude
+        return center + low * amplitude
 
     def _derivatives(self, points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
         time: FloatArray = np.arange(float(points)) * (self.period / points)
@@ -228,12 +228,12 @@ class FourierSeries:
 
     Attributes:
         period: T, [s].
-        centre: c, shape (joints,), [rad] or [m].
+        center: c, shape (joints,), [rad] or [m].
         cosine, sine: a and b, shape (joints, harmonics).
     """
 
     period: float
-    centre: FloatArray
+    center: FloatArray
     cosine: FloatArray
     sine: FloatArray
 
@@ -242,11 +242,11 @@ class FourierSeries:
         shape (times,), [s]; shape (times, joints) each."""
         coefficients = np.hstack([self.cosine, self.sine])
         q, v, a = (D @ coefficients.T for D in derivatives(time, self.period))
-        return q + self.centre, v, a
+        return q + self.center, v, a
 
 
 def derivatives(time: FloatArray, period: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What position less centre, velocity and acceleration are for 1 of each coefficient, the
+    """What position less center, velocity and acceleration are for 1 of each coefficient, the
     cosines first, shape (times, 2 harmonics) each."""
     k = 2.0 * math.pi / period * np.arange(1, HARMONICS + 1)
     angle = np.asarray(time)[:, None] * k

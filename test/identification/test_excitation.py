@@ -103,7 +103,7 @@ def test_rest_at_both_ends_and_derivatives() -> None:
 def test_same_seed_gives_the_same_motion() -> None:
     again, other = (plan_excitation(arm(), 6.0, seed=n, **SMALL).series for n in (0, 4))
     first = planned("arm").series
-    for name in ("centre", "cosine", "sine"):
+    for name in ("center", "cosine", "sine"):
         assert np.array_equal(getattr(first, name), getattr(again, name))
         assert not np.array_equal(getattr(first, name), getattr(other, name))
 

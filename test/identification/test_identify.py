@@ -178,9 +178,9 @@ def test_slow_noise_makes_deviations_larger() -> None:
     frequency = rng.uniform(0.5, 1.5, (40, 1, 1))
     waves = np.sin(2 * np.pi * frequency * recording.time[:, None] + phase).sum(axis=0)
     slow = replace(recording, effort=recording.effort + 1e-3 * model.effort_limit * waves)
-    white, coloured = (identify(model, motion_of(each), delay=0.0) for each in (recording, slow))
-    by_size = coloured.noise / white.noise
-    ratio = np.median(np.sqrt(np.diag(coloured.covariance) / np.diag(white.covariance)))
+    white, colored = (identify(model, motion_of(each), delay=0.0) for each in (recording, slow))
+    by_size = colored.noise / white.noise
+    ratio = np.median(np.sqrt(np.diag(colored.covariance) / np.diag(white.covariance)))
     assert ratio > 3.0 * by_size.max()
 
 

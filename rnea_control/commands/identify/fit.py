@@ -226,7 +226,7 @@ def _show_payload(found: Payload, console: Console) -> None:
         for value, deviation in zip(found.center_of_mass, found.center_deviation, strict=True)
     )
     console.print(
-        f"\nload of {found.link}: {found.mass:.4g} kg (sd {found.mass_deviation:.2g}), centre of "
+        f"\nload of {found.link}: {found.mass:.4g} kg (sd {found.mass_deviation:.2g}), center of "
         f"mass [{center}] m in its frame",
     )
 
