@@ -79,7 +79,9 @@ class PythonTicks(SharedArm):
         if pressed is None:
             self.log.say("error", "stop", "emergency_stop: the message is no std_msgs/Bool")
         else:
-            self.supervisor.emergency_stop(pressed, publisher)
+            # One that has gone could not be told from one that holds it.
+            who = publisher if self.names_publishers else None
+            self.supervisor.emergency_stop(pressed, who)
 
     def hear_nothing(self) -> None:
         """No state waits; to be called every `LONGEST_WAIT` of `times` while that lasts."""

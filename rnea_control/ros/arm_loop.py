@@ -61,11 +61,13 @@ class ArmLoop:
         numbers, times, stops: of machine code, see native_loop.py.
         statistics, applied: of the ticks and of the last commands.
         heard: where the states come from, once that is known.
+        names_publishers: whether messages tell who has sent them.
         log: messages of the ticks.
         failure: the bug that ended the loop; empty without one.
     """
 
     heard: RawSubscription
+    names_publishers = True
     failure = ""
 
     def __init__(
@@ -137,6 +139,7 @@ class ArmLoop:
             own: the GID of the publisher of the commands, if these are heard as well.
         """
         self.heard, self.log.wake = heard, wake.trigger
+        self.names_publishers = heard.names_publishers
         if own is not None:
             self.numbers[native.OWN : native.OWN + 2] = np.frombuffer(own, dtype=np.int64)
         elif native.COMMAND in kinds:

@@ -153,11 +153,16 @@ class RawSubscription:
             return None
         return RclTable(self._context, self._subscriptions, publisher, command, guard)
 
+    @property
+    def names_publishers(self) -> bool:
+        """Whether messages tell who has sent them, and do not only tell publishers apart."""
+        return self._proof is Proof.BY_GID
+
     def publishers_of(self, topic: str) -> dict[bytes, str] | None:
         """Who publishes on a topic, by GID, as `publishers_of` of effort_command.py; None if
         messages do not tell that."""
         topic = self.node.resolve_topic_name(topic)
-        return publishers_of(self._node, topic) if self._proof is Proof.BY_GID else None
+        return publishers_of(self._node, topic) if self.names_publishers else None
 
     def publishers(self) -> int:
         """How many publishers it is matched with."""

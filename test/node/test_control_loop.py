@@ -15,6 +15,7 @@ from std_msgs.msg import Float64MultiArray
 from rnea_control.control import ControllerSettings, Gains, Mode, SafetySettings
 from rnea_control.control.handover import UNHEARD
 from rnea_control.control.output_stage import LATENESS
+from rnea_control.exceptions import ControllerError
 from rnea_control.messages.state_intake import CAME_AT
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.ros.rcl_calls import Taken
@@ -144,6 +145,26 @@ def test_emergency_stop_while_it_listens_counts_once_there_is_no_sentinel() -> N
     assert loop.supervisor.reason == "for joint_states"
     bench.tick(1_000_000)
     assert loop.supervisor.mode is Mode.EMERGENCY_STOP
+    loop.stop()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_emergency_stop_of_a_publisher_that_has_gone_can_be_ended(named: bool) -> None:
+    """By ~/resume where messages tell who sends them, else by anybody's release."""
+    bench = LoopBench(ControllerSettings(Gains.uniform(2, 100.0, 20.0)))
+    loop = bench.loop
+    loop.names_publishers = named
+    loop.start("")
+    bench.tick(0)
+    loop._hear_stop(True, b"gone")
+    bench.tick(1_000_000)
+    assert loop.supervisor.mode is Mode.EMERGENCY_STOP
+    loop._hear_stop(False, b"another")
+    if named:
+        with pytest.raises(ControllerError, match="held by"):
+            loop.supervisor.resume({b"gone": "/button", b"another": "/another"})
+    loop.supervisor.resume({b"another": "/another"} if named else None)
+    assert loop.supervisor.mode is not Mode.EMERGENCY_STOP
     loop.stop()
 
 
