@@ -130,13 +130,12 @@ class Supervisor(Machine):
         """
         if self.mode in mode.UNUSUAL and not self._resumes(t, q, v):
             return False
-        self.facts[mode.PREDICTING] = 0
         try:
             found = self.controller.step(t, q, v, tau)
         except ControllerError as error:
             self.refuse_step(error, t, q, v)
             raise
-        self._bad_in_row = 0
+        self._bad_in_row = self.facts[mode.PREDICTING] = 0
         if self._period.measure(t) and (objection := self._objection()):
             self.fail(objection, t, q, v, law_failed=True)
         if (observer := self.observer) is not None:
@@ -150,6 +149,7 @@ class Supervisor(Machine):
     def refuse_step(self, error: Exception, t: float, q: FloatArray, v: FloatArray) -> None:
         """A step has refused a state, or found no torque for it."""
         if isinstance(error, TorqueError):
+            self.facts[mode.PREDICTING] = 0  # the state counts
             self.fail(str(error), t, q, v, law_failed=True)
         else:
             self.refuse_state(str(error))

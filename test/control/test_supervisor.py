@@ -400,6 +400,17 @@ def mislead(arm: SupervisedArm, duration: float, off: float) -> None:
         arm.t += 0.001
 
 
+def test_bad_state_does_not_end_the_predictions() -> None:
+    arm = SupervisedArm().activate()
+    supervisor = arm.supervisor
+    supervisor.answer_gap(arm.t, 0.0, arm.tau)
+    with pytest.raises(ControllerError):
+        supervisor.answer(arm.t, NAN, arm.plant.v.copy(), arm.tau)
+    assert supervisor.predicting
+    arm.run(0.001)
+    assert not supervisor.predicting
+
+
 @pytest.mark.parametrize("off", [1.0, -0.2])
 def test_jump_does_not_become_true_by_lasting(off: float) -> None:
     arm = SupervisedArm().activate()
