@@ -5,9 +5,10 @@ when it is due, or at once if the command came later. The controllers take turns
 all with the same real-time set-up. Two floors answer with fixed bytes: one in C, on rcl (floor.c,
 where there is a compiler), and one on rclpy (floor_node.py). The CPUs are kept from sleeping, as
 cyclictest does: else it is mostly their waking that is measured, which the rows "CPUs sleeping"
-show. SOAK=600 in the environment runs rnea_controller alone for so many seconds instead.
+show. All use the transports that docs/realtime.md advises. SOAK=600 in the environment runs
+rnea_controller alone for so many seconds instead.
 
-The second table is of what is asked of the controller while it answers states (load.py).
+The second table is of what is asked of a controller that commands the arm (load.py).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import rclpy
 import yaml
 from benchmark_robots import PANDA_JOINTS, START, urdf_path
 from diagnostic_msgs.msg import DiagnosticArray
+from lost_answers import OUR_PROFILE, with_profile
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -42,7 +44,7 @@ FLOOR_IN_C = "floor in C: fixed bytes"
 PEERS = {PLAIN: "plain_node.py", FLOOR: "floor_node.py", FLOOR_IN_C: "floor_in_c.py"}
 ROUNDS = 3
 SECONDS = 3.0
-WARM_UP = 1.0
+WARM_UP, LOAD_WARM_UP = 1.0, 3.0
 # Above the controller's, so that it is not its own waiting that is measured.
 PRIORITY = 70
 GIVE_UP = 1.0
@@ -180,13 +182,16 @@ def measure(name: str, rate: float, how: str = AWAKE) -> tuple[np.ndarray, float
             stack.enter_context(CPU_LATENCY.open("wb", buffering=0)).write(bytes(4))
         with normal_priority():  # what is started here inherits it
             started = stack.enter_context(controller(name, how))
+        hardware.await_controller()
+        hardware.run(rate, WARM_UP)
+        with normal_priority():
             if how == ALL:
                 for _ in range(os.cpu_count() or 1):
                     stack.enter_context(process("-c", "while True: pass"))
             for load in LOADS.get(how, ()):
                 stack.enter_context(process(str(FOLDER / "load.py"), load))
-        hardware.await_controller()
-        hardware.run(rate, WARM_UP)
+        if LOADS.get(how):
+            hardware.run(rate, LOAD_WARM_UP)
         before = cpu_time(started.pid)
         trips = hardware.run(rate, SECONDS)
         return trips, (cpu_time(started.pid) - before) / len(trips)
@@ -303,6 +308,7 @@ def soak(seconds: float) -> None:
                 print(f"          {len(trips)} round trips, {(trips >= GIVE_UP).sum()} lost")
 
 
+os.environ.update(with_profile(OUR_PROFILE))
 rclpy.init()
 hardware = Hardware()
 scheduling = raise_priority(PRIORITY)

@@ -49,6 +49,7 @@ JOINING_PROCESSES = 3
 TABLE_SECONDS = 60.0
 # Fast DDS 3 reads one of them, and 2 the other.
 PROFILE_VARIABLES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
+OUR_PROFILE = str(Path(__file__).parents[1] / "config" / "fastdds_localhost.xml")
 SHARED_MEMORY = """<transport_descriptor><transport_id>shm</transport_id><type>SHM</type>
 <healthy_check_timeout_ms>{timeout}</healthy_check_timeout_ms></transport_descriptor>"""
 PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -246,8 +247,10 @@ def count(seconds: float) -> None:
 
 
 def with_profile(path: str) -> dict[str, str]:
-    """The environment for a process with this profile."""
-    return {**os.environ, **dict.fromkeys(PROFILE_VARIABLES, path)}
+    """The environment for a process with this profile, which says where messages go."""
+    # With LOCALHOST, rmw_fastrtps adds transports of its own to those of the profile.
+    discovery = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT"}
+    return {**os.environ, **discovery, **dict.fromkeys(PROFILE_VARIABLES, path)}
 
 
 def profile(folder: Path, name: str, shared_memory: str) -> str:
@@ -283,8 +286,6 @@ def measured(seconds: float, ours: str, others: str) -> dict[str, float]:
             **with_profile(profiles[ours]),
             "FOLDER": name,
             "JOINERS_PROFILE": profiles[others],
-            # With LOCALHOST, rmw_fastrtps adds transports of its own to those of the profile.
-            "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",
         }
         arguments = [sys.executable, __file__, "count", str(seconds)]
         done = subprocess.run(

@@ -15,19 +15,17 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from pathlib import Path
 
-from lost_answers import with_profile
+from lost_answers import OUR_PROFILE, PROFILE_VARIABLES, with_profile
 from table import Table, show
 
-PROFILE = str(Path(__file__).parents[1] / "config" / "fastdds_localhost.xml")
 # Both stay on this computer.
 CASES = {
-    "shared memory, the default": {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"},
-    "UDP: our profile": {
-        **with_profile(PROFILE),
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT",
+    "shared memory, the default": {
+        **dict.fromkeys(PROFILE_VARIABLES, ""),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
     },
+    "UDP: our profile": with_profile(OUR_PROFILE),
 }
 STOPS = 100
 # How long one is stopped, between how long it then runs, and what is long for a publish, [s].
