@@ -5,7 +5,7 @@ when it is due, or at once if the command came later. The controllers take turns
 all with the same real-time set-up. Two floors answer with fixed bytes: one in C, on rcl (floor.c,
 where there is a compiler), and one on rclpy (floor_node.py). The CPUs are kept from sleeping, as
 cyclictest does: else it is mostly their waking that is measured, which the rows "CPUs sleeping"
-show. All use the transports that docs/realtime.md advises. SOAK=600 in the environment runs
+show. All use the transports that docs/middleware.md advises. SOAK=600 in the environment runs
 rnea_controller alone for so many seconds instead.
 
 The second table is of what is asked of a controller that commands the arm (load.py).

@@ -53,7 +53,7 @@ def generate_launch_description() -> LaunchDescription:
         DeclareLaunchArgument(
             "fastdds_profile",
             default_value=PathJoinSubstitution([share, "config", "fastdds_real_time.xml"]),
-            description="profile of Fast DDS, where the environment has none (docs/realtime.md)",
+            description="profile of Fast DDS, where the environment has none (docs/middleware.md)",
         ),
     ]
     # Fast DDS 3 reads the first of them, and 2 the second.

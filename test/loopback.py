@@ -11,7 +11,7 @@ PROFILE = str(Path(__file__).parents[1] / "config" / "fastdds_localhost.xml")
 def use_loopback() -> None:
     """For this process and its children, before rclpy begins.
 
-    Through shared memory a process that is killed holds up the others (docs/realtime.md). With
+    Through shared memory a process that is killed holds up the others (docs/middleware.md). With
     LOCALHOST, rmw_fastrtps uses it whatever the profile says; other middleware needs LOCALHOST.
     """
     fast_dds = os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps").startswith("rmw_fastrtps")

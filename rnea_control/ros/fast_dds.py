@@ -1,7 +1,7 @@
 """Whether Fast DDS shares memory with other processes, by the environment.
 
 A process that is killed or stopped inside its `publish` keeps the lock of every port in shared
-memory that it was writing to, and whoever writes there next waits: docs/realtime.md.
+memory that it was writing to, and whoever writes there next waits: docs/middleware.md.
 """
 
 from __future__ import annotations
