@@ -7,7 +7,7 @@ message's information. Three layouts are assumed, the same from Humble on: that 
 rcl_serialized_message_t, that an rmw_message_info_t has the count at byte 16 and the GID of the
 publisher from byte 40 on, and that an rcl_wait_set_t begins with the address of its subscriptions,
 which a wait sets to 0 where no message waits. `takes_like_rclpy` proves them in the process that
-uses them: where it finds a difference, or rclpy has no addresses, messages are taken by rclpy, and
+uses them: where it finds a difference, or rclpy has no addresses, an executor takes messages, which
 tell no publisher.
 
 With Cyclone DDS a message counts nothing, and its GID is another than the graph has for that
@@ -183,6 +183,21 @@ class RclTable:
         self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + count] = pointers[:count]
         self.array[MESSAGES : MESSAGES + count + 1] = [row.ctypes.data for row in self._messages]
 
+    def wait(self, timeout: float) -> None:
+        """Returns when a message waits, or after `timeout`, [s]. Other Python threads may run
+        meanwhile.
+
+        Raises:
+            RCLError: for example when the context has been shut down.
+        """
+        status = _wait(self.array, int(1e9 * timeout))
+        if status not in (OK, TIMEOUT):
+            raise RCLError(f"rcl_wait answers {status}")
+
+    def is_ready(self, subscription: int) -> bool:
+        """Whether the last wait has found a message of a subscription."""
+        return bool(_is_ready(self.array, subscription))
+
     def take(self, subscription: int) -> Taken | None:
         """The next message of a subscription; None if none waits. Other Python threads may run
         meanwhile.
@@ -284,6 +299,8 @@ def trigger(calls: IntArray) -> None:
     call_c(calls[TRIGGER], (calls[GUARD],))
 
 
+_wait = kernel("i8(i8[::1], i8)", nogil=True)(wait)
+_is_ready = kernel("b1(i8[::1], i8)")(is_ready)
 _take = kernel("i8(i8[::1], i8, i8)", nogil=True)(take)
 
 
