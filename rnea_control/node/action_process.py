@@ -31,6 +31,7 @@ from rclpy.task import Future
 from rclpy.time import Time
 
 from rnea_control.array_types import FloatArray
+from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.message_pipe import MessagePipe
 
 Goal, Result = FollowJointTrajectory.Goal, FollowJointTrajectory.Result
@@ -56,9 +57,7 @@ class ActionNode(Node):
         super().__init__(
             f"{name}_action",
             namespace=namespace,
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
+            **HELPER,
         )
         self.closed = False
         self._running: dict[bytes, tuple[ServerGoalHandle, Future]] = {}

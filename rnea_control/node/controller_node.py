@@ -56,7 +56,7 @@ class ControllerNode(ArmNode, LifecycleNode):
             in_use=lambda: self.configured is not None,
             remedy="clean the node up, set it, and configure again (ros2 lifecycle set)",
             prepare=self._prepare,
-            apply=self._put_in_force,
+            apply=lambda it: self.configured.put_in_force(it),  # noqa: PLW0108 (None so far)
         )
         self.parameters.add_joints(self.value_or_none("joints") or ())
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
@@ -250,9 +250,6 @@ class ControllerNode(ArmNode, LifecycleNode):
             raise ParameterError(objection)
         return given
 
-    def _put_in_force(self, given: InForce) -> None:
-        self.configured.put_in_force(given)
-
     def _remind(self) -> None:
         if self._starting and self.value_or_none("autostart"):
             if self.fault:
@@ -266,16 +263,10 @@ class ControllerNode(ArmNode, LifecycleNode):
         """Looks around the loop, and publishes the report of the last second."""
         if self.configured is not None:
             self.configured.look()
-        self.reports.publish(self.diagnostics(self._since_last()))
+        statistics = LoopStatistics() if self.loop is None else self.loop.statistics.copy()
+        before, self._recent = self._recent, statistics
+        self.reports.publish(self.diagnostics(statistics.since(before)))
 
     def _attend(self) -> None:
         if self.loop is not None:
             self.loop.attend()
-
-    def _since_last(self) -> LoopStatistics:
-        """The loop's measurements since the last call."""
-        if self.loop is None:
-            return LoopStatistics()
-        statistics = self.loop.statistics.copy()
-        recent, self._recent = statistics.since(self._recent), statistics
-        return recent

@@ -13,6 +13,13 @@ from typing import Any
 # Messages of one kind come no more often than this, [s].
 THROTTLE = 1.0
 MOST_WAITING = 100
+# By severity: rclpy allows each line of code one.
+LOG: dict[str, Callable[[Any, str], object]] = {
+    "info": lambda logger, text: logger.info(text),
+    "warning": lambda logger, text: logger.warning(text),
+    "error": lambda logger, text: logger.error(text),
+    "fatal": lambda logger, text: logger.fatal(text),
+}
 
 
 class DeferredLog:
@@ -49,12 +56,4 @@ class DeferredLog:
         """Logs the messages that wait."""
         while self._waiting:
             severity, text = self._waiting.popleft()
-            # rclpy allows each line of code one severity.
-            if severity == "info":
-                self.logger.info(text)
-            elif severity == "warning":
-                self.logger.warning(text)
-            elif severity == "error":
-                self.logger.error(text)
-            else:
-                self.logger.fatal(text)
+            LOG[severity](self.logger, text)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
@@ -75,6 +76,12 @@ class GuardedNode(Node):
             return response
 
         return self.create_service(Trigger, name, answer, **options)
+
+    def until(self, undo: ExitStack, kind: str, *arguments: Any, **options: Any) -> Any:
+        """What `create_<kind>` of the node makes of these arguments; `undo` takes it down."""
+        made = getattr(self, f"create_{kind}")(*arguments, **options)
+        undo.callback(getattr(self, f"destroy_{kind}"), made)
+        return made
 
     def now(self) -> Time:
         """The time of the node."""

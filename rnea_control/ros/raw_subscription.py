@@ -22,6 +22,7 @@ from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
+from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.rcl_calls import Proof, RclTable, Taken, takes_like_rclpy
 from rnea_control.ros.rclpy_internals import RCLError
@@ -69,9 +70,7 @@ class RawSubscription:
             f"_{node.get_name()}_{name}",  # hidden, by the leading underscore
             namespace=node.get_namespace(),
             context=self._context,
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
+            **HELPER,
             parameter_overrides=[Parameter("start_type_description_service", value=False)],
         )
         self._waiting: list[deque[Taken]] = []  # what the executor has taken

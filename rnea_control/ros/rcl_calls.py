@@ -39,6 +39,7 @@ from rnea_control.array_types import ByteArray, IntArray
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import call_c, copy_bytes, word_at
+from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, WaitSet
 
 _BUFFER, _LENGTH = 0, 1  # words of an rcl_serialized_message_t
@@ -328,13 +329,7 @@ def takes_like_rclpy(domain: int) -> Proof:
     """
     context = Context()
     context.init(domain_id=domain)
-    node = Node(
-        "_proof",
-        context=context,
-        use_global_arguments=False,
-        enable_rosout=False,
-        start_parameter_services=False,
-    )
+    node = Node("_proof", context=context, **HELPER)
     try:
         return _proven(node)
     except RclUnavailable:
