@@ -8,7 +8,6 @@ from functools import partial
 
 from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterEvent
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
@@ -144,16 +143,13 @@ class Configured:
     def _hear_operator(self, undo: ExitStack) -> None:
         node, ask = self._node, self.loop.call
         self._modes = node.until(undo, "publisher", TransitionEvent, "~/mode", LATCHED)
-        # While one waits for the sentinel, the node's other callbacks must run.
-        group = ReentrantCallbackGroup()
         for name, request in (
             ("hold", partial(ask, Supervisor.hold)),
             ("gravity_compensation", partial(ask, Supervisor.guide)),
             ("resume", self._resume),
             ("reset_fault", partial(ask, Supervisor.reset_fault)),
         ):
-            service = node.offer(f"~/{name}", request, callback_group=group)
-            undo.callback(node.destroy_service, service)
+            undo.callback(node.destroy_service, node.offer(f"~/{name}", request))
 
     def _resume(self) -> str:
         if self.loop.supervisor.mode is Mode.GUARDED:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from builtin_interfaces.msg import Duration
@@ -98,7 +98,7 @@ class EffortController:
         if self._list.service_is_ready():
             self._ask(self._list.call_async(ListControllers.Request()), self._take_list)
         else:
-            self._set("")
+            self._take({self.name: ""})
 
     def begin(self) -> None:
         """The node was activated: `activate` may ask again."""
@@ -138,12 +138,10 @@ class EffortController:
         future.add_done_callback(answer)
 
     def _hear(self, activity: ControllerManagerActivity) -> None:
-        states = {each.name: each.state.label for each in activity.controllers}
-        self._set(states.get(self.name, NOT_LOADED))
+        self._take({each.name: each.state.label for each in activity.controllers})
 
     def _take_list(self, answer: ListControllers.Response) -> None:
-        states = {each.name: each.state for each in answer.controller}
-        self._set(states.get(self.name, NOT_LOADED))
+        self._take({each.name: each.state for each in answer.controller})
 
     def _take_switch(self, answer: SwitchController.Response) -> None:
         reason = getattr(answer, "message", "")  # Humble's has none
@@ -155,7 +153,8 @@ class EffortController:
             )
         self.refusal = refusal
 
-    def _set(self, state: str) -> None:
+    def _take(self, states: Mapping[str, str]) -> None:
+        state = states.get(self.name, NOT_LOADED)
         if state == self.state:
             return
         self.state = state

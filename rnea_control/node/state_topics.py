@@ -86,12 +86,15 @@ class StateTopics:
         snapshot = self._loop.snapshot()
         if snapshot is None:
             return
+        stamp, state = snapshot
         if self._state_publisher.get_subscription_count():
-            self._state_publisher.publish(self._encoded_state(*snapshot))
+            self._state_publisher.publish(self._encoded(stamp, state))
         if self._terms_publisher.get_subscription_count():
-            self._terms_publisher.publish(self._encoded_terms(*snapshot))
+            model, settings = self._loop.controller.model, self._loop.controller.settings
+            terms = torque_terms(model, self._workspace, settings, state)
+            self._terms_publisher.publish(self._terms.encode(stamp, terms))
 
-    def _encoded_state(self, stamp: int, state: ControllerState) -> bytes:
+    def _encoded(self, stamp: int, state: ControllerState) -> bytes:
         message, limit = self._state, self._loop.controller.effort_limit
         for fields, rows in (
             (message.reference, state.desired),
@@ -102,11 +105,6 @@ class StateTopics:
                 field[:] = row
         np.clip(state.torque, -limit, limit, out=message.output.effort)
         return message.encode(stamp, state.time_from_start, state.speed_scaling)
-
-    def _encoded_terms(self, stamp: int, state: ControllerState) -> bytes:
-        controller = self._loop.controller
-        terms = torque_terms(controller.model, self._workspace, controller.settings, state)
-        return self._terms.encode(stamp, terms)
 
     def _scale(self, message: SpeedScalingFactor) -> None:
         try:

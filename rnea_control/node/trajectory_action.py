@@ -144,15 +144,8 @@ class TrajectoryAction:
         goal_time: float,
         multi_dof_points: int,
     ) -> None:
-        """Has a goal followed.
-
-        Args:
-            key: of the goal.
-            trajectory: a serialized JointTrajectory.
-            path, goal: name, position and velocity of each tolerance.
-            goal_time: goal_time_tolerance, [s].
-            multi_dof_points: how many points multi_dof_trajectory has.
-        """
+        """Has a goal followed: its serialized JointTrajectory; name, position and velocity of each
+        tolerance; goal_time_tolerance, [s]; and how many points multi_dof_trajectory has."""
         try:
             if self._input is None:
                 raise TrajectoryError("the controller is not active; activate it first")

@@ -263,14 +263,15 @@ class ArmLoop:
 
     def newest(self) -> bytes | None:
         """The bytes of the state that was answered last; None before there is one."""
-        return self.consistent(self._newest)
-
-    def _newest(self) -> bytes | None:
         numbers, table = self.numbers, self._table
-        answered = self.runs_natively and numbers[native.TICKS] != self._ticks_before
-        if table is None or not answered:
-            return self.states.message
-        return table.taken(int(numbers[native.WHICH])).data
+
+        def read() -> bytes | None:
+            answered = self.runs_natively and numbers[native.TICKS] != self._ticks_before
+            if table is None or not answered:
+                return self.states.message
+            return table.taken(int(numbers[native.WHICH])).data
+
+        return self.consistent(read)
 
     def _post(self) -> None:
         """Has the request in the controller's box carried out: between two ticks of machine code,

@@ -63,9 +63,9 @@ class GuardedNode(Node):
         """As of `Node`; where the callback raises, the answer is a refusal."""
         return super().create_service(srv_type, srv_name, self._answering(callback), **options)
 
-    def offer(self, name: str, request: Callable[[], str], **options: Any) -> Service:
+    def offer(self, name: str, request: Callable[[], str]) -> Service:
         """A service of type Trigger for a request that says what comes, or raises ControllerError,
-        whose text is the refusal then; options as of `create_service`."""
+        whose text is the refusal then."""
 
         def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
@@ -75,7 +75,7 @@ class GuardedNode(Node):
                 self.get_logger().warning(f"{name} refused: {error}")
             return response
 
-        return self.create_service(Trigger, name, answer, **options)
+        return self.create_service(Trigger, name, answer)
 
     def until(self, undo: ExitStack, kind: str, *arguments: Any, **options: Any) -> Any:
         """What `create_<kind>` of the node makes of these arguments; `undo` takes it down."""

@@ -40,11 +40,9 @@ class MessagePipe:
         on_close: Callable[[], object],
     ) -> None:
         end.setsockopt(SOL_SOCKET, SO_SNDTIMEO, struct.pack("ll", LONGEST_SEND, 0))
-        self._node = node
-        self._end = end
+        self._node, self._end = node, end
         self._connection = Connection(os.dup(end.fileno()))
-        self._handlers = handlers
-        self._on_close = on_close
+        self._handlers, self._on_close = handlers, on_close
         self._received: deque[tuple[Any, ...]] = deque()  # an empty one is the last
         # In a group of its own: a callback may wait for a message.
         self._guard = node.create_guard_condition(self._handle, ReentrantCallbackGroup())

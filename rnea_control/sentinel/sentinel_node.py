@@ -77,15 +77,12 @@ class SentinelNode(ArmNode):
             apply=lambda given: self.guard.change(*given),
         )
         self._mode = self.create_publisher(TransitionEvent, "~/mode", LATCHED)
-        self.offer("~/release", lambda: self._guard().release())
-        self.offer("~/stand_down", lambda: self._guard().stand_down())
+        self.offer("~/release", lambda: self._ask(Guard.release))
+        self.offer("~/stand_down", lambda: self._ask(Guard.stand_down))
         self._applied = True  # the commands, as far as the controller knows
-        self.create_subscription(
-            TransitionEvent, f"{CONTROLLER}/mode", self._hear_controller, LATCHED
-        )
-        self.create_subscription(
-            ParameterEvent, f"{CONTROLLER}/{IN_FORCE}", self._hear_parameters, LATCHED
-        )
+        modes, in_force = f"{CONTROLLER}/mode", f"{CONTROLLER}/{IN_FORCE}"
+        self.create_subscription(TransitionEvent, modes, self._hear_controller, LATCHED)
+        self.create_subscription(ParameterEvent, in_force, self._hear_parameters, LATCHED)
         self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
         self._fast = self.create_timer(COMMANDING_HEARTBEAT, self._fast_heartbeat, clock=STEADY)
         self._fast.cancel()
@@ -276,10 +273,10 @@ class SentinelNode(ArmNode):
     def _holds(self) -> bool:
         return self.guard is not None and self.guard.holds
 
-    def _guard(self) -> Guard:
+    def _ask(self, request: Callable[[Guard], str]) -> str:
         if self.guard is None:
             raise ControllerError(self.fault)
-        return self.guard
+        return request(self.guard)
 
     def publish_diagnostics(self) -> None:
         """Publishes its state, and does the work beside the guard's."""
