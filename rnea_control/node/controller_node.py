@@ -25,7 +25,7 @@ from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.guarded_node import ERROR, OK, logged
-from rnea_control.ros.loop_statistics import LoopStatistics
+from rnea_control.ros.loop_records import LoopStatistics
 from rnea_control.ros.node_parameters import NodeParameters
 
 # How often the node logs what it waits for, [s].
@@ -194,10 +194,10 @@ class ControllerNode(ArmNode, LifecycleNode):
                 self.get_logger().info(
                     f"parameter {name!r} of joint_trajectory_controller has no effect: {reason}"
                 )
-                continue
-            self.get_logger().warning(
-                f"parameter {name!r} is not known and has no effect; is it misspelt?"
-            )
+            else:
+                self.get_logger().warning(
+                    f"parameter {name!r} is not known and has no effect; is it misspelt?"
+                )
         model = load_model(self.parameters, joints, locked, self._description)
         for warning in model.warnings:
             self.get_logger().warning(warning)

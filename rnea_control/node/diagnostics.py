@@ -12,7 +12,7 @@ from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
 from rnea_control.parameters.parameter import Parameters
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
-from rnea_control.ros.loop_statistics import (
+from rnea_control.ros.loop_records import (
     NAMES,
     PERIOD_JITTER,
     STATE_AGE,

@@ -26,9 +26,8 @@ from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.kernels.linking import barrier
 from rnea_control.messages.state_intake import StateIntake
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import Command
-from rnea_control.ros.loop_statistics import AppliedTorque, LoopStatistics
+from rnea_control.ros.loop_records import AppliedTorque, DeferredLog, LoopStatistics
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import RclTable, Taken
 from rnea_control.ros.rclpy_internals import RCLError

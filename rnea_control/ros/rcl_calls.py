@@ -361,21 +361,19 @@ def _proven(node: Node) -> Proof:
             taken = taken or table.take(0)
         return expected, taken
 
-    senders = [each.get_subscription_count for each in (publisher, other)]
-    receivers = [each.get_publisher_count for each in (ours, by_rclpy)]
-
+    matched = [each.get_subscription_count for each in (publisher, other)]
+    matched += [each.get_publisher_count for each in (ours, by_rclpy)]
     try:
         deadline = time.monotonic() + _LONGEST_PROOF
-        while any(count() < 2 for count in senders + receivers) and time.monotonic() < deadline:
+        while any(count() < 2 for count in matched) and time.monotonic() < deadline:
             time.sleep(0.001)
         publishers = []
         for number, sender in enumerate((other, publisher, publisher)):  # the last counts 2
             sender.publish(UInt64(data=number))
             (data, info), taken = both_take()
             count = info.get("publication_sequence_number")
-            if not data == taken.data == serialize_message(UInt64(data=number)):
-                return Proof.NOTHING
-            if count != taken.count:
+            sent = serialize_message(UInt64(data=number))
+            if not data == taken.data == sent or count != taken.count:
                 return Proof.NOTHING
             publishers.append(taken.publisher)
         strangers, *own = publishers

@@ -23,7 +23,7 @@ from rnea_control.control import Waypoint
 from rnea_control.node import configured
 from rnea_control.node.configured import NO_CLOCK
 from rnea_control.ros import raw_subscription
-from rnea_control.ros.loop_statistics import PERIOD_JITTER, STATE_INTERVAL
+from rnea_control.ros.loop_records import PERIOD_JITTER, STATE_INTERVAL
 from rnea_control.ros.rcl_calls import Proof
 
 NUMBERS = itertools.count()
