@@ -23,10 +23,7 @@ import rnea_control
 from rnea_control.child_process import command
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import (
-    OF_JOINT_TRAJECTORY_CONTROLLER,
-    PARAMETERS,
-)
+from rnea_control.node.parameters import OF_JOINT_TRAJECTORY_CONTROLLER, PARAMETERS
 from rnea_control.parameters.parameter import expand
 
 REPOSITORY = Path(__file__).parents[1]

@@ -43,7 +43,7 @@ PARAMETERS = (
     *table.START,
 )
 
-# Parameters of joint_trajectory_controller that mean nothing here, and why; `gains.<name>` are those
+# Parameters of joint_trajectory_controller that mean nothing here, and why; `gains.<name>` is one
 # of each joint.
 OF_JOINT_TRAJECTORY_CONTROLLER = {
     "type": "the controller manager does not load this node",
