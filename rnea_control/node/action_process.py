@@ -31,8 +31,8 @@ from rclpy.task import Future
 from rclpy.time import Time
 
 from rnea_control.array_types import FloatArray
+from rnea_control.node.message_pipe import MessagePipe
 from rnea_control.ros.conventions import HELPER
-from rnea_control.ros.message_pipe import MessagePipe
 
 Goal, Result = FollowJointTrajectory.Goal, FollowJointTrajectory.Result
 Feedback = FollowJointTrajectory.Feedback

@@ -15,9 +15,9 @@ from rnea_control.exceptions import (
     TrajectoryJointsError,
     TrajectoryPassedError,
 )
+from rnea_control.node.message_pipe import MessagePipe
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros.arm_node import STEADY
-from rnea_control.ros.message_pipe import MessagePipe
 
 MODULE = "rnea_control.node.action_process"
 # error_code of control_msgs/action/FollowJointTrajectory.

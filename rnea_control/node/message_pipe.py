@@ -1,4 +1,5 @@
-"""A pipe between two processes of the package; the node's executor handles its messages."""
+"""The pipe between the controller and the process of its action; the node's executor handles its
+messages."""
 
 from __future__ import annotations
 
