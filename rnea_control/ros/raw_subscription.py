@@ -48,6 +48,7 @@ class RawSubscription:
 
     Attributes:
         node: that one.
+        name: the full name of the hidden node that subscribes.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class RawSubscription:
             **HELPER,
             parameter_overrides=[Parameter("start_type_description_service", value=False)],
         )
+        self.name: str = self._node.get_fully_qualified_name()
         self._waiting: list[deque[Taken]] = []  # what the executor has taken
         self._subscriptions = [
             self._node.create_subscription(
