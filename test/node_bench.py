@@ -29,8 +29,8 @@ from rnea_control.node import configured, sentinel_link
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.controller_node import ControllerNode
 from rnea_control.node.python_ticks import LoopSettings
-from rnea_control.ros.loop_statistics import LoopStatistics
-from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.conventions import LATCHED
+from rnea_control.ros.loop_records import LoopStatistics
 
 # No sentinel is there, and nobody waits until one must have been discovered.
 sentinel_link.DISCOVERY = 0.0

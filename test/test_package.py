@@ -23,11 +23,7 @@ import rnea_control
 from rnea_control.child_process import command
 from rnea_control.control import Controller, ControllerSettings, Gains, Waypoint
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import (
-    GAINS_OF_JOINT_TRAJECTORY_CONTROLLER,
-    OF_JOINT_TRAJECTORY_CONTROLLER,
-    PARAMETERS,
-)
+from rnea_control.node.parameters import OF_JOINT_TRAJECTORY_CONTROLLER, PARAMETERS
 from rnea_control.parameters.parameter import expand
 
 REPOSITORY = Path(__file__).parents[1]
@@ -136,7 +132,7 @@ def test_readme_trajectory_is_one_that_the_shipped_arm_follows() -> None:
 def test_documentation_has_every_parameter_without_effect_and_leads_to_files() -> None:
     text = (REPOSITORY / "docs" / "trajectories.md").read_text()
     table = text.partition("feature by feature\n")[2]
-    for name in (*OF_JOINT_TRAJECTORY_CONTROLLER, *GAINS_OF_JOINT_TRAJECTORY_CONTROLLER):
+    for name in OF_JOINT_TRAJECTORY_CONTROLLER:
         assert name.rpartition(".")[2] in table, name
     for path in (REPOSITORY / "README.md", *REPOSITORY.glob("docs/*.md")):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text()):

@@ -40,7 +40,7 @@ from rclpy.publisher import Publisher
 from rclpy.time import Time
 from std_srvs.srv import Trigger
 
-from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.conventions import LATCHED
 
 Result = FollowJointTrajectory.Result
 START = np.array([0.3, -0.4])

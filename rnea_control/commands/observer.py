@@ -43,7 +43,8 @@ from rnea_control.node.effort_controller import COMMANDS, ListControllers
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.rclpy_internals import RCLError, SubscriptionWaitSet, WaitSetUnavailable
+from rnea_control.ros.raw_subscription import RawSubscription
+from rnea_control.ros.rclpy_internals import RCLError
 
 LATCHED = QoSProfile(
     depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
@@ -77,8 +78,13 @@ class Observer:
         seconds: float = 3.0,
     ) -> None:
         self._seconds, self._file = seconds, file
-        self._node = _node("rnea_doctor", namespace)
-        self._listener = _node("rnea_doctor_states", namespace)
+        self._node = Node(
+            "rnea_doctor",
+            namespace=namespace,
+            enable_rosout=False,
+            start_parameter_services=False,
+            parameter_overrides=[Parameter("start_type_description_service", value=False)],
+        )
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._controller = self._resolve(node)
@@ -94,9 +100,7 @@ class Observer:
         subscribe(String, "robot_description", self._hear_description, LATCHED)
         subscribe(DiagnosticArray, "/diagnostics", self._hear_diagnostics, 100)
         subscribe(Clock, "/clock", self._hear_clock, NEWEST)
-        self._recorder = StateRecorder(self._listener, "joint_states", lambda: self._time)
-        if self._recorder.needs_executor:
-            self._executor.add_node(self._listener)
+        self._recorder = StateRecorder(self._node, "joint_states", lambda: self._time)
 
     def observe(self, running: Callable[[], bool] = lambda: True) -> Evidence:
         """Looks for as long as it was told to, or until `running` says no."""
@@ -116,7 +120,7 @@ class Observer:
             manager=manager,
             effort_controller=effort_controller,
             nodes=tuple(self._nodes()),
-            states_topic=self._topic(self._listener.resolve_topic_name("joint_states")),
+            states_topic=self._topic(self._node.resolve_topic_name("joint_states")),
             commands_topic=self._topic(commands),
             description_topic=self._topic(self._node.resolve_topic_name("robot_description")),
             clock_topic=self._topic("/clock"),
@@ -137,7 +141,6 @@ class Observer:
         """Takes the nodes down."""
         self._recorder.stop()
         self._executor.shutdown()
-        self._listener.destroy_node()
         self._node.destroy_node()
 
     def _ros2_control(self) -> tuple[str, str, str]:
@@ -164,7 +167,7 @@ class Observer:
 
     def _topic(self, name: str) -> Topic:
         node = self._node
-        own = {node.get_fully_qualified_name(), self._listener.get_fully_qualified_name()}
+        own = {node.get_fully_qualified_name(), self._recorder.name}
         ends = []
         for find in (node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic):
             try:
@@ -227,36 +230,32 @@ class Observer:
 
 
 class StateRecorder:
-    """Takes the states as bytes; reads them only at the end.
+    """Takes the states as bytes, in a thread of its own; reads them only at the end.
 
     Args:
-        node: for the subscription alone; no executor may spin it, unless `needs_executor`.
+        node: as of `RawSubscription`.
         topic: of the states.
         simulated_time: gives the last time on /clock, [ns]; None without one.
 
     Attributes:
-        needs_executor: whether this rclpy has no wait set, so that an executor must spin the node.
+        name: the full name of the node that subscribes to them.
     """
 
     def __init__(self, node: Node, topic: str, simulated_time: Callable[[], int | None]) -> None:
         self._simulated_time = simulated_time
         self._arrivals: list[tuple[float, int, int | None, bytes]] = []
         self._stopping = threading.Event()
-        subscription = node.create_subscription(JointState, topic, self._keep, STATES, raw=True)
-        try:
-            self._wait_set = SubscriptionWaitSet(node.context, subscription)
-        except WaitSetUnavailable:
-            self.needs_executor = True
-            return
-        self.needs_executor = False
+        self._heard = RawSubscription(node, JointState, topic, STATES)
+        self.name = self._heard.name
         self._thread = threading.Thread(target=self._record, name="state recorder", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Ends the recording."""
-        self._stopping.set()
-        if not self.needs_executor:
+        if not self._stopping.is_set():
+            self._stopping.set()
             self._thread.join()
+            self._heard.destroy()
 
     def states(self) -> tuple[State, ...]:
         """What was recorded, in the order that it came; to be called after `stop`."""
@@ -264,13 +263,11 @@ class StateRecorder:
 
     def _record(self) -> None:
         while not self._stopping.is_set():
-            self._wait_set.wait(LONGEST_WAIT)
-            while (taken := self._wait_set.take(0)) is not None:
-                self._keep(taken[0])
-
-    def _keep(self, message: bytes) -> None:
-        now = time.monotonic(), time.time_ns(), self._simulated_time()
-        self._arrivals.append((*now, message))
+            taken = self._heard.take(LONGEST_WAIT)
+            while taken is not None:
+                now = time.monotonic(), time.time_ns(), self._simulated_time()
+                self._arrivals.append((*now, taken.data))
+                taken = self._heard.poll()
 
 
 def _state(received: float, clock: int, simulated: int | None, content: bytes) -> State:
@@ -278,16 +275,6 @@ def _state(received: float, clock: int, simulated: int | None, content: bytes) -
     values = (message.name, message.position, message.velocity, message.effort)
     stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
     return State(received, clock, simulated, stamp, *map(tuple, values))
-
-
-def _node(name: str, namespace: str) -> Node:
-    return Node(
-        name,
-        namespace=namespace,
-        enable_rosout=False,
-        start_parameter_services=False,
-        parameter_overrides=[Parameter("start_type_description_service", value=False)],
-    )
 
 
 def _loaded(told: Any) -> LoadedController:

@@ -31,7 +31,8 @@ from rclpy.task import Future
 from rclpy.time import Time
 
 from rnea_control.array_types import FloatArray
-from rnea_control.ros.message_pipe import MessagePipe
+from rnea_control.node.message_pipe import MessagePipe
+from rnea_control.ros.conventions import HELPER
 
 Goal, Result = FollowJointTrajectory.Goal, FollowJointTrajectory.Result
 Feedback = FollowJointTrajectory.Feedback
@@ -56,9 +57,7 @@ class ActionNode(Node):
         super().__init__(
             f"{name}_action",
             namespace=namespace,
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
+            **HELPER,
         )
         self.closed = False
         self._running: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
@@ -134,17 +133,10 @@ class ActionNode(Node):
         joint_names: tuple[str, ...],
         points: tuple[FloatArray, FloatArray, FloatArray],
     ) -> None:
-        """Publishes a goal's feedback.
-
-        Args:
-            key: of the goal.
-            stamp: of the joint states, [ns].
-            elapsed: since the trajectory's start, [s].
-            index: of the waypoint that is due next.
-            joint_names: of the columns.
-            points: desired position, velocity, acceleration and effort, shape (4, nv); position and
-                velocity of the actual ones and of the error, shape (2, nv) each.
-        """
+        """Publishes a goal's feedback: the stamp of the joint states [ns], the time since the
+        trajectory's start [s], and the index of the waypoint that is due next. `points` are desired
+        position, velocity, acceleration and effort, shape (4, nv), then position and velocity of
+        the actual ones and of the error, shape (2, nv) each."""
         if key not in self._running:
             return
         feedback = Feedback(joint_names=joint_names)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from functools import partial
 
+from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from rcl_interfaces.msg import ParameterEvent
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
-from rnea_control.control import Controller
+from rnea_control.control import Controller, Mode, Supervisor
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
 from rnea_control.control.step import MOVING
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_controller import EffortController
 from rnea_control.node.model_watch import ModelWatch
-from rnea_control.node.operation import STOPS, Operation
 from rnea_control.node.parameters import InForce
 from rnea_control.node.python_ticks import LoopSettings
 from rnea_control.node.sentinel_link import MODE, SENTINEL, SentinelLink
@@ -23,9 +26,9 @@ from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import ArmNode
+from rnea_control.ros.conventions import LATCHED, STATES
 from rnea_control.ros.effort_command import EffortCommand, publisher_names
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
-from rnea_control.ros.qos import LATCHED, STATES
 from rnea_control.ros.raw_subscription import RawSubscription
 
 try:  # the ROS 2 wheels lack control_msgs
@@ -40,6 +43,20 @@ except ModuleNotFoundError as missing:
 LONGEST_WAIT_FOR_REST = 3.0
 # Between looks at whether it has, [s].
 HALT_POLL = 0.005
+
+MODE_NUMBERS = {mode: number for number, mode in enumerate(Mode)}
+EMERGENCY_STOP = "~/emergency_stop"
+# Whatever the QoS of who stops the arm, a subscription of one of these hears it: a message that
+# waited for the controller, one that its publisher sends again if it is lost, or one that it sends
+# once.
+STOPS = tuple(
+    (Bool, EMERGENCY_STOP, QoSProfile(depth=10, reliability=reliability, durability=durability))
+    for reliability, durability in (
+        (ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL),
+        (ReliabilityPolicy.RELIABLE, DurabilityPolicy.VOLATILE),
+        (ReliabilityPolicy.BEST_EFFORT, DurabilityPolicy.VOLATILE),
+    )
+)
 
 NO_CLOCK = "use_sim_time is true, and nothing has come on /clock"
 LAST_WORDS = {
@@ -101,28 +118,56 @@ class Configured:
         self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
         node.enter_real_time(values, undo)
         self._hear_trajectories(given, action, undo)
-        self._in_force = node.create_publisher(ParameterEvent, f"~/{IN_FORCE}", LATCHED)
-        undo.callback(node.destroy_publisher, self._in_force)
+        in_force = ParameterEvent, f"~/{IN_FORCE}", LATCHED
+        self._in_force = node.until(undo, "publisher", *in_force)
         self._tell_sentinel()
         self._hear_states(undo)
-        self._operation = Operation(node, self.loop, self.sentinel, undo)
+        self._hear_operator(undo)
         trusts_effort, link = values["measured_effort_is_trusted"], parameters["payload.link"]
         self.model_watch = ModelWatch(self.loop, trusts_effort, link or None)
-        undo.callback(self._operation.publish_changes)
+        undo.callback(self._publish_changes)
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
         self.loop.warm_up()
 
     def _hear_states(self, undo: ExitStack) -> None:
         """Has the loop take states, emergency stops and the sentinel's mode."""
         node = self._node
+        wake = node.until(undo, "guard_condition", self.tell)
         self.states = node.resolve_topic_name("joint_states")
         states = JointState, "joint_states", STATES
         heard = RawSubscription(node, *states, *STOPS, MODE)
         undo.callback(heard.destroy)
-        self.loop.hear(
-            heard, node.waker(self.tell, undo), (*[native.STOP] * len(STOPS), native.MODE)
-        )
+        self.loop.hear(heard, wake, (*[native.STOP] * len(STOPS), native.MODE))
         undo.callback(self.loop.detach)
+
+    def _hear_operator(self, undo: ExitStack) -> None:
+        node, ask = self._node, self.loop.call
+        self._modes = node.until(undo, "publisher", TransitionEvent, "~/mode", LATCHED)
+        for name, request in (
+            ("hold", partial(ask, Supervisor.hold)),
+            ("gravity_compensation", partial(ask, Supervisor.guide)),
+            ("resume", self._resume),
+            ("reset_fault", partial(ask, Supervisor.reset_fault)),
+        ):
+            undo.callback(node.destroy_service, node.offer(f"~/{name}", request))
+
+    def _resume(self) -> str:
+        if self.loop.supervisor.mode is Mode.GUARDED:
+            return self.sentinel.take_back()
+        return self.loop.call(lambda it: it.resume(self.loop.heard.publishers_of(EMERGENCY_STOP)))
+
+    def _publish_changes(self) -> None:
+        """Publishes the changes of the mode that were not told yet."""
+        while self.loop.changes:
+            old, new, reason = self.loop.changes.popleft()
+            self._modes.publish(
+                TransitionEvent(
+                    timestamp=self._node.get_clock().now().nanoseconds,
+                    transition=Transition(label=reason),
+                    start_state=State(id=MODE_NUMBERS[old], label=old.value),
+                    goal_state=State(id=MODE_NUMBERS[new], label=new.value),
+                )
+            )
 
     def _hear_trajectories(
         self, given: InForce, action: TrajectoryAction | None, undo: ExitStack
@@ -130,10 +175,8 @@ class Configured:
         node, parameters, loop = self._node, self._parameters, self.loop
         loop.controller.speed_scaling = parameters["speed_scaling.initial_scaling_factor"]
         self.trajectories = TrajectoryInput(loop, given.input)
-        topic = node.create_subscription(
-            JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1, raw=True
-        )
-        undo.callback(node.destroy_subscription, topic)
+        topic = JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1
+        node.until(undo, "subscription", *topic, raw=True)
         if StateTopics is None:
             node.get_logger().warning(
                 "control_msgs is not installed: there is no action, no controller_state, "
@@ -261,7 +304,7 @@ class Configured:
     def tell(self) -> None:
         """Logs and publishes the news of the loop."""
         self.loop.attend()
-        self._operation.publish_changes()
+        self._publish_changes()
         streaming = self.loop.running and self.loop.supervisor.streaming
         if streaming and self._parameters["activate_effort_controller"]:
             self.effort_controller.activate()

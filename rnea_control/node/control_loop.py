@@ -42,7 +42,7 @@ from rnea_control.model import RobotModel
 from rnea_control.node.python_ticks import LoopSettings, PythonTicks
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.effort_command import Command
-from rnea_control.ros.loop_statistics import LoopStatistics
+from rnea_control.ros.loop_records import LoopStatistics
 from rnea_control.ros.native_loop import PREDICTION_PERIOD
 
 # How long the thread waits for a state at most, [s], and as a part of the lease.

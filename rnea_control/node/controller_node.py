@@ -25,7 +25,7 @@ from rnea_control.parameters.settings import load_model
 from rnea_control.parameters.table import LOCKED_POSITION
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.guarded_node import ERROR, OK, logged
-from rnea_control.ros.loop_statistics import LoopStatistics
+from rnea_control.ros.loop_records import LoopStatistics
 from rnea_control.ros.node_parameters import NodeParameters
 
 # How often the node logs what it waits for, [s].
@@ -56,7 +56,7 @@ class ControllerNode(ArmNode, LifecycleNode):
             in_use=lambda: self.configured is not None,
             remedy="clean the node up, set it, and configure again (ros2 lifecycle set)",
             prepare=self._prepare,
-            apply=self._put_in_force,
+            apply=lambda it: self.configured.put_in_force(it),  # noqa: PLW0108 (None so far)
         )
         self.parameters.add_joints(self.value_or_none("joints") or ())
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
@@ -194,10 +194,10 @@ class ControllerNode(ArmNode, LifecycleNode):
                 self.get_logger().info(
                     f"parameter {name!r} of joint_trajectory_controller has no effect: {reason}"
                 )
-                continue
-            self.get_logger().warning(
-                f"parameter {name!r} is not known and has no effect; is it misspelt?"
-            )
+            else:
+                self.get_logger().warning(
+                    f"parameter {name!r} is not known and has no effect; is it misspelt?"
+                )
         model = load_model(self.parameters, joints, locked, self._description)
         for warning in model.warnings:
             self.get_logger().warning(warning)
@@ -250,9 +250,6 @@ class ControllerNode(ArmNode, LifecycleNode):
             raise ParameterError(objection)
         return given
 
-    def _put_in_force(self, given: InForce) -> None:
-        self.configured.put_in_force(given)
-
     def _remind(self) -> None:
         if self._starting and self.value_or_none("autostart"):
             if self.fault:
@@ -266,16 +263,10 @@ class ControllerNode(ArmNode, LifecycleNode):
         """Looks around the loop, and publishes the report of the last second."""
         if self.configured is not None:
             self.configured.look()
-        self.reports.publish(self.diagnostics(self._since_last()))
+        statistics = LoopStatistics() if self.loop is None else self.loop.statistics.copy()
+        before, self._recent = self._recent, statistics
+        self.reports.publish(self.diagnostics(statistics.since(before)))
 
     def _attend(self) -> None:
         if self.loop is not None:
             self.loop.attend()
-
-    def _since_last(self) -> LoopStatistics:
-        """The loop's measurements since the last call."""
-        if self.loop is None:
-            return LoopStatistics()
-        statistics = self.loop.statistics.copy()
-        recent, self._recent = statistics.since(self._recent), statistics
-        return recent

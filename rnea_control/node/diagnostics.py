@@ -12,7 +12,7 @@ from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
 from rnea_control.parameters.parameter import Parameters
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
-from rnea_control.ros.loop_statistics import (
+from rnea_control.ros.loop_records import (
     NAMES,
     PERIOD_JITTER,
     STATE_AGE,
@@ -25,8 +25,6 @@ from rnea_control.ros.native_loop import TICKS
 LEVELS = {"error": ERROR, "warn": WARN}
 # The rows of `Controller.at_work`.
 STAGES = ("soft position limit", "velocity limit", "effort limit", "torque rate limit")
-# The measurements that have thresholds.
-MEASURED = ("tick_duration", "state_age", "period_jitter", "missed_states", "late_states")
 
 
 def findings(
@@ -74,11 +72,13 @@ def _timing(
 ) -> list[Finding]:
     """Findings about the time since the last report."""
     states = max(recent.ticks + recent.missed, 1)
-    values = (
-        *(recent.quantiles(row, 0.99)[0] for row in (TICK_DURATION, STATE_AGE, PERIOD_JITTER)),
-        recent.missed / states,
-        recent.late / states,
-    )
+    measured = {
+        "tick_duration": recent.quantiles(TICK_DURATION, 0.99)[0],
+        "state_age": recent.quantiles(STATE_AGE, 0.99)[0],
+        "period_jitter": recent.quantiles(PERIOD_JITTER, 0.99)[0],
+        "missed_states": recent.missed / states,
+        "late_states": recent.late / states,
+    }
     found = []
     if recent.dropped:
         publishers = configured.loop.heard.publishers()
@@ -97,7 +97,7 @@ def _timing(
         )
         found.append((ERROR, text))
     for word, level in LEVELS.items():
-        for name, value in zip(MEASURED, values, strict=True):
+        for name, value in measured.items():
             threshold = parameters[f"diagnostics.{name}.{word}"]
             if value > threshold:
                 words = name.replace("_", " ")
@@ -108,18 +108,18 @@ def _timing(
 
 def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     """What is listed of a configured node; `recent` as of `findings`."""
-    loop, controller = configured.loop, configured.loop.controller
+    loop = configured.loop
+    controller, supervisor = loop.controller, loop.supervisor
     values = {
         "robot": controller.model.name,
         "control_law": controller.settings.control_law.name,
         "ticks": str(loop.statistics.ticks),
         "trajectories received": str(configured.trajectories.received),
+        "mode": supervisor.mode.value,
+        "reason": supervisor.reason,
+        "sentinel": configured.sentinel.label or "none",
+        "effort controller": str(configured.effort_controller),
     }
-    supervisor = loop.supervisor
-    values["mode"] = supervisor.mode.value
-    values["reason"] = supervisor.reason
-    values["sentinel"] = configured.sentinel.label or "none"
-    values["effort controller"] = str(configured.effort_controller)
     if loop.now is not None and controller.has_trajectory:
         end = controller.trajectory.end_time
         values["motion"] = f"following until {end:.3f} s" if controller.is_moving else "holding"

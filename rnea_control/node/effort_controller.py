@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from builtin_interfaces.msg import Duration
-from rclpy.node import Node
 from rclpy.task import Future
 
-from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.conventions import LATCHED
+from rnea_control.ros.guarded_node import GuardedNode
 
 try:  # the ROS 2 wheels lack controller_manager_msgs
     from controller_manager_msgs.msg import ControllerManagerActivity
@@ -51,7 +51,7 @@ class EffortController:
 
     def __init__(
         self,
-        node: Node,
+        node: GuardedNode,
         command_topic: str,
         manager: str,
         on_change: Callable[[], None],
@@ -59,9 +59,7 @@ class EffortController:
     ) -> None:
         self.name = command_topic.removesuffix(COMMANDS).rpartition("/")[2]
         self.state = self.refusal = ""
-        self._node = node
-        self._manager = manager
-        self._on_change = on_change
+        self._node, self._manager, self._on_change = node, manager, on_change
         self._pending: Future | None = None
         self._asked_at = 0.0
         self.was_active = False
@@ -76,14 +74,11 @@ class EffortController:
             return
         self._known = True
         self._topic = node.resolve_topic_name(f"{manager}/activity")
-        subscription = node.create_subscription(
-            ControllerManagerActivity, self._topic, self._hear, LATCHED
-        )
-        undo.callback(node.destroy_subscription, subscription)
-        self._list = node.create_client(ListControllers, f"{manager}/list_controllers")
-        undo.callback(node.destroy_client, self._list)
-        self._switch = node.create_client(SwitchController, f"{manager}/switch_controller")
-        undo.callback(node.destroy_client, self._switch)
+        heard = ControllerManagerActivity, self._topic, self._hear, LATCHED
+        node.until(undo, "subscription", *heard)
+        self._list = node.until(undo, "client", ListControllers, f"{manager}/list_controllers")
+        switch = SwitchController, f"{manager}/switch_controller"
+        self._switch = node.until(undo, "client", *switch)
 
     def __str__(self) -> str:
         state = f"{self.name or 'the effort controller'} is {self.state or 'not known'}"
@@ -103,7 +98,7 @@ class EffortController:
         if self._list.service_is_ready():
             self._ask(self._list.call_async(ListControllers.Request()), self._take_list)
         else:
-            self._set("")
+            self._take({self.name: ""})
 
     def begin(self) -> None:
         """The node was activated: `activate` may ask again."""
@@ -143,12 +138,10 @@ class EffortController:
         future.add_done_callback(answer)
 
     def _hear(self, activity: ControllerManagerActivity) -> None:
-        states = {each.name: each.state.label for each in activity.controllers}
-        self._set(states.get(self.name, NOT_LOADED))
+        self._take({each.name: each.state.label for each in activity.controllers})
 
     def _take_list(self, answer: ListControllers.Response) -> None:
-        states = {each.name: each.state for each in answer.controller}
-        self._set(states.get(self.name, NOT_LOADED))
+        self._take({each.name: each.state for each in answer.controller})
 
     def _take_switch(self, answer: SwitchController.Response) -> None:
         reason = getattr(answer, "message", "")  # Humble's has none
@@ -160,7 +153,8 @@ class EffortController:
             )
         self.refusal = refusal
 
-    def _set(self, state: str) -> None:
+    def _take(self, states: Mapping[str, str]) -> None:
+        state = states.get(self.name, NOT_LOADED)
         if state == self.state:
             return
         self.state = state

@@ -7,11 +7,7 @@ import numpy as np
 from rnea_control.control import Mode, layout
 from rnea_control.control.feasibility import RESTING
 from rnea_control.control.laws import Model
-from rnea_control.control.model_check import (
-    Witness,
-    check_model,
-    holding_torque_of_feedback,
-)
+from rnea_control.control.model_check import Witness, check_model, holding_torque_of_feedback
 from rnea_control.dynamics import Workspace
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.node.control_loop import ControlLoop
@@ -34,9 +30,7 @@ class ModelWatch:
 
     def __init__(self, loop: ControlLoop, trusts_effort: bool, link: str | None) -> None:
         self.findings: tuple[str, ...] = ()
-        self._loop = loop
-        self._trusts_effort = trusts_effort
-        self._link = link
+        self._loop, self._trusts_effort, self._link = loop, trusts_effort, link
         self._workspace = Workspace(loop.controller.model)
         self._said: object = None
 

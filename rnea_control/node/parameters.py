@@ -43,7 +43,8 @@ PARAMETERS = (
     *table.START,
 )
 
-# Parameters of joint_trajectory_controller that mean nothing here, and why.
+# Parameters of joint_trajectory_controller that mean nothing here, and why; `gains.<name>` is one
+# of each joint.
 OF_JOINT_TRAJECTORY_CONTROLLER = {
     "type": "the controller manager does not load this node",
     "command_interfaces": "commands are efforts",
@@ -54,23 +55,20 @@ OF_JOINT_TRAJECTORY_CONTROLLER = {
     "speed_scaling.state_interface": "publish to ~/speed_scaling_input",
     "speed_scaling.command_interface": "publish to ~/speed_scaling_input",
     "open_loop_control": "set interpolate_from_desired_state",
-}
-# The same for the last part of `gains.<joint>.<name>`.
-GAINS_OF_JOINT_TRAJECTORY_CONTROLLER = {
-    "ff_velocity_scale": "the model's torque is the feedforward",
-    "u_clamp_max": "set effort_limit_scale",
-    "u_clamp_min": "set effort_limit_scale",
-    "antiwindup_strategy": "the integral term is clamped to i_clamp_min and i_clamp_max",
-    "tracking_time_constant": "the integral term is clamped to i_clamp_min and i_clamp_max",
-    "angle_wraparound": "continuous joints of the URDF take the shortest way",
+    "gains.ff_velocity_scale": "the model's torque is the feedforward",
+    "gains.u_clamp_max": "set effort_limit_scale",
+    "gains.u_clamp_min": "set effort_limit_scale",
+    "gains.antiwindup_strategy": "the integral term is clamped to i_clamp_min and i_clamp_max",
+    "gains.tracking_time_constant": "the integral term is clamped to i_clamp_min and i_clamp_max",
+    "gains.angle_wraparound": "continuous joints of the URDF take the shortest way",
 }
 
 
 def meaningless(name: str) -> str:
     """Why a parameter of joint_trajectory_controller has no effect; empty if it is not one."""
-    if name.startswith("gains."):
-        return GAINS_OF_JOINT_TRAJECTORY_CONTROLLER.get(name.rpartition(".")[2], "")
-    return OF_JOINT_TRAJECTORY_CONTROLLER.get(name, "")
+    of_gains = name.startswith("gains.")
+    key = f"gains.{name.rpartition('.')[2]}" if of_gains else name
+    return OF_JOINT_TRAJECTORY_CONTROLLER.get(key, "")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from rnea_control.messages.state_intake import AnothersState
 from rnea_control.node.sentinel_link import SharedArm
 from rnea_control.parameters.settings import row
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.loop_statistics import DROPPED, FOREIGN
+from rnea_control.ros.loop_records import DROPPED, FOREIGN
 from rnea_control.ros.native_loop import LONGEST_AGE, PREDICTION_PERIOD
 
 

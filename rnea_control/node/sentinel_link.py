@@ -22,8 +22,8 @@ from rnea_control.messages.cdr import CdrError
 from rnea_control.messages.controller_messages import Float64MultiArrayDecoder
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.arm_node import STEADY, ArmNode
+from rnea_control.ros.conventions import COMMANDS, HELPER, LATCHED
 from rnea_control.ros.effort_command import UNKNOWN
-from rnea_control.ros.qos import COMMANDS, LATCHED
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import Taken
 
@@ -31,8 +31,8 @@ SENTINEL = "rnea_sentinel"
 MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
 # A sentinel that has published no mode for this long has gone: five of its heartbeats, [s].
 LONGEST_SILENCE = 0.5
-# How long a new participant may take to discover those that are there, [s]: Fast DDS announces it
-# five times within half of it, and on a busy machine answers come late.
+# How long a new participant may take to discover those that are there, [s]: it is announced five
+# times within half of it, and on a busy machine answers come late.
 DISCOVERY = 1.0
 # How long the sentinel may take to give the arm, [s]; later it has taken it again.
 LONGEST_ANSWER = 0.1
@@ -171,16 +171,13 @@ class SentinelLink:
         self._silent = False  # when it was looked at last
         self._commands: RawSubscription | None = None
         kind, topic, qos = MODE
-        modes = node.create_subscription(kind, topic, self._hear, qos)
-        undo.callback(node.destroy_subscription, modes)
+        node.until(undo, "subscription", kind, topic, self._hear, qos)
         # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
         # rclpy's executor so busy that the answer is never taken.
         self._asking = Node(
             f"{node.get_name()}_asks_sentinel",
             namespace=node.get_namespace(),
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
+            **HELPER,
         )
         undo.callback(self._asking.destroy_node)
         self._release = self._asking.create_client(Trigger, f"{SENTINEL}/release")
@@ -189,8 +186,7 @@ class SentinelLink:
         undo.callback(self._executor.shutdown)
         undo.callback(self._listen, False)
         left = max(DISCOVERY - node.age, 0.0)
-        self._discovery = node.create_timer(left, self._discovered, clock=STEADY)
-        undo.callback(node.destroy_timer, self._discovery)
+        self._discovery = node.until(undo, "timer", left, self._discovered, clock=STEADY)
 
     @property
     def label(self) -> str:

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState, SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
-from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
@@ -20,7 +19,8 @@ from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.messages.controller_messages import ControllerStateEncoder, TorqueTermsEncoder
 from rnea_control.node.control_loop import ControlLoop
-from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.conventions import LATCHED
+from rnea_control.ros.guarded_node import GuardedNode
 
 STATES = QoSProfile(depth=1)
 
@@ -37,26 +37,21 @@ class StateTopics:
         undo: takes all down again.
     """
 
-    def __init__(self, node: Node, loop: ControlLoop, rate: float, undo: ExitStack) -> None:
+    def __init__(self, node: GuardedNode, loop: ControlLoop, rate: float, undo: ExitStack) -> None:
         self._logger = loop.log.logger
         self._loop = loop
         self._workspace = Workspace(loop.controller.model)
         names = loop.controller.model.joint_names
         self._state = ControllerStateEncoder(names)
         self._terms = TorqueTermsEncoder(names, TERMS)
-        self._state_publisher = node.create_publisher(
-            JointTrajectoryControllerState, "~/controller_state", STATES
-        )
-        undo.callback(node.destroy_publisher, self._state_publisher)
-        self._terms_publisher = node.create_publisher(JointState, "~/torque_terms", STATES)
-        undo.callback(node.destroy_publisher, self._terms_publisher)
+        states = JointTrajectoryControllerState, "~/controller_state", STATES
+        self._state_publisher = node.until(undo, "publisher", *states)
+        terms = JointState, "~/torque_terms", STATES
+        self._terms_publisher = node.until(undo, "publisher", *terms)
         # As joint_trajectory_controller: a factor from before the controller started holds.
-        scaling = node.create_subscription(
-            SpeedScalingFactor, "~/speed_scaling_input", self._scale, LATCHED
-        )
-        undo.callback(node.destroy_subscription, scaling)
-        query = node.create_service(QueryTrajectoryState, "~/query_state", self._answer)
-        undo.callback(node.destroy_service, query)
+        scaling = SpeedScalingFactor, "~/speed_scaling_input", self._scale, LATCHED
+        node.until(undo, "subscription", *scaling)
+        node.until(undo, "service", QueryTrajectoryState, "~/query_state", self._answer)
         self._period = 1.0 / rate
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
@@ -91,12 +86,15 @@ class StateTopics:
         snapshot = self._loop.snapshot()
         if snapshot is None:
             return
+        stamp, state = snapshot
         if self._state_publisher.get_subscription_count():
-            self._state_publisher.publish(self._encoded_state(*snapshot))
+            self._state_publisher.publish(self._encoded(stamp, state))
         if self._terms_publisher.get_subscription_count():
-            self._terms_publisher.publish(self._encoded_terms(*snapshot))
+            model, settings = self._loop.controller.model, self._loop.controller.settings
+            terms = torque_terms(model, self._workspace, settings, state)
+            self._terms_publisher.publish(self._terms.encode(stamp, terms))
 
-    def _encoded_state(self, stamp: int, state: ControllerState) -> bytes:
+    def _encoded(self, stamp: int, state: ControllerState) -> bytes:
         message, limit = self._state, self._loop.controller.effort_limit
         for fields, rows in (
             (message.reference, state.desired),
@@ -107,11 +105,6 @@ class StateTopics:
                 field[:] = row
         np.clip(state.torque, -limit, limit, out=message.output.effort)
         return message.encode(stamp, state.time_from_start, state.speed_scaling)
-
-    def _encoded_terms(self, stamp: int, state: ControllerState) -> bytes:
-        controller = self._loop.controller
-        terms = torque_terms(controller.model, self._workspace, controller.settings, state)
-        return self._terms.encode(stamp, terms)
 
     def _scale(self, message: SpeedScalingFactor) -> None:
         try:

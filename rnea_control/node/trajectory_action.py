@@ -15,9 +15,9 @@ from rnea_control.exceptions import (
     TrajectoryJointsError,
     TrajectoryPassedError,
 )
+from rnea_control.node.message_pipe import MessagePipe
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros.arm_node import STEADY
-from rnea_control.ros.message_pipe import MessagePipe
 
 MODULE = "rnea_control.node.action_process"
 # error_code of control_msgs/action/FollowJointTrajectory.
@@ -52,10 +52,10 @@ class TrajectoryAction:
         self._node = node
         self._logger = node.get_logger()
         self._input: TrajectoryInput | None = None
-        self._period = 0.0
         self._goals: dict[bytes, Motion] = {}
         self._ended = node.create_guard_condition(self._report_ended)
-        self._timer = None
+        self._feedback = node.create_timer(1.0, self._give_feedback, clock=STEADY)
+        self._feedback.cancel()  # until there is a goal
         self._later = node.create_timer(SHORTEST_LIFE, self._start, clock=STEADY)
         self._start()
 
@@ -66,7 +66,7 @@ class TrajectoryAction:
 
     def connect(self, trajectories: TrajectoryInput, rate: float) -> None:
         """Has goals followed from now on, and their feedback published at `rate` [Hz]."""
-        self._input, self._period = trajectories, 1.0 / rate
+        self._input, self._feedback.timer_period_ns = trajectories, 1e9 / rate
 
     def disconnect(self) -> None:
         """Rejects goals from now on."""
@@ -78,7 +78,7 @@ class TrajectoryAction:
         self._node.destroy_timer(self._later)
         self._pipe.destroy()
         self._wait(LONGEST_END)
-        self._stop_feedback()
+        self._node.destroy_timer(self._feedback)
         self._node.destroy_guard_condition(self._ended)
 
     def _start(self) -> None:
@@ -108,7 +108,7 @@ class TrajectoryAction:
         for key in list(self._goals):
             self._cancel(key)
         self._goals.clear()
-        self._stop_feedback()
+        self._feedback.cancel()
         lived = time.monotonic() - self._started
         self._process.kill()  # one that hangs does not end by itself
         ended = f"the process of the action has ended with status {self._wait(LONGEST_END)}"
@@ -144,15 +144,8 @@ class TrajectoryAction:
         goal_time: float,
         multi_dof_points: int,
     ) -> None:
-        """Has a goal followed.
-
-        Args:
-            key: of the goal.
-            trajectory: a serialized JointTrajectory.
-            path, goal: name, position and velocity of each tolerance.
-            goal_time: goal_time_tolerance, [s].
-            multi_dof_points: how many points multi_dof_trajectory has.
-        """
+        """Has a goal followed: its serialized JointTrajectory; name, position and velocity of each
+        tolerance; goal_time_tolerance, [s]; and how many points multi_dof_trajectory has."""
         try:
             if self._input is None:
                 raise TrajectoryError("the controller is not active; activate it first")
@@ -172,8 +165,8 @@ class TrajectoryAction:
             self._pipe.send("ended", key, "abort", CODES.get(type(error), INVALID_GOAL), str(error))
             return
         self._goals[key] = motion
-        if self._timer is None:
-            self._timer = self._node.create_timer(self._period, self._give_feedback, clock=STEADY)
+        if self._feedback.is_canceled():
+            self._feedback.reset()
 
     def _cancel(self, key: bytes) -> None:
         motion = self._goals.get(key)
@@ -193,12 +186,7 @@ class TrajectoryAction:
                 self._logger.info(f"goal {WORDS[outcome]}: {text}")
             self._pipe.send("ended", key, outcome, code, text)
         if not self._goals:
-            self._stop_feedback()
-
-    def _stop_feedback(self) -> None:
-        if self._timer is not None:
-            self._node.destroy_timer(self._timer)
-            self._timer = None
+            self._feedback.cancel()
 
     def _give_feedback(self) -> None:
         loop = None if self._input is None else self._input.loop

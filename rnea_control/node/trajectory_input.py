@@ -54,20 +54,15 @@ class InputSettings(Settings):
 class TrajectoryInput:
     """Has trajectories followed; one thread calls it, while another one runs the loop.
 
-    Args:
+    Attributes:
         loop: follows them.
         settings: may be set at any time.
-
-    Attributes:
-        loop: that one.
         received: how many there were, refused ones included.
     """
 
     def __init__(self, loop: ControlLoop, settings: InputSettings) -> None:
-        self.settings = settings
-        self.received = 0
-        self._last = -LONGEST_PAUSE
-        self.loop = loop
+        self.loop, self.settings = loop, settings
+        self.received, self._last = 0, -LONGEST_PAUSE
         self._logger = loop.log.logger
 
     def receive(self, trajectory: bytes) -> None:

@@ -26,9 +26,8 @@ from rnea_control.exceptions import ControllerError, TorqueError
 from rnea_control.kernels.linking import barrier
 from rnea_control.messages.state_intake import StateIntake
 from rnea_control.ros import native_loop as native
-from rnea_control.ros.deferred_log import DeferredLog
 from rnea_control.ros.effort_command import Command
-from rnea_control.ros.loop_statistics import AppliedTorque, LoopStatistics
+from rnea_control.ros.loop_records import AppliedTorque, DeferredLog, LoopStatistics
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rcl_calls import RclTable, Taken
 from rnea_control.ros.rclpy_internals import RCLError
@@ -263,14 +262,15 @@ class ArmLoop:
 
     def newest(self) -> bytes | None:
         """The bytes of the state that was answered last; None before there is one."""
-        return self.consistent(self._newest)
-
-    def _newest(self) -> bytes | None:
         numbers, table = self.numbers, self._table
-        answered = self.runs_natively and numbers[native.TICKS] != self._ticks_before
-        if table is None or not answered:
-            return self.states.message
-        return table.taken(int(numbers[native.WHICH])).data
+
+        def read() -> bytes | None:
+            answered = self.runs_natively and numbers[native.TICKS] != self._ticks_before
+            if table is None or not answered:
+                return self.states.message
+            return table.taken(int(numbers[native.WHICH])).data
+
+        return self.consistent(read)
 
     def _post(self) -> None:
         """Has the request in the controller's box carried out: between two ticks of machine code,

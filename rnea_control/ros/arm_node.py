@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
-from rclpy.guard_condition import GuardCondition
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
@@ -20,9 +19,9 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import String
 
 from rnea_control.exceptions import ParameterError
+from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.guarded_node import GuardedNode
 from rnea_control.ros.node_parameters import NodeParameters
-from rnea_control.ros.qos import LATCHED
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.real_time import RealTime, RealTimeSettings
 
@@ -112,12 +111,6 @@ class ArmNode(GuardedNode):
         self.real_time = RealTime(RealTimeSettings.of(values))
         undo.callback(self.real_time.leave)
         self.real_time.enter_process()
-
-    def waker(self, callback: Callable[[], None], undo: ExitStack) -> GuardCondition:
-        """Has a callback called in the executor whenever this is triggered."""
-        guard = self.create_guard_condition(callback)
-        undo.callback(self.destroy_guard_condition, guard)
-        return guard
 
     def now(self) -> Time:
         return self.clock.now()

@@ -71,6 +71,17 @@ def fast_dds() -> FastDds | None:
     return FastDds(profile, text, next(pairs, ""), given.get(BUILTIN, ""))
 
 
+def shared_memory_found() -> str:
+    """That the middleware shares memory, why, and the remedy, in words; empty if it does not."""
+    settings = fast_dds()
+    if settings is None or not settings.shared_memory:
+        return ""
+    return (
+        f"Fast DDS shares memory ({settings.shared_memory}). docs/realtime.md has the remedy: a "
+        "profile such as config/fastdds_localhost.xml, in place of LOCALHOST"
+    )
+
+
 def _user_transports(profile: str) -> set[str] | None:
     """Types of the transports that replace the builtin ones; None if those stay."""
     try:

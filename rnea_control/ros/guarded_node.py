@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import wraps
 from typing import Any
 
@@ -62,9 +63,9 @@ class GuardedNode(Node):
         """As of `Node`; where the callback raises, the answer is a refusal."""
         return super().create_service(srv_type, srv_name, self._answering(callback), **options)
 
-    def offer(self, name: str, request: Callable[[], str], **options: Any) -> Service:
+    def offer(self, name: str, request: Callable[[], str]) -> Service:
         """A service of type Trigger for a request that says what comes, or raises ControllerError,
-        whose text is the refusal then; options as of `create_service`."""
+        whose text is the refusal then."""
 
         def answer(asked: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             try:
@@ -74,7 +75,13 @@ class GuardedNode(Node):
                 self.get_logger().warning(f"{name} refused: {error}")
             return response
 
-        return self.create_service(Trigger, name, answer, **options)
+        return self.create_service(Trigger, name, answer)
+
+    def until(self, undo: ExitStack, kind: str, *arguments: Any, **options: Any) -> Any:
+        """What `create_<kind>` of the node makes of these arguments; `undo` takes it down."""
+        made = getattr(self, f"create_{kind}")(*arguments, **options)
+        undo.callback(getattr(self, f"destroy_{kind}"), made)
+        return made
 
     def now(self) -> Time:
         """The time of the node."""

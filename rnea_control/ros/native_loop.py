@@ -35,7 +35,7 @@ from rnea_control.messages import state_intake as intake
 from rnea_control.messages.cdr import BIG_ENDIAN, HEADER, LITTLE_ENDIAN, aligned, word
 from rnea_control.messages.joint_state import decode_state
 from rnea_control.ros import rcl_calls as rcl
-from rnea_control.ros.loop_statistics import note, record
+from rnea_control.ros.loop_records import note, record
 
 # Why it has ended: somebody asks for the loop; a state is unusual; no state has come for long, or
 # the arm may not be commanded meanwhile; the arm is another's now; a step has refused a state;

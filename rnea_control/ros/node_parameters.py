@@ -71,12 +71,9 @@ class NodeParameters:
         prepare: Callable[[Parameters], Any] = lambda values: None,
         apply: Callable[[Any], None] = lambda prepared: None,
     ) -> None:
-        self._node = node
-        self._table = table
-        self._in_use = in_use
-        self._remedy = remedy
-        self._prepare = prepare
-        self._apply = apply
+        self._node, self._table = node, table
+        self._in_use, self._remedy = in_use, remedy
+        self._prepare, self._apply = prepare, apply
         self._prepared: list[Any] = []  # at most one
         self._taking = False
         self._known: dict[str, Parameter] = {}

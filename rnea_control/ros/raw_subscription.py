@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
@@ -21,21 +22,23 @@ from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
 
+from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.rcl_calls import Proof, RclTable, Taken, takes_like_rclpy
-from rnea_control.ros.rclpy_internals import RCLError, SubscriptionWaitSet, WaitSetUnavailable
+from rnea_control.ros.rclpy_internals import RCLError
 
 UNPROVEN = (
-    "rcl does not answer by address as rclpy does here: all ticks run in Python, and wait for what "
-    "else the process does (docs/torque.md)"
+    "rcl does not answer by address as rclpy does here: an executor takes joint_states, which "
+    "costs more CPU time, and all ticks run in Python, and wait for what else the process does "
+    "(docs/torque.md)"
 )
 
 
 class RawSubscription:
     """Takes the messages of a topic as bytes, in the thread that asks for them.
 
-    Where this rclpy has no wait set for it, an executor of its own takes them in that thread, which
-    tells neither their count nor who has sent them.
+    Where rcl cannot be called by address, an executor of its own takes them in that thread, which
+    does not tell who has sent them.
 
     Args:
         node: in whose name and domain it is, and whose remappings it obeys; no executor sees it.
@@ -45,6 +48,7 @@ class RawSubscription:
 
     Attributes:
         node: that one.
+        name: the full name of the hidden node that subscribes.
     """
 
     def __init__(
@@ -67,12 +71,11 @@ class RawSubscription:
             f"_{node.get_name()}_{name}",  # hidden, by the leading underscore
             namespace=node.get_namespace(),
             context=self._context,
-            use_global_arguments=False,
-            enable_rosout=False,
-            start_parameter_services=False,
+            **HELPER,
             parameter_overrides=[Parameter("start_type_description_service", value=False)],
         )
-        self._waiting: list[deque[bytes]] = []  # what the executor has taken
+        self.name: str = self._node.get_fully_qualified_name()
+        self._waiting: list[deque[Taken]] = []  # what the executor has taken
         self._subscriptions = [
             self._node.create_subscription(
                 kind, node.resolve_topic_name(name), self._keeping(profile.depth), profile, raw=True
@@ -80,34 +83,29 @@ class RawSubscription:
             for kind, name, profile in ((message_type, topic, qos), *beside)
         ]
         self._by_address: RclTable | None = None
-        self._proof = Proof.NOTHING
-        self._wait_set: SubscriptionWaitSet | None = None
-        try:
-            self._wait_set = SubscriptionWaitSet(self._context, *self._subscriptions)
-        except WaitSetUnavailable as error:
-            node.get_logger().warning(
-                f"an executor takes joint_states, which costs more CPU time: {error}", once=True
-            )
-            self._executor = SingleThreadedExecutor(context=self._context)
-            self._executor.add_node(self._node)
-            return
         self._proof = takes_like_rclpy(domain)
         if self._proof:
             self._by_address = RclTable(self._context, self._subscriptions)
         else:
             node.get_logger().warning(UNPROVEN, once=True)
+            self._executor = SingleThreadedExecutor(context=self._context)
+            self._executor.add_node(self._node)
 
-    def _keeping(self, depth: int) -> Callable[[bytes], None]:
-        waiting: deque[bytes] = deque(maxlen=depth)
+    def _keeping(self, depth: int) -> Callable[[bytes, dict[str, Any]], None]:
+        waiting: deque[Taken] = deque(maxlen=depth)
         self._waiting.append(waiting)
-        return lambda message: waiting.append(message)  # noqa: PLW0108 (rclpy needs its signature)
+
+        def keep(message: bytes, info: dict[str, Any]) -> None:
+            waiting.append(Taken(message, info.get("publication_sequence_number")))
+
+        return keep
 
     def take(self, timeout: float) -> Taken | None:
         """The next message; None after `timeout`, [s], when one of another subscription has come,
         and once the context is shut down."""
         try:
-            if self._wait_set is not None:
-                self._wait_set.wait(timeout)
+            if self._by_address is not None:
+                self._by_address.wait(timeout)
             elif not any(self._waiting):
                 self._executor.spin_once(timeout)
         except RCLError:
@@ -122,9 +120,6 @@ class RawSubscription:
         try:
             if self._by_address is not None:
                 return self._by_address.take(index)
-            if self._wait_set is not None:
-                taken = self._wait_set.take(index)
-                return None if taken is None else Taken(*taken)
         except RCLError:
             if self._context.ok():
                 raise
@@ -133,14 +128,14 @@ class RawSubscription:
         while not waiting and (kept := sum(map(len, self._waiting))) != before:
             before = kept
             self._executor.spin_once(0.0)
-        return Taken(waiting.popleft()) if waiting else None
+        return waiting.popleft() if waiting else None
 
     def beside(self) -> Iterator[tuple[int, Taken]]:
         """The messages of the further subscriptions that the last wait has found, each with the
         number of its subscription, from 1 on."""
         for index in range(1, len(self._subscriptions)):
-            waiting, wait_set = self._waiting[index], self._wait_set
-            if waiting if wait_set is None else wait_set.is_ready(index):
+            waiting, table = self._waiting[index], self._by_address
+            if waiting if table is None else table.is_ready(index):
                 while (taken := self.poll(index)) is not None:
                     yield index, taken
 
@@ -173,7 +168,7 @@ class RawSubscription:
         """Takes the subscription down; nobody may be waiting for it."""
         if self._by_address is not None:
             self._by_address.destroy()
-        if self._wait_set is None:
+        else:
             self._executor.shutdown()
         self._node.destroy_node()
         if self._context is not self.node.context:

@@ -7,7 +7,7 @@ message's information. Three layouts are assumed, the same from Humble on: that 
 rcl_serialized_message_t, that an rmw_message_info_t has the count at byte 16 and the GID of the
 publisher from byte 40 on, and that an rcl_wait_set_t begins with the address of its subscriptions,
 which a wait sets to 0 where no message waits. `takes_like_rclpy` proves them in the process that
-uses them: where it finds a difference, or rclpy has no addresses, messages are taken by rclpy, and
+uses them: where it finds a difference, or rclpy has no addresses, an executor takes messages, which
 tell no publisher.
 
 With Cyclone DDS a message counts nothing, and its GID is another than the graph has for that
@@ -39,6 +39,7 @@ from rnea_control.array_types import ByteArray, IntArray
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import call_c, copy_bytes, word_at
+from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, WaitSet
 
 _BUFFER, _LENGTH = 0, 1  # words of an rcl_serialized_message_t
@@ -183,6 +184,21 @@ class RclTable:
         self.array[SUBSCRIPTIONS : SUBSCRIPTIONS + count] = pointers[:count]
         self.array[MESSAGES : MESSAGES + count + 1] = [row.ctypes.data for row in self._messages]
 
+    def wait(self, timeout: float) -> None:
+        """Returns when a message waits, or after `timeout`, [s]. Other Python threads may run
+        meanwhile.
+
+        Raises:
+            RCLError: for example when the context has been shut down.
+        """
+        status = _wait(self.array, int(1e9 * timeout))
+        if status not in (OK, TIMEOUT):
+            raise RCLError(f"rcl_wait answers {status}")
+
+    def is_ready(self, subscription: int) -> bool:
+        """Whether the last wait has found a message of a subscription."""
+        return bool(_is_ready(self.array, subscription))
+
     def take(self, subscription: int) -> Taken | None:
         """The next message of a subscription; None if none waits. Other Python threads may run
         meanwhile.
@@ -284,6 +300,8 @@ def trigger(calls: IntArray) -> None:
     call_c(calls[TRIGGER], (calls[GUARD],))
 
 
+_wait = kernel("i8(i8[::1], i8)", nogil=True)(wait)
+_is_ready = kernel("b1(i8[::1], i8)")(is_ready)
 _take = kernel("i8(i8[::1], i8, i8)", nogil=True)(take)
 
 
@@ -311,13 +329,7 @@ def takes_like_rclpy(domain: int) -> Proof:
     """
     context = Context()
     context.init(domain_id=domain)
-    node = Node(
-        "_proof",
-        context=context,
-        use_global_arguments=False,
-        enable_rosout=False,
-        start_parameter_services=False,
-    )
+    node = Node("_proof", context=context, **HELPER)
     try:
         return _proven(node)
     except RclUnavailable:
@@ -349,21 +361,19 @@ def _proven(node: Node) -> Proof:
             taken = taken or table.take(0)
         return expected, taken
 
-    senders = [each.get_subscription_count for each in (publisher, other)]
-    receivers = [each.get_publisher_count for each in (ours, by_rclpy)]
-
+    matched = [each.get_subscription_count for each in (publisher, other)]
+    matched += [each.get_publisher_count for each in (ours, by_rclpy)]
     try:
         deadline = time.monotonic() + _LONGEST_PROOF
-        while any(count() < 2 for count in senders + receivers) and time.monotonic() < deadline:
+        while any(count() < 2 for count in matched) and time.monotonic() < deadline:
             time.sleep(0.001)
         publishers = []
         for number, sender in enumerate((other, publisher, publisher)):  # the last counts 2
             sender.publish(UInt64(data=number))
             (data, info), taken = both_take()
             count = info.get("publication_sequence_number")
-            if not data == taken.data == serialize_message(UInt64(data=number)):
-                return Proof.NOTHING
-            if count != taken.count:
+            sent = serialize_message(UInt64(data=number))
+            if not data == taken.data == sent or count != taken.count:
                 return Proof.NOTHING
             publishers.append(taken.publisher)
         strangers, *own = publishers

@@ -23,8 +23,9 @@ from rnea_control.parameters.parameter import Parameters, expand, values_in_forc
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.arm_node import STEADY, ArmNode
+from rnea_control.ros.conventions import COMMANDS, LATCHED, STATES
 from rnea_control.ros.effort_command import EffortCommand
-from rnea_control.ros.fast_dds import fast_dds
+from rnea_control.ros.fast_dds import shared_memory_found
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 from rnea_control.ros.native_loop import COMMAND, TICKS
 from rnea_control.ros.node_parameters import (
@@ -35,7 +36,6 @@ from rnea_control.ros.node_parameters import (
     values_in_event,
 )
 from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.qos import COMMANDS, LATCHED, STATES
 from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.sentinel.command_watch import CommandWatch
 from rnea_control.sentinel.guard import Guard, GuardSettings
@@ -77,15 +77,12 @@ class SentinelNode(ArmNode):
             apply=lambda given: self.guard.change(*given),
         )
         self._mode = self.create_publisher(TransitionEvent, "~/mode", LATCHED)
-        self.offer("~/release", lambda: self._guard().release())
-        self.offer("~/stand_down", lambda: self._guard().stand_down())
+        self.offer("~/release", lambda: self._ask(Guard.release))
+        self.offer("~/stand_down", lambda: self._ask(Guard.stand_down))
         self._applied = True  # the commands, as far as the controller knows
-        self.create_subscription(
-            TransitionEvent, f"{CONTROLLER}/mode", self._hear_controller, LATCHED
-        )
-        self.create_subscription(
-            ParameterEvent, f"{CONTROLLER}/{IN_FORCE}", self._hear_parameters, LATCHED
-        )
+        modes, in_force = f"{CONTROLLER}/mode", f"{CONTROLLER}/{IN_FORCE}"
+        self.create_subscription(TransitionEvent, modes, self._hear_controller, LATCHED)
+        self.create_subscription(ParameterEvent, in_force, self._hear_parameters, LATCHED)
         self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
         self._fast = self.create_timer(COMMANDING_HEARTBEAT, self._fast_heartbeat, clock=STEADY)
         self._fast.cancel()
@@ -228,7 +225,8 @@ class SentinelNode(ArmNode):
             self.get_logger(),
             self._changed,
         )
-        guard.hear(heard, self.waker(guard.log.flush, undo), (COMMAND,), watch.own)
+        wake = self.until(undo, "guard_condition", guard.log.flush)
+        guard.hear(heard, wake, (COMMAND,), watch.own)
         guard.heed(self._applied)
         guard.warm_up()
         undo.callback(guard.stop)
@@ -236,12 +234,10 @@ class SentinelNode(ArmNode):
             f"guards {model.name!r}, {model.nv} joints, commands on {command.topic}: armed by the "
             f"first of them; real time: {self.real_time}"
         )
-        middleware = fast_dds()
-        if middleware is not None and middleware.shared_memory:
+        if shared := shared_memory_found():
             self.get_logger().warning(
-                "a controller that is killed or stopped can silence the sentinel for seconds: Fast "
-                f"DDS shares memory ({middleware.shared_memory}). docs/realtime.md has the remedy: "
-                "a profile such as config/fastdds_localhost.xml, in place of LOCALHOST"
+                "a controller that is killed or stopped can silence the sentinel for seconds: "
+                + shared
             )
         return guard
 
@@ -277,10 +273,10 @@ class SentinelNode(ArmNode):
     def _holds(self) -> bool:
         return self.guard is not None and self.guard.holds
 
-    def _guard(self) -> Guard:
+    def _ask(self, request: Callable[[Guard], str]) -> str:
         if self.guard is None:
             raise ControllerError(self.fault)
-        return self.guard
+        return request(self.guard)
 
     def publish_diagnostics(self) -> None:
         """Publishes its state, and does the work beside the guard's."""

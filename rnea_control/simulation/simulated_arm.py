@@ -27,8 +27,8 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError, SimulationError
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.model.urdf_text import urdf_text
+from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.node_parameters import NodeParameters
-from rnea_control.ros.qos import LATCHED
 from rnea_control.simulation.mujoco_arm import MujocoArm
 from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors

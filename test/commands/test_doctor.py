@@ -31,7 +31,7 @@ from rnea_control.commands.controller_checks import COUNTED, SHARED, TICKS
 from rnea_control.commands.doctor import main
 from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.observer import Observer
-from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.conventions import LATCHED
 
 msg = pytest.importorskip("controller_manager_msgs.msg")
 srv = pytest.importorskip("controller_manager_msgs.srv")

@@ -14,7 +14,7 @@ from node_bench import GOOD, GRAVITY, Bench, Q, gravity_torque
 
 from rnea_control.control import Mode
 from rnea_control.node.effort_controller import EffortController
-from rnea_control.ros.qos import LATCHED
+from rnea_control.ros.conventions import LATCHED
 
 msg = pytest.importorskip("controller_manager_msgs.msg")
 srv = pytest.importorskip("controller_manager_msgs.srv")

@@ -22,8 +22,9 @@ from std_msgs.msg import Float64MultiArray, String
 from rnea_control.control import Waypoint
 from rnea_control.node import configured
 from rnea_control.node.configured import NO_CLOCK
-from rnea_control.ros import rclpy_internals
-from rnea_control.ros.loop_statistics import PERIOD_JITTER, STATE_INTERVAL
+from rnea_control.ros import raw_subscription
+from rnea_control.ros.loop_records import PERIOD_JITTER, STATE_INTERVAL
+from rnea_control.ros.rcl_calls import Proof
 
 NUMBERS = itertools.count()
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
@@ -88,8 +89,8 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
     assert loop.statistics.dropped == loop.supervisor.bad_states == 0
 
 
-def test_without_a_wait_set_the_executor_does_it(make, monkeypatch, capfd) -> None:
-    monkeypatch.setattr(rclpy_internals, "WaitSet", None)
+def test_without_addresses_the_executor_does_it(make, monkeypatch, capfd) -> None:
+    monkeypatch.setattr(raw_subscription, "takes_like_rclpy", lambda domain: Proof.NOTHING)
     monkeypatch.setattr(configured, "LONGEST_WAIT_FOR_REST", 0.0)
     bench = make(last_command="zero")
     assert "an executor takes joint_states" in capfd.readouterr().err

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rnea_control.ros.loop_statistics import MISSED, REMEMBERED, AppliedTorque, LoopStatistics
+from rnea_control.ros.loop_records import MISSED, REMEMBERED, AppliedTorque, LoopStatistics
 from rnea_control.ros.real_time import CPU_LATENCY, RealTime, RealTimeSettings
 
 

@@ -1,5 +1,6 @@
-"""The control loop's measurements of itself, in memory that is allocated once: histograms of its
-times, and the age of the torque that the robot applies, where its states tell it.
+"""What the ticks of a loop leave to other threads: histograms of their times, and the last torques,
+by which the age of the one that the robot applies is found, in memory that is allocated once; and
+log messages, as a log call writes to the console, a file and a topic: a tick has no time for that.
 
 Every bin is 2.3 % wide, from 1 us to 10 s; values outside count into the first or the last one.
 """
@@ -7,6 +8,9 @@ Every bin is 2.3 % wide, from 1 us to 10 s; values outside count into the first 
 from __future__ import annotations
 
 import math
+import time
+from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +34,17 @@ NAMES = ("tick duration", "state age", "period jitter", "time between states")
 REMEMBERED = 1024
 # Relative difference up to which a measured effort is a command that came through unchanged.
 SAME = 1e-9
+
+# Messages of one kind come no more often than this, [s].
+THROTTLE = 1.0
+MOST_WAITING = 100
+# By severity: rclpy allows each line of code one.
+LOG: dict[str, Callable[[Any, str], object]] = {
+    "info": lambda logger, text: logger.info(text),
+    "warning": lambda logger, text: logger.warning(text),
+    "error": lambda logger, text: logger.error(text),
+    "fatal": lambda logger, text: logger.fatal(text),
+}
 
 
 def _row(row: int) -> Any:
@@ -196,3 +211,40 @@ def note(
 
 
 _note = kernel("void(f8[:,::1], f8[::1], i8[::1], f8[::1], f8)")(note)
+
+
+class DeferredLog:
+    """A queue in front of a logger.
+
+    Attributes:
+        logger: that one.
+        wake: called when a message waits for `flush`, in the thread that it comes from.
+    """
+
+    def __init__(self, logger: Any) -> None:
+        self.logger = logger
+        self._waiting: deque[tuple[str, str]] = deque(maxlen=MOST_WAITING)
+        self._last: dict[str, float] = {}
+        self.wake: Callable[[], object] = lambda: None
+
+    def say(self, severity: str, kind: str, text: str) -> None:
+        """Keeps a message for `flush`, unless one of its kind came within the last second.
+
+        Args:
+            severity: "info", "warning", "error" or "fatal".
+            kind: what it is about; messages of one kind are throttled.
+            text: the message.
+        """
+        now = time.monotonic()
+        if now - self._last.get(kind, -THROTTLE) >= THROTTLE:
+            if len(self._last) >= MOST_WAITING:
+                self._last.clear()  # kinds with numbers in them would fill it for ever
+            self._last[kind] = now
+            self._waiting.append((severity, text))
+            self.wake()
+
+    def flush(self) -> None:
+        """Logs the messages that wait."""
+        while self._waiting:
+            severity, text = self._waiting.popleft()
+            LOG[severity](self.logger, text)

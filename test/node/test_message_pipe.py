@@ -15,7 +15,7 @@ from dds import ros, wait_for
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
-from rnea_control.ros.message_pipe import LONGEST_SEND, MessagePipe
+from rnea_control.node.message_pipe import LONGEST_SEND, MessagePipe
 
 MESSAGE = bytes(10_000)
 

@@ -1,4 +1,5 @@
-"""A pipe between two processes of the package; the node's executor handles its messages."""
+"""The pipe between the controller and the process of its action; the node's executor handles its
+messages."""
 
 from __future__ import annotations
 
@@ -40,11 +41,9 @@ class MessagePipe:
         on_close: Callable[[], object],
     ) -> None:
         end.setsockopt(SOL_SOCKET, SO_SNDTIMEO, struct.pack("ll", LONGEST_SEND, 0))
-        self._node = node
-        self._end = end
+        self._node, self._end = node, end
         self._connection = Connection(os.dup(end.fileno()))
-        self._handlers = handlers
-        self._on_close = on_close
+        self._handlers, self._on_close = handlers, on_close
         self._received: deque[tuple[Any, ...]] = deque()  # an empty one is the last
         # In a group of its own: a callback may wait for a message.
         self._guard = node.create_guard_condition(self._handle, ReentrantCallbackGroup())
