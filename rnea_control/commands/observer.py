@@ -1,6 +1,6 @@
 """`Observer`: gathers the evidence from a running system within a given time. It changes nothing:
-it publishes nothing, calls only services that read, and does not subscribe to the commands, which
-the controller would take for somebody who listens.
+it publishes nothing to others, calls only services that read, and does not subscribe to the
+commands, which the controller would take for somebody who listens.
 
 Nobody waits for the answer of a service: it is looked at now and then. States are recorded with
 the times at which they came, in a thread of its own.
