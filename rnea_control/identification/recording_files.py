@@ -197,7 +197,7 @@ class TopicMessages:
 
     name: str
     kind: str
-    messages: Sequence[tuple[int, bytes]]
+    messages: list[tuple[int, bytes]]
     is_latched: bool = False
 
 
