@@ -17,8 +17,7 @@ class Cause(Enum):
     Attributes:
         words: what was found; {rows} are numbers of joints, {joints} the joints' names.
         remedy: what to do.
-        decided_by: the recording that tells it from other causes.
-        fitted: whether a fit makes up for it; the parameters are wrong otherwise.
+        decided_by: the recording that tells it from others that are as likely.
     """
 
     clipping = (
@@ -56,7 +55,6 @@ class Cause(Enum):
         "efforts and positions have different clocks: from the beginning to the end the efforts "
         "become {what}",
         "Let one clock stamp positions and efforts",
-        "a longer motion: the delay must keep growing",
     )
     limit = (
         "efforts beyond the URDF's limits: {rows}",
@@ -66,47 +64,42 @@ class Cause(Enum):
         "no cause that is known explains the efforts of {rows}",
         "Is the recording of this robot, with its zeros, its directions of the joints and its "
         "lengths, and are the joints' order and signs right?",
-        "each joint moving alone",
     )
     delay = (
         "the efforts are {what} than the positions",
         "A filter of the drives? fit makes up for it",
-        "",
-        True,
     )
     payload = (
         "a load of {mass:+.3g} kg on {link}, center of mass [{center}] m in its frame",
         "rnea_identify fit --payload {link} writes payload",
-        "the same motion without any load",
-        True,
     )
     masses = (
         "masses, centers of mass and inertias of the URDF are off, felt by {rows}",
         "rnea_identify fit writes a new URDF",
-        "",
-        True,
     )
     offset = (
         "constant offsets that the model lacks: {rows}",
         "Set friction.<joint>.offset, or zero the torque sensors",
-        "",
-        True,
     )
     friction = (
         "friction that the model lacks, or has too much: {rows}",
         "rnea_identify fit writes friction.<joint>",
-        "",
-        True,
     )
     rotor = (
         "rotor inertia that the model lacks: {rows}",
         "rnea_identify fit writes armature.<joint>",
-        "",
-        True,
     )
 
-    def __init__(self, words: str, remedy: str, decided_by: str = "", fitted: bool = False) -> None:
-        self.words, self.remedy, self.decided_by, self.fitted = words, remedy, decided_by, fitted
+    def __init__(self, words: str, remedy: str, decided_by: str = "") -> None:
+        self.words, self.remedy, self.decided_by = words, remedy, decided_by
+
+    @property
+    def fitted(self) -> bool:
+        """Whether a fit makes up for it; the parameters are wrong otherwise."""
+        return self in FITTED
+
+
+FITTED = {Cause.delay, Cause.payload, Cause.masses, Cause.offset, Cause.friction, Cause.rotor}
 
 
 @dataclass(frozen=True, eq=False)

@@ -84,10 +84,8 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     noise = measurement_noise(motion)
     torque = np.sqrt(np.mean(motion.effort**2, axis=0))
     rest = motion.effort - inverse_dynamics_batch(model, motion.q, motion.v, motion.a)
-    rms = np.sqrt(
-        (np.where(motion.counts, rest, 0.0) ** 2).sum(axis=0)
-        / np.maximum(motion.counts.sum(axis=0), 1)
-    )
+    squares = np.where(motion.counts, rest, 0.0) ** 2
+    rms = np.sqrt(squares.sum(axis=0) / np.maximum(motion.counts.sum(axis=0), 1))
     recorded = _of_signals(model, motion)
     at_noise = bool((rms <= AT_NOISE * noise).all())
     if at_noise or not motion.counts.any():
@@ -228,16 +226,14 @@ def _difference(
         names = {"link": link, "mass": load.mass, "center": center}
     rows = {}
     for j in joints:
-        unit = units(model, j)
+        unit, text = units(model, j), ""
         if cause is Cause.friction:
             damping, coulomb = values[j], values[model.nv + j]
             text = f"{coulomb:+.3g} {unit.effort} {damping:+.3g} {unit.effort} s/{unit.position}"
         elif cause is Cause.masses:
             text = f"{sizes[j]:.3g} {unit.effort}"
-        elif cause is Cause.rotor:
-            text = f"{values[j]:+.3g} kg m^2"
-        else:
-            text = f"{values[j]:+.3g} {unit.effort}"
+        elif cause is not Cause.payload:
+            text = f"{values[j]:+.3g} {'kg m^2' if cause is Cause.rotor else unit.effort}"
         rows[model.joint_names[j]] = f"{model.joint_names[j]} {text}"
     if cause is Cause.masses:
         values = values[:0]

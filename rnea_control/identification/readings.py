@@ -133,12 +133,11 @@ class Readings:
             for gravity, price in self._gravities(number):
                 yield _Trial(Cause.gravity, (), replace(now, gravity=tuple(gravity)), None, price)
         for j in range(nv):
-            turned = [(-1.0 if k == j else 1.0) * s for k, s in enumerate(now.scale)]
-            yield _Trial(Cause.sign, (j,), replace(now, scale=tuple(turned)), None, math.log(nv))
-            alone = replace(now, scale=(*now.scale[:j], float(scales[j, now.order[j]]),
-                                        *now.scale[j + 1 :]))  # fmt: skip
-            one = np.where(own == j, 0, -1)
-            yield _Trial(Cause.unit, (j,), alone, one, number + math.log(nv))
+            before, after = now.scale[:j], now.scale[j + 1 :]
+            turned = replace(now, scale=(*before, -now.scale[j], *after))
+            yield _Trial(Cause.sign, (j,), turned, None, math.log(nv))
+            alone = replace(now, scale=(*before, float(scales[j, now.order[j]]), *after))
+            yield _Trial(Cause.unit, (j,), alone, np.where(own == j, 0, -1), number + math.log(nv))
             for k in range(j):
                 swapped = list(now.order)
                 swapped[j], swapped[k] = swapped[k], swapped[j]
@@ -199,7 +198,8 @@ class Readings:
             trial = replace(trial, cause=Cause.sign)
         before, reading, names = self.best, fit.reading, self.model.joint_names
         part = 1.0 - float(np.sqrt((fit.variance / before.variance).min()))
-        joints, values, what = list(trial.joints), (), ""
+        joints, what = list(trial.joints), ""
+        values: tuple[float, ...] = ()
         if trial.cause is Cause.gravity:
             shares = self.evidence.independent * (before.variance - fit.variance) / fit.variance
             joints = np.flatnonzero(shares > 0.1 * shares.max()).tolist()

@@ -140,15 +140,11 @@ class TorqueEvidence:
         self._used = motion.counts[self._rows]
         self._samples = np.maximum(self._used.sum(axis=0), 1)
         self._block = np.floor(self._time / BLOCK_SECONDS)
+        self._blocks = int(np.count_nonzero(np.diff(self._block))) + 1
         self.independent = self._used.sum(axis=0) * self._blocks / max(len(self._rows), 1)
         self._columns = _columns(self.space, motion, self._rows)
         self._known: dict[tuple[float, ...], tuple[FloatArray, FloatArray, FloatArray]] = {}
         self.as_described = Reading(tuple(model.gravity), tuple(range(nv)), (1.0,) * nv)
-
-    @property
-    def _blocks(self) -> int:
-        """How many blocks of time the samples are of."""
-        return int(np.count_nonzero(np.diff(self._block))) + 1
 
     def weigh(self, fit: Fit) -> None:
         """Counts as many torques as independent as the residual of a fit allows, from one in each
@@ -177,14 +173,11 @@ class TorqueEvidence:
             groups: joints of the same number of 0 or more have one unknown scale, shape (nv,).
             passes: at most.
         """
-        j = np.arange(self.model.nv)
-        (G, C, Q), order = self._sums(reading), list(reading.order)
+        j, order, (G, C, Q) = np.arange(self.model.nv), list(reading.order), self._sums(reading)
         c, power = C[j, :, order], Q[j, order] / self._samples
         floor = FLOOR**2 * np.maximum(power, 1e-12)
         is_open = np.zeros(len(self.declared), np.bool_)
-        is_open[:-1] = opened is None
-        if opened is not None:
-            is_open[opened] = True
+        is_open[slice(-1) if opened is None else opened] = True
         precision = self._precision.copy()
         # Friction, rotors and offsets are of the size of torques, not of efforts.
         precision[self.space.actuators] *= np.tile(np.maximum(np.square(reading.scale), 1e-12), 4)
@@ -253,9 +246,8 @@ class TorqueEvidence:
         predicted, measured = self.predicted(fit)
         residual = np.nan_to_num(measured - predicted)
         w = self.independent / (self._samples * fit.variance)
-        drift = (w * (column * residual).sum(axis=0)).sum() / max(
-            float((w * (column**2).sum(axis=0)).sum()), 1e-300
-        )
+        curvature = (w * (column**2).sum(axis=0)).sum()
+        drift = (w * (column * residual).sum(axis=0)).sum() / max(curvature, 1e-300)
         squares = ((residual - drift * column) ** 2).sum(axis=0) / self._samples
         variance = np.maximum(squares, 1e-3 * fit.variance)
         gain = 0.5 * float(self.independent @ np.log(fit.variance / variance))
