@@ -1,98 +1,105 @@
-"""The causes by which measured efforts differ from a model's torques: what each is called, what to
+"""The causes by which measured efforts differ from a model's torques: what is said of each, what to
 do about it, and which recording tells it from others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-
-@dataclass(frozen=True)
-class Kind:
-    """What is to say of a cause.
-
-    Attributes:
-        name: in a few words.
-        remedy: what to do.
-        decided_by: the recording that tells it from other causes.
-        fitted: whether a fit makes up for it; the parameters are wrong otherwise.
-    """
-
-    name: str
-    remedy: str
-    decided_by: str = ""
-    fitted: bool = False
+from rnea_control.exceptions import listed
 
 
 class Cause(Enum):
-    """The table of causes."""
+    """The table of causes.
 
-    clipping = Kind(
-        "efforts that are clipped",
+    Attributes:
+        words: what was found; {rows} are numbers of joints, {joints} the joints' names.
+        remedy: what to do.
+        decided_by: the recording that tells it from others that are as likely.
+    """
+
+    clipping = (
+        "the efforts are clipped: {rows} are at the largest or smallest value",
         "Record a slower motion with less load, or let the driver report all of its range",
     )
-    rounding = Kind(
-        "efforts that are rounded",
+    rounding = (
+        "the efforts come in coarse steps: {rows}. A delay or friction in them is a guess",
         "Let the driver report finer steps, or record a faster motion with more torque",
     )
-    gravity = Kind(
-        "gravity in the efforts",
+    gravity = (
+        "gravity {what}",
         "Does the hardware compensate gravity? Then set hardware_compensates_gravity: true, and "
         "record the whole torque; else correct the parameter gravity (in the root link's frame)",
         "the arm at rest in several postures, where its efforts are those of gravity alone",
     )
-    sign = Kind(
-        "sign of the efforts",
+    sign = (
+        "the sign of the efforts of {joints} is reversed",
         "Reverse the sign in the hardware interface: an effort must push its joint towards larger "
         "positions",
         "a joint that moves alone, fast to and fro: friction must brake it",
     )
-    exchange = Kind(
-        "joints that are exchanged",
+    exchange = (
+        "{what}",
         "Correct the order of the joints or the wiring in the hardware interface",
         "each of the joints moving alone: its own effort must change",
     )
-    unit = Kind(
-        "unit of the efforts",
+    unit = (
+        "the efforts {what}",
         "Are they in Nm and N? Motor currents need torque constant and gear ratio, Nmm a factor of "
         "0.001",
         "a known load in the hand, at rest: the efforts must rise by its weight times the lever",
     )
-    clock = Kind(
-        "clock of the efforts",
+    clock = (
+        "efforts and positions have different clocks: from the beginning to the end the efforts "
+        "become {what}",
         "Let one clock stamp positions and efforts",
-        "a longer motion: the delay must keep growing",
     )
-    limit = Kind(
-        "efforts beyond the URDF's limits",
+    limit = (
+        "efforts beyond the URDF's limits: {rows}",
         "Are they in Nm and N, and is <limit effort> right?",
     )
-    unknown = Kind(
-        "nothing that is known",
+    unknown = (
+        "no cause that is known explains the efforts of {rows}",
         "Is the recording of this robot, with its zeros, its directions of the joints and its "
         "lengths, and are the joints' order and signs right?",
-        "each joint moving alone",
     )
-    delay = Kind("delay of the efforts", "A filter of the drives? fit makes up for it", fitted=True)
-    payload = Kind(
-        "load of the last link",
+    delay = (
+        "the efforts are {what} than the positions",
+        "A filter of the drives? fit makes up for it",
+    )
+    payload = (
+        "a load of {mass:+.3g} kg on {link}, center of mass [{center}] m in its frame",
         "rnea_identify fit --payload {link} writes payload",
-        "the same motion without any load",
-        fitted=True,
     )
-    masses = Kind(
-        "masses, centers of mass and inertias of the URDF",
+    masses = (
+        "masses, centers of mass and inertias of the URDF are off, felt by {rows}",
         "rnea_identify fit writes a new URDF",
-        fitted=True,
     )
-    offset = Kind(
-        "constant offsets",
+    offset = (
+        "constant offsets that the model lacks: {rows}",
         "Set friction.<joint>.offset, or zero the torque sensors",
-        fitted=True,
     )
-    friction = Kind("friction", "rnea_identify fit writes friction.<joint>", fitted=True)
-    rotor = Kind("rotor inertia", "rnea_identify fit writes armature.<joint>", fitted=True)
+    friction = (
+        "friction that the model lacks, or has too much: {rows}",
+        "rnea_identify fit writes friction.<joint>",
+    )
+    rotor = (
+        "rotor inertia that the model lacks: {rows}",
+        "rnea_identify fit writes armature.<joint>",
+    )
+
+    def __init__(self, words: str, remedy: str, decided_by: str = "") -> None:
+        self.words, self.remedy, self.decided_by = words, remedy, decided_by
+
+    @property
+    def fitted(self) -> bool:
+        """Whether a fit makes up for it; the parameters are wrong otherwise."""
+        return self in FITTED
+
+
+FITTED = {Cause.delay, Cause.payload, Cause.masses, Cause.offset, Cause.friction, Cause.rotor}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +124,13 @@ class Contribution:
 
 def told(
     cause: Cause,
-    words: str,
-    joints: Iterable[str] = (),
+    rows: Mapping[str, str],
     values: Iterable[float] = (),
     part: float = 1.0,
-    **names: str,
+    **names: Any,
 ) -> Contribution:
-    """A cause in words, with what to do about it; `names` go into that."""
-    sentence = f"{words}. {cause.value.remedy.format(**names)}"
-    return Contribution(cause, part, tuple(joints), tuple(map(float, values)), sentence)
+    """A cause in words, with what to do about it; `rows` are the joints and what to say of each,
+    and `names` go into the table's words."""
+    words = cause.words.format(rows=", ".join(rows.values()), joints=listed(rows), **names)
+    sentence = f"{words}. {cause.remedy.format(**names)}"
+    return Contribution(cause, part, tuple(rows), tuple(map(float, values)), sentence)

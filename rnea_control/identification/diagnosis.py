@@ -2,7 +2,7 @@
 
 First come the causes that no fit makes up for: what the efforts show by themselves, such as
 clipping, then what else they are than the torques of the robot (`Readings`). Then, beside those, in
-what the model differs from the robot (`differences`).
+what the model differs from the robot: friction, offsets, rotors, a load, masses.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
 from rnea_control.identification.causes import Cause, Contribution, told
-from rnea_control.identification.differences import differences
 from rnea_control.identification.least_squares import late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.readings import Readings
+from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
+from rnea_control.model.rigid_body import link_inertia_of, pseudo_inertia_of
 from rnea_control.model.robot_model import units
 
 # A joint whose residual is below this many times its noise has nothing to explain.
@@ -30,6 +31,8 @@ SMALL = 0.1
 LEFT, LEFT_OF_LIMIT = 0.5, 0.05
 # Efforts are beyond the limits if so many are, by this factor.
 BEYOND, OFTEN = 1.1, 0.01
+# A difference counts if it explains this part of what is above the noise.
+LEAST_PART = 0.03
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +67,7 @@ class Diagnosis:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Why parameters fitted to these efforts would be wrong, a sentence each."""
-        wrong = [each for each in self.contributions if not each.cause.value.fitted]
-        return tuple(each.sentence for each in wrong)
+        return tuple(each.sentence for each in self.contributions if not each.cause.fitted)
 
 
 def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> Diagnosis:
@@ -82,10 +84,8 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     noise = measurement_noise(motion)
     torque = np.sqrt(np.mean(motion.effort**2, axis=0))
     rest = motion.effort - inverse_dynamics_batch(model, motion.q, motion.v, motion.a)
-    rms = np.sqrt(
-        (np.where(motion.counts, rest, 0.0) ** 2).sum(axis=0)
-        / np.maximum(motion.counts.sum(axis=0), 1)
-    )
+    squares = np.where(motion.counts, rest, 0.0) ** 2
+    rms = np.sqrt(squares.sum(axis=0) / np.maximum(motion.counts.sum(axis=0), 1))
     recorded = _of_signals(model, motion)
     at_noise = bool((rms <= AT_NOISE * noise).all())
     if at_noise or not motion.counts.any():
@@ -96,12 +96,11 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     lies += [each for each in _beyond(model, motion, noise) if not names & {*each.joints}]
     if not lies and not recorded:
         lies += _unexplained(search, noise)
-    parts, excess = differences(search.evidence, best, SMALL * np.maximum(rms, noise))
+    parts, excess = _differences(search.evidence, best, SMALL * np.maximum(rms, noise))
     if search.delay and not lies and not recorded:
-        words = f"the efforts are {late(search.delay)} than the positions"
         own = float(search.evidence.independent @ (search.undelayed / best.variance - 1.0))
         part = max(own / (own + excess), 0.0)
-        parts.append(told(Cause.delay, words, (), (search.delay,), part))
+        parts.append(told(Cause.delay, {}, (search.delay,), part, what=late(search.delay)))
     parts.sort(key=lambda each: -each.part)
     causes = (*recorded, *lies, *parts)
     left = np.sqrt(best.variance + search.evidence.rough)
@@ -110,36 +109,29 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
 
 def _of_signals(model: RobotModel, motion: Motion) -> list[Contribution]:
     """What the efforts show without any model."""
-    found, names = [], model.joint_names
-    clipped = motion.clipped.mean(axis=0)
-    if clipped.any():
-        joints = np.flatnonzero(clipped).tolist()
-        where = ", ".join(f"{names[j]} ({100.0 * clipped[j]:.0f} %)" for j in joints)
-        words = f"the efforts are clipped: {where} are at the largest or smallest value"
-        found.append(told(Cause.clipping, words, (names[j] for j in joints), clipped))
-    steps = motion.rounding
-    coarse = np.flatnonzero(steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)).tolist()
-    if coarse:
-        where = ", ".join(f"{names[j]} {steps[j]:.3g} {units(model, j).effort}" for j in coarse)
-        words = f"the efforts come in coarse steps: {where}. A delay or friction in them is a guess"
-        found.append(told(Cause.rounding, words, (names[j] for j in coarse), steps))
-    return found
+    clipped, steps = motion.clipped.mean(axis=0), motion.rounding
+    at_ends, coarse = {}, {}
+    for j, name in enumerate(model.joint_names):
+        if clipped[j]:
+            at_ends[name] = f"{name} ({100.0 * clipped[j]:.0f} %)"
+        if steps[j] > COARSE_ROUNDING * np.std(motion.effort[:, j]):
+            coarse[name] = f"{name} {steps[j]:.3g} {units(model, j).effort}"
+    found = ((Cause.clipping, at_ends, clipped), (Cause.rounding, coarse, steps))
+    return [told(*each) for each in found if each[1]]
 
 
 def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contribution]:
     """Efforts that are beyond the limits of the URDF."""
     limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
     sizes = np.abs(motion.effort)
-    joints = np.flatnonzero((sizes > BEYOND * limit + 4.0 * noise).mean(axis=0) > OFTEN).tolist()
-    if not joints:
-        return []
-    where = ", ".join(
-        f"{model.joint_names[j]} up to {np.quantile(sizes[:, j], 1.0 - OFTEN):.3g} "
-        f"{units(model, j).effort}, limit {limit[j]:.3g}"
-        for j in joints
-    )
-    words = f"{Cause.limit.value.name}: {where}"
-    return [told(Cause.limit, words, (model.joint_names[j] for j in joints))]
+    often = (sizes > BEYOND * limit + 4.0 * noise).mean(axis=0) > OFTEN
+    rows = {
+        model.joint_names[j]: f"{model.joint_names[j]} up to "
+        f"{np.quantile(sizes[:, j], 1.0 - OFTEN):.3g} {units(model, j).effort}, "
+        f"limit {limit[j]:.3g}"
+        for j in np.flatnonzero(often).tolist()
+    }
+    return [told(Cause.limit, rows)] if rows else []
 
 
 def _unexplained(search: Readings, noise: FloatArray) -> list[Contribution]:
@@ -153,5 +145,96 @@ def _unexplained(search: Readings, noise: FloatArray) -> list[Contribution]:
         large = left > 3.0 * noise[j] and left > LEFT * np.std(measured[used, j])
         if used.any() and large and not left < LEFT_OF_LIMIT * limit < math.inf:
             found[name] = f"{name} ({left:.3g} {units(search.model, j).effort})"
-    words = f"no cause that is known explains the efforts of {', '.join(found.values())}"
-    return [told(Cause.unknown, words, found)] if found else []
+    return [told(Cause.unknown, found)] if found else []
+
+
+def _differences(
+    evidence: TorqueEvidence, best: Fit, least_told: FloatArray
+) -> tuple[list[Contribution], float]:
+    """In what the model differs from the robot, by the torques that it lacks or has too much.
+
+    Causes are added one by one, the one first that explains most for the numbers it needs, until
+    nothing above the noise has a cause.
+
+    Args:
+        evidence: of the recording.
+        best: the reading to take, with all parameters of the robot fitted.
+        least_told: a torque of a joint that is worth to be told, shape (nv,), [Nm] or [N].
+
+    Returns:
+        The causes, and how much is above the noise, in squares of it.
+    """
+    least = evidence.independent / best.variance
+    fits: dict[frozenset[Cause], Fit] = {}
+
+    def fit(causes: tuple[Cause, ...]) -> Fit:
+        key = frozenset(causes)
+        if key not in fits:
+            names = sorted(key, key=lambda cause: cause.name)
+            opened = np.concatenate([np.zeros(0, int), *(evidence.columns[each] for each in names)])
+            fits[key] = evidence.fit(best.reading, opened)
+        return fits[key]
+
+    def power(causes: tuple[Cause, ...]) -> float:
+        return float(least @ fit(causes).variance)
+
+    total = float(evidence.independent.sum())
+    excess = max(power(()) - total, 1e-9)
+    chosen: tuple[Cause, ...] = ()
+    while True:
+        others = [cause for cause in evidence.columns if cause not in chosen]
+        more = min(((*chosen, c) for c in others), key=lambda t: fit(t).cost, default=chosen)
+        gain = power(chosen) - power(more)
+        if fit(more).cost >= fit(chosen).cost or gain < LEAST_PART * excess:
+            break
+        # One that came first may have stood for another.
+        trials = [more]
+        for k in range(len(more)):
+            rest = (*more[:k], *more[k + 1 :])
+            trials += [rest, *((*rest, c) for c in evidence.columns if c not in more)]
+        chosen = min(trials, key=lambda t: fit(t).cost)
+    found, left = [], power(())
+    change = fit(chosen).theta - evidence.declared
+    for k, cause in enumerate(chosen):
+        after = power(chosen[: k + 1])
+        part = max(min((left - after) / excess, 1.0), 0.0)
+        left = after
+        columns, own = evidence.columns[cause], np.zeros_like(change)
+        own[columns] = change[columns]
+        sizes = evidence.torque_of(own, best.reading)
+        joints = np.flatnonzero(sizes > least_told).tolist() or [int(np.argmax(sizes))]
+        found.append(_difference(evidence, cause, part, change[columns], sizes, joints))
+    return found, excess
+
+
+def _difference(
+    evidence: TorqueEvidence,
+    cause: Cause,
+    part: float,
+    values: FloatArray,
+    sizes: FloatArray,
+    joints: list[int],
+) -> Contribution:
+    """What a difference of the model means: `values` of theta, the root mean square of its
+    torque at each joint, and the joints that are to be named."""
+    model, names = evidence.model, {}
+    link = model.child_links[-1]
+    if cause is Cause.payload:
+        values = evidence.space.to_load @ values
+        load = link_inertia_of(link, pseudo_inertia_of(values))
+        center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
+        names = {"link": link, "mass": load.mass, "center": center}
+    rows = {}
+    for j in joints:
+        unit, text = units(model, j), ""
+        if cause is Cause.friction:
+            damping, coulomb = values[j], values[model.nv + j]
+            text = f"{coulomb:+.3g} {unit.effort} {damping:+.3g} {unit.effort} s/{unit.position}"
+        elif cause is Cause.masses:
+            text = f"{sizes[j]:.3g} {unit.effort}"
+        elif cause is not Cause.payload:
+            text = f"{values[j]:+.3g} {'kg m^2' if cause is Cause.rotor else unit.effort}"
+        rows[model.joint_names[j]] = f"{model.joint_names[j]} {text}"
+    if cause is Cause.masses:
+        values = values[:0]
+    return told(cause, rows, values, part, **names)

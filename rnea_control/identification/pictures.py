@@ -40,9 +40,8 @@ def torque_picture(residuals: Residuals, joint: str, unit: str) -> str:
 
     j = residuals.joints.index(joint)
     time, noise = residuals.time, float(residuals.noise[j])
-    measured, before, after = (
-        values[:, j] for values in (residuals.measured, residuals.before, residuals.after)
-    )
+    arrays = residuals.measured, residuals.before, residuals.after
+    measured, before, after = (values[:, j] for values in arrays)
     figure = Figure(figsize=(8.0, 3.4), dpi=125, layout="constrained")
     torque, error = figure.subplots(2, 1, sharex=True, height_ratios=(1.5, 1.0))
     for values, color, width, label in (
@@ -135,8 +134,7 @@ def _draw_motion(axes: list[Axes], excitation: Excitation) -> None:
             axis.plot(time, values[:, j], color=f"C{j % 10}", ls=style, linewidth=1.3, label=name)
         for bound in (-1.0, 1.0):
             axis.axhline(bound, color="crimson", linestyle=":")
-        axis.set_ylabel(label)
-        axis.set_ylim(-1.1, 1.1)
+        axis.set(ylabel=label, ylim=(-1.1, 1.1))
         axis.set_yticks([-1.0, 0.0, 1.0], ["-100 %", "0", "100 %"])
         axis.grid(alpha=0.3)
         axis.margins(x=0.0)
@@ -156,13 +154,10 @@ def _draw_accuracy(axes: list[Axes], excitation: Excitation) -> None:
     for axis, part in zip(axes, np.array_split(order, len(axes)), strict=True):
         values = np.clip(relative[part], smallest, largest)
         names = [shortened(excitation.base.names[i], _LONGEST_NAME) for i in part]
-        colors = [POOR_COLOR if relative[i] > POOR else GOOD_COLOR for i in part]
-        axis.barh(np.arange(len(part)), values, color=colors, height=0.7)
-        axis.set_yticks(np.arange(len(part)), names)
+        colors = np.where(relative[part] > POOR, POOR_COLOR, GOOD_COLOR).tolist()
+        axis.barh(np.arange(len(part)), values, color=colors, height=0.7, tick_label=names)
         axis.tick_params(axis="y", labelsize=7.5, length=0.0)
-        axis.set_ylim(len(part) - 0.4, -0.6)
-        axis.set_xscale("log")
-        axis.set_xlim(smallest, largest)
+        axis.set(xscale="log", xlim=(smallest, largest), ylim=(len(part) - 0.4, -0.6))
         axis.axvline(POOR, color="crimson", linestyle=":")
         axis.xaxis.set_major_formatter(lambda value, _: f"{100.0 * value:g} %")
         axis.xaxis.set_minor_formatter("")

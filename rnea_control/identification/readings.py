@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 
 from rnea_control.analysis import base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.exceptions import IdentificationError, listed
+from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.causes import Cause, Contribution, told
 from rnea_control.identification.least_squares import delay_of
 from rnea_control.identification.motion import Motion
@@ -106,11 +106,9 @@ class Readings:
         results.sort(key=lambda each: each[0])
         gained = self.best.cost - results[0][0] if results else 0.0
         if abs(later) > LATER and gain > max(STRONG, gained):
-            words = (
-                "efforts and positions have different clocks: from the beginning to the end the "
-                f"efforts become {1e3 * abs(later):.0f} ms {'later' if later > 0.0 else 'earlier'}"
-            )
-            self.found.append(told(Cause.clock, words, self.model.joint_names, (later,)))
+            what = f"{1e3 * abs(later):.0f} ms {'later' if later > 0.0 else 'earlier'}"
+            rows = dict.fromkeys(self.model.joint_names, "")
+            self.found.append(told(Cause.clock, rows, (later,), what=what))
             return False
         if gained < STRONG:
             return False
@@ -119,7 +117,7 @@ class Readings:
             other = self._told(*results[1][1:]).sentence.partition(". ")[0]
             self.question = (
                 f"Not certain: it may also be that {other}. What decides is a recording of "
-                f"{trial.cause.value.decided_by}."
+                f"{trial.cause.decided_by}."
             )
         self.found.append(self._told(trial, fit))
         self.best = fit
@@ -135,12 +133,11 @@ class Readings:
             for gravity, price in self._gravities(number):
                 yield _Trial(Cause.gravity, (), replace(now, gravity=tuple(gravity)), None, price)
         for j in range(nv):
-            turned = [(-1.0 if k == j else 1.0) * s for k, s in enumerate(now.scale)]
-            yield _Trial(Cause.sign, (j,), replace(now, scale=tuple(turned)), None, math.log(nv))
-            alone = replace(now, scale=(*now.scale[:j], float(scales[j, now.order[j]]),
-                                        *now.scale[j + 1 :]))  # fmt: skip
-            one = np.where(own == j, 0, -1)
-            yield _Trial(Cause.unit, (j,), alone, one, number + math.log(nv))
+            before, after = now.scale[:j], now.scale[j + 1 :]
+            turned = replace(now, scale=(*before, -now.scale[j], *after))
+            yield _Trial(Cause.sign, (j,), turned, None, math.log(nv))
+            alone = replace(now, scale=(*before, float(scales[j, now.order[j]]), *after))
+            yield _Trial(Cause.unit, (j,), alone, np.where(own == j, 0, -1), number + math.log(nv))
             for k in range(j):
                 swapped = list(now.order)
                 swapped[j], swapped[k] = swapped[k], swapped[j]
@@ -199,53 +196,43 @@ class Readings:
         turned = np.array(fit.reading.scale) * self.best.reading.scale < 0.0
         if trial.cause is Cause.unit and turned[list(trial.joints)].all():
             trial = replace(trial, cause=Cause.sign)
-        model = self.model
-        before, reading = self.best, fit.reading
-        shares = self.evidence.independent * (before.variance - fit.variance) / fit.variance
+        before, reading, names = self.best, fit.reading, self.model.joint_names
         part = 1.0 - float(np.sqrt((fit.variance / before.variance).min()))
-        joints = [model.joint_names[j] for j in trial.joints]
+        joints, what = list(trial.joints), ""
         values: tuple[float, ...] = ()
         if trial.cause is Cause.gravity:
-            values, words = reading.gravity, self._gravity_words(np.array(reading.gravity))
-            joints = [model.joint_names[j] for j in np.flatnonzero(shares > 0.1 * shares.max())]
-        elif trial.cause is Cause.sign:
-            words = f"the sign of the efforts of {listed(joints)} is reversed"
+            shares = self.evidence.independent * (before.variance - fit.variance) / fit.variance
+            joints = np.flatnonzero(shares > 0.1 * shares.max()).tolist()
+            values, what = reading.gravity, self._gravity_words(np.array(reading.gravity))
         elif trial.cause is Cause.exchange:
-            pairs = [
-                f"the effort of {model.joint_names[j]} is called {model.joint_names[k]}"
+            what = "; ".join(
+                f"the effort of {names[j]} is called {names[k]}"
                 for j, k in enumerate(reading.order)
                 if k != before.reading.order[j]
-            ]
-            words = "; ".join(pairs)
-        else:
+            )
+        elif trial.cause is Cause.unit:
             values = reading.scale
             changed = np.array(values) / np.array(before.reading.scale)
-            off = np.abs(np.log(np.abs(changed) + 1e-300)) > SCALE
-            joints = [name for name, one in zip(model.joint_names, off, strict=True) if one]
-            words = self._unit_words(trial, changed, joints)
-        return told(trial.cause, words, joints, values, part)
+            joints = np.flatnonzero(np.abs(np.log(np.abs(changed) + 1e-300)) > SCALE).tolist()
+            factors = ", ".join(f"{names[j]} {changed[j]:.3g} times" for j in joints)
+            what = f"are not the torques of the robot: {factors} their size"
+            if len(trial.joints) > 1 and np.ptp(changed) == 0.0:
+                what = f"of all joints are {changed[0]:.3g} times the torques of the robot"
+                if abs(changed[0] - 1.0) < HEAVIER:
+                    what += "; or all masses and inertias are so many times the URDF's"
+        return told(trial.cause, {names[j]: "" for j in joints}, values, part, what=what)
 
     def _gravity_words(self, gravity: FloatArray) -> str:
         own = self.model.gravity
         factor = float(gravity @ own / (own @ own))
         if not gravity.any():
-            return "gravity is not in the efforts"
+            return "is not in the efforts"
         if np.allclose(gravity, -own):
-            return "gravity in the efforts is the opposite of the model's"
+            return "in the efforts is the opposite of the model's"
         if np.allclose(gravity, factor * own):
-            return f"gravity in the efforts is {factor:.2f} times the model's"
+            return f"in the efforts is {factor:.2f} times the model's"
         x, y, z = gravity
         return (
-            f"gravity in the efforts is along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of "
+            f"in the efforts is along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of "
             f"{self.model.root_link!r}, not along [{own[0]:g}, {own[1]:g}, {own[2]:g}]"
         )
-
-    def _unit_words(self, trial: _Trial, changed: FloatArray, joints: list[str]) -> str:
-        if len(trial.joints) > 1 and np.ptp(changed) == 0.0:
-            words = f"the efforts of all joints are {changed[0]:.3g} times the torques of the robot"
-            if abs(changed[0] - 1.0) < HEAVIER:
-                words += "; or all masses and inertias are so many times the URDF's"
-            return words
-        names = self.model.joint_names
-        factors = ", ".join(f"{name} {changed[names.index(name)]:.3g} times" for name in joints)
-        return f"the efforts are not the torques of the robot: {factors} their size"

@@ -68,9 +68,12 @@ class StatesTopic:
         kinds = dict.fromkeys(batch.layout.names for batch in self.batches)
         return max(kinds, key=lambda names: (len(having & set(names)), len(names)))
 
-    def count_naming(self, names: set[str]) -> int:
-        """How many messages name all these joints."""
-        return sum(len(each.rows) for each in self.batches if names <= set(each.layout.names))
+    def worth(self, names: set[str]) -> tuple[int, int]:
+        """How many of these joints, or without any of all, have efforts; and how many messages
+        name them all."""
+        having = self.with_effort()
+        count = sum(len(each.rows) for each in self.batches if names <= set(each.layout.names))
+        return len(having & names if names else having), count
 
     def joint_columns(self, joints: tuple[str, ...]) -> tuple[BoolArray, IntArray, FloatArray]:
         """The joint states of some joints, as they came.
@@ -158,11 +161,16 @@ class RecordedTopics:
             )
             stamps = logged
         time = (stamps - stamps[0]) / 1e9
-        near = sorted(self.descriptions, key=lambda name: -_shared_namespace(name, chosen.name))
-        urdf = self.descriptions[near[0]] if near else ""
-        q, v, effort = values
+        namespace = chosen.name.split("/")[:-1]
+
+        def nearness(topic: str) -> int:
+            """How many parts of its namespace are those of the states, from the front."""
+            pairs = zip(topic.split("/")[:-1], namespace, strict=False)
+            return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+
+        urdf = self.descriptions.get(max(self.descriptions, key=nearness, default=""), "")
         return Recording(
-            self.source, wanted, time, q, v, effort, robot_description=urdf, notes=tuple(notes)
+            self.source, wanted, time, *values, robot_description=urdf, notes=tuple(notes)
         )
 
     def _choose(
@@ -188,7 +196,7 @@ class RecordedTopics:
                 f"{self.source}: the joints to read are {listed(joints) or 'none'}; name at least "
                 "one, and each once"
             )
-        fit = {name: each for name, each in states.items() if each.count_naming(names)}
+        fit = [each for each in states.values() if each.worth(names)[1]]
         if not fit:
             found = "; ".join(
                 f"{name} has {listed(each.names) or 'no names'}" for name, each in states.items()
@@ -199,12 +207,8 @@ class RecordedTopics:
                 "robot"
             )
 
-        def worth(each: StatesTopic) -> tuple[int, int]:
-            having = each.with_effort()
-            return len(having & names if names else having), each.count_naming(names)
-
-        best = max(fit.values(), key=worth)
-        others = [name for name in fit if name != best.name]
+        best = max(fit, key=lambda each: each.worth(names))
+        others = [each.name for each in fit if each is not best]
         if others:
             notes.append(
                 f"{self.source}: the joint states are those of {best.name}, the most complete "
@@ -227,9 +231,3 @@ class RecordedTopics:
                 "that file, not the file in it"
             )
         return RecordingError(f"{self.source}: {topic}: {error}. {hint}")
-
-
-def _shared_namespace(a: str, b: str) -> int:
-    """How many parts of their names two topics have in common, from the front."""
-    pairs = zip(a.split("/")[:-1], b.split("/")[:-1], strict=False)
-    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))

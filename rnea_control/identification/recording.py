@@ -76,8 +76,8 @@ def cleaned(
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     """Time, positions and efforts that can be used, and where the time starts again."""
     time = recording.time
-    whole = np.isfinite(recording.q).all(axis=1) & np.isfinite(recording.effort).all(axis=1)
-    whole &= np.isfinite(time)
+    numbers = np.column_stack([time, recording.q, recording.effort])
+    whole = np.isfinite(numbers).all(axis=1)
     if not whole.all():
         notes.append(
             f"{recording.source}: {np.count_nonzero(~whole)} of {len(time)} states lack a position "
@@ -85,11 +85,9 @@ def cleaned(
         )
     restarts = np.concatenate([[False], np.diff(time) < -RESTART])
     motions = np.cumsum(restarts)
-    latest = np.full(len(time), -np.inf)
-    for k in range(int(motions[-1]) + 1 if len(time) else 0):
-        rows = np.flatnonzero(motions == k)
-        latest[rows[1:]] = np.maximum.accumulate(time[rows])[:-1]
-    in_order = time > latest
+    parts = np.split(time, np.flatnonzero(restarts))
+    latest = [np.append(-np.inf, np.maximum.accumulate(part)[:-1]) for part in parts]
+    in_order = time > np.concatenate(latest)
     dropped = np.count_nonzero(~in_order)
     if dropped:
         notes.append(
@@ -124,9 +122,7 @@ def continuous(
             f"{recording.source}: {np.count_nonzero(gaps)} gaps, the longest of {widest:.3g} s; "
             "what is between them counts part by part"
         )
-    lost = sum(part.stop - part.start for part in parts) - sum(
-        part.stop - part.start for part in long
-    )
+    lost = len(time) - sum(part.stop - part.start for part in long)
     if lost and long:
         notes.append(
             f"{recording.source}: {lost} states in parts of less than {SHORTEST:g} s were left out"
@@ -137,18 +133,21 @@ def continuous(
 def check_effort(recording: Recording) -> None:
     """Raises RecordingError, which names the joints, where some have no measured effort at all, or
     move with an effort that never changes."""
-    missing = _without(recording, recording.effort)
-    if missing:
-        raise RecordingError(
-            f"{recording.source}: {_all(missing, recording)} no effort: it is empty or NaN in all "
-            f"{len(recording.time)} samples. Does the hardware export the effort state interface "
-            "(ros2 control list_hardware_interfaces), and does joint_state_broadcaster publish it?"
-        )
-    lowest, highest = _extremes(recording.effort)
-    still = np.subtract(*_extremes(recording.q)) >= -MOVED
+    _check_there(
+        recording,
+        recording.effort,
+        "effort",
+        "Does the hardware export the effort state interface (ros2 control "
+        "list_hardware_interfaces), and does joint_state_broadcaster publish it?",
+    )
+    ranges = []
+    for values in (recording.effort, recording.q):
+        known = np.where(np.isfinite(values), values, np.nan)
+        ranges.append((np.nanmin(known, axis=0), np.nanmax(known, axis=0)))
+    (lowest, highest), (low, high) = ranges
     dead = [
         f"{recording.joints[j]} ({lowest[j]:g} throughout)"
-        for j in np.flatnonzero((lowest == highest) & ~still).tolist()
+        for j in np.flatnonzero((lowest == highest) & ~(low - high >= -MOVED)).tolist()
     ]
     if dead:
         raise RecordingError(
@@ -160,11 +159,20 @@ def check_effort(recording: Recording) -> None:
 
 def check_positions(recording: Recording) -> None:
     """Raises RecordingError, which names the joints, where some have no position at all."""
-    missing = _without(recording, recording.q)
+    remedy = "Record the topic that has positions and efforts"
+    _check_there(recording, recording.q, "position", remedy)
+
+
+def _check_there(recording: Recording, values: FloatArray, what: str, remedy: str) -> None:
+    has = np.isfinite(values).any(axis=0)
+    missing = [recording.joints[j] for j in np.flatnonzero(~has).tolist()]
     if missing:
+        who = f"{listed(missing)} {'has' if len(missing) == 1 else 'have'}"
+        if not has.any():
+            who = f"all joints ({listed(missing)}) have"
         raise RecordingError(
-            f"{recording.source}: {_all(missing, recording)} no position: it is empty or NaN in "
-            f"all {len(recording.time)} samples. Record the topic that has positions and efforts"
+            f"{recording.source}: {who} no {what}: it is empty or NaN in all "
+            f"{len(recording.time)} samples. {remedy}"
         )
 
 
@@ -181,49 +189,48 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
             position that jumps and stays.
     """
     q, notes = recording.q.copy(), list(recording.notes)
+    source = recording.source
     time = np.where(np.isfinite(recording.time), recording.time, 0.0)
     wrong: list[str] = []
-    lost = {"positions": np.zeros(q.shape, np.bool_), "efforts": _effort_glitches(recording.effort)}
+    positions, efforts = np.zeros(q.shape, np.bool_), _effort_glitches(recording.effort)
     for j, name in enumerate(recording.joints):
         known = np.isfinite(q[:, j])
         if model.joint_types[j] == "continuous":
             turned = np.unwrap(q[known, j])
             if np.abs(turned - q[known, j]).max() > math.pi:
-                notes.append(f"{recording.source}: {name} jumps by whole turns; they were counted")
+                notes.append(f"{source}: {name} jumps by whole turns; they were counted")
             q[known, j] = turned
         limit = float(model.velocity_limit[j])
-        lost["positions"][known, j] = _position_glitches(q[known, j], time[known], limit)
-        q[lost["positions"][:, j], j] = np.nan
-        wrong += _beyond_limits(recording.source, model, j, q[:, j], time, notes)
+        positions[known, j] = _position_glitches(q[known, j], time[known], limit)
+        q[positions[:, j], j] = np.nan
+        known = np.isfinite(q[:, j])
+        if known.any():
+            wrong += _beyond_limits(source, model, j, q[known, j], time[known], notes)
     if wrong:
         raise RecordingError(
-            f"{recording.source}: {'; '.join(wrong)}. Positions must be in rad and m, with the "
-            "zeros of the URDF: are they in degrees or mm?"
+            f"{source}: {'; '.join(wrong)}. Positions must be in rad and m, with the zeros of the "
+            "URDF: are they in degrees or mm?"
         )
     for j in range(model.nv):
-        _check_jumps(recording.source, model, j, q[:, j], time)
-    for what, where in lost.items():
-        if where.any():
-            at = ", ".join(
-                f"{name} ({count})"
-                for name, count in zip(recording.joints, where.sum(axis=0).tolist(), strict=True)
-                if count
-            )
-            notes.append(f"{recording.source}: {what} that jump there and back were left out: {at}")
-    effort = np.where(lost["efforts"], np.nan, recording.effort)
-    return replace(recording, q=q, effort=effort, notes=tuple(notes))
+        known = np.isfinite(q[:, j])
+        _check_jumps(source, model, j, q[known, j], time[known])
+    for what, where in (("positions", positions), ("efforts", efforts)):
+        counts = zip(recording.joints, where.sum(axis=0).tolist(), strict=True)
+        at = ", ".join(f"{name} ({count})" for name, count in counts if count)
+        if at:
+            notes.append(f"{source}: {what} that jump there and back were left out: {at}")
+    return replace(
+        recording, q=q, effort=np.where(efforts, np.nan, recording.effort), notes=tuple(notes)
+    )
 
 
 def _beyond_limits(
     source: str, model: RobotModel, j: int, q: FloatArray, time: FloatArray, notes: list[str]
 ) -> list[str]:
     """What cannot be of the joint; what is only odd goes to the notes."""
-    name, (lower, upper) = model.joint_names[j], (float(model.lower[j]), float(model.upper[j]))
-    unit = units(model, j).position
-    known = np.isfinite(q)
-    if not known.any():
-        return []
-    low, high = float(q[known].min()), float(q[known].max())
+    name, unit = model.joint_names[j], units(model, j).position
+    lower, upper = float(model.lower[j]), float(model.upper[j])
+    low, high = float(q.min()), float(q.max())
     limits = f"its limits are {lower:.4g} and {upper:.4g} {unit}"
     beyond = max(lower - low, high - upper)
     if upper > lower and math.isfinite(beyond):
@@ -234,8 +241,8 @@ def _beyond_limits(
                 f"{source}: {name} goes from {low:.4g} to {high:.4g} {unit}, and {limits}; are its "
                 "zero and direction those of the URDF?"
             )
-    steps = np.diff(time[known])
-    moves = np.abs(np.diff(q[known]))[steps > 0.0] / steps[steps > 0.0]
+    steps = np.diff(time)
+    moves = np.abs(np.diff(q))[steps > 0.0] / steps[steps > 0.0]
     limit = float(model.velocity_limit[j])
     if len(moves) and 0.0 < TOO_FAST * limit < float(np.median(moves)):
         return [
@@ -247,21 +254,17 @@ def _beyond_limits(
 
 def _check_jumps(source: str, model: RobotModel, j: int, q: FloatArray, time: FloatArray) -> None:
     """Raises RecordingError where the position jumps as if its zero were set."""
-    known = np.isfinite(q)
-    moves, steps = np.diff(q[known]), np.diff(time[known])
-    limit = float(model.velocity_limit[j])
+    moves, steps, limit = np.diff(q), np.diff(time), float(model.velocity_limit[j])
     if not (steps > 0.0).any() or not 0.0 < limit < math.inf:
         return
     least = np.maximum(steps, np.median(steps[steps > 0.0]))
     jumps = (np.abs(moves) > LEAST_JUMP + GLITCH_SPEED * limit * least) & (steps > 0.0)
     if jumps.any():
-        k = int(np.argmax(jumps))
-        unit = units(model, j).position
+        k, unit = int(np.argmax(jumps)), units(model, j).position
         raise RecordingError(
             f"{source}: {model.joint_names[j]} jumps by {moves[k]:.3g} {unit} within "
-            f"{steps[k]:.3g} s, {time[known][k]:.6g} s after the beginning; its limit is "
-            f"{limit:.3g} {unit}/s. Was its zero set there? Record again, or split the recording "
-            "there"
+            f"{steps[k]:.3g} s, {time[k]:.6g} s after the beginning; its limit is {limit:.3g} "
+            f"{unit}/s. Was its zero set there? Record again, or split the recording there"
         )
 
 
@@ -284,23 +287,7 @@ def _effort_glitches(effort: FloatArray) -> BoolArray:
             continue
         off = np.abs(values - median_filter(values, WINDOW, mode="nearest"))
         usual = float(np.median(off)) / MEDIAN_DEVIATION
-        low, high = np.percentile(values, [1.0, 99.0])
-        limit = max(GLITCH_DIFFERENCES * usual, GLITCH_RANGES * float(high - low))
+        span = float(np.ptp(np.percentile(values, [1.0, 99.0])))
+        limit = max(GLITCH_DIFFERENCES * usual, GLITCH_RANGES * span)
         found[known, j] = off > limit if limit > 0.0 else False
     return found
-
-
-def _extremes(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    known = np.where(np.isfinite(values), values, np.nan)
-    return np.nanmin(known, axis=0), np.nanmax(known, axis=0)
-
-
-def _without(recording: Recording, values: np.ndarray) -> list[str]:
-    has = np.isfinite(values).any(axis=0).tolist()
-    return [joint for joint, one in zip(recording.joints, has, strict=True) if not one]
-
-
-def _all(joints: list[str], recording: Recording) -> str:
-    if len(joints) == len(recording.joints):
-        return f"all joints ({listed(joints)}) have"
-    return f"{listed(joints)} {'has' if len(joints) == 1 else 'have'}"

@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from rosbags.interfaces import (
-    Qos,
-    QosDurability,
-    QosHistory,
-    QosLiveliness,
-    QosReliability,
-    QosTime,
-)
+from rosbags import interfaces
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer, WriterError
 from rosbags.typesys import Stores, get_typestore
 
@@ -45,20 +39,20 @@ NPZ_WANTED = (
     "optionally robot_description (text)"
 )
 _ARRAYS = ("q", "v", "effort")
-_FOREVER = QosTime(0, 0)
-STREAM = Qos(
-    QosHistory.KEEP_LAST,
+_FOREVER = interfaces.QosTime(0, 0)
+STREAM = interfaces.Qos(
+    interfaces.QosHistory.KEEP_LAST,
     1000,
-    QosReliability.RELIABLE,
-    QosDurability.VOLATILE,
+    interfaces.QosReliability.RELIABLE,
+    interfaces.QosDurability.VOLATILE,
     deadline=_FOREVER,
     lifespan=_FOREVER,
-    liveliness=QosLiveliness.AUTOMATIC,
+    liveliness=interfaces.QosLiveliness.AUTOMATIC,
     liveliness_lease_duration=_FOREVER,
     avoid_ros_namespace_conventions=False,
 )
 # Who subscribes later shall have the last message.
-LATCHED = STREAM._replace(depth=1, durability=QosDurability.TRANSIENT_LOCAL)
+LATCHED = STREAM._replace(depth=1, durability=interfaces.QosDurability.TRANSIENT_LOCAL)
 
 
 def read_recording(
@@ -96,20 +90,15 @@ def read_recording(
         )
     if path.suffix == ".npz":
         return _of_joints(_read_npz(path), joints)
-    if path.suffix == ".bag" or _is_of_ros1(path):
+    is_of_ros1 = path.suffix == ".bag"
+    with suppress(OSError), path.open("rb") as file:
+        is_of_ros1 = is_of_ros1 or file.read(7) == b"#ROSBAG"
+    if is_of_ros1:
         raise RecordingError(
             f"{path} is a recording of ROS 1. Convert it: "
             f"rosbags-convert --src {path} --dst {path.with_suffix('')}"
         )
     raise RecordingError(f"{path} is no recording that can be read; it must be {WANTED}")
-
-
-def _is_of_ros1(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(7) == b"#ROSBAG"
-    except OSError:
-        return False
 
 
 def refuse_existing(path: Path) -> None:
@@ -197,7 +186,7 @@ class TopicMessages:
 
     name: str
     kind: str
-    messages: Sequence[tuple[int, bytes]]
+    messages: list[tuple[int, bytes]]
     is_latched: bool = False
 
 

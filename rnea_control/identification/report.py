@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -20,11 +21,26 @@ NONE = "\N{EN DASH}"
 # Smaller numbers are 0, in SI units.
 ROUNDING = 1e-12
 _BEFORE_AFTER = ("URDF", "identified")
+# Fields of model and identification, by what they are.
+_ACTUATORS = {
+    "viscous friction, Nm s/rad or N s/m": "damping",
+    "Coulomb friction, Nm or N": "friction",
+    "offset, Nm or N": "torque_offset",
+    "rotor inertia, kg m² or kg": "armature",
+}
 _CLASSES = {
     Certainty.identified: "good",
     Certainty.uncertain: "fair",
     Certainty.unidentified: "poor",
 }
+_FIRST_STEPS = (
+    "Begin with <code>control_law: gravity_compensation</code>: the arm must hold where it is "
+    "left. Then move slowly, with <code>friction_compensation: false</code>.",
+    "Then set <code>friction_compensation: true</code>. If a joint creeps or hums, its friction is "
+    "overestimated: lower <code>friction.&lt;joint&gt;.coulomb</code>.",
+    "<code>rnea_identify check</code> compares any later recording with the model that the "
+    "controller uses.",
+)
 
 _STYLE = """
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1.2rem; background: #fff; color: #1c1c1c;
@@ -117,22 +133,18 @@ def report(
 
 
 def _facts(identification: Identification) -> str:
-    counts = {
-        certainty: sum(estimate.certainty is certainty for estimate in identification.estimates)
-        for certainty in Certainty
-    }
-    of_all = f"of {len(identification.estimates)}"
-    low, high = (int(f(identification.samples)) for f in (min, max))
+    found = [estimate.certainty for estimate in identification.estimates]
+    low, high = min(identification.samples), max(identification.samples)
     facts = {
         "motion used": f"{identification.seconds:.1f} s",
-        "torques per joint": f"{low}" if low == high else f"{low} to {high}",
+        "torques per joint": f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}",
         "filter": f"{number(identification.cutoff)} Hz",
         "delay of the efforts": f"{number(1e3 * identification.delay, 3)} ms",
         "condition": number(identification.condition, 3),
-        "base parameters identified": f"{counts[Certainty.identified]} {of_all}",
-        "uncertain": f"{counts[Certainty.uncertain]} {of_all}",
-        "not identified": f"{counts[Certainty.unidentified]} {of_all}",
     }
+    names = ("base parameters identified", "uncertain", "not identified")
+    for name, certainty in zip(names, _CLASSES, strict=True):
+        facts[name] = f"{found.count(certainty)} of {len(found)}"
     entries = (f"<div><dt>{key}</dt><dd>{value}</dd></div>" for key, value in facts.items())
     return f"<dl>{''.join(entries)}</dl>"
 
@@ -141,17 +153,16 @@ def _residuals(model: RobotModel, residuals: Sequence[Residuals]) -> list[str]:
     """A table and pictures for each recording."""
     if not residuals:
         return ["<p>There is no recording to compare with.</p>"]
-    if any(found.held_out for found in residuals):
-        parts = [
-            "<p>First by what was <strong>held out</strong>: recordings that the parameters were "
-            "not fitted to.</p>"
-        ]
-    else:
-        parts = [
-            '<p class="verdict warning">No recording was held out: all figures and pictures are of '
-            "the data that the parameters were fitted to. How well they predict another motion is "
-            "not known.</p>"
-        ]
+    held_out = (
+        "<p>First by what was <strong>held out</strong>: recordings that the parameters were not "
+        "fitted to.</p>"
+    )
+    none_held_out = (
+        '<p class="verdict warning">No recording was held out: all figures and pictures are of the '
+        "data that the parameters were fitted to. How well they predict another motion is not "
+        "known.</p>"
+    )
+    parts = [held_out if any(found.held_out for found in residuals) else none_held_out]
     pictures = 0
     for found in sorted(residuals, key=lambda each: not each.held_out):
         role = "held out" if found.held_out else "fitted to"
@@ -223,22 +234,19 @@ def _parameter_table(identification: Identification) -> str:
 
 def _actuator_table(identification: Identification) -> str:
     """Friction, offset and rotor inertia of each joint, before and after."""
-    groups = {
-        "viscous friction, Nm s/rad or N s/m": "damping",
-        "Coulomb friction, Nm or N": "friction",
-        "offset, Nm or N": "torque_offset",
-        "rotor inertia, kg m² or kg": "armature",
-    }
-    rows = []
-    for name, part in identification.model.v_slices.items():
+    model, rows = identification.model, []
+    for name, part in model.v_slices.items():
         for k in range(part.start, part.stop):
-            cells = [text(name)]
-            for kind in groups.values():
-                before, after = getattr(identification.model, kind), getattr(identification, kind)
-                cells += [number(before[k]), _strong(number(after[k]))]
-            rows.append(cells)
+            pairs = [
+                (
+                    number(getattr(model, field)[k]),
+                    _strong(number(getattr(identification, field)[k])),
+                )
+                for field in _ACTUATORS.values()
+            ]
+            rows.append([text(name), *itertools.chain(*pairs)])
     words = "Actuators; URDF stands for URDF and configuration"
-    return _table(("joint", *4 * _BEFORE_AFTER), rows, words, groups)
+    return _table(("joint", *4 * _BEFORE_AFTER), rows, words, _ACTUATORS)
 
 
 def _link_table(identification: Identification) -> str:
@@ -250,15 +258,11 @@ def _link_table(identification: Identification) -> str:
         before = None if own is None else link_inertia_of(name, own)
         if after.mass == 0.0 and (before is None or before.mass == 0.0):
             continue  # a frame, such as that of a tool
-        rows.append(
-            [
-                text(name),
-                NONE if before is None else number(before.mass),
-                _strong(number(after.mass)),
-                NONE if before is None else _vector(before.center_of_mass),
-                _strong(_vector(after.center_of_mass)),
-            ]
-        )
+        mass, center = NONE, NONE
+        if before is not None:
+            mass, center = number(before.mass), _vector(before.center_of_mass)
+        new = _strong(number(after.mass)), _strong(_vector(after.center_of_mass))
+        rows.append([text(name), mass, new[0], center, new[1]])
     groups = ("mass, kg", "center of mass, m")
     return _table(("link", *2 * _BEFORE_AFTER), rows, "Links, each in its own frame", groups)
 
@@ -278,18 +282,7 @@ def _usage(urdf: str, parameters: str) -> Iterable[str]:
             f"{parameters}</code> after their own file. The two files go together: rotor inertias "
             "and links were identified at the same time."
         )
-    yield (
-        "Begin with <code>control_law: gravity_compensation</code>: the arm must hold where it is "
-        "left. Then move slowly, with <code>friction_compensation: false</code>."
-    )
-    yield (
-        "Then set <code>friction_compensation: true</code>. If a joint creeps or hums, its "
-        "friction is overestimated: lower <code>friction.&lt;joint&gt;.coulomb</code>."
-    )
-    yield (
-        "<code>rnea_identify check</code> compares any later recording with the model that the "
-        "controller uses."
-    )
+    yield from _FIRST_STEPS
 
 
 def _list(title: str, kind: str, items: Iterable[str]) -> list[str]:
@@ -304,15 +297,7 @@ def _table(
     groups: Iterable[str] = (),
     kind: str = "",
 ) -> str:
-    """A table.
-
-    Args:
-        heads: of the columns.
-        rows: of cells.
-        caption: above it.
-        groups: heads of two columns each, above those of the second column and on.
-        kind: class of the table, for its style.
-    """
+    """A table of a style; groups are heads of two columns each, from the second column on."""
     upper = "".join(f'<th scope="colgroup" colspan="2">{name}</th>' for name in groups)
     head = f"<tr><td></td>{upper}</tr>" if upper else ""
     head += "<tr>" + "".join(f'<th scope="col">{cell}</th>' for cell in heads) + "</tr>"

@@ -27,6 +27,7 @@ from scipy.ndimage import uniform_filter1d
 from rnea_control.analysis import base_parameters, parameter_count, regressor
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.dynamics import Workspace
+from rnea_control.identification.causes import Cause
 from rnea_control.identification.consistent_parameters import (
     SIZE,
     ParameterSpace,
@@ -95,7 +96,7 @@ class TorqueEvidence:
     Attributes:
         space: of theta; its load is one of the last link.
         declared: theta of `model`, then a 1.
-        masses, rotors, friction, offsets, load: where theta has these.
+        columns: where theta has what a model may lack.
         independent: n_j above, shape (nv,).
         rough: mean square of what is left out of the efforts, noise of high frequency, shape (nv,).
         spread: variance of the rest.
@@ -109,16 +110,22 @@ class TorqueEvidence:
             model, base_parameters(model), actuator_scales(motion), model.child_links[-1], TRUST
         )
         first = self.space.actuators.start
-        self.masses = np.arange(first)
-        self.rotors, self.friction = first + np.arange(nv), first + nv + np.arange(2 * nv)
-        self.offsets, self.load = first + 3 * nv + np.arange(nv), first + 4 * nv + np.arange(10)
+        self._masses, self._load = np.arange(first), first + 4 * nv + np.arange(10)
+        self.columns = {
+            Cause.friction: first + nv + np.arange(2 * nv),
+            Cause.offset: first + 3 * nv + np.arange(nv),
+            Cause.rotor: first + np.arange(nv),
+            Cause.payload: self._load,
+            Cause.masses: self._masses,
+        }
         self.declared = np.append(self.space.start, 1.0)
         self._center = self.declared.copy()
         self._center[self.space.actuators] = 0.0
         self._precision = np.append(self.space.prior, 1.0)
         moving = sum(model.link_inertias[link][3, 3] for link in model.child_links)
-        self._precision[self.load] = (LOAD_PART * moving) ** -2
-        self._positive = np.isin(np.arange(len(self.declared)), [*self.rotors, *self.friction])
+        self._precision[self._load] = (LOAD_PART * moving) ** -2
+        self._positive = np.zeros(len(self.declared), np.bool_)
+        self._positive[first : first + 3 * nv] = True
         moving = np.flatnonzero(motion.counts.any(axis=1))
         step = max(math.ceil(len(moving) / MOST_SAMPLES), 1) // 2 * 2 + 1  # odd
         self._step = step * motion.period
@@ -133,15 +140,11 @@ class TorqueEvidence:
         self._used = motion.counts[self._rows]
         self._samples = np.maximum(self._used.sum(axis=0), 1)
         self._block = np.floor(self._time / BLOCK_SECONDS)
+        self._blocks = int(np.count_nonzero(np.diff(self._block))) + 1
         self.independent = self._used.sum(axis=0) * self._blocks / max(len(self._rows), 1)
         self._columns = _columns(self.space, motion, self._rows)
-        self._sums: dict[object, FloatArray] = {}
+        self._known: dict[tuple[float, ...], tuple[FloatArray, FloatArray, FloatArray]] = {}
         self.as_described = Reading(tuple(model.gravity), tuple(range(nv)), (1.0,) * nv)
-
-    @property
-    def _blocks(self) -> int:
-        """How many blocks of time the samples are of."""
-        return int(np.count_nonzero(np.diff(self._block))) + 1
 
     def weigh(self, fit: Fit) -> None:
         """Counts as many torques as independent as the residual of a fit allows, from one in each
@@ -170,15 +173,11 @@ class TorqueEvidence:
             groups: joints of the same number of 0 or more have one unknown scale, shape (nv,).
             passes: at most.
         """
-        j = np.arange(self.model.nv)
-        G, order = self._gram(reading), list(reading.order)
-        C, Q = self._cross(reading)
+        j, order, (G, C, Q) = np.arange(self.model.nv), list(reading.order), self._sums(reading)
         c, power = C[j, :, order], Q[j, order] / self._samples
         floor = FLOOR**2 * np.maximum(power, 1e-12)
         is_open = np.zeros(len(self.declared), np.bool_)
-        is_open[:-1] = opened is None
-        if opened is not None:
-            is_open[opened] = True
+        is_open[slice(-1) if opened is None else opened] = True
         precision = self._precision.copy()
         # Friction, rotors and offsets are of the size of torques, not of efforts.
         precision[self.space.actuators] *= np.tile(np.maximum(np.square(reading.scale), 1e-12), 4)
@@ -197,8 +196,8 @@ class TorqueEvidence:
             if np.abs(variance / before - 1.0).max() < 1e-3:
                 break
         # No load is lighter than nothing, and a declared one not missing more than once.
-        if opened is None and theta[self.load[-1]] < -MISSING * self.model.payload_mass:
-            return self.fit(reading, np.arange(self.load[0]), groups, passes)
+        if opened is None and theta[self._load[-1]] < -MISSING * self.model.payload_mass:
+            return self.fit(reading, np.arange(self._load[0]), groups, passes)
         cost = 0.5 * float(self.independent @ np.log(variance)) + parts
         return Fit(replace(reading, scale=tuple(scale.tolist())), cost, theta, variance)
 
@@ -222,14 +221,14 @@ class TorqueEvidence:
             theta[below], opened = 0.0, opened & ~below
         volume = np.log(np.diag(factor[0])).sum() - np.log(size).sum() - 0.5 * np.log(prior).sum()
         change = theta - self._center
-        change[~opened] = change[self.masses] = 0.0
+        change[~opened] = change[self._masses] = 0.0
         squares = 0.5 * float((precision * change) @ change)
         return theta, squares + self._strangeness(theta) + volume
 
     def _strangeness(self, theta: FloatArray) -> float:
         """How far the links' inertias are from the URDF's, in place of the squares: the divergence
         of Gaussians, which is the same to second order, and large where a mass vanishes."""
-        links = np.stack([smat(each) for each in theta[self.masses].reshape(-1, SIZE)])
+        links = np.stack([smat(each) for each in theta[self._masses].reshape(-1, SIZE)])
         values = np.maximum(np.linalg.eigvalsh(links), LEAST_PART)
         return float((values - np.log(values) - 1.0).sum() / TRUST**2)
 
@@ -247,9 +246,8 @@ class TorqueEvidence:
         predicted, measured = self.predicted(fit)
         residual = np.nan_to_num(measured - predicted)
         w = self.independent / (self._samples * fit.variance)
-        drift = (w * (column * residual).sum(axis=0)).sum() / max(
-            float((w * (column**2).sum(axis=0)).sum()), 1e-300
-        )
+        curvature = (w * (column**2).sum(axis=0)).sum()
+        drift = (w * (column * residual).sum(axis=0)).sum() / max(curvature, 1e-300)
         squares = ((residual - drift * column) ** 2).sum(axis=0) / self._samples
         variance = np.maximum(squares, 1e-3 * fit.variance)
         gain = 0.5 * float(self.independent @ np.log(fit.variance / variance))
@@ -258,7 +256,7 @@ class TorqueEvidence:
     def described(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
         """The scale with which each effort (column) fits the URDF's torques of each joint (row),
         friction, rotor and offset aside; and the part of the effort that it leaves, 0 to 1."""
-        G, (C, Q), nv = self._gram(reading), self._cross(reading), self.model.nv
+        (G, C, Q), nv = self._sums(reading), self.model.nv
         scale, left = np.zeros((nv, nv)), np.ones((nv, nv))
         basis = np.zeros((len(self.declared), 5))
         basis[:, 0] = self.declared
@@ -294,7 +292,7 @@ class TorqueEvidence:
 
     def torque_of(self, change: FloatArray, reading: Reading) -> FloatArray:
         """Root mean square of the torque of a change of theta, shape (nv,)."""
-        squares = (self._gram(reading) @ change) @ change
+        squares = (self._sums(reading)[0] @ change) @ change
         return np.asarray(np.sqrt(np.maximum(squares, 0.0) / self._samples))
 
     def predicted(self, fit: Fit) -> tuple[FloatArray, FloatArray]:
@@ -307,31 +305,15 @@ class TorqueEvidence:
     def _design(self, reading: Reading) -> FloatArray:
         return self._columns[0] + np.tensordot(reading.gravity, self._columns[1:], 1)
 
-    def _rows_of(self, reading: Reading) -> FloatArray:
-        """X_j^T, shape (nv, theta, samples); 0 where a joint stands."""
-        key = "rows", reading.gravity
-        if key not in self._sums:
-            X = self._design(reading) * self._used[:, :, None]
-            self._sums[key] = np.ascontiguousarray(X.transpose(1, 2, 0))
-        return self._sums[key]
-
-    def _gram(self, reading: Reading) -> FloatArray:
-        """X_j^T X_j, shape (nv, theta, theta)."""
-        key = "gram", reading.gravity
-        if key not in self._sums:
-            X = self._rows_of(reading)
-            self._sums[key] = X @ X.transpose(0, 2, 1)
-        return self._sums[key]
-
-    def _cross(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
-        """X_j^T tau_k, shape (nv, theta, nv), and the sums of tau_k^2 while joint j moves."""
-        key = "cross", reading.gravity
-        if key not in self._sums:
+    def _sums(self, reading: Reading) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """X_j^T X_j, shape (nv, theta, theta); X_j^T tau_k, shape (nv, theta, nv); and the sums of
+        tau_k^2 while joint j moves."""
+        if reading.gravity not in self._known:
+            X = self._design(reading) * self._used[:, :, None]  # 0 where a joint stands
+            X = np.ascontiguousarray(X.transpose(1, 2, 0))
             squares = self._used.T.astype(np.float64) @ self._efforts**2
-            by_joint = self._rows_of(reading) @ self._efforts
-            self._sums[key] = np.concatenate([by_joint, squares[:, None]], axis=1)
-        both = self._sums[key]
-        return both[:, :-1], both[:, -1]
+            self._known[reading.gravity] = X @ X.transpose(0, 2, 1), X @ self._efforts, squares
+        return self._known[reading.gravity]
 
 
 def _columns(space: ParameterSpace, motion: Motion, rows: IntArray) -> FloatArray:

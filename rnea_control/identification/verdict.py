@@ -100,18 +100,14 @@ class JointScore:
         return max(self.before, least) / max(self.after, least)
 
     @property
+    def least_error(self) -> float:
+        """Below it nothing is left to explain."""
+        return max(AT_NOISE * self.noise, ROUNDING * self.torque)
+
+    @property
     def is_at_noise(self) -> bool:
         """Whether nothing is left to explain."""
-        return self.after <= self._least_error
-
-    @property
-    def was_at_noise(self) -> bool:
-        """The same of the description."""
-        return self.before <= self._least_error
-
-    @property
-    def _least_error(self) -> float:
-        return max(AT_NOISE * self.noise, ROUNDING * self.torque)
+        return self.after <= self.least_error
 
     @property
     def is_worse(self) -> bool:
@@ -131,16 +127,9 @@ def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore
                 rows.append(np.stack([*torques, np.full(len(found.time), found.noise[j])]))
         measured, before, after, noise = np.concatenate(rows, axis=1)
         known = np.isfinite(measured + before + after)
-        result.append(
-            JointScore(
-                name,
-                _rms((measured - before)[known]),
-                _rms((measured - after)[known]),
-                _rms(noise),
-                _rms(measured[known]),
-                float(model.effort_limit[part].min()),
-            )
-        )
+        values = (measured - before)[known], (measured - after)[known], noise, measured[known]
+        a, b, c, d = (math.sqrt(np.mean(each**2)) if len(each) else math.nan for each in values)
+        result.append(JointScore(name, a, b, c, d, float(model.effort_limit[part].min())))
     return result
 
 
@@ -170,18 +159,17 @@ def verdict(identification: Identification, residuals: Sequence[Residuals]) -> s
             "No joint moves in any recording, so nothing can be said about the parameters. Record "
             "a motion of all joints."
         )
-    held_out = basis[0].held_out
     gain = mean_gain(known)
     doubts = [f"Do not use the result yet: {doubt}" for doubt in identification.doubts]
     sentences = [*doubts, _comparison(known, gain, basis), _noise(known)]
     worse = [score for score in known if score.is_worse]
     if worse and gain >= 1.0 - SAME:
-        names = [f"{score.joint} ({_times(1.0 / score.gain)})" for score in worse]
+        names = [f"{score.joint} ({factor(1.0 / score.gain)} times)" for score in worse]
         sentences.append(f"It is larger than the URDF's at {listed(names)}.")
     still = [score.joint for score in of_all if not score.is_known]
     if still:
         sentences.append(f"{listed(still)} did not move there and cannot be judged.")
-    return " ".join([*sentences, *_to_do(identification, known, gain, held_out)])
+    return " ".join([*sentences, *_to_do(identification, known, gain, basis[0].held_out)])
 
 
 def mean_gain(known: Sequence[JointScore]) -> float:
@@ -190,15 +178,14 @@ def mean_gain(known: Sequence[JointScore]) -> float:
 
 
 def _comparison(known: Sequence[JointScore], gain: float, basis: Sequence[Residuals]) -> str:
-    sources = f"{basis[0].source}" if len(basis) == 1 else f"{len(basis)} recordings"
+    where = (
+        "No recording was kept from the fit: the figures are of the data that the parameters "
+        "were fitted to and say little about any other motion. There,"
+    )
     if basis[0].held_out:
-        verb = "was" if len(basis) == 1 else "were"
-        where = f"On {sources}, which {verb} kept from the fit,"
-    else:
-        where = (
-            "No recording was kept from the fit: the figures are of the data that the parameters "
-            "were fitted to and say little about any other motion. There,"
-        )
+        one = len(basis) == 1
+        sources = f"{basis[0].source}, which was" if one else f"{len(basis)} recordings, which were"
+        where = f"On {sources} kept from the fit,"
     low, high = min(known, key=lambda s: s.gain), max(known, key=lambda s: s.gain)
     span = ""
     if len(known) > 1 and high.gain > (1.0 + SAME) * low.gain:
@@ -206,27 +193,40 @@ def _comparison(known: Sequence[JointScore], gain: float, basis: Sequence[Residu
         if low.gain > 1.0 - SAME:
             span += f", {factor(low.gain)} at {low.joint} to {factor(high.gain)} at {high.joint}"
         span += ")"
-    of = "the identified model's torque error, noise included, is"
+    size, end = "about as large as", ""
     if gain > 1.0 + SAME:
-        return f"{where} {of} {_times(gain)} smaller than the URDF's{span}."
-    if gain < 1.0 - SAME:
-        return f"{where} {of} {_times(1.0 / gain)} larger than the URDF's{span}: do not use it."
-    return f"{where} {of} about as large as the URDF's{span}."
+        size = f"{factor(gain)} times smaller than"
+    elif gain < 1.0 - SAME:
+        size, end = f"{factor(1.0 / gain)} times larger than", ": do not use it"
+    of = "the identified model's torque error, noise included, is"
+    return f"{where} {of} {size} the URDF's{span}{end}."
 
 
 def _noise(known: Sequence[JointScore]) -> str:
     above = [score for score in known if not score.is_at_noise]
     if not above:
-        already = all(score.was_at_noise for score in known)
+        already = all(score.before <= score.least_error for score in known)
         also = "; so was the URDF's, and there was nothing to improve" if already else ""
         return f"It is at the noise of the measured torques at every joint{also}."
     words = "At no joint does it reach" if len(above) == len(known) else "It does not reach"
     where = "" if len(above) == len(known) else f" at {len(above)} of {len(known)} joints"
-    worst = max(above, key=lambda score: score.after / max(_size(score)[0], 1e-300))
+
+    def of_strength(score: JointScore) -> tuple[float, str]:
+        """What an error is a part of, among joints of any strength, and its name."""
+        limited = 0.0 < score.limit < math.inf
+        return (score.limit, "effort limit") if limited else (score.torque, "torque")
+
+    worst = max(above, key=lambda score: score.after / max(of_strength(score)[0], 1e-300))
     largest = "" if len(known) == 1 else f" {worst.joint} is furthest:"
+    remains = []
+    if worst.noise > NO_NOISE * worst.after:
+        remains.append(f"{worst.after / worst.noise:.2g} times the noise")
+    size, name = of_strength(worst)
+    if size > 0.0:
+        remains.append(f"{100.0 * worst.after / size:.2g} % of the {name}")
     return (
         f"{words} the noise of the measured torques{where};{largest} what remains is "
-        f"{_remainder(worst)}."
+        f"{' and '.join(remains)}."
     )
 
 
@@ -258,31 +258,6 @@ def _to_do(
     return sentences
 
 
-def _size(score: JointScore) -> tuple[float, str]:
-    """What an error is a part of, among joints of any strength, and its name."""
-    limited = 0.0 < score.limit < math.inf
-    return (score.limit, "effort limit") if limited else (score.torque, "torque")
-
-
-def _remainder(score: JointScore) -> str:
-    """How large the error is that is left, in words."""
-    parts = []
-    if score.noise > NO_NOISE * score.after:
-        parts.append(f"{score.after / score.noise:.2g} times the noise")
-    size, name = _size(score)
-    if size > 0.0:
-        parts.append(f"{100.0 * score.after / size:.2g} % of the {name}")
-    return " and ".join(parts)
-
-
 def factor(value: float) -> str:
     """A factor with two digits at least, and never with an exponent."""
     return f"{value:.2f}" if value < 1.0 else f"{value:.1f}" if value < 10.0 else f"{value:.0f}"
-
-
-def _times(value: float) -> str:
-    return f"{factor(value)} times"
-
-
-def _rms(values: FloatArray) -> float:
-    return float(np.sqrt(np.mean(values**2))) if len(values) else math.nan

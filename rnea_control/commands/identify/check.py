@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     if still:
         console.print(f"{listed(still)} did not move and cannot be judged.")
     for k, each in enumerate(found.contributions, start=1):
-        what = "of what is above the noise" if each.cause.value.fitted else "of the unexplained"
+        what = "of what is above the noise" if each.cause.fitted else "of the unexplained"
         console.print(f"{k}. {100 * each.part:.0f} % {what}: {each.sentence}")
     if found.question:
         console.print(found.question)

@@ -56,8 +56,8 @@ class LiveChecks:
         self._highest = np.full(len(joints), -np.inf)
         self._has_effort = np.zeros(len(joints), dtype=bool)
         self._has_other_than_zero = np.zeros(len(joints), dtype=bool)
-        self._rest: list[tuple[IntArray, FloatArray, FloatArray]] = []
         self._all: list[tuple[IntArray, FloatArray]] = []
+        self._rested = 0  # from which of these on the robot may be at rest
         self._gaps, self._longest, self._falls, self._repeats = 0, 0, 0, 0
 
     def know(self, robot_description: str) -> None:
@@ -87,7 +87,7 @@ class LiveChecks:
         self._has_other_than_zero |= (effort != 0.0).any(axis=0)
         found = [*self._of_stamps(stamps), *self._of_effort()]
         if self._model is not None and "current" not in self._said:
-            found += self._of_gravity(stamps, q, effort)
+            found += self._of_gravity()
         return [text for kind, text in found if kind not in self._said and not self._said.add(kind)]
 
     def summary(self) -> list[str]:
@@ -101,20 +101,17 @@ class LiveChecks:
             )
         if self._falls or self._repeats:
             found.append(f"stamps fell {self._falls} times and repeated {self._repeats} times")
-        return [*found, *self._diagnosis()]
-
-    def _diagnosis(self) -> tuple[str, ...]:
-        """What is wrong with the efforts of the motion as a whole; nothing if it cannot be used."""
-        if self._model is None or not self._all or len(self._said & {"none", "zero effort"}):
-            return ()
-        stamps = np.concatenate([each for each, _ in self._all])
-        q, v, effort = np.concatenate([values for _, values in self._all], axis=1)
+        if self._model is None or not self._all or self._said & {"none", "zero effort"}:
+            return found
+        stamps, values = self._since(0)
         seconds = 1e-9 * (stamps - stamps[0])
-        recording = Recording("recording", self._joints, seconds, q, v, effort)
+        recording = Recording("recording", self._joints, seconds, *values)
         try:
-            return diagnose(self._model, motion_of(of_robot(recording, self._model))).doubts
+            motion = motion_of(of_robot(recording, self._model))
+            found += diagnose(self._model, motion).doubts
         except RneaControlError:  # `rnea_identify fit` says why
-            return ()
+            pass
+        return found
 
     def _of_stamps(self, stamps: IntArray) -> Iterator[tuple[str, str]]:
         first = stamps[0] if self._last is None else self._last
@@ -176,23 +173,22 @@ class LiveChecks:
                 "Does the hardware fill the effort state interface?",
             )
 
-    def _of_gravity(
-        self, stamps: IntArray, q: FloatArray, effort: FloatArray
-    ) -> Iterator[tuple[str, str]]:
+    def _of_gravity(self) -> Iterator[tuple[str, str]]:
         """Looks once the robot has rested for a while."""
         assert self._model is not None
-        self._rest.append((stamps, q, effort))
-        positions = np.concatenate([each[1] for each in self._rest])
-        if not (np.ptp(positions, axis=0) < STILL).all():
-            self._rest.clear()
-        elif stamps[-1] - self._rest[0][0][0] > 1e9 * REST:
-            efforts = np.concatenate([each[2] for each in self._rest])
-            self._rest.clear()
-            guess = motor_current_guess(
-                self._model, np.median(positions, axis=0), np.median(efforts, axis=0)
-            )
-            if guess:
+        stamps, (q, _, effort) = self._since(self._rested)
+        is_still = bool((np.ptp(q, axis=0) < STILL).all())
+        if is_still and stamps[-1] - stamps[0] <= 1e9 * REST:
+            return
+        self._rested = len(self._all)
+        if is_still:
+            at = np.median(q, axis=0), np.median(effort, axis=0)
+            if guess := motor_current_guess(self._model, *at):
                 yield "current", guess
+
+    def _since(self, block: int) -> tuple[IntArray, FloatArray]:
+        stamps, values = zip(*self._all[block:], strict=True)
+        return np.concatenate(stamps), np.concatenate(values, axis=1)
 
     def _named(self, which: np.ndarray) -> list[str]:
         return [self._joints[i] for i in np.flatnonzero(which).tolist()]

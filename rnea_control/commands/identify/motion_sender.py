@@ -136,10 +136,8 @@ class MotionSender:
 
     def _note_result(self, result: Future) -> None:
         outcome = result.result().result
-        if outcome.error_code == outcome.SUCCESSFUL:
-            self._end("")
-        else:
-            self._end(f"the controller aborted the goal: {outcome.error_string}")
+        aborted = f"the controller aborted the goal: {outcome.error_string}"
+        self._end("" if outcome.error_code == outcome.SUCCESSFUL else aborted)
 
     def _end(self, failure: str) -> None:
         self.ended, self.failure = True, self.failure or failure

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from rclpy.node import Node
@@ -15,7 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from rnea_control.exceptions import RecordingError
+from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, RecordedTopics
 from rnea_control.identification.recording_files import TopicMessages, write_npz, write_rosbag
 from rnea_control.messages.cdr import BIG_ENDIAN, HEADER, CdrReader
@@ -31,6 +30,8 @@ LATCHED = QoSProfile(
 )
 # How long a thread waits before it looks whether it shall end, [s].
 LONGEST_WAIT = 0.1
+# Makes wall time of a clock that never falls, as the computer's may be set back meanwhile, [ns].
+_SINCE_EPOCH = time.time_ns() - time.monotonic_ns()
 
 
 class Channel:
@@ -38,13 +39,10 @@ class Channel:
     the time at which each came by a clock that never falls, [ns], and its bytes. `topic` is its
     full name."""
 
-    def __init__(
-        self, node: Node, message_type: type, topic: str, clock: Callable[[], int]
-    ) -> None:
+    def __init__(self, node: Node, message_type: type, topic: str) -> None:
         self.topic = node.resolve_topic_name(topic)
         self.messages: list[tuple[int, bytes]] = []
         self.is_stopped = False
-        self._clock = clock
         self._subscription = RawSubscription(node, message_type, topic, STREAM)
         self._thread = threading.Thread(target=self._take, name=f"recorder of {topic}", daemon=True)
         self._thread.start()
@@ -60,7 +58,7 @@ class Channel:
         while not self.is_stopped:
             taken = self._subscription.take(LONGEST_WAIT)
             while taken is not None:
-                self.messages.append((self._clock(), taken[0]))
+                self.messages.append((_now(), taken[0]))
                 taken = self._subscription.poll()
 
 
@@ -78,14 +76,12 @@ class Recorder:
 
     def __init__(self, node: Node, commands: str) -> None:
         self._node = node
-        # The clock of the computer may be set back meanwhile.
-        self._offset = time.time_ns() - time.monotonic_ns()
-        self.states = Channel(node, JointState, "joint_states", self._now)
+        self.states = Channel(node, JointState, "joint_states")
         self.robot_description = ""
         self._command_topic = node.resolve_topic_name(commands)
         self._commands: list[Channel] = []
-        self._descriptions: list[tuple[int, bytes]] = []
-        self._description_topic = node.resolve_topic_name("robot_description")
+        topic = node.resolve_topic_name("robot_description")
+        self._descriptions = TopicMessages(topic, STRING, [], is_latched=True)
         node.create_subscription(
             String, "robot_description", self._hear_description, LATCHED, raw=True
         )
@@ -104,31 +100,34 @@ class Recorder:
         """Subscribes to the commands once somebody else does, and no longer than that: the
         controller would take this subscription for hardware that listens."""
         subscriptions = self._node.get_subscriptions_info_by_topic(self._command_topic)
-        others = [info for info in subscriptions if not self._is_onlooker(info.node_name)]
+        # This node's channels are hidden, as is one that is not known yet; the sentinel only looks.
+        onlookers = self._node.get_name(), SENTINEL
+        others = [
+            info.node_name
+            for info in subscriptions
+            if info.node_name not in onlookers and not info.node_name.startswith("_")
+        ]
         listening = bool(self._commands) and not self._commands[-1].is_stopped
         if others and not listening:
-            self._commands.append(
-                Channel(self._node, Float64MultiArray, self._command_topic, self._now)
-            )
+            self._commands.append(Channel(self._node, Float64MultiArray, self._command_topic))
         elif listening and not others:
             self._commands[-1].stop()
 
-    def _is_onlooker(self, name: str) -> bool:
-        """Whether a node of this name takes no commands: this one's channels, which are hidden, a
-        node that is not known yet, and what guards the controller."""
-        own = name == self._node.get_name()
-        return own or name.startswith("_") or name == SENTINEL
-
-    def publishers(self) -> list[str]:
-        """The nodes that publish joint_states."""
-        return publisher_names(self._node, self.states.topic)
-
-    def other_topics(self) -> list[str]:
-        """Topics of this name in other namespaces."""
+    def why_silent(self) -> str:
+        """Why no joint states may come: who could publish them, and where else there are some."""
         own = self.states.topic
-        topics = self._node.get_topic_names_and_types()
-        found = [name for name, types in topics if JOINT_STATE in types and name != own]
-        return [name for name in found if name.rpartition("/")[2] == own.rpartition("/")[2]]
+        if publishers := publisher_names(self._node, own):
+            return f"{listed(publishers)} could publish them: is it active?"
+        others = [
+            name
+            for name, types in self._node.get_topic_names_and_types()
+            if JOINT_STATE in types and name != own
+            if name.rpartition("/")[2] == own.rpartition("/")[2]
+        ]
+        where = ". Is joint_state_broadcaster active, and ROS_DOMAIN_ID the same?"
+        if others:
+            where = f", but there are joint states on {listed(others)}: give --namespace"
+        return f"nobody is seen to publish there{where}"
 
     def stop(self) -> None:
         """Ends the subscriptions."""
@@ -148,7 +147,14 @@ class Recorder:
         Raises:
             RecordingError: it cannot be written, or not as this table.
         """
-        topics = self._topics()
+        # Commands come before the states that are recorded at the same time.
+        commands = [message for each in self._commands for message in each.messages]
+        found = [
+            self._descriptions,
+            TopicMessages(self._command_topic, FLOAT64_MULTI_ARRAY, commands),
+            TopicMessages(self.states.topic, JOINT_STATE, self.states.messages),
+        ]
+        topics = [topic for topic in found if topic.messages]
         try:
             if path.suffix == ".npz":
                 recorded = RecordedTopics(str(path))
@@ -164,22 +170,13 @@ class Recorder:
                 f"{error}. All messages are in the rosbag2 folder {folder}"
             ) from error
 
-    def _topics(self) -> list[TopicMessages]:
-        """Commands come before the states that are recorded at the same time."""
-        commands = [message for each in self._commands for message in each.messages]
-        found = [
-            TopicMessages(self._description_topic, STRING, self._descriptions, is_latched=True),
-            TopicMessages(self._command_topic, FLOAT64_MULTI_ARRAY, commands),
-            TopicMessages(self.states.topic, JOINT_STATE, self.states.messages),
-        ]
-        return [topic for topic in found if topic.messages]
-
-    def _now(self) -> int:
-        return self._offset + time.monotonic_ns()
-
     def _hear_description(self, message: bytes) -> None:
-        self._descriptions.append((self._now(), message))
-        self.robot_description = CdrReader(message, self._description_topic).string("data")
+        self._descriptions.messages.append((_now(), message))
+        self.robot_description = CdrReader(message, self._descriptions.name).string("data")
+
+
+def _now() -> int:
+    return _SINCE_EPOCH + time.monotonic_ns()
 
 
 def _rescue(path: Path, topics: Sequence[TopicMessages]) -> Path:
@@ -187,8 +184,10 @@ def _rescue(path: Path, topics: Sequence[TopicMessages]) -> Path:
     number where something is there."""
     temporary = Path(tempfile.gettempdir()) / path.name
     for wanted in (path, temporary):
-        numbered = (wanted.with_name(f"{wanted.name}_{number}") for number in itertools.count(2))
-        folder = next(each for each in itertools.chain([wanted], numbered) if not each.exists())
+        folder, number = wanted, 1
+        while folder.exists():
+            number += 1
+            folder = wanted.with_name(f"{wanted.name}_{number}")
         try:
             write_rosbag(folder, topics)
             break

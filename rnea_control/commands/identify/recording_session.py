@@ -55,7 +55,7 @@ class RecordingSession:
         self._running = running
         self._checks: LiveChecks | None = None
         self._described = ""
-        self._looked = 0
+        self._looked = 0  # at so many messages
         self._started = self._heard = time.monotonic()
         self._silence_said = self._odd_said = False
         self._first: float | None = None
@@ -115,9 +115,8 @@ class RecordingSession:
             self._executor.spin_once(timeout_sec=deadline - now)
         self._recorder.follow_commands()
         self._look()
-        if self._sender is not None:
-            while self._sender.words:
-                self._display.warn(self._sender.words.pop(0))
+        while self._sender is not None and self._sender.words:
+            self._display.warn(self._sender.words.pop(0))
         self._display.show(phase, self._elapsed, len(self._recorder.states.messages))
 
     def _look(self) -> None:
@@ -126,29 +125,28 @@ class RecordingSession:
         self._looked += len(new)
         if new:
             self._heard, self._silence_said = now, False
-            if self._first is None:
-                self._first = now
+            self._first = now if self._first is None else self._first
             self._judge([message for _, message in new])
         elif now - self._heard > SILENCE and not self._silence_said:
             self._silence_said = True
-            self._display.warn(self._silence())
+            topic, why = self._recorder.states.topic, self._recorder.why_silent()
+            self._display.warn(f"no joint states on {topic} for {SILENCE:.0f} s; {why}")
 
     def _judge(self, messages: list[bytes]) -> None:
+        states = self._recorder.states.topic
         try:
-            topic = StatesTopic(self._recorder.states.topic)
+            topic = StatesTopic(states)
             for message in messages:
                 topic.add(0, message)
             topic.finish()
         except CdrError as error:
             self._say_once(f"{error}; the recording has the message as it came")
             return
-        joints = self._joints or topic.names
+        joints = self._joints = self._joints or topic.names
         if not joints:
             self._say_once("joint_states names no joints: nothing can be identified from it")
             return
-        if self._checks is None:
-            self._joints = joints
-            self._checks = LiveChecks(joints)
+        self._checks = self._checks or LiveChecks(joints)
         urdf = self._recorder.robot_description
         if urdf != self._described:
             self._described = urdf
@@ -157,8 +155,8 @@ class RecordingSession:
         if not named.any():
             missing = [joint for joint in joints if joint not in topic.names]
             self._say_once(
-                f"{self._recorder.states.topic} lacks {listed(missing)}; it has "
-                f"{listed(topic.names)}. Is --joints right, or --namespace?"
+                f"{states} lacks {listed(missing)}; it has {listed(topic.names)}. Is --joints "
+                "right, or --namespace?"
             )
             return
         for text in self._checks.look(stamps[named], np.ascontiguousarray(values[:, named])):
@@ -168,18 +166,6 @@ class RecordingSession:
         if not self._odd_said:
             self._odd_said = True
             self._display.warn(text)
-
-    def _silence(self) -> str:
-        recorder = self._recorder
-        publishers = recorder.publishers()
-        text = f"no joint states on {recorder.states.topic} for {SILENCE:.0f} s; "
-        if publishers:
-            return f"{text}{listed(publishers)} could publish them: is it active?"
-        text += "nobody is seen to publish there"
-        others = recorder.other_topics()
-        if others:
-            return f"{text}, but there are joint states on {listed(others)}: give --namespace"
-        return f"{text}. Is joint_state_broadcaster active, and ROS_DOMAIN_ID the same?"
 
 
 class RecordingDisplay(Progress):
@@ -203,11 +189,9 @@ class RecordingDisplay(Progress):
         """Shows what is going on, the time since the first message, [s], and the joint states so
         far."""
         now = time.monotonic()
-        self._counts = [each for each in self._counts if now - each[0] < 1.0]
-        self._counts.append((now, messages))
+        self._counts = [*(each for each in self._counts if now - each[0] < 1.0), (now, messages)]
         start, first = self._counts[0]
-        passed = now - start
-        rate = (messages - first) / passed if passed > 0.0 else 0.0
+        rate = (messages - first) / max(now - start, 1e-9)
         figures = f"{seconds:5.1f} s, {messages} joint states, {rate:.0f} Hz"
         done = seconds if self._seconds is None else min(seconds, self._seconds)
         self.update(self._bar, description=phase, completed=done, figures=figures)
