@@ -2,7 +2,7 @@ r"""Weighted least squares for the base parameters.
 
 Every joint has noise of its own, so its equations are weighted by its residual [Gautier 1997]. The
 noise of motors is not white: its variance is that of means over `BLOCK_SECONDS`, times their number
-of samples, where that is more. It gives the standard deviations.
+of samples, where that is more. The standard deviations follow from its power spectrum.
 
 Where the measured effort is later than the motion by a delay d, tau = Y beta - d dtau/dt to first
 order; d is one more unknown.
@@ -14,6 +14,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
+from scipy.signal import welch
 
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import IdentificationError
@@ -40,6 +42,10 @@ ROBUST_PASSES = 10
 DELAY_SAMPLES = 30_000
 DELAY_PASSES = 5
 LONGEST_DELAY = 0.15
+# For the spectrum of the noise so many are; its frequencies are told apart by one over this, [s].
+SPECTRUM_SAMPLES, SPECTRUM_SECONDS = 20_000, 4.0
+# The fit takes no more than this part of the noise at a frequency, as far as is made up for.
+MOST_TAKEN = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +156,8 @@ def delay_of(
     found = Delay(near, math.inf, solve(equations, motion.delayed(near), prior, robust).beta)
     for _ in range(DELAY_PASSES):
         shifted = motion.delayed(found.seconds)
-        solution = _with_delay(equations, shifted, prior, found.beta, robust)
+        solution, column = _with_delay(equations, shifted, prior, found.beta, robust)
+        solution = in_colored_noise(solution, equations, shifted, column)
         step, deviation = -float(solution.beta[-1]), math.sqrt(solution.covariance[-1, -1])
         found = Delay(found.seconds + step, deviation, solution.beta[:-1])
         if abs(found.seconds) > LONGEST_DELAY:
@@ -182,7 +189,8 @@ def solve_for_any_delay(
     Args:
         near: base parameters that were found before.
     """
-    solution = _with_delay(equations, motion, prior, near, robust)
+    solution, column = _with_delay(equations, motion, prior, near, robust)
+    solution = in_colored_noise(solution, equations, motion, column)
     A, b = solution.information, solution.vector
     share = A[:-1, -1] / A[-1, -1] if A[-1, -1] > 0.0 else np.zeros(len(b) - 1)
     return replace(
@@ -201,14 +209,65 @@ def _with_delay(
     prior: FloatArray,
     near: FloatArray,
     robust: bool = False,
-) -> Solution:
-    """The solution with one more unknown, minus the delay, about base parameters `near`."""
+) -> tuple[Solution, MoreColumns]:
+    """The solution with one more unknown, minus the delay, about base parameters `near`; and the
+    column of that."""
     slope = slope_of(equations.predicted(motion, near), motion)
 
     def column(rows: slice, Y: FloatArray) -> FloatArray:
         return slope[rows, :, None]
 
-    return solve(equations, motion, np.append(prior, 0.0), robust, column)
+    return solve(equations, motion, np.append(prior, 0.0), robust, column), column
+
+
+def in_colored_noise(
+    solution: Solution,
+    equations: TorqueEquations,
+    motion: Motion,
+    more: MoreColumns | None = None,
+) -> Solution:
+    r"""The same with the covariance that noise of any spectrum gives.
+
+    With the information A, of the weights 1 / s_j^2, and the power spectrum S_j of each joint's
+    residual [Welch 1967],
+
+    .. math:: \mathrm{cov}(\beta) = A^{-1} \Big( \sum_j \frac{1}{s_j^4 n} \sum_f S_j(f)
+              \hat Y_j(f)^* \hat Y_j(f)^T \Big) A^{-1}
+
+    The residual lacks the share that the fit took of each frequency, h = Y_j(f) A^-1 Y_j(f)^* /
+    (n s_j^2); S_j is divided by (1 - h)^2, as if each had been left out [MacKinnon 1985, HC3].
+
+    Args:
+        solution: of the equations.
+        equations, motion, more: as of `solve`.
+    """
+    share = min(SPECTRUM_SAMPLES / len(motion.time), 1.0)
+    ends = [each.start + max(round(share * (each.stop - each.start)), 2) for each in motion.parts]
+    parts = [slice(part.start, end) for part, end in zip(motion.parts, ends, strict=True)]
+    kept = motion if share == 1.0 else motion.take(parts)
+    used = kept.counts.astype(np.float64)
+    Y = equations.rows(kept, more) * used[:, :, None]
+    residual = kept.effort * used - Y @ solution.beta
+    size = max(min(round(SPECTRUM_SECONDS / motion.period), len(kept.time)), 2)
+    frequency, power = welch(residual, nperseg=size, detrend=False, axis=0)
+    power /= 2.0 * np.maximum(used.mean(axis=0), 1e-9)  # both sides, of a sample that counts
+    inverse = np.where(np.isfinite(solution.covariance), solution.covariance, 0.0)
+    spread = np.zeros_like(solution.information)
+    for part in kept.parts:
+        n = part.stop - part.start
+        width = max(round(1.5 * n / size), 1)  # what Welch's windows do not tell apart
+        twice = np.full(n // 2 + 1, 2.0)
+        twice[0], twice[-1] = 1.0, 1.0 + n % 2
+        for j in np.flatnonzero(used.any(axis=0)).tolist():
+            F = np.fft.rfft(Y[part, j], axis=0) / math.sqrt(n * solution.variance[j])
+            S = np.interp(np.fft.rfftfreq(n), frequency, power[:, j]) / solution.variance[j]
+            taken = uniform_filter1d(((F @ inverse) * F.conj()).sum(axis=1).real, width)
+            S /= (1.0 - np.minimum(taken, MOST_TAKEN)) ** 2
+            spread += ((F.conj().T * (twice * S)) @ F).real
+    covariance = inverse @ spread @ inverse * (len(motion.time) / len(kept.time))
+    lost = np.flatnonzero(~solution.determined)
+    covariance[lost, lost] = np.inf
+    return replace(solution, covariance=covariance)
 
 
 def _solved(

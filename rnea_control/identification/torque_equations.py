@@ -114,6 +114,14 @@ class TorqueEquations:
                 tau[rows] += more(rows, Y) @ beta[rank:]
         return tau
 
+    def rows(self, motion: Motion, more: MoreColumns | None = None) -> FloatArray:
+        """The equations themselves, shape (samples, nv, columns); arguments as of `normal`."""
+        blocks = []
+        for rows, Y in self._blocks(motion):
+            base = Y[:, :, self.columns]
+            blocks.append(base if more is None else np.concatenate([base, more(rows, Y)], axis=2))
+        return np.concatenate(blocks)
+
     def _blocks(self, motion: Motion) -> Iterator[tuple[slice, FloatArray]]:
         for begin in range(0, len(motion.time), BLOCK):
             rows = slice(begin, min(begin + BLOCK, len(motion.time)))
