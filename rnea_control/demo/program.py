@@ -149,7 +149,7 @@ def main() -> int:
                 for law in (ControlLaw.computed_torque, ControlLaw.pd)
             ]
     except RneaControlError as error:
-        CONSOLE.print(str(error), style="red", markup=False)
+        CONSOLE.print(error.with_code, style="red", markup=False)
         return FAILED
     disturbed = _print_outcome(robot, *recordings)
     for recording in reversed(recordings):
