@@ -16,7 +16,7 @@ from rich.table import Table
 
 from rnea_control.control import ControlLaw
 from rnea_control.demo.controller import BANDWIDTH
-from rnea_control.demo.film import bones, draw_robots, film, has_display, link_poses, show
+from rnea_control.demo.film import draw_robots, film, has_display, show
 from rnea_control.demo.report import draw, summary, table
 from rnea_control.demo.robots import (
     CONFIGURED,
@@ -162,12 +162,7 @@ def _list(picture: str | None) -> None:
     robots = entries()
     CONSOLE.print(robots_table(robots))
     if picture is not None:
-        drawn = []
-        for robot in robots:
-            if robot.model is not None and robot.model.nv > 0:
-                poses = link_poses(robot.model, robot.model.neutral()[None])[0]
-                drawn.append((robot.name, poses, bones(robot.path, robot.model)))
-        draw_robots(Path(picture), drawn)
+        draw_robots(Path(picture), robots)
         CONSOLE.print(f"Picture: {Path(picture).resolve()}", soft_wrap=True)
 
 
