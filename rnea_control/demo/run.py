@@ -78,24 +78,9 @@ class Recording:
         """Desired minus measured positions, shape (n, nv)."""
         return self.desired - self.measured
 
-    @property
-    def rms(self) -> FloatArray:
-        """Root mean square of each joint's error, shape (nv,)."""
-        return np.sqrt(np.mean(self.error**2, axis=0))
-
-    def total_rms(self, joints: list[int]) -> float:
-        """Root mean square of the error over joints of one unit."""
+    def rms(self, joints: int | list[int]) -> float:
+        """Root mean square of the error of a joint, or over joints of one unit."""
         return float(np.sqrt(np.mean(self.error[:, joints] ** 2)))
-
-    @property
-    def largest(self) -> FloatArray:
-        """Each joint's largest error, shape (nv,)."""
-        return np.abs(self.error).max(axis=0)
-
-    @property
-    def peak_torque(self) -> FloatArray:
-        """Each joint's largest torque, shape (nv,)."""
-        return np.abs(self.torque).max(axis=0)
 
     @property
     def period(self) -> float:
@@ -203,22 +188,12 @@ def _recorder(
     incidents = [*filter(None, [sender.aborted]), *watch.incidents()]
     if watch.reports == reports:
         incidents.append("the controller did not report how the run went")
-    stamps, measured, torque, lateness, commands = map(np.array, zip(*rows, strict=True))
+    stamps, measured, torque, *counted = map(np.array, zip(*rows, strict=True))
     times = 1e-9 * (stamps - start)
     trajectory = motion(robot.model, robot.start, robot.waypoints)
     desired = np.array([trajectory.at(t)[0] for t in times])
-    return Recording(
-        law.name,
-        times,
-        desired,
-        measured,
-        torque,
-        watch.latency,
-        sender.report,
-        lateness,
-        commands,
-        tuple(incidents),
-    )
+    moved, told = (times, desired, measured, torque), (watch.latency, sender.report)
+    return Recording(law.name, *moved, *told, *counted, tuple(incidents))
 
 
 def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
