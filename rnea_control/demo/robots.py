@@ -44,21 +44,15 @@ LIMIT_SHARE = 0.7
 
 @dataclass(frozen=True)
 class DemoRobot:
-    """A robot to show: its URDF, the joints that move, where they start, where they go.
-
-    Attributes:
-        path: of the URDF.
-        urdf: its text.
-        parameters: of the controller, from config/ where there is a file for the robot.
-    """
+    """A robot to show: its URDF, the joints that move, where they start, where they go."""
 
     name: str
-    path: Path
-    urdf: str
+    path: Path  # of the URDF
+    urdf: str  # its text
     model: RobotModel
     start: FloatArray
     waypoints: list[Waypoint]
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # of the controller, from config/ where it has a file for the robot
 
 
 def known_robots() -> dict[str, Path]:

@@ -48,30 +48,19 @@ SMALLEST_MOTION, SMALLEST_INERTIA = 1e-3, 1e-9
 
 @dataclass(frozen=True)
 class Recording:
-    """One trajectory under one control law.
+    """One trajectory under one control law, in n states."""
 
-    Attributes:
-        law: name of the control law.
-        time: since the start of the trajectory, shape (n,), [s].
-        desired, measured: positions, shape (n, nv), [rad] or [m].
-        torque: what reached the joints, shape (n, nv), [Nm] or [N].
-        latency: state-to-command latency as the controller reports it.
-        sent: how the trajectory was sent.
-        lateness: how late each state was sent, shape (n,), [s].
-        commands: how many commands had come when each state was sent, shape (n,).
-        incidents: what the controller or its action reported, a sentence each.
-    """
-
-    law: str
-    time: FloatArray
-    desired: FloatArray
+    law: str  # its name
+    time: FloatArray  # since the start of the trajectory, shape (n,), [s]
+    desired: FloatArray  # positions, shape (n, nv), [rad] or [m]
     measured: FloatArray
-    torque: FloatArray
-    latency: str
-    sent: str = ""
-    lateness: FloatArray = field(default_factory=lambda: np.zeros(0))
+    torque: FloatArray  # that reached the joints, shape (n, nv), [Nm] or [N]
+    latency: str  # state-to-command latency as the controller reports it
+    sent: str = ""  # how the trajectory was sent
+    lateness: FloatArray = field(default_factory=lambda: np.zeros(0))  # of each state sent, [s]
+    # How many commands had come when each state was sent.
     commands: FloatArray = field(default_factory=lambda: np.zeros(0))
-    incidents: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()  # that the controller or its action reported, a sentence each
 
     @property
     def error(self) -> FloatArray:
