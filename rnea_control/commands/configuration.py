@@ -56,15 +56,8 @@ EFFORT_LIMIT_ZERO = error("effort-limit-zero",
 
 
 class ControllerParameters(GivenParameters):
-    """The controller's parameters, checked by its table.
-
-    Args:
-        values: as given, by full name.
-
-    Attributes:
-        values: the same.
-        joints: to control; empty if they are not known.
-    """
+    """The controller's parameters, `values` by full name, checked by its table; `joints` are those
+    to control, empty if they are not known."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values, expand(PARAMETERS, ()))

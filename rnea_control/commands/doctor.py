@@ -23,11 +23,8 @@ from rnea_control.ros.process import ros_process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Looks, prints, and returns the exit status.
-
-    Args:
-        arguments: the command line with the program's name; the process's own by default.
-    """
+    """Looks, prints, and returns the exit status, for a command line with the program's name; the
+    process's own by default."""
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])

@@ -114,11 +114,7 @@ def priorities_of(executable: str) -> tuple[tuple[int, ...], ...]:
 
 def cpu_quota(own: Path = OWN_CGROUP, root: Path = CGROUPS) -> float | None:
     """How many CPUs this process's cgroup may use, and those that it is in; None without a bound.
-
-    Args:
-        own: the file that names the cgroup, of version 2.
-        root: where the cgroups are mounted.
-    """
+    `own` names the cgroup, of version 2; `root` is where cgroups are mounted."""
     lines = [line for line in (_text(own) or "").splitlines() if line.startswith("0::")]
     group = root / (lines[0].removeprefix("0::").strip("/") if lines else "")
     quotas = []

@@ -108,11 +108,7 @@ def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, obj
 
 
 class Sender:
-    """Sends one trajectory.
-
-    Args:
-        node: that sends it.
-        robot: whose waypoints are sent.
+    """Sends the waypoints of a robot as one trajectory.
 
     Attributes:
         report: how it was sent, and what came of it.
@@ -173,15 +169,8 @@ class Sender:
 
 
 class ControllerWatch:
-    """Collects modes and diagnostics of the controller in a node's namespace.
-
-    Args:
-        node: that listens.
-
-    Attributes:
-        reports: how many diagnostics have come.
-        values: of the last one.
-    """
+    """Collects modes and diagnostics of the controller in a node's namespace: `reports` says how
+    many of these have come, and `values` has those of the last one."""
 
     def __init__(self, node: Node) -> None:
         self.reports = 0

@@ -81,9 +81,8 @@ def drawn_by_mujoco(
     """Pictures of a motion, shape (n, height, width, 3), bytes; None where no backend works. With
     them what was wrong with the backends that do not, a sentence each.
 
-    Args:
-        urdf, links, poses: as for `Scene`.
-        backends: values of MUJOCO_GL to try; one that is set already is the only one.
+    Arguments as of `Scene`; `backends` are values of MUJOCO_GL to try, of which one that is set
+    already is the only one.
     """
     set_already, objections = os.environ.get("MUJOCO_GL"), []
     for backend in [set_already] if set_already else backends:

@@ -44,11 +44,8 @@ exit status:
 
 
 def options(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The options; ends the process with status 2 if one of them is wrong.
-
-    Args:
-        arguments: the command line; the process's own by default.
-    """
+    """The options of a command line, by default the process's own, which ends with status 2 if one
+    of them is wrong."""
     parser = argparse.ArgumentParser(
         prog="rnea_demo",
         description=__doc__,

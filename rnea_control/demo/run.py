@@ -103,12 +103,8 @@ def run(
     running: Callable[[], bool],
     progress: Callable[[float], None],
 ) -> Recording:
-    """Moves the simulated arm through the robot's waypoints in real time.
-
-    Args:
-        rate: control ticks a second, [Hz].
-        running: asked whether to go on.
-        progress: called with the fraction of the trajectory done, now and then.
+    """Moves the simulated arm through the robot's waypoints in real time, at `rate` control ticks a
+    second, as long as `running` says so; `progress` is told the fraction done, now and then.
 
     Raises:
         RneaControlError: the controller did not start, or was stopped.

@@ -131,10 +131,7 @@ class SimulatedArm(Node):
 
     def start_clock(self, ahead: int = 0) -> None:
         """Sets the clock of the states; their stamps say when they are due, not when they are sent.
-
-        Args:
-            ahead: how many states after the present one the state that is due now is.
-        """
+        The state that is due now is the one so many after the present one."""
         elapsed = round((self.ticks + ahead) * self.period * 1e9)
         self._start = self.get_clock().now().nanoseconds - elapsed
 
@@ -278,12 +275,8 @@ class SensorNoise:
         self._state = -1
 
     def added(self, state: int, *values: FloatArray) -> list[FloatArray]:
-        """A state as measured.
-
-        Args:
-            state: its number; a state that is measured again has the same noise.
-            values: positions, velocities and efforts as they are, each shape (nv,).
-        """
+        """Positions, velocities and efforts, each shape (nv,), as measured in the state of this
+        number; a state that is measured again has the same noise."""
         if state != self._state:
             self._state = state
             normal = [each.standard_normal(len(values[0])) for each in self._generators]
