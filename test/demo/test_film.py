@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import mujoco
 import numpy as np
 import pytest
 from PIL import Image
@@ -34,18 +33,17 @@ def test_meshes_are_found_around_the_urdf_by_file_and_in_packages(tmp_path: Path
 
 def test_panda_is_drawn_by_its_collision_meshes_as_its_visuals_are_dae() -> None:
     path = example_robot("panda")
-    files = {
-        link: [Path(shape["mesh"][0]).suffix for shape in found if "mesh" in shape]
-        for link, found in shapes(path).items()
-    }
-    assert all(files[f"panda_link{i}"] == [".stl"] for i in range(8))
+    found = shapes(path)
+    for i in range(8):
+        (shape,) = found[f"panda_link{i}"]
+        assert shape["mesh"][0].endswith(".stl")
 
 
 def test_links_without_a_shape_are_bars(tmp_path: Path) -> None:
     path = tmp_path / "arm.urdf"
     path.write_text(two_link_arm())
     (bar,) = shapes(path)["upper"]
-    assert bar["type"] == mujoco.mjtGeom.mjGEOM_CAPSULE
+    assert bar["type"].name == "mjGEOM_CAPSULE"
     np.testing.assert_array_equal(bar["fromto"], [0.0, 0.0, 0.0, 0.4, 0.0, 0.0])
 
 
