@@ -40,6 +40,11 @@ class RneaControlError(Exception):
 
     code = "rnea-control"
 
+    @property
+    def with_code(self) -> str:
+        """As every program tells it: the message, and the code to look up in docs/errors.md."""
+        return f"{self} [{self.code}]"
+
     def __init_subclass__(cls) -> None:
         words = re.findall("[A-Z][a-z0-9]*", cls.__name__.removesuffix("Error"))
         cls.code = "-".join(words).lower()
@@ -152,7 +157,10 @@ class Float64MultiArrayError(RneaControlError, ValueError):
 
 
 if __name__ == "__main__":
-    print("# Errors\n\nPrinted from the code by `python -m rnea_control.exceptions`.\n")
+    print(
+        "# Errors\n\nPrinted from the code by `python -m rnea_control.exceptions`. A program that\n"
+        "ends or does not start over one of them prints its code behind the message: `[joint]`.\n"
+    )
     print("| code | class | special case of | meaning |\n| --- | --- | --- | --- |")
     for each in list(globals().values()):
         if isinstance(each, type) and issubclass(each, RneaControlError):

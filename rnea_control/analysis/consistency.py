@@ -32,24 +32,16 @@ _POINT = 1e-9
 
 @dataclass(frozen=True)
 class BodyConsistency:
-    """The inertia of one body: a link with all that is fixed to it, payloads included.
+    """The inertia of one body: a link with all that is fixed to it, payloads included."""
 
-    Attributes:
-        link: the one that the body's joint carries.
-        mass: [kg].
-        smallest_eigenvalue: of the pseudo-inertia about the link's origin, entries in SI units.
-        relative: smallest second moment of mass about the center of mass, divided by the largest:
-            1 for a sphere, 0 for a plate; below 0, no real body has it.
-        consistent: whether a real body can have this inertia; no inertia at all is consistent.
-        words: the same as a phrase, and what is wrong.
-    """
-
-    link: str
-    mass: float
-    smallest_eigenvalue: float
+    link: str  # the one that the body's joint carries
+    mass: float  # [kg]
+    smallest_eigenvalue: float  # of the pseudo-inertia about the link's origin, in SI units
+    # Smallest second moment of mass about the center of mass, divided by the largest: 1 for a
+    # sphere, 0 for a plate; below 0, no real body has it.
     relative: float
-    consistent: bool
-    words: str
+    consistent: bool  # whether a real body can have this inertia, as also none at all
+    words: str  # the same as a phrase, and what is wrong
 
 
 @dataclass(frozen=True)

@@ -56,15 +56,8 @@ EFFORT_LIMIT_ZERO = error("effort-limit-zero",
 
 
 class ControllerParameters(GivenParameters):
-    """The controller's parameters, checked by its table.
-
-    Args:
-        values: as given, by full name.
-
-    Attributes:
-        values: the same.
-        joints: to control; empty if they are not known.
-    """
+    """The controller's parameters, `values` by full name, checked by its table; `joints` are those
+    to control, empty if they are not known."""
 
     def __init__(self, values: Values) -> None:
         super().__init__(values, expand(PARAMETERS, ()))
@@ -88,7 +81,7 @@ class Configuration(ControllerParameters):
         where: what the parameters are from, for messages; empty if they are not known.
         description: the URDF that the controller takes; empty without one.
         model: made of it; None if that is not possible.
-        fault: why not.
+        fault: why not; None if it is, or if there is nothing to make it of.
     """
 
     def __init__(self, evidence: Evidence) -> None:
@@ -100,7 +93,7 @@ class Configuration(ControllerParameters):
         published = next(iter(evidence.descriptions), "")
         self.description: str = self.get("robot_description") or published
         self.model: RobotModel | None = None
-        self.fault = ""
+        self.fault: RneaControlError | None = None
         if self.description and self.joints:
             locked = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
             try:
@@ -108,7 +101,7 @@ class Configuration(ControllerParameters):
                 update_model(self, model)
                 self.model = model
             except RneaControlError as problem:
-                self.fault = str(problem)
+                self.fault = problem
 
 
 def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
@@ -136,15 +129,22 @@ def _parameters(evidence: Evidence, settings: Configuration) -> Iterator[Finding
     ]
     if unknown and settings.joints:
         yield PARAMETER_UNKNOWN.found(f"{settings.where}: {listed(unknown)}")
-    if settings.where == evidence.controller:
-        yield from _differences(evidence, settings.values)
-    if settings.fault and not (faults and settings.fault in faults):
-        yield MODEL_REFUSED.found(settings.fault)
+    running = settings.values
+    different = [
+        f"{name} ({running.get(name)!r} runs, {value!r} in the file)"
+        for name, value in evidence.file_parameters.items()
+        if running.get(name) != value and not name.startswith(BUILT_IN)
+    ]
+    if different and settings.where == evidence.controller:
+        yield PARAMETERS_DIFFER.found(
+            f"{evidence.controller}, {evidence.file}: {listed(different)}"
+        )
+    if settings.fault is not None and str(settings.fault) not in faults:
+        yield MODEL_REFUSED.found(settings.fault.with_code)
 
 
-def _that_do_not_fit(settings: Configuration) -> list[str]:
+def _that_do_not_fit(settings: Configuration) -> Iterator[str]:
     """What is wrong with values that are allowed one by one."""
-    found = []
     for look in (
         lambda: handover_times(settings, simulated=False),
         lambda: SupervisionSettings.of(values_in_force(settings, SAFETY, settings.joints)),
@@ -152,20 +152,7 @@ def _that_do_not_fit(settings: Configuration) -> list[str]:
         try:
             look()
         except ParameterError as problem:
-            found.append(str(problem))
-    return found
-
-
-def _differences(evidence: Evidence, running: Values) -> Iterator[Finding]:
-    different = [
-        f"{name} ({running.get(name)!r} runs, {value!r} in the file)"
-        for name, value in evidence.file_parameters.items()
-        if running.get(name) != value and not name.startswith(BUILT_IN)
-    ]
-    if different:
-        yield PARAMETERS_DIFFER.found(
-            f"{evidence.controller}, {evidence.file}: {listed(different)}"
-        )
+            yield str(problem)
 
 
 def _description(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
@@ -179,25 +166,8 @@ def _description(evidence: Evidence, settings: Configuration) -> Iterator[Findin
         )
     if loose := [publisher.node for publisher in topic.publishers if not publisher.latched]:
         yield DESCRIPTION_NOT_LATCHED.found(f"{topic.name}: {listed(loose)}")
-    if settings.description:
-        yield from _others(evidence, settings)
-    if settings.model is not None:
-        yield from _suspicious(settings.model)
-
-
-def _suspicious(model: RobotModel) -> Iterator[Finding]:
-    if without := [model.joint_names[j] for j in np.flatnonzero(model.effort_limit == 0.0)]:
-        yield EFFORT_LIMIT_ZERO.found(f"{model.source}: {listed(without)}")
-    for sentence in model.warnings:
-        if "<limit effort> is 0" not in sentence:
-            yield MODEL_SUSPICIOUS.found(sentence)
-
-
-def _others(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
-    """Compares what other nodes have with what the controller takes."""
-    topic = evidence.description_topic.name
     sources = {
-        f"{topic} (message {number})": text for number, text in enumerate(evidence.descriptions, 1)
+        f"{topic.name} (message {k})": text for k, text in enumerate(evidence.descriptions, 1)
     }
     for node in evidence.parameters:
         if text := evidence.parameter(node, "robot_description"):
@@ -207,11 +177,19 @@ def _others(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
             yield DESCRIPTIONS_DIFFER.found(
                 f"what {source} has is not what {evidence.controller} takes: {difference}"
             )
+    if (model := settings.model) is None:
+        return
+    if without := [model.joint_names[j] for j in np.flatnonzero(model.effort_limit == 0.0)]:
+        yield EFFORT_LIMIT_ZERO.found(f"{model.source}: {listed(without)}")
+    for sentence in model.warnings:
+        if "<limit effort> is 0" not in sentence:
+            yield MODEL_SUSPICIOUS.found(sentence)
 
 
 def _difference(own: str, other: str) -> str:
-    """How another description differs in what torques depend on; empty if it does not."""
-    if own == other:
+    """How another description differs in what torques depend on; empty if it does not, or if there
+    is no own one."""
+    if not own or own == other:
         return ""
     try:
         ours = _read(own)

@@ -4,7 +4,7 @@ motion, how it went."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, Status
@@ -131,17 +131,13 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
 
 
 def _controller(evidence: Evidence) -> Iterator[Finding]:
-    name = evidence.controller
-    if evidence.parameters.get(name) is None:
-        yield CONTROLLER_SILENT.found(
-            f"{name} has not answered for its parameters in {evidence.seconds:g} s"
-        )
+    name, seconds = evidence.controller, f"{evidence.seconds:g} s"
     reports = evidence.diagnostics.get(name, ())
+    if evidence.parameters.get(name) is None:
+        yield CONTROLLER_SILENT.found(f"{name} has not answered for its parameters in {seconds}")
+    if not reports and evidence.seconds >= LONGEST_SILENCE:
+        yield CONTROLLER_SILENT.found(f"{name} has published no /diagnostics in {seconds}")
     if not reports:
-        if evidence.seconds >= LONGEST_SILENCE:
-            yield CONTROLLER_SILENT.found(
-                f"{name} has published no /diagnostics in {evidence.seconds:g} s"
-            )
         return
     last = reports[-1]
     if last.level == OK and last.message in ("not configured", "not active"):
@@ -193,27 +189,27 @@ def check_motion(evidence: Evidence, settings: Configuration) -> Iterator[Findin
     reports = [one.values for one in evidence.diagnostics.get(name, ()) if "mode" in one.values]
     if not reports:
         return
-    first, last = reports[0], reports[-1]
-    lacking = [key for key in (TICKS, *COUNTED, *SHARED) if key not in last and key != "gave way"]
-    if lacking:
+    last, keys = reports[-1], (TICKS, *COUNTED, *SHARED)
+    if lacking := [key for key in keys if key not in last and key != "gave way"]:
         yield REPORT_UNKNOWN.found(f"{name} says nothing of {', '.join(lacking)}")
         return
+    before, count = ({key: int(one.get(key, "0")) for key in keys} for one in (reports[0], last))
 
     def counted(key: str) -> str:
         """How often, and how many of them while the system was watched, in words."""
-        new = max(_count(last, key) - _count(first, key), 0)
+        new = max(count[key] - before[key], 0)
         return (
-            f"{name}: {key}: {_count(last, key)} since activation, {new} of them in the "
+            f"{name}: {key}: {count[key]} since activation, {new} of them in the "
             f"{evidence.seconds:g} s that were watched"
         )
 
     for key, code in COUNTED.items():
-        if _count(last, key):
+        if count[key]:
             why = f", last as {last.get('gave way last', 'it does not say why')}"
             yield code.found(counted(key) + (why if key == "gave way" else ""))
-    states = max(_count(last, TICKS) + _count(last, "states missed"), 1)
+    states = max(count[TICKS] + count["states missed"], 1)
     for key, (code, bound) in SHARED.items():
-        part, allowed = _count(last, key) / states, settings.get(bound)
+        part, allowed = count[key] / states, settings.get(bound)
         if part > allowed:
             yield code.found(
                 f"{counted(key)}; that is {100.0 * part:.2g} % of the states, and "
@@ -226,7 +222,3 @@ def check_motion(evidence: Evidence, settings: Configuration) -> Iterator[Findin
     for key, sentence in last.items():
         if key.startswith("model "):
             yield MODEL_DIFFERS.found(f"{name}: {sentence}")
-
-
-def _count(values: Mapping[str, str], key: str) -> int:
-    return int(values.get(key, "0"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,16 +17,14 @@ from rclpy.utilities import remove_ros_args
 
 from rnea_control.commands.checks import CODES, findings
 from rnea_control.commands.finding import LEVELS, Finding
+from rnea_control.commands.identify.executable import positive
 from rnea_control.commands.observer import Observer
 from rnea_control.ros.process import ros_process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Looks, prints, and returns the exit status.
-
-    Args:
-        arguments: the command line with the program's name; the process's own by default.
-    """
+    """Looks, prints, and returns the exit status, for a command line with the program's name; the
+    process's own by default."""
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])
@@ -43,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not running():
             sys.exit("interrupted: nothing was checked")
     found = findings(evidence)
-    print(_json(found) if options.json else _text(found))
+    print(_printed(found, options.json))
     return int(any(finding.level == "error" for finding in found))
 
 
@@ -63,32 +60,18 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         help="the controller's parameters: for a controller that does not run yet, and to compare",
     )
     parser.add_argument(
-        "--seconds", type=_duration, default=3.0, help="how long to look; 3 by default"
+        "--seconds", type=positive, default=3.0, help="how long to look; 3 by default"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     return parser.parse_args(arguments)
 
 
-def _duration(text: str) -> float:
-    value = float(text)
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} s; it must be positive and finite")
-    return value
-
-
-def _counts(found: list[Finding]) -> dict[str, int]:
-    return {level: sum(each.level == level for each in found) for level in LEVELS}
-
-
-def _text(found: list[Finding]) -> str:
-    counts = [
-        f"{count} {word}{'' if count == 1 else 's'}" for word, count in _counts(found).items()
-    ]
-    return "\n".join([*map(str, found), f"{', '.join(counts)}; {len(CODES)} kinds looked for"])
-
-
-def _json(found: list[Finding]) -> str:
-    return json.dumps({"findings": list(map(asdict, found)), "counts": _counts(found)}, indent=2)
+def _printed(found: list[Finding], as_json: bool) -> str:
+    counts = {level: sum(each.level == level for each in found) for level in LEVELS}
+    if as_json:
+        return json.dumps({"findings": list(map(asdict, found)), "counts": counts}, indent=2)
+    words = [f"{count} {level}{'' if count == 1 else 's'}" for level, count in counts.items()]
+    return "\n".join([*map(str, found), f"{', '.join(words)}; {len(CODES)} kinds looked for"])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What was observed of a running system, as plain values: no ROS, no judgment."""
+"""What was observed of a running system, as plain values: no ROS, no judgment. Names of nodes and
+topics are full ones."""
 
 from __future__ import annotations
 
@@ -14,24 +15,17 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A publisher or a subscription.
-
-    Attributes:
-        node: full name of its node.
-        type: of its messages, such as "std_msgs/msg/String".
-        reliable: whether its reliability is RELIABLE.
-        latched: whether its durability is TRANSIENT_LOCAL.
-    """
+    """A publisher or a subscription."""
 
     node: str
-    type: str
+    type: str  # of its messages, such as "std_msgs/msg/String"
     reliable: bool = True
-    latched: bool = False
+    latched: bool = False  # whether its durability is TRANSIENT_LOCAL
 
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic, by its full name, with all its endpoints."""
+    """A topic with all its endpoints."""
 
     name: str
     publishers: tuple[Endpoint, ...] = ()
@@ -40,20 +34,12 @@ class Topic:
 
 @dataclass(frozen=True)
 class State:
-    """A message on joint_states.
+    """A message on joint_states: when it came, and its fields."""
 
-    Attributes:
-        received: when it came, by the steady clock, [s].
-        clock: the same by the system's clock, [ns].
-        simulated: the last time on /clock then, [ns]; None without one.
-        stamp: of its header, [ns].
-        names, position, velocity, effort: its fields.
-    """
-
-    received: float
-    clock: int
-    simulated: int | None
-    stamp: int
+    received: float  # by the steady clock, [s]
+    clock: int  # by the system's clock, [ns]
+    simulated: int | None  # the last time on /clock then, [ns]; None without one
+    stamp: int  # [ns]
     names: tuple[str, ...]
     position: tuple[float, ...]
     velocity: tuple[float, ...]
@@ -62,104 +48,61 @@ class State:
 
 @dataclass(frozen=True)
 class LoadedController:
-    """A controller that controller_manager has loaded.
+    """A controller that controller_manager has loaded."""
 
-    Attributes:
-        name: without a namespace.
-        type: of its plugin.
-        state: of its lifecycle, such as "active".
-        claimed: the command interfaces that it holds, such as "joint1/effort".
-    """
-
-    name: str
-    type: str
-    state: str
-    claimed: tuple[str, ...] = ()
+    name: str  # without a namespace
+    type: str  # of its plugin
+    state: str  # of its lifecycle, such as "active"
+    claimed: tuple[str, ...] = ()  # command interfaces that it holds, such as "joint1/effort"
 
 
 @dataclass(frozen=True)
 class Status:
-    """What a node has said of itself on /diagnostics.
+    """What a node has said of itself on /diagnostics."""
 
-    Attributes:
-        level: 0 fine, 1 warning, 2 error, 3 stale.
-        message: in words.
-        values: by key.
-    """
-
-    level: int
+    level: int  # 0 fine, 1 warning, 2 error, 3 stale
     message: str
     values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """This computer, and what this process may do on it.
+    """This computer, and what this process may do on it."""
 
-    Attributes:
-        largest_priority: the highest SCHED_FIFO priority allowed; 0 for none.
-        may_lock_memory: whether all memory may be locked.
-        real_time_kernel: whether the kernel has PREEMPT_RT.
-        cpu_quota: of the cgroup, in CPUs; None without one.
-        manager_priorities: for each controller_manager that runs here as ros2_control_node the
-            real-time priorities of its threads, 0 for none.
-        fast_dds: what the environment tells Fast DDS; None if the middleware is another.
-    """
-
-    largest_priority: int
+    largest_priority: int  # SCHED_FIFO; 0 where none is allowed
     may_lock_memory: bool
-    real_time_kernel: bool
-    cpu_quota: float | None
+    real_time_kernel: bool  # PREEMPT_RT
+    cpu_quota: float | None  # of the cgroup, in CPUs; None without one
+    # For each ros2_control_node that runs here the real-time priorities of its threads, 0 for none.
     manager_priorities: tuple[tuple[int, ...], ...]
-    fast_dds: FastDds | None
+    fast_dds: FastDds | None  # what the environment tells it; None for another middleware
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that was observed.
+    """All that was observed."""
 
-    Attributes:
-        seconds: for how long.
-        controller, sentinel, manager: full names of the nodes, whether they are there or not;
-            `manager` is empty if the controller is not to ask one.
-        effort_controller: full name of the controller of ros2_control that takes the commands;
-            empty if the topic of the commands does not tell it.
-        nodes: full names of all nodes, each as often as it is there.
-        states_topic, commands_topic, description_topic, clock_topic: their endpoints.
-        parameters: of nodes by full name, None for a node that did not answer; nodes that are not
-            there are missing.
-        file: the YAML file of the controller's parameters; empty if none was given.
-        file_parameters: what it says for the controller.
-        file_fault: why it could not be read; empty if it could.
-        descriptions: the texts that came on robot_description, each once.
-        states: on joint_states, in the order that they came.
-        clock_times: how many messages came on /clock.
-        has_manager_messages: whether controller_manager_msgs is installed.
-        controllers: of controller_manager; None if it did not answer.
-        diagnostics: of nodes by full name, oldest first.
-        machine: see there.
-    """
-
-    seconds: float
-    controller: str
+    seconds: float  # for how long
+    controller: str  # names of nodes, whether they are there or not
     sentinel: str
-    manager: str
-    effort_controller: str
-    nodes: tuple[str, ...]
+    manager: str  # empty if the controller is not to ask one
+    effort_controller: str  # takes the commands; empty if their topic does not tell it
+    nodes: tuple[str, ...]  # each as often as it is there
     states_topic: Topic
     commands_topic: Topic
     description_topic: Topic
     clock_topic: Topic
+    # By node, None for one that did not answer; nodes that are not there are missing.
     parameters: Mapping[str, Values | None]
-    file: str
-    file_parameters: Values
-    file_fault: str
-    descriptions: tuple[str, ...]
-    states: tuple[State, ...]
-    clock_times: int
-    has_manager_messages: bool
-    controllers: tuple[LoadedController, ...] | None
-    diagnostics: Mapping[str, tuple[Status, ...]]
+    file: str  # YAML of the controller's parameters; empty if none was given
+    file_parameters: Values  # what it says for the controller
+    file_fault: str  # why it could not be read; empty if it could
+    descriptions: tuple[str, ...]  # that came on robot_description, each once
+    states: tuple[State, ...]  # in the order that they came
+    clock_times: int  # how many messages came on /clock
+    has_manager_messages: bool  # whether controller_manager_msgs is installed
+    controllers: tuple[LoadedController, ...] | None  # None if controller_manager did not answer
+    diagnostics: Mapping[str, tuple[Status, ...]]  # by node, oldest first
     machine: Machine
 
     def parameter(self, node: str, name: str) -> Any:

@@ -12,17 +12,10 @@ LEVELS = ("error", "warning", "note")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
-
-    Attributes:
-        level: how bad it is, one of `LEVELS`.
-        code: short and stable, for scripts.
-        what: where and what it is, in a sentence.
-        remedy: what to do.
-    """
+    """One thing that was found: `what` says where and what it is, in a sentence."""
 
     level: str
-    code: str
+    code: str  # short and stable, for scripts
     what: str
     remedy: str
 
@@ -34,13 +27,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Code:
-    """A kind of finding.
-
-    Attributes:
-        level, name: those of the finding.
-        meaning: what it means, in general.
-        remedy: what to do, in a sentence or two; words in capitals stand for names.
-    """
+    """A kind of finding; in its remedy words in capitals stand for names."""
 
     level: str
     name: str
@@ -48,12 +35,7 @@ class Code:
     remedy: str
 
     def found(self, what: str, **names: str) -> Finding:
-        """A finding of this kind.
-
-        Args:
-            what: where and what it is, without a full stop.
-            names: what stands for the words in capitals of the remedy.
-        """
+        """A finding of this kind; `names` stand for the words in capitals of the remedy."""
         remedy = self.remedy
         for word, name in names.items():
             remedy = remedy.replace(word, name)

@@ -8,7 +8,7 @@ from pathlib import Path
 from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, Machine
 from rnea_control.commands.finding import Finding, note, warning
-from rnea_control.ros.fast_dds import FastDds, fast_dds
+from rnea_control.ros.fast_dds import fast_dds
 from rnea_control.ros.real_time import (
     SPINNING,
     is_real_time_kernel,
@@ -54,14 +54,8 @@ MANAGER = "ros2_control_node"
 
 def this_machine() -> Machine:
     """This computer as this process finds it."""
-    return Machine(
-        largest_priority(),
-        may_lock_memory(),
-        is_real_time_kernel(),
-        cpu_quota(),
-        priorities_of(MANAGER),
-        fast_dds(),
-    )
+    allowed = largest_priority(), may_lock_memory(), is_real_time_kernel(), cpu_quota()
+    return Machine(*allowed, priorities_of(MANAGER), fast_dds())
 
 
 def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
@@ -71,46 +65,37 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
     reports = evidence.diagnostics.get(evidence.controller, ())
     in_force = reports[-1].values.get(IN_FORCE) if reports else None
     if in_force is not None:
-        who = f"{evidence.controller} says: {in_force}"
         has_priority, has_lock = "SCHED_FIFO" in in_force, "locked in memory" in in_force
         real_time_kernel = "without PREEMPT_RT" not in in_force
+        why = (f"{evidence.controller} says: {in_force}",) * 3
     else:
-        who = f"here the largest priority is {machine.largest_priority}"
-        has_priority = machine.largest_priority >= priority
-        has_lock, real_time_kernel = machine.may_lock_memory, machine.real_time_kernel
+        has_priority, has_lock = machine.largest_priority >= priority, machine.may_lock_memory
+        real_time_kernel = machine.real_time_kernel
+        largest = f"here the largest priority is {machine.largest_priority}"
+        why = largest, "here the memlock limit is not unlimited", "it is that of this computer"
     if priority > 0 and not has_priority:
-        yield PRIORITY.found(f"thread_priority is {priority}; {who}")
+        yield PRIORITY.found(f"thread_priority is {priority}; {why[0]}")
     if locks and not has_lock:
-        limited = "here the memlock limit is not unlimited"
-        yield MEMORY.found(f"lock_memory is true; {who if in_force is not None else limited}")
+        yield MEMORY.found(f"lock_memory is true; {why[1]}")
     if not real_time_kernel:
-        yield KERNEL.found("it is that of this computer" if in_force is None else who)
+        yield KERNEL.found(why[2])
     if machine.cpu_quota is not None:
         yield CPU_QUOTA.found(f"rnea_doctor's own cgroup may use {machine.cpu_quota:.3g} CPUs")
-    if priority > 0 and has_priority:
-        for priorities in machine.manager_priorities:
-            yield from _manager_priority(priorities, priority)
-    if machine.fast_dds is not None:
-        yield from _fast_dds(machine.fast_dds)
-
-
-def _manager_priority(priorities: tuple[int, ...], own: int) -> Iterator[Finding]:
-    others = sorted(priorities)[:-1]  # but for the update thread, whose priority is a parameter
-    normal, high = others.count(0), sum(other >= own - SPINNING for other in others)
-    if normal:
-        yield MANAGER_PRIORITY.found(f"{normal} of its threads have none")
-    elif high:
-        yield MANAGER_PRIORITY.found(f"{high} of its threads have up to {others[-1]}")
-
-
-def _fast_dds(found: FastDds) -> Iterator[Finding]:
-    unreadable = found.profile and found.profile_text is None
-    if unreadable:
-        yield DDS_PROFILE_UNREADABLE.found(found.profile)
-    if found.local_only:
-        yield DDS_LOCAL_ONLY.found(f"{found.local_only} in this shell")
-    elif found.shared_memory and not unreadable:
-        yield DDS_PROFILE.found(f"{found.shared_memory} in this shell")
+    for priorities in machine.manager_priorities if priority > 0 and has_priority else ():
+        others = sorted(priorities)[:-1]  # but for the update thread, whose priority is a parameter
+        normal, high = others.count(0), sum(other >= priority - SPINNING for other in others)
+        if normal:
+            yield MANAGER_PRIORITY.found(f"{normal} of its threads have none")
+        elif high:
+            yield MANAGER_PRIORITY.found(f"{high} of its threads have up to {others[-1]}")
+    if (dds := machine.fast_dds) is not None:
+        unreadable = dds.profile and dds.profile_text is None
+        if unreadable:
+            yield DDS_PROFILE_UNREADABLE.found(dds.profile)
+        if dds.local_only:
+            yield DDS_LOCAL_ONLY.found(f"{dds.local_only} in this shell")
+        elif dds.shared_memory and not unreadable:
+            yield DDS_PROFILE.found(f"{dds.shared_memory} in this shell")
 
 
 def priorities_of(executable: str) -> tuple[tuple[int, ...], ...]:
@@ -129,11 +114,7 @@ def priorities_of(executable: str) -> tuple[tuple[int, ...], ...]:
 
 def cpu_quota(own: Path = OWN_CGROUP, root: Path = CGROUPS) -> float | None:
     """How many CPUs this process's cgroup may use, and those that it is in; None without a bound.
-
-    Args:
-        own: the file that names the cgroup, of version 2.
-        root: where the cgroups are mounted.
-    """
+    `own` names the cgroup, of version 2; `root` is where cgroups are mounted."""
     lines = [line for line in (_text(own) or "").splitlines() if line.startswith("0::")]
     group = root / (lines[0].removeprefix("0::").strip("/") if lines else "")
     quotas = []

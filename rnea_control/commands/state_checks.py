@@ -100,11 +100,11 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
     """What is wrong with joint_states, clocks and stamps."""
     states = of_joints(evidence, settings)
     yield from _publishers(evidence)
+    simulated = bool(settings.values.get(SIM_TIME))
     if evidence.states:
         yield from _content(evidence, settings, states)
         if len(evidence.states_topic.publishers) <= 1 and len(states) >= FEWEST:
-            yield from _timing(evidence, settings, states)
-    simulated = bool(settings.values.get(SIM_TIME))
+            yield from _timing(evidence, settings, simulated, states)
     yield from _clock(evidence, settings, simulated)
     if states:
         yield from _stamps(evidence, simulated, states)
@@ -112,22 +112,19 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
 
 def _publishers(evidence: Evidence) -> Iterator[Finding]:
     topic = evidence.states_topic
-    nodes = [publisher.node for publisher in topic.publishers]
-    if len(nodes) > 1:
-        yield STATES_SECOND_PUBLISHER.found(f"{topic.name}: {listed(sorted(nodes))}")
+    nodes = listed(sorted(publisher.node for publisher in topic.publishers))
+    if len(topic.publishers) > 1:
+        yield STATES_SECOND_PUBLISHER.found(f"{topic.name}: {nodes}")
     if not evidence.states:
-        who = f"{listed(nodes)} publishes" if nodes else "nobody publishes"
+        asleep = [
+            f", and {each.name} is {each.state}"
+            for each in evidence.controllers or ()
+            if each.type.startswith("joint_state_broadcaster/") and each.state != "active"
+        ]
         yield STATES_MISSING.found(
-            f"nothing came on {topic.name} in {evidence.seconds:g} s; {who} it{_asleep(evidence)}"
+            f"nothing came on {topic.name} in {evidence.seconds:g} s; {nodes or 'nobody'} "
+            f"publishes it{''.join(asleep[:1])}"
         )
-
-
-def _asleep(evidence: Evidence) -> str:
-    """A broadcaster that is loaded and not active, in words."""
-    for controller in evidence.controllers or ():
-        if controller.type.startswith("joint_state_broadcaster/") and controller.state != "active":
-            return f", and {controller.name} is {controller.state}"
-    return ""
 
 
 def _content(evidence: Evidence, settings: Configuration, states: list[State]) -> Iterator[Finding]:
@@ -168,17 +165,16 @@ def _command_timeout(settings: Configuration, simulated: bool) -> float:
         return math.inf
 
 
-def _timing(evidence: Evidence, settings: Configuration, states: list[State]) -> Iterator[Finding]:
+def _timing(
+    evidence: Evidence, settings: Configuration, simulated: bool, states: list[State]
+) -> Iterator[Finding]:
     topic = evidence.states_topic.name
     received = np.diff([state.received for state in states])
     stamped = 1e-9 * np.diff([state.stamp for state in states])
-    simulated = bool(settings.values.get(SIM_TIME))
     advances = bool((stamped > 0.0).all())
-    period = float(
-        np.median(stamped) if advances else np.mean(stamped if stamped.any() else received)
-    )
-    gap = settings.get("joint_state_gap")
-    rate = 1.0 / period
+    mean = np.mean(stamped if stamped.any() else received)
+    period = float(np.median(stamped) if advances else mean)
+    rate, gap = 1.0 / period, settings.get("joint_state_gap")
     longest_answer = HandoverTimes.of_sentinel().states * period
     if period >= gap:
         yield RATE_TOO_LOW.found(f"{topic} has {rate:.4g} Hz, and joint_state_gap is {gap:g} s")
@@ -230,33 +226,26 @@ def _clock(evidence: Evidence, settings: Configuration, simulated: bool) -> Iter
 def _stamps(evidence: Evidence, simulated: bool, states: list[State]) -> Iterator[Finding]:
     topic = evidence.states_topic.name
     stamps = np.array([state.stamp for state in states])
+    back = int((np.diff(stamps) < 0).sum())
+    age, clock = _typical_age(states, simulated), evidence.clock_topic.name
     if not stamps.any():
         yield STAMPS_ZERO.found(f"{topic}: all {len(states)} stamps are 0")
-        return
-    if len(stamps) > 1 and (stamps == stamps[0]).all():
+    elif len(stamps) > 1 and (stamps == stamps[0]).all():
         yield STAMPS_STAND_STILL.found(f"{topic}: all {len(states)} stamps are the same")
-        return
-    back = int((np.diff(stamps) < 0).sum())
-    if back and len(evidence.states_topic.publishers) <= 1:
+    elif back and len(evidence.states_topic.publishers) <= 1:
         yield STAMPS_GO_BACK.found(f"{topic}: {back} of {len(stamps)} stamps go back")
-        return
-    age = _typical_age(states, simulated)
-    if not abs(age) >= OTHER_CLOCK:
-        return
-    if not simulated and abs(_typical_age(states, simulated=True)) < OTHER_CLOCK:
+    elif not simulated and abs(_typical_age(states, simulated=True)) < OTHER_CLOCK <= abs(age):
         yield CLOCK_UNUSED.found(
-            f"{topic}: the stamps are those of {evidence.clock_topic.name}, and {SIM_TIME} is false"
+            f"{topic}: the stamps are those of {clock}, and {SIM_TIME} is false"
         )
-        return
-    clock = evidence.clock_topic.name if simulated else "this computer's clock"
-    yield STAMPS_OF_ANOTHER_CLOCK.found(
-        f"{topic}: the stamps are {abs(1e-9 * age):.3g} s {'behind' if age > 0 else 'ahead of'} "
-        f"{clock}"
-    )
+    elif abs(age) >= OTHER_CLOCK:
+        off = f"{abs(1e-9 * age):.3g} s {'behind' if age > 0 else 'ahead of'}"
+        whose = clock if simulated else "this computer's clock"
+        yield STAMPS_OF_ANOTHER_CLOCK.found(f"{topic}: the stamps are {off} {whose}")
 
 
 def _typical_age(states: list[State], simulated: bool) -> float:
     """When they came, by one of the clocks, [ns]; NaN without it."""
-    times = [(state.simulated if simulated else state.clock, state.stamp) for state in states]
+    times = ((state.simulated if simulated else state.clock, state.stamp) for state in states)
     ages = [now - stamp for now, stamp in times if now is not None]
     return float(np.median(ages)) if ages else math.nan

@@ -14,91 +14,67 @@ from rnea_control.commands.evidence import Evidence, State
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete, of_joints
 from rnea_control.control.feasibility import RESTING, light_joints
-from rnea_control.control.model_check import Cause, ModelCheck, Witness, check_model
+from rnea_control.control.model_check import Cause, Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-ARM_MOVES = note(
-    "arm-moves",
+# fmt: off
+ARM_MOVES = note("arm-moves",
     "the arm moves: its torques cannot be compared with the model's",
-    "Run rnea_doctor again while it rests",
-)
-EFFORT_UNKNOWN = note(
-    "effort-unknown",
+    "Run rnea_doctor again while it rests")
+EFFORT_UNKNOWN = note("effort-unknown",
     "joint states have no effort: the model's gravity torque cannot be compared with it",
-    "Export the state interface effort in the <ros2_control> tag, if the hardware measures it",
-)
-GRAVITY_UNSEEN = note(
-    "gravity-unseen",
+    "Export the state interface effort in the <ros2_control> tag, if the hardware measures it")
+GRAVITY_UNSEEN = note("gravity-unseen",
     "the measured effort is 0 where the model says that gravity pulls; brakes, firmware, or an "
     "effort that is not measured all look like that",
     "Set hardware_compensates_gravity to true if firmware holds the arm (UR, Franka), else leave "
-    "it false: wrong, the arm falls or rises",
-)
-GRAVITY_NOT_HELD = warning(
-    "gravity-not-held",
+    "it false: wrong, the arm falls or rises")
+GRAVITY_NOT_HELD = warning("gravity-not-held",
     "torque is on, and the measured effort is 0 where the model says that gravity pulls",
     "Set hardware_compensates_gravity to true if firmware holds the arm (UR, Franka). Else see "
     "whether brakes hold it, or the hardware measures no effort, as Gazebo Fortress: then leave it "
-    "false",
-)
-GRAVITY_MEASURED = warning(
-    "gravity-measured",
+    "false")
+GRAVITY_MEASURED = warning("gravity-measured",
     "hardware_compensates_gravity is true, and the measured effort is the gravity torque",
     "Right for firmware that reports what its motors give altogether (Franka). Else set it to "
-    "false: the arm would fall",
-)
-GRAVITY_OPPOSITE = error(
-    "gravity-opposite",
+    "false: the arm would fall")
+GRAVITY_OPPOSITE = error("gravity-opposite",
     "the measured effort is the opposite of the model's gravity torque: the arm would be thrown",
     "Correct the parameter `gravity` (in the frame of the URDF's root link), or the sign of the "
-    "efforts in the hardware interface",
-)
-GRAVITY_DIRECTION = warning(
-    "gravity-direction",
+    "efforts in the hardware interface")
+GRAVITY_DIRECTION = warning("gravity-direction",
     "the measured efforts fit another direction of gravity",
-    "Set the parameter `gravity` in the frame of the URDF's root link, as the message says",
-)
-GRAVITY_STRENGTH = warning(
-    "gravity-strength",
+    "Set the parameter `gravity` in the frame of the URDF's root link, as the message says")
+GRAVITY_STRENGTH = warning("gravity-strength",
     "the parameter `gravity` is not as strong as the Earth's",
-    "Set it in m/s^2, in the frame of the URDF's root link; [0, 0, -9.81] for an arm on the floor",
-)
-PAYLOAD = warning(
-    "payload",
+    "Set it in m/s^2, in the frame of the URDF's root link; [0, 0, -9.81] for an arm on the floor")
+PAYLOAD = warning("payload",
     "the measured efforts fit a load on the last link that the model has not, or has too much",
-    "Set payload.mass and payload.center_of_mass, or add the tool to the URDF",
-)
-PAYLOAD_AT_ORIGIN = note(
-    "payload-at-origin",
+    "Set payload.mass and payload.center_of_mass, or add the tool to the URDF")
+PAYLOAD_AT_ORIGIN = note("payload-at-origin",
     "the payload has its center of mass in the origin of its link",
-    "Set payload.center_of_mass, if it is elsewhere",
-)
-GRAVITY_DIFFERS = warning(
-    "gravity-differs",
+    "Set payload.center_of_mass, if it is elsewhere")
+GRAVITY_DIFFERS = warning("gravity-differs",
     "the measured efforts are not the model's gravity torques",
-    "Do what the message asks; if the effort is a motor current, this tells nothing",
-)
-ROTOR_INERTIA = warning(
-    "rotor-inertia",
+    "Do what the message asks; if the effort is a motor current, this tells nothing")
+ROTOR_INERTIA = warning("rotor-inertia",
     "a joint has little inertia in the model and no `armature`: on a real arm its rotor has more, "
     "and the joint would get too little torque",
     "Set armature.<joint> to the rotor's inertia times the gear ratio squared, or "
-    "feedback_inertia.<joint> if that is not known",
-)
+    "feedback_inertia.<joint> if that is not known")
+# fmt: on
 
 # In a shorter time the noise of the positions looks like motion, [s].
 SHORTEST = 1.0
 EARTH, EARTH_TOLERANCE = 9.81, 0.05
+# All other causes are just a difference.
 OF_CAUSE = {
     Cause.opposite: GRAVITY_OPPOSITE,
     Cause.direction: GRAVITY_DIRECTION,
     Cause.payload: PAYLOAD,
-    Cause.twice: GRAVITY_DIFFERS,
-    Cause.ratio: GRAVITY_DIFFERS,
-    Cause.unknown: GRAVITY_DIFFERS,
 }
 
 
@@ -121,7 +97,9 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
     ):
         return
     q = _history(states, "position", model.joint_names).mean(axis=0)
-    yield from _rotors(settings, model, q)
+    own = [settings.get(f"feedback_inertia.{name}") for name in model.joint_names]
+    if light := light_joints(model, q, np.array(own)):
+        yield ROTOR_INERTIA.found(f"{settings.where}: {listed(light)}, where the arm is now")
     speed = _speed(states, model.joint_names)
     if speed > RESTING:
         yield ARM_MOVES.found(f"{evidence.states_topic.name}: up to {speed:.2g} rad/s or m/s")
@@ -143,17 +121,9 @@ def _history(states: list[State], quantity: str, joints: tuple[str, ...]) -> Flo
 
 def _speed(states: list[State], joints: tuple[str, ...]) -> float:
     """Of the fastest joint, noise aside: by its mean velocity, or by how far it went."""
-    velocity = np.abs(_history(states, "velocity", joints).mean(axis=0)).max()
-    duration = max(states[-1].received - states[0].received, SHORTEST)
-    return float(
-        max(velocity, np.ptp(_history(states, "position", joints), axis=0).max() / duration)
-    )
-
-
-def _rotors(settings: Configuration, model: RobotModel, q: FloatArray) -> Iterator[Finding]:
-    of_joints = [settings.get(f"feedback_inertia.{name}") for name in model.joint_names]
-    if light := light_joints(model, q, np.array(of_joints)):
-        yield ROTOR_INERTIA.found(f"{settings.where}: {listed(light)}, where the arm is now")
+    mean = np.abs(_history(states, "velocity", joints).mean(axis=0)).max()
+    way = np.ptp(_history(states, "position", joints), axis=0).max()
+    return float(max(mean, way / max(states[-1].received - states[0].received, SHORTEST)))
 
 
 def _gravity(
@@ -181,14 +151,11 @@ def _gravity(
         if compensated and pulls:
             yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, {listed(pulls)}")
     elif found.cause is not Cause.no_torque:
-        yield OF_CAUSE[found.cause].found(f"{topic}: {_sentence(found)}")
+        # All joints, with their explanation once.
+        numbers = [each.removesuffix(f": {found.explanation}") for each in found.sentences]
+        sentence = f"{'; '.join(numbers)}: {found.explanation}"
+        yield OF_CAUSE.get(found.cause, GRAVITY_DIFFERS).found(f"{topic}: {sentence}")
     elif not compensated:
         own = effort_controller(evidence)
         code = GRAVITY_NOT_HELD if own is not None and own.state == "active" else GRAVITY_UNSEEN
         yield code.found(f"{topic}: no effort, and the model says {listed(pulls)}")
-
-
-def _sentence(found: ModelCheck) -> str:
-    """All joints of a check, with their explanation once."""
-    numbers = [sentence.removesuffix(f": {found.explanation}") for sentence in found.sentences]
-    return f"{'; '.join(numbers)}: {found.explanation}"

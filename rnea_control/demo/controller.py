@@ -85,14 +85,16 @@ def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, obj
     M = np.eye(model.nv)
     if not law.feeds_back_acceleration:
         crba(model, Workspace(model), robot.start, M)
-    gains = {
+    own = {
         joint: {"p": float(BANDWIDTH**2 * inertia), "d": float(2.0 * BANDWIDTH * inertia)}
         for joint, inertia in zip(model.joint_names, M.diagonal(), strict=True)
     }
-    parameters = {
+    # The robot's own gains are of an acceleration.
+    gains = robot.parameters.get("gains", own) if law.feeds_back_acceleration else own
+    return {
         "joints": list(model.joint_names),
-        "gains": gains,
         **robot.parameters,
+        "gains": gains,
         "control_law": law.name,
         # The simulated arm gets each torque at once, and holds it for a state.
         "dead_time": min(0.5 / rate, LONGEST_DEAD_TIME),
@@ -103,17 +105,10 @@ def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, obj
         "max_position_errors": {joint: 0.0 for joint in model.joint_names},
         "saturation_timeout": 0.0,
     }
-    if not law.feeds_back_acceleration:  # the robot's own gains are of an acceleration
-        parameters["gains"] = gains
-    return parameters
 
 
 class Sender:
-    """Sends one trajectory.
-
-    Args:
-        node: that sends it.
-        robot: whose waypoints are sent.
+    """Sends the waypoints of a robot as one trajectory.
 
     Attributes:
         report: how it was sent, and what came of it.
@@ -174,15 +169,8 @@ class Sender:
 
 
 class ControllerWatch:
-    """Collects modes and diagnostics of the controller in a node's namespace.
-
-    Args:
-        node: that listens.
-
-    Attributes:
-        reports: how many diagnostics have come.
-        values: of the last one.
-    """
+    """Collects modes and diagnostics of the controller in a node's namespace: `reports` says how
+    many of these have come, and `values` has those of the last one."""
 
     def __init__(self, node: Node) -> None:
         self.reports = 0

@@ -23,10 +23,10 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from PIL import Image
 
-from rnea_control.array_types import FloatArray
-from rnea_control.demo.robots import DemoRobot
+from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.demo.robots import DemoRobot, Entry
 from rnea_control.demo.run import Recording
-from rnea_control.demo.scene import SIZE, Scene, Shape, render, shapes
+from rnea_control.demo.scene import SIZE, Scene, render
 from rnea_control.dynamics import Workspace, forward_kinematics
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_description import description_from_urdf
@@ -57,10 +57,10 @@ ROBOTS_IN_A_ROW = 8
 def film(path: Path, robot: DemoRobot, recording: Recording) -> str:
     """Writes a film of a recording, .gif or .mp4, in real time; returns what it was drawn with."""
     poses = _poses(robot, recording, FRAMES_PER_SECOND)
-    frames, objections = drawn_by_mujoco(shapes(robot.path), robot.model.link_names, poses)
+    frames, objections = drawn_by_mujoco(robot.path, robot.model.link_names, poses)
     how = "MuJoCo"
     if frames is None:
-        frames = skeleton_frames(poses, bones(robot.path, robot.model))
+        frames = skeleton_frames(robot.path, robot.model, poses)
         how = f"matplotlib, as MuJoCo cannot draw without a window here ({'; '.join(objections)})"
     write = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
     write(path, frames)
@@ -76,24 +76,20 @@ def _poses(robot: DemoRobot, recording: Recording, frames_per_second: float) -> 
 
 
 def drawn_by_mujoco(
-    shapes: Sequence[Shape],
-    links: Sequence[str],
-    poses: FloatArray,
-    backends: Sequence[str] = BACKENDS,
+    urdf: Path, links: Sequence[str], poses: FloatArray, backends: Sequence[str] = BACKENDS
 ) -> tuple[FloatArray | None, list[str]]:
     """Pictures of a motion, shape (n, height, width, 3), bytes; None where no backend works. With
     them what was wrong with the backends that do not, a sentence each.
 
-    Args:
-        shapes, links, poses: as for `Scene`.
-        backends: values of MUJOCO_GL to try; one that is set already is the only one.
+    Arguments as of `Scene`; `backends` are values of MUJOCO_GL to try, of which one that is set
+    already is the only one.
     """
     set_already, objections = os.environ.get("MUJOCO_GL"), []
     for backend in [set_already] if set_already else backends:
         os.environ["MUJOCO_GL"] = backend  # the new process reads it
         try:
             with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-                frames = pool.submit(render, shapes, links, poses).result(LONGEST_DRAWING)
+                frames = pool.submit(render, urdf, links, poses).result(LONGEST_DRAWING)
                 return frames, objections
         except Exception as error:  # whatever the driver does: there is another way
             objections.append(f"{backend}: {error!r}")
@@ -142,7 +138,7 @@ def show(robot: DemoRobot, recordings: Sequence[Recording]) -> None:
     laws = [recording.law for recording in recordings]
     motions = [_poses(robot, recording, VIEWER_FRAMES_PER_SECOND) for recording in recordings]
     every = np.concatenate(motions)
-    scene = Scene(shapes(robot.path), robot.model.link_names, every)
+    scene = Scene(robot.path, robot.model.link_names, every)
     scene.place(every[0])
     with launch_passive(scene.model, scene.data, show_left_ui=False, show_right_ui=False) as viewer:
         for name in ("lookat", "distance", "azimuth", "elevation"):
@@ -169,67 +165,56 @@ def link_poses(model: RobotModel, positions: FloatArray) -> FloatArray:
     return poses
 
 
-def bones(urdf: Path, model: RobotModel) -> list[tuple[int, int]]:
-    """Pairs of links that a joint connects, as their indices in `model.link_names`."""
-    joints = description_from_urdf(urdf.read_bytes(), str(urdf)).joints
-    index = {link: i for i, link in enumerate(model.link_names)}
-    return [(index[joint.parent], index[joint.child]) for joint in joints]
-
-
-def skeleton_frames(poses: FloatArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
-    """Pictures of a motion, shape (n, height, width, 3), bytes.
-
-    Args:
-        poses: of the links, shape (n, number of links, 4, 4).
-        pairs: of links, as from `bones`.
-    """
-    points = poses[:, :, :3, 3] @ PROJECTION.T
+def skeleton_frames(urdf: Path, model: RobotModel, poses: FloatArray) -> FloatArray:
+    """Pictures of a motion, shape (n, height, width, 3), bytes, from the poses of all links, shape
+    (n, number of links, 4, 4)."""
     figure = Figure(figsize=(SIZE[0] / 100.0, SIZE[1] / 100.0), dpi=100)
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    lines = _draw_lines(axes, points[0], pairs)
-    _frame(axes, points.reshape(-1, 2), SIZE[0] / SIZE[1])
+    points = poses[:, :, :3, 3] @ PROJECTION.T
+    pairs = _draw_bones(axes, urdf, model, points, SIZE[0] / SIZE[1])
+    lines, dots = axes.collections
     frames = []
     for now in points:
-        lines.set_segments([now[list(pair)] for pair in pairs])
-        lines.axes.collections[1].set_offsets(now)
+        lines.set_segments(now[pairs])
+        dots.set_offsets(now)
         canvas.draw()
         frames.append(np.asarray(canvas.buffer_rgba())[:, :, :3].copy())
     return np.array(frames)
 
 
-def draw_robots(
-    path: Path, robots: Sequence[tuple[str, FloatArray, Sequence[tuple[int, int]]]]
-) -> None:
-    """Draws robots side by side: their names, link poses of shape (number of links, 4, 4), and
-    bones."""
-    rows = -(-len(robots) // ROBOTS_IN_A_ROW)
+def draw_robots(path: Path, robots: Sequence[Entry]) -> None:
+    """Draws robots side by side, those that have a joint."""
+    moving = [(each, each.model) for each in robots if each.model and each.model.nv]
+    rows = -(-len(moving) // ROBOTS_IN_A_ROW)
     figure = Figure(figsize=(1.8 * ROBOTS_IN_A_ROW, 2.0 * rows), layout="constrained")
     grid = figure.subplots(rows, ROBOTS_IN_A_ROW, squeeze=False)
     for axes in grid.flat:
         axes.set_axis_off()
-    for axes, (name, poses, pairs) in zip(grid.flat, robots, strict=False):
-        points = poses[:, :3, 3] @ PROJECTION.T
-        _draw_lines(axes, points, pairs)
-        _frame(axes, points)
+    for axes, (robot, model) in zip(grid.flat, moving, strict=False):
+        points = link_poses(model, model.neutral()[None])[:, :, :3, 3] @ PROJECTION.T
+        _draw_bones(axes, robot.path, model, points)
         axes.set_box_aspect(1.0)
-        axes.set_title(name.replace("/", "/\n"), fontsize=7)
+        axes.set_title(robot.name.replace("/", "/\n"), fontsize=7)
     figure.savefig(path, dpi=90)
 
 
-def _draw_lines(axes: Axes, points: FloatArray, pairs: Sequence[tuple[int, int]]) -> LineCollection:
-    segments = [points[list(pair)] for pair in pairs]
-    colors = colormaps["turbo"](np.linspace(0.1, 0.9, max(len(pairs), 1)))
-    lines = axes.add_collection(LineCollection(segments, colors=colors, linewidths=2.5))
-    axes.scatter(*points.T, s=6, color="black", zorder=3)
-    return lines
-
-
-def _frame(axes: Axes, points: FloatArray, shape: float = 1.0) -> None:
-    """Shows all points, undistorted in axes that are `shape` times as wide as high."""
-    low, high = points.min(axis=0), points.max(axis=0)
+def _draw_bones(
+    axes: Axes, urdf: Path, model: RobotModel, points: FloatArray, shape: float = 1.0
+) -> IntArray:
+    """Draws the joints between links at the first of `points`, shape (n, number of links, 2), in
+    axes that show all of them undistorted, `shape` times as wide as high; returns the pairs of
+    links, shape (joints, 2)."""
+    joints = description_from_urdf(urdf.read_bytes(), str(urdf)).joints
+    index = model.link_names.index
+    pairs = np.array([(index(joint.parent), index(joint.child)) for joint in joints])
+    colors = colormaps["turbo"](np.linspace(0.1, 0.9, len(pairs)))
+    axes.add_collection(LineCollection(points[0][pairs], colors=colors, linewidths=2.5))
+    axes.scatter(*points[0].T, s=6, color="black", zorder=3)
+    low, high = points.min(axis=(0, 1)), points.max(axis=(0, 1))
     width, height = high - low
     half = 0.55 * max(width, height * shape, 0.1)
     x, y = 0.5 * (low + high)
     axes.set(xlim=(x - half, x + half), ylim=(y - half / shape, y + half / shape))
     axes.set_axis_off()
+    return pairs

@@ -6,7 +6,7 @@ import argparse
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -16,16 +16,9 @@ from rich.table import Table
 
 from rnea_control.control import ControlLaw
 from rnea_control.demo.controller import BANDWIDTH
-from rnea_control.demo.film import bones, draw_robots, film, has_display, link_poses, show
+from rnea_control.demo.film import draw_robots, film, has_display, show
 from rnea_control.demo.report import draw, summary, table
-from rnea_control.demo.robots import (
-    CONFIGURED,
-    DemoRobot,
-    Entry,
-    default_robot,
-    entries,
-    load_robot,
-)
+from rnea_control.demo.robots import CONFIGURED, DemoRobot, Entry, entries, load_robot
 from rnea_control.demo.run import Recording, disturbances, run, stalls, void
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModelWarning
@@ -51,11 +44,8 @@ exit status:
 
 
 def options(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The options; ends the process with status 2 if one of them is wrong.
-
-    Args:
-        arguments: the command line; the process's own by default.
-    """
+    """The options of a command line, by default the process's own, which ends with status 2 if one
+    of them is wrong."""
     parser = argparse.ArgumentParser(
         prog="rnea_demo",
         description=__doc__,
@@ -84,49 +74,46 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--list", action="store_true", help="show the robots there are, and end")
     given = parser.parse_args(arguments)
-    if found := _problems(given):
-        parser.error(found[0])
+    for problem in _problems(given):
+        parser.error(problem)  # the first one ends the process
     given.joints = given.joints.split(",") if given.joints is not None else None
     return given
 
 
-def _problems(given: argparse.Namespace) -> list[str]:
+def _problems(given: argparse.Namespace) -> Iterator[str]:
     """What is wrong, a sentence each."""
-    found = []
     rate = next(parameter for parameter in PARAMETERS if parameter.name == "rate")
     if not rate.at_least <= given.rate <= rate.at_most:
-        found.append(
-            f"--rate is {given.rate:g}; it must be {rate.at_least:g} to {rate.at_most:g} Hz"
-        )
+        yield f"--rate is {given.rate:g}; it must be {rate.at_least:g} to {rate.at_most:g} Hz"
     if given.joints is not None and not all(map(str.strip, given.joints.split(","))):
-        found.append(f"--joints is {given.joints!r}; it must be names separated by commas")
+        yield f"--joints is {given.joints!r}; it must be names separated by commas"
     if given.picture or not given.list:
         formats = [f".{kind}" for kind in Figure().canvas.get_supported_filetypes()]
-        found += _unwritable("--picture", Path(given.picture or PICTURE), formats)
+        yield from _unwritable("--picture", Path(given.picture or PICTURE), formats)
     if given.video:
-        found += _unwritable("--video", Path(given.video), FILMS)
+        yield from _unwritable("--video", Path(given.video), FILMS)
         if Path(given.video).suffix == ".mp4" and shutil.which("ffmpeg") is None:
-            found.append("--video to .mp4 needs ffmpeg, which is not installed; a .gif does not")
+            yield "--video to .mp4 needs ffmpeg, which is not installed; a .gif does not"
     if given.view and not has_display():
-        found.append("--view needs a display, and there is none; --video FILE needs none")
-    return found
+        yield "--view needs a display, and there is none; --video FILE needs none"
 
 
-def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> list[str]:
+def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> Iterator[str]:
     given, folder, new = f"{option} is {str(path)!r}", path.resolve().parent, not path.exists()
     if path.suffix.lower() not in suffixes:
-        return [f"{given}; it must end in one of {', '.join(suffixes)}"]
-    if path.is_dir():
-        return [f"{given}, which is a folder; it must be a file"]
-    if not folder.is_dir():
-        return [f"{given}; there is no folder {folder}. Make it first"]
-    try:
-        path.open("ab").close()
-    except OSError as error:
-        return [f"{given}, which cannot be written: {error.strerror}"]
-    if new:
-        path.unlink()
-    return []
+        yield f"{given}; it must end in one of {', '.join(suffixes)}"
+    elif path.is_dir():
+        yield f"{given}, which is a folder; it must be a file"
+    elif not folder.is_dir():
+        yield f"{given}; there is no folder {folder}. Make it first"
+    else:
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            yield f"{given}, which cannot be written: {error.strerror}"
+        else:
+            if new:
+                path.unlink()
 
 
 def main() -> int:
@@ -135,10 +122,13 @@ def main() -> int:
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     if given.list:
-        _list(given.picture)
+        CONSOLE.print(robots_table(robots := entries()))
+        if given.picture:
+            draw_robots(Path(given.picture), robots)
+            CONSOLE.print(f"Picture: {Path(given.picture).resolve()}", soft_wrap=True)
         return COMPARED
     try:
-        robot = load_robot(given.robot or default_robot(), given.joints)
+        robot = load_robot(given.robot, given.joints)
         _print_introduction(robot)
         if reason := void(robot):
             CONSOLE.print(f"Nothing to compare: {reason}.", style="red", markup=False)
@@ -149,26 +139,13 @@ def main() -> int:
                 for law in (ControlLaw.computed_torque, ControlLaw.pd)
             ]
     except RneaControlError as error:
-        CONSOLE.print(str(error), style="red", markup=False)
+        CONSOLE.print(error.with_code, style="red", markup=False)
         return FAILED
     disturbed = _print_outcome(robot, *recordings)
     for recording in reversed(recordings):
         CONSOLE.print(stalls(recording))
     _show(given, robot, recordings, disturbed)
     return DISTURBED if disturbed else COMPARED
-
-
-def _list(picture: str | None) -> None:
-    robots = entries()
-    CONSOLE.print(robots_table(robots))
-    if picture is not None:
-        drawn = []
-        for robot in robots:
-            if robot.model is not None and robot.model.nv > 0:
-                poses = link_poses(robot.model, robot.model.neutral()[None])[0]
-                drawn.append((robot.name, poses, bones(robot.path, robot.model)))
-        draw_robots(Path(picture), drawn)
-        CONSOLE.print(f"Picture: {Path(picture).resolve()}", soft_wrap=True)
 
 
 def robots_table(robots: Sequence[Entry]) -> Table:
@@ -179,12 +156,9 @@ def robots_table(robots: Sequence[Entry]) -> Table:
         result.add_column(heading, justify="right")
     for heading in ("special", "config"):
         result.add_column(heading, overflow="fold")
-    for robot in robots:
-        joints, mass = "", ""
-        if robot.model is not None:
-            joints, mass = str(robot.model.nv), f"{robot.model.total_mass:.1f}"
-        configured = "yes" if robot.name in CONFIGURED else ""
-        result.add_row(robot.name, joints, mass, robot.special, configured)
+    for name, _, model, special in robots:
+        joints, mass = (f"{model.nv}", f"{model.total_mass:.1f}") if model else ("", "")
+        result.add_row(name, joints, mass, special, "yes" if name in CONFIGURED else "")
     return result
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -27,25 +27,14 @@ STYLES = {"turning": "-", "sliding": "-."}
 NOTES = {"turning": "", "sliding": ", dash-dotted"}
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Joints that have the same units.
-
-    Attributes:
-        name: of joints of this kind.
-        joints: their indices.
-        position, effort: their units; errors are in thousandths of that of positions.
-    """
+class Kind(NamedTuple):
+    """Joints that have the same units."""
 
     name: str
-    joints: list[int]
-    position: str
+    joints: list[int]  # their indices
+    position: str  # the units
+    error: str
     effort: str
-
-    @property
-    def error(self) -> str:
-        """The unit of errors."""
-        return f"m{self.position}"
 
 
 def kinds(model: RobotModel) -> list[Kind]:
@@ -54,7 +43,8 @@ def kinds(model: RobotModel) -> list[Kind]:
     for j in range(model.nv):
         unit = units(model, j)
         name = "sliding" if unit.position == "m" else "turning"
-        found.setdefault(name, Kind(name, [], unit.position, unit.effort)).joints.append(j)
+        kind = Kind(name, [], unit.position, f"m{unit.position}", unit.effort)
+        found.setdefault(name, kind).joints.append(j)
     return sorted(found.values(), key=lambda kind: kind.name, reverse=True)
 
 
@@ -71,11 +61,11 @@ def table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Tabl
             limit = robot.model.effort_limit[j]
             result.add_row(
                 robot.model.joint_names[j],
-                f"{1e3 * baseline.rms[j]:.3f}",
-                f"{1e3 * model_based.rms[j]:.4f}",
-                f"{1e3 * baseline.largest[j]:.3f}",
-                f"{1e3 * model_based.largest[j]:.4f}",
-                f"{model_based.peak_torque[j]:.1f}",
+                f"{1e3 * baseline.rms(j):.3f}",
+                f"{1e3 * model_based.rms(j):.4f}",
+                f"{1e3 * np.abs(baseline.error[:, j]).max():.3f}",
+                f"{1e3 * np.abs(model_based.error[:, j]).max():.4f}",
+                f"{np.abs(model_based.torque[:, j]).max():.1f}",
                 f"{limit:g}" if math.isfinite(limit) else "none",
                 f"{kind.error}, {kind.effort}",
             )
@@ -84,14 +74,13 @@ def table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Tabl
 
 def summary(model: RobotModel, model_based: Recording, baseline: Recording) -> list[str]:
     """A line for the joints of each kind."""
-    lines = []
-    every = kinds(model)
+    lines, every = [], kinds(model)
     for kind in every:
-        count, which = len(kind.joints), "all joints"
-        if len(every) > 1:
-            which = f"{count} {kind.name} {'joint' if count == 1 else 'joints'}"
+        count = len(kind.joints)
+        joints = f"{count} {kind.name} {'joint' if count == 1 else 'joints'}"
+        which = joints if len(every) > 1 else "all joints"
         figures = ", ".join(
-            f"{recording.law} {1e3 * recording.total_rms(kind.joints):.4g} {kind.error}"
+            f"{recording.law} {1e3 * recording.rms(kind.joints):.4g} {kind.error}"
             for recording in (baseline, model_based)
         )
         lines.append(f"RMS over {which}: {figures}: {ratio(kind, model_based, baseline)}")
@@ -100,7 +89,7 @@ def summary(model: RobotModel, model_based: Recording, baseline: Recording) -> l
 
 def ratio(kind: Kind, model_based: Recording, baseline: Recording) -> str:
     """Which of two runs follows closer, and how many times."""
-    errors = {"RNEA": model_based.total_rms(kind.joints), "PD": baseline.total_rms(kind.joints)}
+    errors = {"RNEA": model_based.rms(kind.joints), "PD": baseline.rms(kind.joints)}
     closer, other = sorted(errors, key=errors.__getitem__)
     factor = "infinitely many" if errors[other] > 0.0 else "1"
     if errors[closer] > 0.0:
@@ -110,21 +99,10 @@ def ratio(kind: Kind, model_based: Recording, baseline: Recording) -> str:
 
 
 def draw(
-    path: Path,
-    model: RobotModel,
-    model_based: Recording,
-    baseline: Recording,
-    disturbed: bool = False,
+    path: Path, model: RobotModel, model_based: Recording, baseline: Recording, disturbed: bool
 ) -> None:
-    """Writes the picture.
-
-    Args:
-        path: of the picture.
-        model: the robot, for names and limits.
-        model_based: the run under computed torque.
-        baseline: the same trajectory under PD alone.
-        disturbed: whether the runs are no comparison: the picture then gives no figures.
-    """
+    """Writes the picture of the run under computed torque, and of the same trajectory under PD
+    alone; `disturbed` ones are no comparison: the picture then gives no figures."""
     found = kinds(model)
     size = (12.0, 7.0 + 0.2 * -(-(model.nv + 1) // LEGEND_COLUMNS))
     figure = Figure(figsize=size, layout="constrained")
@@ -140,10 +118,9 @@ def draw(
     position.set(title="Positions under computed torque")
     for kind, scale in _scales(position, found, "position"):
         for j in kind.joints:
-            scale.plot(
-                model_based.time, model_based.measured[:, j], STYLES[kind.name], color=colors[j]
-            )
-            scale.plot(model_based.time, model_based.desired[:, j], "k--", linewidth=0.9)
+            measured, desired = model_based.measured[:, j], model_based.desired[:, j]
+            scale.plot(model_based.time, measured, STYLES[kind.name], color=colors[j])
+            scale.plot(model_based.time, desired, "k--", linewidth=0.9)
     torque.set(title="Torques under computed torque", ylabel="% of the joint's effort limit")
     for j in np.flatnonzero(np.isfinite(model.effort_limit)):
         share = 100.0 * model_based.torque[:, j] / model.effort_limit[j]
@@ -152,26 +129,24 @@ def draw(
     torque.axhline(-100.0, color="crimson", linestyle=":")
     torque.set_ylim(-110.0, 110.0)
     torque.legend(loc="upper right", fontsize=8)
-    for axis, recording, law in (
-        (error_pd, baseline, "PD"),
-        (error_model, model_based, "computed torque"),
-    ):
+    both = (error_pd, baseline, "PD"), (error_model, model_based, "computed torque")
+    for axis, recording, law in both:
         rms = []
         for kind, scale in _scales(axis, found, "error"):
             for j in kind.joints:
                 error = 1e3 * recording.error[:, j]
                 scale.plot(recording.time, error, STYLES[kind.name], color=colors[j])
             if not disturbed:
-                rms.append(f"{1e3 * recording.total_rms(kind.joints):.3g} {kind.error}")
+                rms.append(f"{1e3 * recording.rms(kind.joints):.3g} {kind.error}")
         figures = f": RMS {', '.join(rms)}" if rms else ""
         axis.set(title=f"Tracking error under {law}{figures}", xlabel="s")
     for axis in axes.flat:
         axis.grid(alpha=0.3)
         axis.margins(x=0.0)
-    handles = [
-        Line2D([], [], color=color, label=_short(name))
-        for name, color in zip(model.joint_names, colors, strict=True)
-    ]
+    handles = []
+    for name, color in zip(model.joint_names, colors, strict=True):
+        short = name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
+        handles.append(Line2D([], [], color=color, label=short))
     handles.append(Line2D([], [], color="k", linestyle="--", linewidth=0.9, label="desired"))
     figure.legend(
         handles=handles,
@@ -180,10 +155,6 @@ def draw(
         fontsize=9 if model.nv < 16 else 6,
     )
     figure.savefig(path, dpi=110)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
 
 
 def _scales(axis: Axes, found: list[Kind], unit: str) -> Iterator[tuple[Kind, Axes]]:

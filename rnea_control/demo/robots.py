@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
@@ -44,21 +44,15 @@ LIMIT_SHARE = 0.7
 
 @dataclass(frozen=True)
 class DemoRobot:
-    """A robot to show: its URDF, the joints that move, where they start, where they go.
-
-    Attributes:
-        path: of the URDF.
-        urdf: its text.
-        parameters: of the controller, from config/ where there is a file for the robot.
-    """
+    """A robot to show: its URDF, the joints that move, where they start, where they go."""
 
     name: str
-    path: Path
-    urdf: str
+    path: Path  # of the URDF
+    urdf: str  # its text
     model: RobotModel
     start: FloatArray
     waypoints: list[Waypoint]
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # of the controller, from config/ where it has a file for the robot
 
 
 def known_robots() -> dict[str, Path]:
@@ -75,20 +69,13 @@ def known_robots() -> dict[str, Path]:
     }
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A robot of the list.
-
-    Attributes:
-        name, path: of the robot and its URDF.
-        model: None if it does not load.
-        special: in a few words.
-    """
+class Entry(NamedTuple):
+    """A robot of the list."""
 
     name: str
-    path: Path
-    model: RobotModel | None
-    special: str
+    path: Path  # of its URDF
+    model: RobotModel | None  # None if it does not load
+    special: str  # what is, in a few words
 
 
 def entries() -> list[Entry]:
@@ -120,40 +107,35 @@ def special(model: RobotModel) -> list[str]:
     return found if massless < len(moving) else [*found, "no inertias"]
 
 
-def default_robot() -> str:
-    """The Panda of example-robot-data, or the package's own arm where that is not installed."""
-    return "panda" if "panda" in known_robots() else "seven_axis_arm"
-
-
-def find_urdf(robot: str) -> tuple[str, Path]:
+def find_urdf(robot: str | None) -> tuple[str, Path]:
     """Name and file for what the user gave: a name of the list, else the path of a file; if that is
-    no URDF, loading it says what it is.
+    no URDF, loading it says what it is. By default the Panda of example-robot-data, or the
+    package's own arm where that is not installed.
 
     Raises:
         RneaControlError: there is no such robot; the message lists the known ones.
     """
     known = known_robots()
+    robot = robot or ("panda" if "panda" in known else "seven_axis_arm")
     if robot in known:
         return robot, known[robot]
     path = Path(robot)
     if path.suffix == ".urdf" or os.path.exists(robot):
         return path.stem, path
-    names = ", ".join(sorted(known))
-    if "panda" not in known:
-        raise RneaControlError(
-            f"robot {robot!r} comes with example-robot-data: pip install example-robot-data. "
-            f"Without it there are {names}, or give a path that ends in .urdf"
-        )
+    are = f"there are {', '.join(sorted(known))}, or give a path that ends in .urdf"
+    if "panda" in known:
+        raise RneaControlError(f"there is no robot {robot!r}; {are}")
     raise RneaControlError(
-        f"there is no robot {robot!r}; there are {names}, or give a path that ends in .urdf"
+        f"robot {robot!r} comes with example-robot-data: pip install example-robot-data. Without "
+        f"it {are}"
     )
 
 
-def load_robot(robot: str, joints: Sequence[str] | None = None) -> DemoRobot:
+def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRobot:
     """The robot by name or path, with a trajectory of about ten seconds within its limits.
 
     Args:
-        robot: its name, or the path of its URDF.
+        robot: its name, or the path of its URDF; as of `find_urdf`.
         joints: those that move; the others are locked where they would start. By default those of
             the robot's configuration, or all.
 
@@ -162,7 +144,7 @@ def load_robot(robot: str, joints: Sequence[str] | None = None) -> DemoRobot:
             its gravity torque.
     """
     name, path = find_urdf(robot)
-    parameters = _configuration(robot)
+    parameters = _configuration(robot or name)
     locked = parameters.get("locked_positions")
     model = RobotModel.from_urdf_file(path, parameters.get("joints"), locked)
     if joints is not None and (several := _of_several(model)):

@@ -48,54 +48,28 @@ SMALLEST_MOTION, SMALLEST_INERTIA = 1e-3, 1e-9
 
 @dataclass(frozen=True)
 class Recording:
-    """One trajectory under one control law.
+    """One trajectory under one control law, in n states."""
 
-    Attributes:
-        law: name of the control law.
-        time: since the start of the trajectory, shape (n,), [s].
-        desired, measured: positions, shape (n, nv), [rad] or [m].
-        torque: what reached the joints, shape (n, nv), [Nm] or [N].
-        latency: state-to-command latency as the controller reports it.
-        sent: how the trajectory was sent.
-        lateness: how late each state was sent, shape (n,), [s].
-        commands: how many commands had come when each state was sent, shape (n,).
-        incidents: what the controller or its action reported, a sentence each.
-    """
-
-    law: str
-    time: FloatArray
-    desired: FloatArray
+    law: str  # its name
+    time: FloatArray  # since the start of the trajectory, shape (n,), [s]
+    desired: FloatArray  # positions, shape (n, nv), [rad] or [m]
     measured: FloatArray
-    torque: FloatArray
-    latency: str
-    sent: str = ""
-    lateness: FloatArray = field(default_factory=lambda: np.zeros(0))
+    torque: FloatArray  # that reached the joints, shape (n, nv), [Nm] or [N]
+    latency: str  # state-to-command latency as the controller reports it
+    sent: str = ""  # how the trajectory was sent
+    lateness: FloatArray = field(default_factory=lambda: np.zeros(0))  # of each state sent, [s]
+    # How many commands had come when each state was sent.
     commands: FloatArray = field(default_factory=lambda: np.zeros(0))
-    incidents: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()  # that the controller or its action reported, a sentence each
 
     @property
     def error(self) -> FloatArray:
         """Desired minus measured positions, shape (n, nv)."""
         return self.desired - self.measured
 
-    @property
-    def rms(self) -> FloatArray:
-        """Root mean square of each joint's error, shape (nv,)."""
-        return np.sqrt(np.mean(self.error**2, axis=0))
-
-    def total_rms(self, joints: list[int]) -> float:
-        """Root mean square of the error over joints of one unit."""
+    def rms(self, joints: int | list[int]) -> float:
+        """Root mean square of the error of a joint, or over joints of one unit."""
         return float(np.sqrt(np.mean(self.error[:, joints] ** 2)))
-
-    @property
-    def largest(self) -> FloatArray:
-        """Each joint's largest error, shape (nv,)."""
-        return np.abs(self.error).max(axis=0)
-
-    @property
-    def peak_torque(self) -> FloatArray:
-        """Each joint's largest torque, shape (nv,)."""
-        return np.abs(self.torque).max(axis=0)
 
     @property
     def period(self) -> float:
@@ -129,12 +103,8 @@ def run(
     running: Callable[[], bool],
     progress: Callable[[float], None],
 ) -> Recording:
-    """Moves the simulated arm through the robot's waypoints in real time.
-
-    Args:
-        rate: control ticks a second, [Hz].
-        running: asked whether to go on.
-        progress: called with the fraction of the trajectory done, now and then.
+    """Moves the simulated arm through the robot's waypoints in real time, at `rate` control ticks a
+    second, as long as `running` says so; `progress` is told the fraction done, now and then.
 
     Raises:
         RneaControlError: the controller did not start, or was stopped.
@@ -203,22 +173,12 @@ def _recorder(
     incidents = [*filter(None, [sender.aborted]), *watch.incidents()]
     if watch.reports == reports:
         incidents.append("the controller did not report how the run went")
-    stamps, measured, torque, lateness, commands = map(np.array, zip(*rows, strict=True))
+    stamps, measured, torque, *counted = map(np.array, zip(*rows, strict=True))
     times = 1e-9 * (stamps - start)
     trajectory = motion(robot.model, robot.start, robot.waypoints)
     desired = np.array([trajectory.at(t)[0] for t in times])
-    return Recording(
-        law.name,
-        times,
-        desired,
-        measured,
-        torque,
-        watch.latency,
-        sender.report,
-        lateness,
-        commands,
-        tuple(incidents),
-    )
+    moved, told = (times, desired, measured, torque), (watch.latency, sender.report)
+    return Recording(law.name, *moved, *told, *counted, tuple(incidents))
 
 
 def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:

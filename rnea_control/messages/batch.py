@@ -16,42 +16,52 @@ from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray
 from rnea_control.messages.cdr import HEADER
 from rnea_control.messages.joint_state import JointStateFields
 
-_STAMP = {"seconds": ("i4", HEADER), "nanoseconds": ("u4", HEADER + 4)}
+_SECONDS, _NANOSECONDS = slice(HEADER, HEADER + 4), slice(HEADER + 4, HEADER + 8)
 
 
-class Layout(NamedTuple):
-    """What all messages of one size, byte order and list of names have in common.
+class Layout:
+    """What all JointState messages of one size, byte order and list of names have in common.
+
+    Args:
+        data: one of them; CdrError for bytes that are none.
 
     Attributes:
         names: of the joints.
-        record: a message, of which `seconds` and `nanoseconds` are the stamp, and every
-            other field is a sequence of float64.
-        pattern: the bytes of a message, and masks that are 0 for those that may differ, shape
-            (2, size).
     """
 
-    names: tuple[str, ...]
-    record: np.dtype[Any]
-    pattern: ByteArray
+    def __init__(self, data: bytes) -> None:
+        message = JointStateFields(data)
+        self.names = tuple(message.names)
+        self._order = message.reader.order
+        numbers = message.positions, message.velocities, message.efforts
+        self._numbers = [slice(start, start + 8 * count) for start, count in numbers]
+        self._bytes, self._constant = message.reader.pattern()
+        for span in (_SECONDS, _NANOSECONDS, *self._numbers):
+            self._constant[span] = 0
 
     def fits(self, data: ByteArray) -> BoolArray:
         """Which messages of this size, shape (messages, size), are of it, shape (messages,)."""
-        return np.asarray(((data ^ self.pattern[0]) & self.pattern[1] == 0).all(axis=1))
+        return np.asarray(((data ^ self._bytes) & self._constant == 0).all(axis=1))
+
+    def batch(self, data: ByteArray, rows: IntArray) -> Batch:
+        """Messages of this layout, shape (messages, size), as arrays."""
+
+        def read(span: slice, kind: str) -> Any:
+            return np.ascontiguousarray(data[:, span]).view(self._order + kind)
+
+        seconds, nanoseconds = read(_SECONDS, "i4"), read(_NANOSECONDS, "u4")
+        stamps = seconds.astype(np.int64) * 1_000_000_000 + nanoseconds
+        numbers = tuple(read(span, "f8").astype(np.float64) for span in self._numbers)
+        return Batch(self, rows, stamps[:, 0], numbers)
 
 
 class Batch(NamedTuple):
-    """Messages of one layout.
-
-    Attributes:
-        layout: theirs.
-        rows: the number of each message in the order in which they came, shape (messages,).
-        stamps: shape (messages,), [ns].
-        numbers: of each sequence of float64, shape (messages, count).
-    """
+    """Messages of one layout."""
 
     layout: Layout
-    rows: IntArray
-    stamps: IntArray
+    rows: IntArray  # the number of each in the order in which they came, shape (messages,)
+    stamps: IntArray  # shape (messages,), [ns]
+    # Positions, velocities and efforts, shape (messages, count).
     numbers: tuple[FloatArray, ...]
 
 
@@ -73,41 +83,13 @@ class BatchDecoder:
             rows = np.flatnonzero(sizes == size)
             joined = b"".join([messages[i] for i in rows.tolist()])
             data = np.frombuffer(joined, dtype=np.uint8).reshape(len(rows), size)
+            known = self._layouts.setdefault(size, [])
             while len(rows):
-                layout = self._layout(data[:1])
+                layout = next((each for each in known if each.fits(data[:1])[0]), None)
+                if layout is None:
+                    layout = Layout(data[0].tobytes())
+                    known.append(layout)
                 same = layout.fits(data)
-                found.append(_batch(layout, data[same], rows[same] + first))
+                found.append(layout.batch(data[same], rows[same] + first))
                 data, rows = data[~same], rows[~same]
         return found
-
-    def _layout(self, message: ByteArray) -> Layout:
-        known = self._layouts.setdefault(message.size, [])
-        for layout in known:
-            if layout.fits(message)[0]:
-                return layout
-        known.append(joint_state_layout(message.tobytes()))
-        return known[-1]
-
-
-def joint_state_layout(data: bytes) -> Layout:
-    """The layout of a JointState, whose numbers are positions, velocities and efforts; CdrError for
-    bytes that are none."""
-    message = JointStateFields(data)
-    numbers = message.positions, message.velocities, message.efforts
-    sequences = {f"f{i}": (("f8", (count,)), start) for i, (start, count) in enumerate(numbers)}
-    fields: dict[str, tuple[Any, int]] = {**_STAMP, **sequences}
-    pattern = message.reader.pattern()
-    for kind, start in fields.values():
-        pattern[1, start : start + np.dtype(kind).itemsize] = 0
-    formats, offsets = map(list, zip(*fields.values(), strict=True))
-    record: Any = {"names": list(fields), "formats": formats, "offsets": offsets}
-    record["itemsize"] = pattern.shape[1]
-    dtype = np.dtype(record).newbyteorder(message.reader.order)
-    return Layout(tuple(message.names), dtype, pattern)
-
-
-def _batch(layout: Layout, data: ByteArray, rows: IntArray) -> Batch:
-    records, fields = data.view(layout.record)[:, 0], layout.record.names or ()
-    stamps = records["seconds"].astype(np.int64) * 1_000_000_000 + records["nanoseconds"]
-    numbers = tuple(records[each].astype(np.float64) for each in fields if each not in _STAMP)
-    return Batch(layout, rows, stamps, numbers)

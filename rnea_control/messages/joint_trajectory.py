@@ -26,22 +26,15 @@ _SIGN, _WORD = 1 << 31, 1 << 32
 
 @dataclass(frozen=True)
 class JointTrajectoryMessage:
-    """The n points of a JointTrajectory, as arrays.
+    """The n points of a JointTrajectory, as arrays."""
 
-    Attributes:
-        stamp: of its header, [ns]; 0 means now.
-        times: time_from_start of each point, shape (n,), [s].
-        fields: positions, velocities, accelerations and efforts, shape (4, n, nv); 0 where a point
-            does not have them, or the message does not name the joint.
-        has: which points have which of these fields, shape (4, n).
-        joints: which controlled joints the message names, shape (nv,).
-    """
-
-    stamp: int
-    times: FloatArray
+    stamp: int  # of its header, [ns]; 0 means now
+    times: FloatArray  # time_from_start of each point, shape (n,), [s]
+    # Positions, velocities, accelerations and efforts, shape (4, n, nv); 0 where a point does not
+    # have them, or the message does not name the joint.
     fields: FloatArray
-    has: BoolArray
-    joints: BoolArray
+    has: BoolArray  # which points have which of these fields, shape (4, n)
+    joints: BoolArray  # which controlled joints the message names, shape (nv,)
 
 
 def decode_trajectory(

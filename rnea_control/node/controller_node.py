@@ -104,8 +104,8 @@ class ControllerNode(ArmNode, LifecycleNode):
                 self.get_logger().info("waiting for the topic robot_description")
                 return
         except ParameterError as error:
-            self.fault = str(error)
-            self.get_logger().error(f"not started: {error}")
+            self.fault = error.with_code
+            self.get_logger().error(f"not started: {self.fault}")
             return
         if self.trigger_configure() == SUCCESS:
             self.trigger_activate()
@@ -141,8 +141,8 @@ class ControllerNode(ArmNode, LifecycleNode):
         try:
             self._configure()
         except RneaControlError as error:
-            self.get_logger().error(f"not configured: {error}")
-            self.fault = str(error)
+            self.fault = error.with_code
+            self.get_logger().error(f"not configured: {self.fault}")
             return FAILURE
         self._starting = False
         self.fault = ""

@@ -22,42 +22,27 @@ _TYPE_WORDS = {bool: "boolean", int: "integer", float: "double", str: "string"}
 
 @dataclass(frozen=True)
 class Parameter:
-    """A row of a parameter table.
+    """A row of a parameter table."""
 
-    Attributes:
-        name: full name, dots between its parts.
-        type: bool, int, float, str, or a list of int, float or str; a float may be given as an
-            integer.
-        default: value where the user gives none; None makes the parameter mandatory.
-        meaning: one line for the user.
-        unit: of the number, if it has one.
-        at_least, above, at_most: bounds of a number, or of each number of an array.
-        choices: the strings allowed.
-        length: how many elements an array must have; 0 for any.
-        special: a value that is allowed outside the bounds, and its meaning: `(-1.0, "the value of
-            the URDF")`; third, the value in force then: NaN for one that the robot decides,
-            infinity for no bound. Without a third it is the value itself.
-        live: whether it may change while the node runs.
-        infinite: whether a number may be infinite.
-        bound: whether infinity may be in force, for no bound, though users must give a number.
-        in_tick: whether the control step reads it: it has a row of the step's array of settings.
-    """
-
-    name: str
+    name: str  # full, with dots between its parts
+    # bool, int, float, str, or a list of int, float or str; a float may be given as an integer.
     type: Any
-    default: Any
-    meaning: str
-    unit: str = ""
-    at_least: float = -math.inf
+    default: Any  # where the user gives no value; None makes the parameter mandatory
+    meaning: str  # one line for the user
+    unit: str = ""  # of the number, if it has one
+    at_least: float = -math.inf  # bounds of a number, or of each number of an array
     above: float = -math.inf
     at_most: float = math.inf
-    choices: tuple[str, ...] = ()
-    length: int = 0
+    choices: tuple[str, ...] = ()  # the strings allowed
+    length: int = 0  # how many elements an array must have; 0 for any
+    # A value that is allowed outside the bounds, and its meaning: `(-1.0, "that of the URDF")`;
+    # third, the value in force then, if it is another: NaN for one that the robot decides, infinity
+    # for no bound.
     special: tuple[Any, str] | tuple[Any, str, Any] | None = None
-    live: bool = False
-    infinite: bool = False
-    bound: bool = False
-    in_tick: bool = False
+    live: bool = False  # whether it may change while the node runs
+    infinite: bool = False  # whether a number may be infinite
+    bound: bool = False  # whether infinity, no bound, may be in force, though users give a number
+    in_tick: bool = False  # whether the control step reads it: it has a row of the step's array
 
     def names(self, joints: Sequence[str]) -> list[str]:
         """The full names, one for each joint where there is the placeholder."""
@@ -128,9 +113,9 @@ class Parameter:
     def _within(self, value: Any) -> bool:
         if self._is_special(value):
             return True
-        if (self.choices and value not in self.choices) or (
-            self.length and len(value) != self.length
-        ):
+        if self.choices and value not in self.choices:
+            return False
+        if self.length and len(value) != self.length:
             return False
         return all(
             isinstance(number, (str, bool))
@@ -191,12 +176,7 @@ def values_in_force(
     parameters: Parameters, table: Iterable[Parameter], joints: Sequence[str]
 ) -> dict[str, Any]:
     """The values that parameters put in force, by the names of their rows; of joints, arrays of
-    shape (nv,).
-
-    Raises:
-        ParameterError: a value that is not allowed, or missing.
-    """
-
+    shape (nv,). ParameterError for one that is not allowed, or missing."""
     values: dict[str, Any] = {}
     for row in table:
         found = [row.in_force(parameters[name]) for name in row.names(joints)]
@@ -207,15 +187,13 @@ def values_in_force(
 def markdown(table: Iterable[Parameter], live: bool = True) -> str:
     """The table as Markdown, for the documentation; `live`: with a column that says which may
     change while the node is active."""
-    rows = [["parameter", "default", "allowed", "unit", "while active", "meaning"], ["---"] * 6]
+    rows = [("parameter", "default", "allowed", "unit", "while active", "meaning"), ("---",) * 6]
     for p in table:
         default = "**must be set**" if p.default is None else f"`{_yaml(p.default)}`"
         may_change = "yes" if p.live else "no"
-        rows.append([f"`{p.name}`", default, p.allowed, p.unit, may_change, p.meaning])
-    if not live:
-        for row in rows:
-            del row[4]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        rows.append((f"`{p.name}`", default, p.allowed, p.unit, may_change, p.meaning))
+    shown = rows if live else [(*row[:4], row[5]) for row in rows]
+    return "".join(f"| {' | '.join(row)} |\n" for row in shown)
 
 
 def _yaml(value: Any) -> str:

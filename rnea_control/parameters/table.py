@@ -7,6 +7,7 @@ step's array (`in_tick`). `python -m rnea_control.parameters.table` prints the s
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from rnea_control.parameters.parameter import Parameter, markdown
 
@@ -16,109 +17,106 @@ DEFAULT = -1.0
 # Over a longer one no state can be predicted from its velocity, [s].
 LONGEST_DEAD_TIME = 0.02
 
+# Rows that may change while the node runs; of these, those that the control step reads.
+live = partial(Parameter, live=True)
+tuned = partial(live, in_tick=True)
+
 # fmt: off
 ROBOT = (
     Parameter("joints", list[str], None,
         "joints to control, in the order of the effort controller's `joints`; all others are "
         "locked"),
-    Parameter("gravity", list[float], [0.0, 0.0, -9.81],
+    live("gravity", list[float], [0.0, 0.0, -9.81],
         "acceleration of gravity in the root link's frame; other values for walls and ceilings",
-        "m/s^2", at_least=-30.0, at_most=30.0, length=3, live=True),  # Jupiter's is 25
+        "m/s^2", at_least=-30.0, at_most=30.0, length=3),  # Jupiter's is 25
     Parameter("hardware_compensates_gravity", bool, False,
         "true if the hardware adds the gravity torque itself, as UR and Franka firmware does; "
         "commands then leave it out", in_tick=True),
-    Parameter("friction_compensation", bool, False,
+    live("friction_compensation", bool, False,
         "add the friction torque of the joints to commands; overestimated friction makes a joint "
-        "move by itself", live=True),
-    Parameter("friction.<joint>.damping", float, DEFAULT,
+        "move by itself"),
+    live("friction.<joint>.damping", float, DEFAULT,
         "viscous friction", "Nm s/rad or N s/m", at_least=0.0,
-        special=(DEFAULT, "the `damping` of the URDF's `dynamics` tag", NAN), live=True),
-    Parameter("friction.<joint>.coulomb", float, DEFAULT,
+        special=(DEFAULT, "the `damping` of the URDF's `dynamics` tag", NAN)),
+    live("friction.<joint>.coulomb", float, DEFAULT,
         "Coulomb friction", "Nm or N", at_least=0.0,
-        special=(DEFAULT, "the `friction` of the URDF's `dynamics` tag", NAN), live=True),
-    Parameter("friction.<joint>.offset", float, 0.0,
-        "constant torque offset of the actuator", "Nm or N", live=True),
-    Parameter("armature.<joint>", float, 0.0,
+        special=(DEFAULT, "the `friction` of the URDF's `dynamics` tag", NAN)),
+    live("friction.<joint>.offset", float, 0.0,
+        "constant torque offset of the actuator", "Nm or N"),
+    live("armature.<joint>", float, 0.0,
         "rotor inertia of the actuator times the gear ratio squared", "kg m^2 or kg", at_least=0.0,
-        at_most=1000.0, live=True),  # behind the largest gears
+        at_most=1000.0),  # behind the largest gears
     Parameter("payload.link", str, "",
         "link that the payload is fixed to",
         special=("", "the link that the last of `joints` moves")),
-    Parameter("payload.mass", float, 0.0,
+    live("payload.mass", float, 0.0,
         "mass of the payload; set it together with its center of mass, while the arm is at rest; "
-        "0 for no payload",
-        "kg", at_least=0.0, at_most=5000.0, live=True),  # no industrial arm lifts more
-    Parameter("payload.center_of_mass", list[float], [0.0, 0.0, 0.0],
+        "0 for no payload", "kg", at_least=0.0, at_most=5000.0),  # no industrial arm lifts more
+    live("payload.center_of_mass", list[float], [0.0, 0.0, 0.0],
         "center of mass of the payload, in the link's frame", "m", at_least=-10.0, at_most=10.0,
-        length=3, live=True),
-    Parameter("payload.inertia", list[float], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        length=3),
+    live("payload.inertia", list[float], [0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         "inertia of the payload about its center of mass: xx, xy, xz, yy, yz, zz, in axes "
-        "parallel to the link's", "kg m^2", length=6, live=True),
+        "parallel to the link's", "kg m^2", length=6),
     Parameter("robot_description", str, "",
         "URDF of the robot as text", special=("", "the topic robot_description")),
 )
 
 # The limits that every torque keeps, of controller and sentinel.
 LIMITS = (
-    Parameter("effort_limit_scale", float, 1.0,
-        "torques are clamped to the effort limits times this factor", above=0.0, at_most=1.0,
-        live=True),
-    Parameter("effort_limits.<joint>", float, DEFAULT,
+    live("effort_limit_scale", float, 1.0,
+        "torques are clamped to the effort limits times this factor", above=0.0, at_most=1.0),
+    tuned("effort_limits.<joint>", float, DEFAULT,
         "effort limit in place of the URDF's; `effort_limit_scale` applies to it too", "Nm or N",
-        above=0.0, special=(DEFAULT, "the `effort` of the URDF's `limit` tag", NAN), live=True,
-        in_tick=True),
-    Parameter("torque_rate_limits.<joint>", float, DEFAULT,
-        "commands change no faster than this", "Nm/s or N/s", above=0.0,
+        above=0.0, special=(DEFAULT, "the `effort` of the URDF's `limit` tag", NAN)),
+    tuned("torque_rate_limits.<joint>", float, DEFAULT,
+        "commands change no faster than this", "Nm/s or N/s", above=0.0, bound=True,
         special=(
             DEFAULT, "fifty times the effort limit in a second: from 0 to the limit in 20 ms", NAN
-        ), live=True, bound=True, in_tick=True),
-    Parameter("soft_limits.<joint>.margin", float, 0.05,
+        )),
+    tuned("soft_limits.<joint>.margin", float, 0.05,
         "distance before a position limit within which the joint is pushed back, unless it is "
         "desired there; at most a tenth of its range; 0 for no soft limit", "rad or m",
-        at_least=0.0, live=True, in_tick=True),
-    Parameter("soft_limits.stiffness", float, 900.0,
-        "stiffness of the soft limits per inertia, critically damped", "1/s^2", above=0.0,
-        live=True, in_tick=True),
-    Parameter("velocity_limit_scale", float, 1.0,
+        at_least=0.0),
+    tuned("soft_limits.stiffness", float, 900.0,
+        "stiffness of the soft limits per inertia, critically damped", "1/s^2", above=0.0),
+    tuned("velocity_limit_scale", float, 1.0,
         "joints are braked beyond the URDF's velocity limit times this factor", above=0.0,
-        live=True, bound=True, in_tick=True),
-    Parameter("max_position_errors.<joint>", float, 0.3,
+        bound=True),
+    tuned("max_position_errors.<joint>", float, 0.3,
         "largest distance of the joint from its desired position; beyond it the motion ends, and "
         "the arm brakes and holds where it is", "rad or m", above=0.0,
-        special=(0.0, "no bound", INF), live=True, in_tick=True),
-    Parameter("saturation_timeout", float, 0.5,
+        special=(0.0, "no bound", INF)),
+    tuned("saturation_timeout", float, 0.5,
         "how long a torque may be at its limit before the motion ends in the same way",
-        "s", above=0.0, special=(0.0, "no bound", INF), live=True, in_tick=True),
+        "s", above=0.0, special=(0.0, "no bound", INF)),
 )
 
 FEEDBACK = (
-    Parameter("gains.<joint>.p", float, None,
-        "position gain", "computed_torque: 1/s^2, else Nm/rad", at_least=0.0, live=True,
-        in_tick=True),
-    Parameter("gains.<joint>.d", float, None,
-        "velocity gain", "computed_torque: 1/s, else Nm s/rad", at_least=0.0, live=True,
-        in_tick=True),
-    Parameter("gains.<joint>.i", float, 0.0,
-        "integral gain", "computed_torque: 1/s^3, else Nm/(rad s)", at_least=0.0, live=True,
-        in_tick=True),
-    Parameter("gains.<joint>.i_clamp_max", float, 10.0,
+    tuned("gains.<joint>.p", float, None,
+        "position gain", "computed_torque: 1/s^2, else Nm/rad", at_least=0.0),
+    tuned("gains.<joint>.d", float, None,
+        "velocity gain", "computed_torque: 1/s, else Nm s/rad", at_least=0.0),
+    tuned("gains.<joint>.i", float, 0.0,
+        "integral gain", "computed_torque: 1/s^3, else Nm/(rad s)", at_least=0.0),
+    tuned("gains.<joint>.i_clamp_max", float, 10.0,
         "upper bound of the integral term", "computed_torque: rad/s^2, else Nm", at_least=0.0,
-        infinite=True, live=True, in_tick=True),
-    Parameter("gains.<joint>.i_clamp_min", float, -10.0,
+        infinite=True),
+    tuned("gains.<joint>.i_clamp_min", float, -10.0,
         "lower bound of the integral term", "computed_torque: rad/s^2, else Nm", at_most=0.0,
-        infinite=True, live=True, in_tick=True),
-    Parameter("gains.<joint>.error_deadband", float, 0.0,
+        infinite=True),
+    tuned("gains.<joint>.error_deadband", float, 0.0,
         "position error up to which the integral term stays as it is, so that a joint that sticks "
-        "near its goal does not hunt about it", "rad or m", at_least=0.0, live=True, in_tick=True),
-    Parameter("feedback_inertia.<joint>", float, 0.0,
+        "near its goal does not hunt about it", "rad or m", at_least=0.0),
+    tuned("feedback_inertia.<joint>", float, 0.0,
         "least inertia by which computed_torque turns the feedback of this joint into a torque, "
         "for joints whose rotor inertia is not known; 0 for the model's. More than the joint has "
         "makes it that much stiffer than its gains say", "kg m^2 or kg", at_least=0.0,
-        at_most=10.0, live=True, in_tick=True),  # for arms up to some hundred kilograms
-    Parameter("dead_time", float, 0.001,
+        at_most=10.0),  # for arms up to some hundred kilograms
+    tuned("dead_time", float, 0.001,
         "how long after its measurement a torque acts: the torque is computed for the state and "
         "the desired motion at that moment. The default was measured with ros2_control at 1 kHz",
-        "s", at_least=0.0, at_most=LONGEST_DEAD_TIME, live=True, in_tick=True),
+        "s", at_least=0.0, at_most=LONGEST_DEAD_TIME),
 )
 
 COMMANDS = (
@@ -152,20 +150,20 @@ SAFETY = (
         "a motion ends, and the arm brakes along its path and holds, when the process's Python "
         "interpreter has stood still for longer; infinite for never", "s", above=0.0,
         infinite=True),
-    Parameter("activation.blend_time", float, 0.5,
+    tuned("activation.blend_time", float, 0.5,
         "time over which the difference between the torque in force at the start and the "
         "controller's own fades out, where the former is known: from the sentinel, or by "
         "`measured_effort_is_trusted`; else the first torque is the gravity torque", "s",
-        at_least=0.0, live=True, in_tick=True),
+        at_least=0.0),
     Parameter("activation.max_velocity", float, 0.2,
         "the controller does not start while a joint is faster; infinite to catch an arm that "
         "falls, as in a simulation without brakes", "rad/s or m/s", above=0.0, infinite=True),
     Parameter("activation.position_tolerance", float, 0.02,
         "the controller does not start while a joint is further beyond a position limit",
         "rad or m", at_least=0.0),
-    Parameter("gravity_compensation.damping", float, 0.05,
+    tuned("gravity_compensation.damping", float, 0.05,
         "part of the velocity gains that is felt in hand guiding by ~/gravity_compensation",
-        at_least=0.0, live=True, in_tick=True),
+        at_least=0.0),
     Parameter("require_sentinel", bool, False, "activate only while rnea_sentinel guards the arm"),
     Parameter("collision_detection.enable", bool, False,
         "brake and hold, in mode fault, when the momentum observer sees an external torque beyond "
@@ -176,17 +174,16 @@ SAFETY = (
         "external torque that counts as a collision; set it above the joint's friction and the "
         "model's error", "Nm or N", above=0.0,
         special=(DEFAULT, "a tenth of the effort limit", NAN)),
-    Parameter("model_check.bound", float, 0.1,
+    live("model_check.bound", float, 0.1,
         "part of the effort limits by which the torque that holds the arm at rest may differ from "
         "the model's gravity torque; beyond it /diagnostics names the difference and the likely "
-        "cause; 0 for no check", at_least=0.0, live=True),
+        "cause; 0 for no check", at_least=0.0),
     Parameter("measured_effort_is_trusted", bool, False,
         "the effort in joint_states is the torque at the joints in Nm or N; the check of the "
         "model then goes by it, else by the controller's own feedback"),
     Parameter("last_command", str, "gravity",
         "last command when the controller stops, which the hardware then applies for ever: the "
-        "gravity torque, or zero for hardware whose brakes engage",
-        choices=("gravity", "zero")),
+        "gravity torque, or zero for hardware whose brakes engage", choices=("gravity", "zero")),
     Parameter("hold_on_shutdown", float, 0.0,
         "how long the controller goes on holding the arm after SIGINT or SIGTERM, unless nobody "
         "subscribes to the commands any more; a second signal ends it", "s", at_least=0.0,
@@ -207,48 +204,47 @@ HANDOVER = (
 
 # Named as those of joint_trajectory_controller.
 TRAJECTORIES = (
-    Parameter("allow_partial_joints_goal", bool, False,
-        "take trajectories of some of the joints; the others go on as before", live=True),
-    Parameter("allow_nonzero_velocity_at_trajectory_end", bool, False,
+    live("allow_partial_joints_goal", bool, False,
+        "take trajectories of some of the joints; the others go on as before"),
+    live("allow_nonzero_velocity_at_trajectory_end", bool, False,
         "take trajectories whose last point moves; without a next one in time the arm settles at "
-        "that point", live=True),
-    Parameter("allow_integration_in_goal_trajectories", bool, False,
+        "that point"),
+    live("allow_integration_in_goal_trajectories", bool, False,
         "take points without positions, which are integrated from velocities, or these from "
-        "accelerations", live=True),
-    Parameter("interpolate_from_desired_state", bool, True,
+        "accelerations"),
+    live("interpolate_from_desired_state", bool, True,
         "start new trajectories from the desired state, without a jump; false: from the measured "
-        "one, as they also start after an error beyond the path tolerance", live=True),
+        "one, as they also start after an error beyond the path tolerance"),
     Parameter("interpolation_method", str, "splines",
         "curve that joins the points of a trajectory", choices=("splines",)),
-    Parameter("positions_upsampling.enable", bool, False,
-        "join points that have only positions by a smooth spline, not by lines", live=True),
-    Parameter("positions_upsampling.policy_frequency", float, 0.0,
+    live("positions_upsampling.enable", bool, False,
+        "join points that have only positions by a smooth spline, not by lines"),
+    live("positions_upsampling.policy_frequency", float, 0.0,
         "point i of a trajectory whose points all have time 0 is due at (i + 1) / frequency", "Hz",
-        above=0.0, special=(0.0, "refusing these"), live=True),
-    Parameter("constraints.stopped_velocity_tolerance", float, 0.01,
+        above=0.0, special=(0.0, "refusing these")),
+    live("constraints.stopped_velocity_tolerance", float, 0.01,
         "how fast a joint may still be when the goal is reached", "rad/s or m/s", above=0.0,
-        special=(0.0, "any velocity", INF), live=True),
-    Parameter("constraints.goal_time", float, 0.0,
+        special=(0.0, "any velocity", INF)),
+    live("constraints.goal_time", float, 0.0,
         "how long after its end a trajectory may take to come within the goal tolerances", "s",
-        above=0.0, special=(0.0, "for ever", INF), live=True),
-    Parameter("cmd_timeout", float, 0.0,
+        above=0.0, special=(0.0, "for ever", INF)),
+    live("cmd_timeout", float, 0.0,
         "stands for `constraints.goal_time` where that is 0", "s", above=0.0,
-        special=(0.0, "for ever", INF), live=True),
-    Parameter("constraints.<joint>.trajectory", float, 0.0,
+        special=(0.0, "for ever", INF)),
+    live("constraints.<joint>.trajectory", float, 0.0,
         "path tolerance: how far a joint may be off while it moves", "rad or m", above=0.0,
-        special=(0.0, "any distance", INF), live=True),
-    Parameter("constraints.<joint>.goal", float, 0.0,
+        special=(0.0, "any distance", INF)),
+    live("constraints.<joint>.goal", float, 0.0,
         "goal tolerance: how far a joint may be off when the goal is reached", "rad or m",
-        above=0.0, special=(0.0, "any distance", INF), live=True),
-    Parameter("constraints.decelerate_on_cancel", bool, False,
-        "brake within `max_deceleration_on_cancel`; false: as hard as the effort limits allow",
-        live=True),
-    Parameter("constraints.<joint>.max_deceleration_on_cancel", float, 0.0,
+        above=0.0, special=(0.0, "any distance", INF)),
+    live("constraints.decelerate_on_cancel", bool, False,
+        "brake within `max_deceleration_on_cancel`; false: as hard as the effort limits allow"),
+    tuned("constraints.<joint>.max_deceleration_on_cancel", float, 0.0,
         "deceleration of a joint that is stopped along its path", "rad/s^2 or m/s^2",
-        above=0.0, special=(0.0, "what the effort limits allow", INF), live=True, in_tick=True),
-    Parameter("constraints.excessive_effort", str, "warn",
+        above=0.0, special=(0.0, "what the effort limits allow", INF)),
+    live("constraints.excessive_effort", str, "warn",
         "treatment of a trajectory for which the model needs more than the effort limits",
-        choices=("refuse", "warn", "slow_down"), live=True),
+        choices=("refuse", "warn", "slow_down")),
     Parameter("speed_scaling.initial_scaling_factor", float, 1.0,
         "speed of trajectories until `~/speed_scaling_input` sets another one", at_least=0.0,
         at_most=1.0),
@@ -292,9 +288,9 @@ GUARD = (
 
 # The thresholds of warnings and errors in `/diagnostics`.
 DIAGNOSTICS = tuple(
-    Parameter(f"diagnostics.{name}.{level}", float, value,
+    live(f"diagnostics.{name}.{level}", float, value,
         f"/diagnostics says {level.upper()} when {meaning} exceeds this in the last second",
-        unit, above=0.0, live=True)
+        unit, above=0.0)
     for name, meaning, unit, values in (
         ("tick_duration", "the 99 % quantile of the tick duration", "s", (0.0005, 0.005)),
         ("state_age", "the 99 % quantile of the state age", "s", (0.005, 0.05)),

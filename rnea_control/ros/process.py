@@ -113,7 +113,7 @@ def build(node_class: Callable[[], N]) -> N:
     try:
         return node_class()
     except RneaControlError as error:
-        sys.exit(f"{node_class.__name__} does not start: {error}")
+        sys.exit(f"{node_class.__name__} does not start: {error.with_code}")
     except ValueError as error:
         # rclpy cannot declare a parameter that a YAML file sets to [], as that tells no type.
         sys.exit(

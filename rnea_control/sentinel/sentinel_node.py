@@ -186,8 +186,8 @@ class SentinelNode(ArmNode):
                 self.guard = self._built(description, undo)
                 self._undo = undo.pop_all()
         except RneaControlError as error:
-            self.fault = str(error)
-            self.get_logger().error(f"the sentinel does not guard the arm: {error}")
+            self.fault = error.with_code
+            self.get_logger().error(f"the sentinel does not guard the arm: {self.fault}")
             return
         self.fault = ""
         self.leave_descriptions()

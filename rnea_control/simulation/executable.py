@@ -109,7 +109,7 @@ def main() -> int:
         try:
             run(arm, executor, running)
         except SimulationError as error:
-            arm.get_logger().fatal(str(error))
+            arm.get_logger().fatal(error.with_code)
             return 1
         finally:
             arm.destroy_node()

@@ -117,11 +117,10 @@ def start_positions(
 
 
 def description(urdf: str, start: Mapping[str, float], controllers: Path | str) -> str:
-    """The URDF with a base fixed to the world, ros2_control's tags and its plugin for Gazebo, where
-    it has none of its own.
+    """A URDF's text, without xacro, with a base fixed to the world, ros2_control's tags and its
+    plugin for Gazebo, where it has none of its own.
 
     Args:
-        urdf: the text; xacro is to be expanded before.
         start: the position of each joint that gets an effort interface, [rad] or [m].
         controllers: the file with ros2_control's parameters.
 
@@ -164,15 +163,8 @@ def controllers(joints: Sequence[str], name: str, update_rate: int) -> str:
 
 
 def world(step: float, real_time_factor: float) -> str:
-    """An empty world, SDF.
-
-    Args:
-        step: of the physics, [s].
-        real_time_factor: how fast simulated time is to pass.
-
-    Raises:
-        ParameterError: one of them is not above 0.
-    """
+    """An empty world, SDF, with a step of the physics, [s], and how fast simulated time is to pass;
+    ParameterError if one of them is not above 0."""
     if not (step > 0.0 and real_time_factor > 0.0):
         raise ParameterError(
             f"a step of {step} s and a real-time factor of {real_time_factor}: both must be above 0"

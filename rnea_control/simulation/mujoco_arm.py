@@ -208,12 +208,8 @@ class CoupledJoints:
         return self._G.T @ self._M_all @ self._G, self._G.T @ self.data.qfrc_bias
 
     def step(self, torque: FloatArray) -> None:
-        """Lets one time step of `physics` pass, by the integrator that it names: Runge-Kutta of
-        fourth order, or one that is implicit in the damping.
-
-        Args:
-            torque: at the leaders, shape (nv,).
-        """
+        """Lets one time step of `physics` pass with `torque` at the leaders, shape (nv,), by the
+        integrator that it names: Runge-Kutta of fourth order, or one implicit in the damping."""
         q, v, h = self.q, self.v, self._physics.opt.timestep
         if self._physics.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
             a1 = self._acceleration(q, v, torque)

@@ -131,10 +131,7 @@ class SimulatedArm(Node):
 
     def start_clock(self, ahead: int = 0) -> None:
         """Sets the clock of the states; their stamps say when they are due, not when they are sent.
-
-        Args:
-            ahead: how many states after the present one the state that is due now is.
-        """
+        The state that is due now is the one so many after the present one."""
         elapsed = round((self.ticks + ahead) * self.period * 1e9)
         self._start = self.get_clock().now().nanoseconds - elapsed
 
@@ -171,8 +168,7 @@ class SimulatedArm(Node):
 
     def _activate(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         self.effort_controller.active = True
-        response.success = True
-        response.message = "the effort controller is active"
+        response.success, response.message = True, "the effort controller is active"
         return response
 
     @staticmethod
@@ -271,28 +267,18 @@ class SensorNoise:
                 f"{model.joint_names[unlimited[0]]!r} has none; give it one in the URDF, <limit "
                 "effort=...>, or leave effort_noise at 0"
             )
-        share = model.effort_limit if effort else np.zeros(model.nv)
-        one = np.ones(model.nv)
+        one, share = np.ones(model.nv), model.effort_limit if effort else np.zeros(model.nv)
         self._deviations = (position * one, velocity * one, effort * share)
         seeds = np.random.SeedSequence(seed).spawn(len(self._deviations))
         self._generators = [np.random.default_rng(child) for child in seeds]
-        self._noise = tuple(np.zeros(model.nv) for _ in seeds)
+        self._noise: list[FloatArray] = []
         self._state = -1
 
-    def added(
-        self, state: int, q: FloatArray, v: FloatArray, effort: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The state as measured.
-
-        Args:
-            state: its number; a state that is measured again has the same noise.
-            q, v, effort: as they are, shape (nv,).
-        """
+    def added(self, state: int, *values: FloatArray) -> list[FloatArray]:
+        """Positions, velocities and efforts, each shape (nv,), as measured in the state of this
+        number; a state that is measured again has the same noise."""
         if state != self._state:
             self._state = state
-            self._noise = tuple(
-                deviation * generator.standard_normal(len(deviation))
-                for deviation, generator in zip(self._deviations, self._generators, strict=True)
-            )
-        of_position, of_velocity, of_effort = self._noise
-        return q + of_position, v + of_velocity, effort + of_effort
+            normal = [each.standard_normal(len(values[0])) for each in self._generators]
+            self._noise = list(map(np.multiply, self._deviations, normal))
+        return list(map(np.add, values, self._noise))

@@ -22,25 +22,16 @@ from rnea_control.model.urdf_document import clean_urdf
 
 @dataclass(frozen=True)
 class ModelErrors:
-    """How the simulated arm differs from its URDF, to test how a controller copes with that.
+    """How the simulated arm differs from its URDF, to test how a controller copes with that."""
 
-    Attributes:
-        mass_scale: factor on every mass and inertia.
-        payload_mass: point mass fixed to `payload_link`, [kg].
-        payload_link: by default the link that the last joint moves.
-        payload_position: in the frame of `payload_link`, [m].
-        joint_friction: Coulomb friction of every joint, [Nm] or [N].
-        joint_damping: viscous friction of every joint, [Nm s/rad] or [N s/m].
-        joint_armature: rotor inertia of the actuator of every joint that moves by itself, times the
-            gear ratio squared, [kg m^2] or [kg].
-    """
-
-    mass_scale: float = 1.0
-    payload_mass: float = 0.0
-    payload_link: str = ""
-    payload_position: Sequence[float] = (0.0, 0.0, 0.0)
-    joint_friction: float = 0.0
-    joint_damping: float = 0.0
+    mass_scale: float = 1.0  # factor on every mass and inertia
+    payload_mass: float = 0.0  # point mass fixed to `payload_link`, [kg]
+    payload_link: str = ""  # by default the link that the last joint moves
+    payload_position: Sequence[float] = (0.0, 0.0, 0.0)  # in the frame of `payload_link`, [m]
+    joint_friction: float = 0.0  # Coulomb friction of every joint, [Nm] or [N]
+    joint_damping: float = 0.0  # viscous friction of every joint, [Nm s/rad] or [N s/m]
+    # Rotor inertia of the actuator of every joint that moves by itself, times the gear ratio
+    # squared, [kg m^2] or [kg].
     joint_armature: float = 0.0
 
 

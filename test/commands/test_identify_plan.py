@@ -88,7 +88,7 @@ def test_errors_write_nothing(urdf: Path, config: Path, monkeypatch: pytest.Monk
         (["--range", "knee", "0", "1"], "range of knee"),
         (["--range", "elbow", "low", "1"], "--range elbow low 1: LOWER and UPPER must be numbers"),
         (["--duration", "0.1"], "too short for joint"),
-        (["--joints", "knee"], "knee"),
+        (["--joints", "knee"], r"knee.* \[joint-selection\]$"),
         (["--config", "none.yaml"], "none.yaml cannot be read"),
         (["--output", "none/plan.yaml"], "there is no folder"),
         (["--output", "arm.urdf", "--force"], "is the URDF, which is never overwritten"),

@@ -124,11 +124,11 @@ def test_figures_of_a_recording() -> None:
     desired = np.zeros((5, 2))
     measured = np.array([[0.0, 3.0], [0.0, -4.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     recording = Recording("pd", time, desired, measured, 2.0 * measured, "")
-    np.testing.assert_allclose(recording.rms, [0.0, np.sqrt(5.0)])
-    assert recording.total_rms([0, 1]) == pytest.approx(np.sqrt(2.5))
-    assert recording.total_rms([1]) == pytest.approx(np.sqrt(5.0))
-    np.testing.assert_array_equal(recording.largest, [0.0, 4.0])
-    np.testing.assert_array_equal(recording.peak_torque, [0.0, 8.0])
+    assert recording.rms(0) == 0.0
+    assert recording.rms(1) == recording.rms([1]) == pytest.approx(np.sqrt(5.0))
+    assert recording.rms([0, 1]) == pytest.approx(np.sqrt(2.5))
+    shown = printed(table(SimpleNamespace(name="arm", model=MODEL), recording, recording))
+    assert re.search(r"elbow +2236\.068 +2236\.0680 +4000\.000 +4000\.0000 +8\.0 ", shown)
 
 
 def printed(rendered: object) -> str:
@@ -157,7 +157,7 @@ def test_units_are_not_mixed(tmp_path: Path) -> None:
     assert re.search(r"turn .*3\.000 .*0\.3000 .*mrad, Nm", shown)
     assert re.search(r"slide .*5\.000 .*10\.0000 .*mm, N", shown)
     picture = tmp_path / "picture.svg"
-    draw(picture, model, *both)
+    draw(picture, model, *both, disturbed=False)
     svg = picture.read_text()
     assert "times closer" in svg and all(name in svg for name in model.joint_names)
     draw(picture, model, *both, disturbed=True)

@@ -64,6 +64,7 @@ def test_what_is_wrong_at_the_start_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         assert "Traceback" not in empty.output
         refused.said("parameter 'contol_law' is not known and has no effect; is it misspelt?")
         refused.said("not configured: parameter 'control_law' is 'magic'; it must be one of")
+        refused.said("[parameter]")
         waiting.said("waiting for the topic robot_description")
         waiting.said("still waiting for the topic robot_description")
         for process in (waiting.process, refused.process):

@@ -65,7 +65,7 @@ def _run(given: list[str]) -> int:
     try:
         status: int = module.run(options)
     except RneaControlError as error:
-        sys.exit(f"rnea_identify {options.command}: {error}")
+        sys.exit(f"rnea_identify {options.command}: {error.with_code}")
     return status
 
 
