@@ -1,7 +1,7 @@
 """How often the truth lies within two standard deviations of what `identify` finds.
 
-`python benchmark/calibration.py [ROBOTS [NAME]]` prints a Markdown table: hidden robots of 30 s at
-250 Hz each, with torque noise of 2 % of the effort limits, whose correlation time is given.
+`python benchmark/calibration.py [ROBOTS [NAME]]` prints a table: hidden robots of 25 s at 250 Hz
+each, with torque noise of 2 % of the effort limits, whose correlation time is given.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rnea_control.identification.motion import motion_of
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel, RobotModelWarning
 
-RATE, NOISE, WANTED = 250.0, 0.02, 95.45
+RATE, NOISE = 250.0, 0.02
 STRIBECK_SPEED = 0.05  # [rad/s]
 
 Disturbance = Callable[[RobotModel, Recording], Recording]
@@ -70,7 +70,9 @@ def noise(shape: tuple[int, ...], correlation: float, rng: np.random.Generator) 
     return np.asarray(lfilter([np.sqrt(1.0 - kept**2)], [1.0, -kept], white, axis=0))
 
 
-def errors(name: str, seed: int, correlation: float, delay: float, disturb: Disturbance):
+def errors(
+    name: str, seed: int, correlation: float, delay: float, disturb: Disturbance
+) -> np.ndarray:
     """Errors of the base parameters, in standard deviations."""
     rng = np.random.default_rng(seed)
     model = ROBOTS[name]()
@@ -95,9 +97,7 @@ def main() -> None:
         z = z[np.isfinite(z)]
         within = 100.0 * np.mean(np.abs(z) < 2.0)
         rms, largest = np.sqrt(np.mean(z**2)), np.abs(z).max()
-        row = title, str(len(z)), f"{within:.1f}", f"{rms:.2f}", f"{largest:.1f}"
-        print("| " + " | ".join(row) + " |", flush=True)
-        table.rows.append(row)
+        table.rows.append((title, str(len(z)), f"{within:.1f}", f"{rms:.2f}", f"{largest:.1f}"))
     table.show()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+from scipy.signal import lfilter
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.identification.recording import Recording
@@ -65,15 +66,25 @@ def fourier_motion(
 
 
 def recording_of(
-    robot: RobotModel, seconds: float, seed: int, noise=NOISE, delay=0.0, rate=1000.0
+    robot: RobotModel,
+    seconds: float,
+    seed: int,
+    noise=NOISE,
+    delay=0.0,
+    rate=1000.0,
+    correlation=0.0,
 ) -> Recording:
-    """What the joint states of a robot say that moves so, with noise."""
+    """What the joint states of a robot say that moves so, with noise, whose correlation falls to
+    1/e in so many seconds."""
     rng = np.random.default_rng(1000 + seed)
     t, q, v, a = fourier_motion(robot, seconds, rng, rate)
     tau = inverse_dynamics_batch(robot, q, v, a)
     if delay:
         tau = np.stack([np.interp(t - delay, t, column) for column in tau.T], axis=1)
-    tau += noise * robot.effort_limit * rng.standard_normal(tau.shape)
+    kept = np.exp(-1.0 / (rate * correlation)) if correlation else 0.0
+    white = rng.standard_normal(tau.shape)
+    colored = lfilter([np.sqrt(1.0 - kept**2)], [1.0, -kept], white, axis=0)
+    tau += noise * robot.effort_limit * colored
     q = q + ENCODER * rng.standard_normal(q.shape)
     nothing = np.full_like(q, np.nan)
     return Recording("recording", robot.joint_names, t, q, nothing, tau)

@@ -16,7 +16,6 @@ from rnea_control.identification.diagnosis import diagnose
 from rnea_control.identification.least_squares import (
     Solution,
     delay_of,
-    in_colored_noise,
     late,
     solve,
     solve_for_any_delay,
@@ -159,7 +158,6 @@ def identify(
     else:
         motion = motion.delayed(delay)
         solution = solve(equations, motion, space.beta, robust)
-        solution = in_colored_noise(solution, equations, motion)
     full = space.nearest(solution.information, solution.vector)
     notes += _notes(model, motion, solution, full.beta)
     beta = np.where(solution.determined, solution.beta, np.nan)

@@ -120,7 +120,9 @@ def solve(
     rounding = 1e-6 * np.maximum(np.sqrt(np.mean(motion.effort**2, axis=0)), 1e-6)
     noise = np.maximum(noise, rounding)
     variance = np.maximum(noise**2, slow_variance(residual, motion))
-    return _solved(normal, prior, noise, variance)
+    solution = _solved(normal, prior, noise, variance)
+    covariance = _covariance(solution, equations, motion, residual, more)
+    return replace(solution, covariance=covariance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +158,7 @@ def delay_of(
     found = Delay(near, math.inf, solve(equations, motion.delayed(near), prior, robust).beta)
     for _ in range(DELAY_PASSES):
         shifted = motion.delayed(found.seconds)
-        solution, column = _with_delay(equations, shifted, prior, found.beta, robust)
-        solution = in_colored_noise(solution, equations, shifted, column)
+        solution = _with_delay(equations, shifted, prior, found.beta, robust)
         step, deviation = -float(solution.beta[-1]), math.sqrt(solution.covariance[-1, -1])
         found = Delay(found.seconds + step, deviation, solution.beta[:-1])
         if abs(found.seconds) > LONGEST_DELAY:
@@ -189,8 +190,7 @@ def solve_for_any_delay(
     Args:
         near: base parameters that were found before.
     """
-    solution, column = _with_delay(equations, motion, prior, near, robust)
-    solution = in_colored_noise(solution, equations, motion, column)
+    solution = _with_delay(equations, motion, prior, near, robust)
     A, b = solution.information, solution.vector
     share = A[:-1, -1] / A[-1, -1] if A[-1, -1] > 0.0 else np.zeros(len(b) - 1)
     return replace(
@@ -209,24 +209,24 @@ def _with_delay(
     prior: FloatArray,
     near: FloatArray,
     robust: bool = False,
-) -> tuple[Solution, MoreColumns]:
-    """The solution with one more unknown, minus the delay, about base parameters `near`; and the
-    column of that."""
+) -> Solution:
+    """The solution with one more unknown, minus the delay, about base parameters `near`."""
     slope = slope_of(equations.predicted(motion, near), motion)
 
     def column(rows: slice, Y: FloatArray) -> FloatArray:
         return slope[rows, :, None]
 
-    return solve(equations, motion, np.append(prior, 0.0), robust, column), column
+    return solve(equations, motion, np.append(prior, 0.0), robust, column)
 
 
-def in_colored_noise(
+def _covariance(
     solution: Solution,
     equations: TorqueEquations,
     motion: Motion,
-    more: MoreColumns | None = None,
-) -> Solution:
-    r"""The same with the covariance that noise of any spectrum gives.
+    residual: FloatArray,
+    more: MoreColumns | None,
+) -> FloatArray:
+    r"""The covariance of a solution in noise of any spectrum.
 
     With the information A, of the weights 1 / s_j^2, and the power spectrum S_j of each joint's
     residual [Welch 1967],
@@ -236,38 +236,34 @@ def in_colored_noise(
 
     The residual lacks the share that the fit took of each frequency, h = Y_j(f) A^-1 Y_j(f)^* /
     (n s_j^2); S_j is divided by (1 - h)^2, as if each had been left out [MacKinnon 1985, HC3].
-
-    Args:
-        solution: of the equations.
-        equations, motion, more: as of `solve`.
     """
     share = min(SPECTRUM_SAMPLES / len(motion.time), 1.0)
-    ends = [each.start + max(round(share * (each.stop - each.start)), 2) for each in motion.parts]
-    parts = [slice(part.start, end) for part, end in zip(motion.parts, ends, strict=True)]
-    kept = motion if share == 1.0 else motion.take(parts)
-    used = kept.counts.astype(np.float64)
-    Y = equations.rows(kept, more) * used[:, :, None]
-    residual = kept.effort * used - Y @ solution.beta
-    size = max(min(round(SPECTRUM_SECONDS / motion.period), len(kept.time)), 2)
-    frequency, power = welch(residual, nperseg=size, detrend=False, axis=0)
+    parts = [slice(p.start, p.start + math.ceil(share * (p.stop - p.start))) for p in motion.parts]
+    used, residual = (
+        np.concatenate([values[part] for part in parts]) for values in (motion.counts, residual)
+    )
+    noise = np.where(used, residual, 0.0)
+    size = min(max(round(SPECTRUM_SECONDS / motion.period), 2), len(noise))
+    frequency, power = welch(noise, nperseg=size, detrend=False, axis=0)
     power /= 2.0 * np.maximum(used.mean(axis=0), 1e-9)  # both sides, of a sample that counts
     inverse = np.where(np.isfinite(solution.covariance), solution.covariance, 0.0)
     spread = np.zeros_like(solution.information)
-    for part in kept.parts:
+    for part in parts:
         n = part.stop - part.start
+        Y = equations.rows(motion, part, more) * motion.counts[part, :, None]
         width = max(round(1.5 * n / size), 1)  # what Welch's windows do not tell apart
         twice = np.full(n // 2 + 1, 2.0)
         twice[0], twice[-1] = 1.0, 1.0 + n % 2
         for j in np.flatnonzero(used.any(axis=0)).tolist():
-            F = np.fft.rfft(Y[part, j], axis=0) / math.sqrt(n * solution.variance[j])
+            F = np.fft.rfft(Y[:, j], axis=0) / math.sqrt(n * solution.variance[j])
             S = np.interp(np.fft.rfftfreq(n), frequency, power[:, j]) / solution.variance[j]
             taken = uniform_filter1d(((F @ inverse) * F.conj()).sum(axis=1).real, width)
             S /= (1.0 - np.minimum(taken, MOST_TAKEN)) ** 2
             spread += ((F.conj().T * (twice * S)) @ F).real
-    covariance = inverse @ spread @ inverse * (len(motion.time) / len(kept.time))
+    covariance = inverse @ spread @ inverse * (len(motion.time) / len(noise))
     lost = np.flatnonzero(~solution.determined)
     covariance[lost, lost] = np.inf
-    return replace(solution, covariance=covariance)
+    return np.asarray(covariance)
 
 
 def _solved(

@@ -114,17 +114,21 @@ class TorqueEquations:
                 tau[rows] += more(rows, Y) @ beta[rank:]
         return tau
 
-    def rows(self, motion: Motion, more: MoreColumns | None = None) -> FloatArray:
-        """The equations themselves, shape (samples, nv, columns); arguments as of `normal`."""
+    def rows(self, motion: Motion, part: slice, more: MoreColumns | None = None) -> FloatArray:
+        """The equations of a range of samples, shape (samples, nv, columns); other arguments as of
+        `normal`."""
         blocks = []
-        for rows, Y in self._blocks(motion):
+        for rows, Y in self._blocks(motion, part):
             base = Y[:, :, self.columns]
             blocks.append(base if more is None else np.concatenate([base, more(rows, Y)], axis=2))
         return np.concatenate(blocks)
 
-    def _blocks(self, motion: Motion) -> Iterator[tuple[slice, FloatArray]]:
-        for begin in range(0, len(motion.time), BLOCK):
-            rows = slice(begin, min(begin + BLOCK, len(motion.time)))
+    def _blocks(
+        self, motion: Motion, part: slice | None = None
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        part = part or slice(0, len(motion.time))
+        for begin in range(part.start, part.stop, BLOCK):
+            rows = slice(begin, min(begin + BLOCK, part.stop))
             arrays = [np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a)]
             out = self._memory[: rows.stop - rows.start]
             yield rows, self._robot.batch("regressor", *arrays, out=out)

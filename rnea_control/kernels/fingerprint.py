@@ -85,6 +85,7 @@ def _function(function: FunctionType, functions: list[Any]) -> tuple[Any, ...]:
     where = f"{function.__module__}.{function.__qualname__}"
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return (
+        where,  # what is kept on disk names the module
         _code(function.__code__, function.__doc__),
         _value(function.__defaults__, functions, where),
         _value(function.__kwdefaults__, functions, where),

@@ -77,7 +77,7 @@ def shared_memory_found() -> str:
     if settings is None or not settings.shared_memory:
         return ""
     return (
-        f"Fast DDS shares memory ({settings.shared_memory}). docs/realtime.md has the remedy: a "
+        f"Fast DDS shares memory ({settings.shared_memory}). docs/middleware.md has the remedy: a "
         "profile such as config/fastdds_localhost.xml, in place of LOCALHOST"
     )
 

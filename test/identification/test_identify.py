@@ -84,6 +84,42 @@ def test_base_parameters_are_within_deviations_and_torques_at_noise(name, report
     assert 0.7 < np.sqrt(np.mean(z**2)) < 1.3
 
 
+@pytest.mark.parametrize("robust", [False, True])
+def test_deviations_hold_in_slow_noise(robust: bool) -> None:
+    model = arm("ur10_robot")
+    base = base_parameters(model)
+    standardised = []
+    for seed in range(SEEDS):
+        hidden = hidden_robot(model, seed)
+        recording = recording_of(hidden, 30.0, seed, rate=250.0, correlation=0.4)
+        if robust:  # some torques are far off
+            rng = np.random.default_rng(seed)
+            off = np.where(rng.random(recording.effort.shape) < 0.01, 0.5 * model.effort_limit, 0.0)
+            recording = replace(recording, effort=recording.effort + off)
+        found = identify(model, motion_of(recording), robust)
+        true = base.values(inertial_parameters(hidden))
+        standardised.append((found.beta - true) / np.sqrt(np.diag(found.covariance)))
+    assert 0.7 < np.sqrt(np.mean(np.square(standardised))) < 1.3
+
+
+def test_equations_of_parts_are_those_of_the_whole() -> None:
+    model = arm("ur10_robot")
+    motion = measured(hidden_robot(model, 0), 12.0, 0, rate=500.0)
+    equations = TorqueEquations(model, base_parameters(model).independent)
+    times = np.arange(len(motion.time))
+
+    def column(rows: slice, Y: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(times[rows, None, None], (*Y.shape[:2], 1))
+
+    parts = slice(0, 2500), slice(2500, len(motion.time))
+    rows = np.concatenate([equations.rows(motion, part, column) for part in parts])
+    rows = rows * motion.counts[:, :, None]
+    np.testing.assert_array_equal(rows[2500, motion.counts[2500], -1], 2500.0)
+    np.testing.assert_allclose(
+        np.einsum("kji,kjl->jil", rows, rows), equations.normal(motion, more=column).G, rtol=1e-9
+    )
+
+
 def test_exact_torques_give_exact_parameters() -> None:
     model = arm("panda")
     hidden = hidden_robot(model, 1)

@@ -66,11 +66,17 @@ def root(x, by=1.5):
 OPTIONS = {"nogil": False, "fastmath": {"contract", "nnan"}}
 
 
-def stamp(source: str = SOURCE, bodies: str = BODIES, options: dict | None = None, *more) -> str:
+def stamp(
+    source: str = SOURCE,
+    bodies: str = BODIES,
+    options: dict | None = None,
+    *more,
+    module="kernels_of_it",
+) -> str:
     layout = ModuleType("bodies_of_it")
     exec(bodies, vars(layout))
     sys.modules["bodies_of_it"] = layout
-    names = {"__name__": "kernels_of_it"}
+    names = {"__name__": module}
     try:
         exec(source, names)
     finally:
@@ -122,6 +128,8 @@ def test_other() -> None:
     assert [name for name, source in OTHER.items() if stamp(source) == before] == []
     for old, new in (("COLUMN = 3", "COLUMN = 4"), ("5.0", "5.5")):
         assert stamp(bodies=BODIES.replace(old, new)) != before
+    # What is kept on disk names the modules that it is of.
+    assert stamp(module="moved") != before
 
 
 def test_options_signature_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:
