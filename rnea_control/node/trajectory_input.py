@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,12 +22,16 @@ from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.parameters.settings import Settings, row
+from rnea_control.ros.real_time import at_usual_priority
 
 # A trajectory that starts later than this was stamped by another clock, [s].
 FARTHEST_START = 3600.0
-# How far ahead a new trajectory takes over, so that it is ready by then; longer at every attempt,
-# [s].
-LEADS = (0.005, 0.02, 0.1, 0.5)
+# How far ahead a new trajectory takes over, so that it is ready by then, [s]. After an attempt that
+# was too late the next one has so many times its lead, and so many times what it took.
+FIRST_LEAD, MOST_ATTEMPTS = 0.005, 4
+LONGER, MARGIN = 4.0, 2.0
+# Planning a message of more bytes takes long: it has no real-time priority.
+LONG = 1_000_000
 # Trajectories of a stream follow each other within this; the first one is logged, [s].
 LONGEST_PAUSE = 1.0
 
@@ -97,7 +102,8 @@ class TrajectoryInput:
             points = replace(points, times=np.arange(1, len(points) + 1) / frequency)
         start = self.loop.states.time_of(message.stamp) if message.stamp else None
         request = MotionRequest(points, start, tolerances or GoalTolerances(), is_stream, on_end)
-        for lead in LEADS:
+        lead = FIRST_LEAD
+        for _ in range(MOST_ATTEMPTS):
             situation = self.loop.situation()
             ahead = 0.0 if start is None else start - situation.t
             if ahead > FARTHEST_START:
@@ -105,10 +111,13 @@ class TrajectoryInput:
                     f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
                     "same clock (use_sim_time)?"
                 )
-            plan = self.loop.controller.plan(request, situation, lead)
+            with at_usual_priority() if len(trajectory) > LONG else nullcontext():
+                plan = self.loop.controller.plan(request, situation, lead)
             if self.loop.adopt(plan):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion
+            self.loop.attend()  # planning is no hang
+            lead = max(LONGER * lead, MARGIN * (self.loop.states.time - situation.t))
         raise TrajectoryError(
             "it was not planned in time, as another trajectory took over or the computer is too "
             "busy; send it again"

@@ -10,8 +10,8 @@ import os
 import resource
 import struct
 import threading
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,6 +168,20 @@ class RealTime:
     def __str__(self) -> str:
         kernel = "with" if is_real_time_kernel() else "without"
         return f"{', '.join(self.in_force) or 'nothing in force'}; kernel {kernel} PREEMPT_RT"
+
+
+@contextmanager
+def at_usual_priority() -> Iterator[None]:
+    """The calling thread has no real-time priority meanwhile: for work that takes long. Where
+    real-time threads use a CPU up, Linux gives usual programs 50 ms of each second there, before
+    the loop too."""
+    thread = threading.get_native_id()
+    policy, priority = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
+    _schedule(thread, os.SCHED_OTHER, 0)
+    try:
+        yield
+    finally:
+        _schedule(thread, policy & ~os.SCHED_RESET_ON_FORK, priority)
 
 
 def is_real_time_kernel() -> bool:

@@ -7,17 +7,28 @@ from collections import deque
 
 import numpy as np
 import pytest
-from node_bench import LoopBench, Q
+from node_bench import JOINTS, LoopBench, Q
 from rclpy.clock import ROSClock
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rnea_control.control import ControllerSettings, Gains, Mode, SafetySettings
+from rnea_control.control import (
+    ControllerSettings,
+    Gains,
+    Mode,
+    MotionRequest,
+    Plan,
+    SafetySettings,
+    Situation,
+)
 from rnea_control.control.handover import UNHEARD
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError
 from rnea_control.messages.state_intake import CAME_AT
 from rnea_control.node.control_loop import ControlLoop
+from rnea_control.node.trajectory_input import InputSettings, TrajectoryInput
+from rnea_control.ros import native_loop as native
 from rnea_control.ros.rcl_calls import Taken
 
 RATE = 1000.0
@@ -225,3 +236,30 @@ def test_zero_torque_is_approached_within_the_rate() -> None:
     np.testing.assert_array_equal(sent[-1], 0.0)
     steps = np.abs(np.diff(sent, axis=0)) / 0.001
     np.testing.assert_allclose(steps.max(axis=0), rate, rtol=1e-9)
+
+
+def test_trajectory_that_takes_long_to_plan_is_planned_far_enough_ahead() -> None:
+    bench = LoopBench(settings())
+    loop, plan, leads, attended = bench.loop, bench.loop.controller.plan, [], []
+    loop.start()
+    bench.tick(0)
+
+    def slowly(request: MotionRequest, situation: Situation, lead: float) -> Plan:
+        found = plan(request, situation, lead)
+        leads.append(lead)
+        attended.append(loop.times[native.ATTENDED_AT])
+        loop.times[native.ATTENDED_AT] = 0.0
+        for k in range(60):  # states of 0.6 s
+            bench.tick(len(leads) * 10**9 + k * 10**7)
+        return found
+
+    loop.controller.plan = slowly
+    message = JointTrajectory(joint_names=JOINTS)
+    point = JointTrajectoryPoint(positions=Q + 0.1, velocities=[0.0, 0.0])
+    point.time_from_start.sec = 3
+    message.points.append(point)
+    motion = TrajectoryInput(loop, InputSettings()).follow(serialize_message(message))
+    assert loop.controller.motion is motion
+    first, second = leads
+    assert first < 0.6 < second
+    assert all(attended)  # planning is no hang

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import threading
 
 import pytest
 
@@ -23,3 +25,32 @@ def test_priority_and_locked_memory_by_limits(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(real_time, "_status", lambda field: f"{1 << 14 | 1 << 23:x}")
     assert real_time.largest_priority() == 99
     assert real_time.may_lock_memory()
+
+
+def test_long_work_has_no_real_time_priority() -> None:
+    seen = []
+
+    def look() -> None:
+        seen.append((os.sched_getscheduler(0), os.sched_getparam(0).sched_priority))
+
+    def work() -> None:
+        look()
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        except PermissionError:
+            return
+        look()
+        with real_time.at_usual_priority():
+            look()
+        look()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if len(seen) == 1:
+        pytest.skip("the system allows no real-time priority")
+    usual, raised, meanwhile, after = (
+        (policy & ~os.SCHED_RESET_ON_FORK, priority) for policy, priority in seen
+    )
+    assert usual == meanwhile
+    assert raised == after == (os.SCHED_FIFO, 1)
