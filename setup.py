@@ -37,7 +37,7 @@ setup(
         "urdf-parser-py>=0.0.4",
         "PyYAML>=5.4",
     ],
-    # No robot needs these. rnea_control/ros/extras.py names what Python imports of the first three.
+    # No robot needs these. rnea_control/extras.py names what Python imports of the first three.
     extras_require={
         "sim": SIM,
         "demo": DEMO,

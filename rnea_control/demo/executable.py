@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from rnea_control.ros.extras import import_or_exit
+from rnea_control.extras import import_or_exit
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rclpy.executors import Executor, SingleThreadedExecutor
 
 from rnea_control.exceptions import SimulationError
-from rnea_control.ros.extras import import_or_exit
+from rnea_control.extras import import_or_exit
 from rnea_control.ros.process import build, ros_process, unblocked_output
 
 if TYPE_CHECKING:

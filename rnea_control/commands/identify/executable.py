@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from rnea_control.exceptions import RneaControlError
-from rnea_control.ros.extras import import_or_exit
+from rnea_control.extras import import_or_exit
 
 ROS = "--ros-args"
 INTERRUPTED = 130

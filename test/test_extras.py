@@ -12,7 +12,7 @@ import pytest
 from dds import Process, controller, ros, without
 from robots import two_link_arm
 
-from rnea_control.ros.extras import EXTRAS
+from rnea_control.extras import EXTRAS
 
 IMPORT_NAMES = {"PyYAML": "yaml", "example-robot-data": "example_robot_data"}
 # The demo has a robot of the package's own where this is missing.
