@@ -214,6 +214,10 @@ class Handover:
                 self._armed = now - self._steady_since >= self.times.arming
             self._listen_to_commands(now)
 
+    def miss_commands(self, now: float) -> None:
+        """No command could be heard until now: that was no silence."""
+        lease.listen(self.rows, now, self.rows[lease.WAIT])
+
     def hear_foreign(self, now: float, node: str) -> None:
         """A node commands that knows none of these rules: the sentinel does not fight it."""
         if self.phase is Phase.idle:

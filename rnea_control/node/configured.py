@@ -132,7 +132,7 @@ class Configured:
     def _hear_states(self, undo: ExitStack) -> None:
         """Has the loop take states, emergency stops and the sentinel's mode."""
         node = self._node
-        wake = node.until(undo, "guard_condition", self.tell)
+        self._wake = wake = node.until(undo, "guard_condition", self.tell)
         self.states = node.resolve_topic_name("joint_states")
         states = JointState, "joint_states", STATES
         heard = RawSubscription(node, *states, *STOPS, MODE)
@@ -238,10 +238,12 @@ class Configured:
         """Brings changed parameters into the running controller."""
         self.loop.change(given.model, given.controller, given.observer)
         self.trajectories.settings = given.input
-        self._tell_sentinel()
+        self._changed = True
+        self._wake.trigger()  # however many change at once: the sentinel is told when all have
 
     def _tell_sentinel(self) -> None:
         """Publishes what is in force."""
+        self._changed = False
         name, parameters = self._node.get_fully_qualified_name(), self._parameters
         joints, simulated = parameters["joints"], self._node.clock.ros_time_is_active
         self._in_force.publish(parameters_in_force(name, parameters, joints, simulated))
@@ -305,6 +307,8 @@ class Configured:
         """Logs and publishes the news of the loop."""
         self.loop.attend()
         self._publish_changes()
+        if self._changed:
+            self._tell_sentinel()
         streaming = self.loop.running and self.loop.supervisor.streaming
         if streaming and self._parameters["activate_effort_controller"]:
             self.effort_controller.activate()

@@ -244,6 +244,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         Raises:
             RneaControlError: no controller can take it, or hold the arm with it.
         """
+        self.loop.attend()  # many that change at once are no hang
         given = in_force(values, self._robot)
         objection = self.loop.call(lambda it: it.objection(given.model, given.controller))
         if objection:

@@ -132,6 +132,8 @@ class SharedArm(ArmLoop):
         self._heard_command = True
 
     def _hear_waiting_commands(self) -> None:
+        if self._take_command is None:  # the executor may be busy
+            self.handover.miss_commands(time.monotonic())
         while self.listens and self._take_command and (command := self._take_command()):
             self._hear_command(command.data)
 

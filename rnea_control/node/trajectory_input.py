@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +21,6 @@ from rnea_control.exceptions import TrajectoryError
 from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.parameters.settings import Settings, row
-from rnea_control.ros.real_time import at_usual_priority
 
 # A trajectory that starts later than this was stamped by another clock, [s].
 FARTHEST_START = 3600.0
@@ -30,8 +28,6 @@ FARTHEST_START = 3600.0
 # was too late the next one has so many times its lead, and so many times what it took.
 FIRST_LEAD, MOST_ATTEMPTS = 0.005, 4
 LONGER, MARGIN = 4.0, 2.0
-# Planning a message of more bytes takes long: it has no real-time priority.
-LONG = 1_000_000
 # Trajectories of a stream follow each other within this; the first one is logged, [s].
 LONGEST_PAUSE = 1.0
 
@@ -111,8 +107,7 @@ class TrajectoryInput:
                     f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
                     "same clock (use_sim_time)?"
                 )
-            with at_usual_priority() if len(trajectory) > LONG else nullcontext():
-                plan = self.loop.controller.plan(request, situation, lead)
+            plan = self.loop.controller.plan(request, situation, lead)
             if self.loop.adopt(plan):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion

@@ -39,6 +39,8 @@ OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.E
 THROTTLE = 1.0
 # After a failure, so that one that comes at once again leaves time to others, [s].
 PAUSE = 0.01
+# More parameters than any robot has; each takes milliseconds to set.
+MOST_PARAMETERS = 1000
 
 
 class GuardedNode(Node):
@@ -124,6 +126,9 @@ class GuardedNode(Node):
     def _answering(self, callback: Callback) -> Callback:
         def answer(request: Any, response: Any) -> Any:
             try:
+                count = len(getattr(request, "parameters", ()))
+                if count > MOST_PARAMETERS:
+                    raise ValueError(f"{count} parameters at once; send {MOST_PARAMETERS} at most")
                 return callback(request, response)
             except Exception as error:
                 reason = self._reason(request, error)

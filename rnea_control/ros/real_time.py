@@ -10,8 +10,9 @@ import os
 import resource
 import struct
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,11 @@ _CAP_IPC_LOCK, _CAP_SYS_NICE = 14, 23
 # within a session only (autogroup).
 MIDDLEWARE, SPINNING, PYTHON = 1, 2, 10
 _SPINNING_THREADS = "dds.asyn"
+# Where real-time threads use a CPU up, Linux gives usual programs 50 ms of each second there,
+# before all of them, the loop too. So a thread of Python that works for more than this part of the
+# time that is watched gives way to usual programs for `REST` after every `WORK`, [s]: briefly, as
+# it may hold a lock that the loop waits for.
+MOST_WORK, WATCHED, WORK, REST = 0.5, 0.1, 0.005, 0.005
 # While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
@@ -65,6 +71,8 @@ class RealTime:
         self.denied: list[str] = []
         self._takes_priority = False
         self._raised: set[int] = set()
+        self._loops: set[int] = set()  # threads that never give way
+        self._left = threading.Event()
         self._undo = ExitStack()
 
     def enter_process(self) -> None:
@@ -84,7 +92,7 @@ class RealTime:
         """Applies priority and affinity to the calling thread, which is the control loop's."""
         thread = threading.get_native_id()
         if self._takes_priority:
-            self._raised.add(thread)
+            self._loops.add(thread)
             _schedule(thread, os.SCHED_FIFO, self.settings.thread_priority)
         if self.settings.cpu_affinity:
             self._bind(thread, self.settings.cpu_affinity)
@@ -99,6 +107,7 @@ class RealTime:
         self._undo.close()
         self._takes_priority = False
         self._raised.clear()
+        self._loops.clear()
         self.in_force.clear()
         self.denied.clear()
 
@@ -112,14 +121,41 @@ class RealTime:
             self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
             return
         self._takes_priority = True
+        self._left.clear()
+        watch = threading.Thread(target=self._watch, name="real time")
         self._undo.callback(_restore_priorities, policy & ~os.SCHED_RESET_ON_FORK, before)
+        watch.start()
+        self._undo.callback(watch.join)
+        self._undo.callback(self._left.set)
         self.in_force.append(f"SCHED_FIFO priority {priority}")
+
+    def _watch(self) -> None:
+        """Has threads of Python give way that use a CPU up; see `MOST_WORK`."""
+        own = threading.get_native_id()
+        self._loops.add(own)
+        _schedule(own, os.SCHED_FIFO, max(self.settings.thread_priority - MIDDLEWARE, 1))
+        priority = max(self.settings.thread_priority - PYTHON, 1)
+        used: dict[int, float] = {}
+        busy: list[int] = []
+        looked_at = time.monotonic()
+        while not self._left.wait(WORK if busy else WATCHED):
+            for thread in busy:
+                _schedule(thread, os.SCHED_OTHER, 0)
+            self._left.wait(REST if busy else 0.0)
+            for thread in busy:
+                _schedule(thread, os.SCHED_FIFO, priority)
+            watched = time.monotonic() - looked_at
+            if watched >= WATCHED:
+                ids = {each.native_id or own for each in threading.enumerate()} - self._loops
+                before, used = used, {thread: _cpu_time(thread) for thread in ids}
+                most, looked_at = MOST_WORK * watched, looked_at + watched
+                busy = [each for each in ids if used[each] - before.get(each, used[each]) > most]
 
     def _raise_others(self) -> None:
         """Raises the threads that were not here before."""
         present = set(_threads())
         python = {thread.native_id for thread in threading.enumerate()}
-        for thread in present - self._raised:
+        for thread in present - self._raised - self._loops:
             spins = _thread_name(thread).startswith(_SPINNING_THREADS)
             less = SPINNING if spins else PYTHON if thread in python else MIDDLEWARE
             priority = self.settings.thread_priority - less
@@ -170,20 +206,6 @@ class RealTime:
         return f"{', '.join(self.in_force) or 'nothing in force'}; kernel {kernel} PREEMPT_RT"
 
 
-@contextmanager
-def at_usual_priority() -> Iterator[None]:
-    """The calling thread has no real-time priority meanwhile: for work that takes long. Where
-    real-time threads use a CPU up, Linux gives usual programs 50 ms of each second there, before
-    the loop too."""
-    thread = threading.get_native_id()
-    policy, priority = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
-    _schedule(thread, os.SCHED_OTHER, 0)
-    try:
-        yield
-    finally:
-        _schedule(thread, policy & ~os.SCHED_RESET_ON_FORK, priority)
-
-
 def is_real_time_kernel() -> bool:
     """Whether this is a PREEMPT_RT kernel."""
     return _REALTIME_KERNEL.exists() and _REALTIME_KERNEL.read_text().strip() == "1"
@@ -216,6 +238,14 @@ def _thread_name(thread: int) -> str:
         return Path(f"/proc/self/task/{thread}/comm").read_text().strip()
     except OSError:
         return ""  # it has ended meanwhile
+
+
+def _cpu_time(thread: int) -> float:
+    """How much a thread has run so far, [s]."""
+    try:
+        return 1e-9 * int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0])
+    except OSError:
+        return 0.0  # it has ended meanwhile
 
 
 def _cpus(numbers: Iterable[int]) -> str:

@@ -22,7 +22,7 @@ from rnea_control.control import (
     SafetySettings,
     Situation,
 )
-from rnea_control.control.handover import UNHEARD
+from rnea_control.control.handover import UNHEARD, HandoverTimes, Phase
 from rnea_control.control.output_stage import LATENESS
 from rnea_control.exceptions import ControllerError
 from rnea_control.messages.state_intake import CAME_AT
@@ -143,6 +143,24 @@ def test_who_commands_at_the_start_is_named_once_that_is_known() -> None:
     assert loop.supervisor.reason.startswith("the sentinel commands the arm; ~/resume")
     assert len(loop.changes) == 3  # its first mode, and these two
     loop.stop()
+
+
+def test_silence_that_nobody_could_hear_gives_no_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = LoopBench(settings())
+    loop, now = bench.loop, [time.monotonic()]
+    loop.handover.times = HandoverTimes.of_controller()
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    loop.start(Phase.commanding.value)
+
+    def has_arm_later() -> bool:
+        for _ in range(300):
+            now[0] += 0.001
+            bench.tick(round(now[0] * 1e9))
+        return loop.handover.commanding
+
+    assert not has_arm_later()  # the executor has not begun to listen
+    loop.listen(lambda: None)
+    assert has_arm_later()
 
 
 def test_emergency_stop_while_it_listens_counts_once_there_is_no_sentinel() -> None:
