@@ -122,7 +122,7 @@ class RealTime:
             return
         self._takes_priority = True
         self._left.clear()
-        watch = threading.Thread(target=self._watch, name="real time")
+        watch = threading.Thread(target=self._watch, name="real time", daemon=True)
         self._undo.callback(_restore_priorities, policy & ~os.SCHED_RESET_ON_FORK, before)
         watch.start()
         self._undo.callback(watch.join)
