@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control import layout
 from rnea_control.control import trajectory_checks as checks
-from rnea_control.control.controller_state import StepRows
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
 from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
@@ -60,28 +58,6 @@ class Situation:
     position: FloatArray
     velocity: FloatArray
     error: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        state: StepRows,
-        t: float,
-        trajectory: Trajectory,
-        revision: int,
-        dead_time: float,
-        continuous: FloatArray,
-    ) -> Situation:
-        """That after a step, at time `t`; the trajectory may have changed since."""
-        rows = state.rows
-        # As a request to adopt a plan settles the scaling where the arm stands.
-        scaling = layout.SCALING if state.is_moving else layout.TARGET_SCALING
-        desired = trajectory.sampled(state.trajectory_time)[0]
-        error = desired - (rows[layout.DESIRED_POSITION] - rows[layout.POSITION_ERROR])
-        error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * continuous
-        velocity = rows[layout.DESIRED_VELOCITY] - rows[layout.VELOCITY_ERROR]
-        s, ahead = t - float(rows[layout.BEHIND, 0]), dead_time * state.speed_scaling
-        now = float(rows[scaling, 0])
-        return cls(trajectory, revision, t, s, ahead, now, desired - error, velocity, error)
 
     def trajectory_time(self, t: float) -> float:
         """Trajectory time at time `t`, if the scaling stays as it is."""
