@@ -12,18 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
 from rnea_control.control import layout
 from rnea_control.control.laws import is_hand_law
 from rnea_control.control.motion import GOAL_VIOLATED, PATH_VIOLATED, REACHED, ROWS, Act
-from rnea_control.control.path import (
-    brake_along,
-    brake_straight,
-    follow,
-    path_of,
-    robot_of,
-    settle,
-)
+from rnea_control.control.path import brake_along, brake_straight, follow, path_of, robot_of, settle
 from rnea_control.control.step import (
     BAD_STATE,
     FOUND,
@@ -81,16 +74,14 @@ class Box(NamedTuple):
 
 
 @inlined
-def believe(state: FloatArray) -> None:
+def believe(state: Matrix) -> None:
     """Takes the next state for true, wherever it is."""
     state[layout.LAST_MEASURED, 0] = state[layout.DOUBTED_AT, 0] = math.nan
     state[layout.RESTS_SINCE, 0] = math.nan
 
 
 @inlined
-def catch(
-    n: IntArray, settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray
-) -> None:
+def catch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> None:
     """Takes the desired position and velocity from the arm, and brakes from there."""
     state[layout.LAST_TIME, 0] = t
     state[layout.LAST_TRAJECTORY_TIME, 0] = t - state[layout.BEHIND, 0]
@@ -102,9 +93,7 @@ def catch(
 
 
 @inlined
-def brake(
-    n: IntArray, settings: FloatArray, state: FloatArray, guided: bool, predicted: bool
-) -> None:
+def brake(n: IntVector, settings: Matrix, state: Matrix, guided: bool, predicted: bool) -> None:
     """Brakes along the path; where a hand guides the arm, straight on from its last state."""
     s = state[layout.LAST_TRAJECTORY_TIME, 0]
     if guided:
@@ -117,7 +106,7 @@ def brake(
 
 
 @inlined
-def end_motion(n: IntArray, state: FloatArray, findings: FloatArray, kind: int) -> None:
+def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None:
     """Ends the motion, and keeps why."""
     row = findings[n[layout.FINDINGS] % layout.MOST_FINDINGS]
     row[layout.KIND], row[layout.ENDED] = kind, n[layout.MOTION]
@@ -139,7 +128,7 @@ def end_motion(n: IntArray, state: FloatArray, findings: FloatArray, kind: int) 
 
 @inlined
 def emergency_stop(
-    n: IntArray, settings: FloatArray, state: FloatArray, findings: FloatArray, predicted: bool
+    n: IntVector, settings: Matrices, state: Matrix, findings: Matrix, predicted: bool
 ) -> None:
     """Brakes, and goes by a law that holds the arm.
 
@@ -155,15 +144,15 @@ def emergency_stop(
 
 @inlined
 def advance(
-    n: IntArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
-    findings: FloatArray,
+    n: IntVector,
+    settings: Matrices,
+    tolerances: Matrix,
+    state: Matrix,
+    findings: Matrix,
     t: float,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     predicted: bool,
 ) -> int:
     """A step; one that finds something ends the motion, and if a bound was violated, the arm brakes
@@ -199,13 +188,11 @@ def advance(
 
 
 # `advance` by itself, for Python.
-step_once = kernel(
-    "i8(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
-)(advance)
+step_once = kernel()(advance)
 
 
 @inlined
-def _copy(rows: FloatArray, into: FloatArray) -> None:
+def _copy(rows: Matrix, into: Matrix) -> None:
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             into[i, j] = rows[i, j]
@@ -213,15 +200,15 @@ def _copy(rows: FloatArray, into: FloatArray) -> None:
 
 @inlined
 def serve(
-    n: IntArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
-    box: IntArray,
-    values: FloatArray,
-    measured: FloatArray,
-    new_settings: FloatArray,
-    new_tolerances: FloatArray,
+    n: IntVector,
+    settings: Matrices,
+    tolerances: Matrix,
+    state: Matrix,
+    box: IntVector,
+    values: Vector,
+    measured: Matrix,
+    new_settings: Matrices,
+    new_tolerances: Matrix,
 ) -> None:
     """Carries out a request; the first arguments are as of `advance`, the others a `Box`'s."""
     request, in_force = box[REQUEST], settings[n[layout.BRACED]]
@@ -262,7 +249,4 @@ def serve(
 
 
 # `serve` by itself, for Python.
-serve_now = kernel(
-    "void(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], "
-    "f8[:,::1])"
-)(serve)
+serve_now = kernel()(serve)

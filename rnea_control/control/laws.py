@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 from enum import IntEnum
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, Matrix, Vector
 from rnea_control.control import layout
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
@@ -152,15 +152,13 @@ def markdown() -> str:
 
 
 @inlined
-def is_hand_law(settings: FloatArray) -> bool:
+def is_hand_law(settings: Matrix) -> bool:
     """Whether the law of these settings lets a hand guide the arm."""
     return FEEDBACK_OF[int(settings[layout.LAW, 0])] == DAMPING
 
 
 @inlined
-def update_feedback(
-    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
-) -> None:
+def update_feedback(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> None:
     """The state when the torque will act, its errors, clamped integral and feedback u.
 
     `dt` is the time since the last tick, [s].
@@ -199,9 +197,7 @@ def update_feedback(
 
 
 @inlined
-def predict_state(
-    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
-) -> None:
+def predict_state(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> None:
     """Carries the errors of the last state on by `dt`, and fills `q`, `v` and the feedback from
     them."""
     guided = state[layout.GUIDED, 0] != 0.0
@@ -224,7 +220,7 @@ def predict_state(
 
 
 @inlined
-def gravity_torque(robot: Robot, settings: FloatArray, state: FloatArray, q: FloatArray) -> None:
+def gravity_torque(robot: Robot, settings: Matrix, state: Matrix, q: Vector) -> None:
     """Fills row GRAVITY_TORQUE with the commands that hold the arm: zeros where the hardware adds
     the gravity torque, or the law does without a model."""
     bodies, memory, _ = robot
@@ -237,9 +233,7 @@ def gravity_torque(robot: Robot, settings: FloatArray, state: FloatArray, q: Flo
 
 
 @inlined
-def _add_feedback_inertia(
-    robot: Robot, settings: FloatArray, state: FloatArray, q: FloatArray
-) -> None:
+def _add_feedback_inertia(robot: Robot, settings: Matrix, state: Matrix, q: Vector) -> None:
     """Adds to row TORQUE the feedback that is missing where the model's inertia is below the
     least."""
     wanted = False
@@ -256,12 +250,7 @@ def _add_feedback_inertia(
 
 @inlined
 def control_torque(
-    robot: Robot,
-    settings: FloatArray,
-    state: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    predicted: bool,
+    robot: Robot, settings: Matrix, state: Matrix, q: Vector, v: Vector, predicted: bool
 ) -> None:
     """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
     `state`. The state `q`, `v`, shape (nv,), is measured or `predicted`."""

@@ -170,11 +170,7 @@ class Machine:
         return bool(self.facts[PREDICTING])
 
     def happen(
-        self,
-        event: Event,
-        reason: str,
-        state: State | None = None,
-        kind: EndKind = EndKind.DROPPED,
+        self, event: Event, reason: str, state: State | None = None, kind: EndKind = EndKind.DROPPED
     ) -> bool:
         """Handles an event by the table; returns whether it counts in this mode. `state`: time and
         the measured state, where the arm is caught; `kind`: of the motion's end."""

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, Matrix, Vector
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.energy_and_momentum import momentum_passes
 from rnea_control.dynamics.friction import friction_torque
@@ -184,7 +184,7 @@ class MomentumObserver:
 
 
 @inlined
-def _furthest_beyond(settings: FloatArray, state: FloatArray) -> int:
+def _furthest_beyond(settings: Matrix, state: Matrix) -> int:
     """The joint whose residual is the largest part of its threshold, if that is above 1."""
     joint, largest = NONE, 1.0
     for j in range(state.shape[1]):
@@ -196,15 +196,15 @@ def _furthest_beyond(settings: FloatArray, state: FloatArray) -> int:
 
 @kernel_on_demand(SIGNATURE)
 def observe(
-    bodies: FloatArray,
-    memory: FloatArray,
-    friction_parameters: FloatArray,
-    settings: FloatArray,
-    state: FloatArray,
+    bodies: Matrix,
+    memory: Matrix,
+    friction_parameters: Matrix,
+    settings: Matrix,
+    state: Matrix,
     t: float,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
 ) -> int:
     """`MomentumObserver.update`."""
     nv = state.shape[1]

@@ -15,7 +15,7 @@ from enum import Enum, IntEnum, auto
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.array_types import BoolArray, FloatArray, Matrix
 from rnea_control.control import layout
 from rnea_control.control.waypoints import Waypoints
 from rnea_control.kernels.inlining import inlined
@@ -96,7 +96,7 @@ class GoalTolerances:
 
 
 @inlined
-def violated(state: FloatArray, bounds: FloatArray, first: int, quantities: int) -> bool:
+def violated(state: Matrix, bounds: Matrix, first: int, quantities: int) -> bool:
     """Whether a joint is further from the desired position than row `first` of the bounds allows,
     or, of two quantities, its velocity than the next row; writes which most into `state`."""
     found, worst = False, 1.0
@@ -114,7 +114,7 @@ def violated(state: FloatArray, bounds: FloatArray, first: int, quantities: int)
 
 
 @inlined
-def check(tolerances: FloatArray, state: FloatArray, s: float) -> int:
+def check(tolerances: Matrix, state: Matrix, s: float) -> int:
     """Checks the errors in `state` at trajectory time `s`, [s]; `tolerances`: see
     `Tolerances.rows`."""
     late = s - state[layout.END_TIME, 0]

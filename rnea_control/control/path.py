@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrix, Vector
 from rnea_control.control import layout
 from rnea_control.control.stopping import (
     SCRATCH_ROWS,
@@ -42,7 +42,7 @@ _stop = linked(stop_along_path, SIGNATURE)
 
 
 @inlined
-def advance_scaling(state: FloatArray, dt: float, slows: bool) -> None:
+def advance_scaling(state: Matrix, dt: float, slows: bool) -> None:
     """Brings the scaling `dt` further, and `BEHIND`, by which trajectory time is behind.
 
     `slows`: whether its target is 0 for now.
@@ -70,7 +70,7 @@ def advance_scaling(state: FloatArray, dt: float, slows: bool) -> None:
 
 
 @inlined
-def settle(state: FloatArray) -> None:
+def settle(state: Matrix) -> None:
     """Brings the scaling to its target at once, while the arm stands."""
     target = state[layout.TARGET_SCALING, 0]
     state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = target
@@ -78,7 +78,7 @@ def settle(state: FloatArray) -> None:
 
 
 @inlined
-def scale(state: FloatArray) -> None:
+def scale(state: Matrix) -> None:
     """Turns the desired derivatives by trajectory time into those by time."""
     scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
     for j in range(state.shape[1]):
@@ -91,7 +91,7 @@ def scale(state: FloatArray) -> None:
 
 @inlined
 def follow(
-    n: IntArray, state: FloatArray, starts_at: int, coefficients_at: int, segments: int, end: float
+    n: IntVector, state: Matrix, starts_at: int, coefficients_at: int, segments: int, end: float
 ) -> None:
     """Changes to the trajectory that stands at these addresses, and is at rest from `end` on."""
     n[layout.STARTS_AT], n[layout.COEFFICIENTS_AT] = starts_at, coefficients_at
@@ -103,7 +103,7 @@ def follow(
 
 
 @inlined
-def robot_of(n: IntArray) -> tuple[FloatArray, FloatArray]:
+def robot_of(n: IntVector) -> tuple[FloatArray, FloatArray]:
     """The model's bodies, and the memory of the workspace."""
     bodies = array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE]))
     shape = n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS]
@@ -111,7 +111,7 @@ def robot_of(n: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 @inlined
-def path_of(n: IntArray, nv: int) -> tuple[FloatArray, FloatArray]:
+def path_of(n: IntVector, nv: int) -> tuple[FloatArray, FloatArray]:
     """Starts and coefficients of the trajectory that is followed."""
     segments = n[layout.SEGMENTS]
     starts = array_at(n[layout.STARTS_AT], (segments,))
@@ -120,11 +120,11 @@ def path_of(n: IntArray, nv: int) -> tuple[FloatArray, FloatArray]:
 
 @inlined
 def _brake(
-    n: IntArray,
-    settings: FloatArray,
-    state: FloatArray,
+    n: IntVector,
+    settings: Matrix,
+    state: Matrix,
     path: tuple[FloatArray, FloatArray],
-    shift: FloatArray,
+    shift: Vector,
     scaling: float,
     scaling_rate: float,
 ) -> int:
@@ -149,7 +149,7 @@ def _brake(
 
 
 @inlined
-def brake_along(n: IntArray, settings: FloatArray, state: FloatArray, from_measured: bool) -> None:
+def brake_along(n: IntVector, settings: Matrix, state: Matrix, from_measured: bool) -> None:
     """Brakes along the path; `from_measured`: shifted to where the arm is."""
     nv = state.shape[1]
     shift = array_at(n[layout.SHIFT_AT], (nv,))
@@ -160,9 +160,7 @@ def brake_along(n: IntArray, settings: FloatArray, state: FloatArray, from_measu
 
 
 @inlined
-def brake_straight(
-    n: IntArray, settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray
-) -> None:
+def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: Vector) -> None:
     """Brakes straight on from position `q` and velocity `v`, shape (nv,), within the position
     limits."""
     nv = state.shape[1]

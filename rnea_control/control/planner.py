@@ -20,7 +20,7 @@ from rnea_control.control.trajectory import Trajectory, from_the_old, merged, re
 from rnea_control.control.trajectory_limits import EffortPeak, peak_efforts
 from rnea_control.control.waypoints import ACCELERATION, AT_REST, VELOCITY, Waypoints, upsampled
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import TrajectoryError
+from rnea_control.exceptions import TrajectoryError, TrajectoryLimitsError, TrajectoryModeError
 from rnea_control.model import RobotModel
 
 # Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
@@ -143,7 +143,7 @@ class Planner:
             TrajectoryPassedError: the trajectory has ended.
         """
         if not settings.control_law.holds_position:
-            raise TrajectoryError(
+            raise TrajectoryModeError(
                 f"under {settings.control_law.name} the arm follows the hand, not "
                 "trajectories; choose another control_law"
             )
@@ -181,7 +181,7 @@ class Planner:
         if not chosen.excess <= EFFORT_TOLERANCE:
             note = checks.excessive_effort(chosen.peak, start, model)
             if rules.excessive_effort == ExcessiveEffort.refuse:
-                raise TrajectoryError(note)
+                raise TrajectoryLimitsError(note)
             if rules.excessive_effort == ExcessiveEffort.slow_down:
                 chosen = self._slowed(attempt, chosen, start)
                 note = (
@@ -207,7 +207,7 @@ class Planner:
         high, low = fast.excess, 0.0  # of the secant
         for _ in range(MOST_ROUNDS):
             if not factor < math.inf:
-                raise TrajectoryError(checks.excessive_effort(fast.peak, start, self._model))
+                raise TrajectoryLimitsError(checks.excessive_effort(fast.peak, start, self._model))
             new = attempt(factor)
             if not new.excess <= EFFORT_TOLERANCE:
                 fast, high, low = new, new.excess, 0.5 * low
@@ -221,7 +221,7 @@ class Planner:
                 factor = slow.factor + (fast.factor - slow.factor) * low / (low - high)
         if slow is None:
             reason = checks.excessive_effort(fast.peak, start, self._model)
-            raise TrajectoryError(f"{reason}, which going slower does not mend")
+            raise TrajectoryLimitsError(f"{reason}, which going slower does not mend")
         return slow
 
     def _joined(

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
 from rnea_control.control import layout
 from rnea_control.control.trajectory import (
     COEFFICIENTS,
@@ -73,7 +73,7 @@ _Stop = tuple[FloatArray, FloatArray]
 
 
 @inlined
-def _path_at(path: _Running, segment: int, s: float, scratch: FloatArray) -> int:
+def _path_at(path: _Running, segment: int, s: float, scratch: Matrix) -> int:
     """Fills the path's rows of `scratch` at `s` after the stop begins; returns the segment. The
     search starts at `segment`, as in `sample`."""
     starts, coefficients, shift, s0 = path
@@ -88,9 +88,7 @@ def _path_at(path: _Running, segment: int, s: float, scratch: FloatArray) -> int
 
 
 @inlined
-def _hardest_braking(
-    robot: _Robot, settings: FloatArray, sigma: float, scratch: FloatArray
-) -> float:
+def _hardest_braking(robot: _Robot, settings: Matrix, sigma: float, scratch: Matrix) -> float:
     """The largest kappa that all joints can bear at the place in the path's rows of `scratch`."""
     bodies, memory = robot
     position, velocity = scratch[_POSITION], scratch[_VELOCITY]
@@ -133,7 +131,7 @@ def _furthest(value: float, slope: float, limit: float) -> float:
 
 
 @inlined
-def _put_knot(c: FloatArray, i: int, scratch: FloatArray, sigma: float, kappa: float) -> None:
+def _put_knot(c: Matrices, i: int, scratch: Matrix, sigma: float, kappa: float) -> None:
     """Begins segment i at the place in the path's rows of `scratch`."""
     for j in range(c.shape[1]):
         slope = scratch[_PATH_VELOCITY, j]
@@ -148,7 +146,7 @@ def _put_knot(c: FloatArray, i: int, scratch: FloatArray, sigma: float, kappa: f
 
 
 @inlined
-def _join_knots(c: FloatArray, i: int, h: float) -> None:
+def _join_knots(c: Matrices, i: int, h: float) -> None:
     """Completes segment i, of duration `h`: the quintics to where the next one begins."""
     for j in range(c.shape[1]):
         mean = (c[i + 1, j, 0] - c[i, j, 0]) / h
@@ -159,7 +157,7 @@ def _join_knots(c: FloatArray, i: int, h: float) -> None:
 
 
 @inlined
-def _put_rest(starts: FloatArray, c: FloatArray, i: int) -> None:
+def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
     """Rest from knot i on: while its effort fades, then for ever."""
     for k in range(i + 1, starts.shape[0]):
         starts[k] = starts[i] + FADE if k == i + 1 else math.inf
@@ -174,11 +172,11 @@ def _put_rest(starts: FloatArray, c: FloatArray, i: int) -> None:
 @inlined
 def _brake(
     robot: _Robot,
-    settings: FloatArray,
+    settings: Matrix,
     path: _Running,
     sigma0: float,
     sigma_dot0: float,
-    scratch: FloatArray,
+    scratch: Matrix,
     stop: _Stop,
 ) -> tuple[int, int, float, float, float]:
     """The knots until the last fall of kappa: their number, and the segment of the path, its length
@@ -229,7 +227,7 @@ def _fall(
     sigma: float,
     kappa: float,
     path: _Running,
-    scratch: FloatArray,
+    scratch: Matrix,
     stop: _Stop,
 ) -> int:
     """The knots of the last fall of kappa, after knot i; returns that of rest."""
@@ -259,18 +257,18 @@ SIGNATURE = (
 
 @kernel(SIGNATURE)
 def stop_along_path(
-    bodies: FloatArray,
-    memory: FloatArray,
-    settings: FloatArray,
-    shift: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
+    bodies: Matrix,
+    memory: Matrix,
+    settings: Matrix,
+    shift: Vector,
+    starts: Vector,
+    coefficients: Matrices,
     s0: float,
     sigma0: float,
     sigma_dot0: float,
-    scratch: FloatArray,
-    out_starts: FloatArray,
-    out_coefficients: FloatArray,
+    scratch: Matrix,
+    out_starts: Vector,
+    out_coefficients: Matrices,
 ) -> float:
     """Fills `out_starts` and `out_coefficients` with the stop; returns when it is at rest, [s].
 

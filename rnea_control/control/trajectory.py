@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.array_types import BoolArray, FloatArray, Matrices, Matrix, Vector
 from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints, integrated
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -202,9 +202,7 @@ def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -
         starts, coefficients = merged(old, starts, coefficients, points.joints)
         end = max(end, old.end_time)
     return Trajectory(
-        np.concatenate([old.starts[first:after], starts]),
-        np.concatenate([kept, coefficients]),
-        end,
+        np.concatenate([old.starts[first:after], starts]), np.concatenate([kept, coefficients]), end
     )
 
 
@@ -236,7 +234,7 @@ def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
 
 
 @inlined
-def segment_at(starts: FloatArray, time: float) -> int:
+def segment_at(starts: Vector, time: float) -> int:
     """The segment at a time, by bisection: there may be thousands."""
     low, high = 0, starts.shape[0]
     while high - low > 1:
@@ -249,7 +247,7 @@ def segment_at(starts: FloatArray, time: float) -> int:
 
 
 @inlined
-def evaluate_segment(coefficients: FloatArray, segment: int, s: float, rows: FloatArray) -> None:
+def evaluate_segment(coefficients: Matrices, segment: int, s: float, rows: Matrix) -> None:
     """Fills rows 0 to 3 with position, its derivatives by trajectory time, and effort at a time
     since a segment's start, [s]; before the start it is at rest."""
     before_start = s < 0.0
@@ -268,7 +266,7 @@ def evaluate_segment(coefficients: FloatArray, segment: int, s: float, rows: Flo
 
 @inlined
 def sample(
-    starts: FloatArray, coefficients: FloatArray, segment: int, time: float, desired: FloatArray
+    starts: Vector, coefficients: Matrices, segment: int, time: float, desired: Matrix
 ) -> int:
     """Fills rows 0 to 3 of `desired` at `time`, as `evaluate_segment`; returns the segment used.
 
@@ -284,6 +282,6 @@ def sample(
     return segment
 
 
-@kernel("void(f8[::1], f8[:,:,::1], f8, f8[:,::1])")
-def _sample(starts: FloatArray, coefficients: FloatArray, time: float, desired: FloatArray) -> None:
+@kernel()
+def _sample(starts: Vector, coefficients: Matrices, time: float, desired: Matrix) -> None:
     sample(starts, coefficients, 0, time, desired)

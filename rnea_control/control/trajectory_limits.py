@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray, IntVector, Matrices, Matrix, Vector
 from rnea_control.control.trajectory import (
     POSITION_COEFFICIENTS,
     ROUNDING,
@@ -67,7 +67,7 @@ _RATIO, _JOINT, _TIME, _PEAK = range(4)
 
 
 @inlined
-def bernstein_bounds(c: FloatArray) -> tuple[float, float]:
+def bernstein_bounds(c: Vector) -> tuple[float, float]:
     """Bounds of the polynomial on [0, 1]; `c`: its coefficients, lowest power first, shape (6,)."""
     low, high = c[0], c[0]
     for j in range(1, DEGREE + 1):
@@ -79,7 +79,7 @@ def bernstein_bounds(c: FloatArray) -> tuple[float, float]:
 
 
 @inlined
-def evaluate(c: FloatArray, degree: int, u: float) -> float:
+def evaluate(c: Vector, degree: int, u: float) -> float:
     """The polynomial at `u`."""
     value = c[degree]
     for k in range(degree - 1, -1, -1):
@@ -88,7 +88,7 @@ def evaluate(c: FloatArray, degree: int, u: float) -> float:
 
 
 @inlined
-def extremes(c: FloatArray, scratch: FloatArray) -> tuple[float, float, float, float]:
+def extremes(c: Vector, scratch: Matrix) -> tuple[float, float, float, float]:
     """Smallest and largest value on [0, 1], and where they are.
 
     Args:
@@ -128,7 +128,7 @@ def extremes(c: FloatArray, scratch: FloatArray) -> tuple[float, float, float, f
 
 
 @inlined
-def _root_between(c: FloatArray, degree: int, left: float, right: float) -> float:
+def _root_between(c: Vector, degree: int, left: float, right: float) -> float:
     """The root of a polynomial that is monotonic between two places; -1 if it has none there."""
     at_left, at_right = evaluate(c, degree, left), evaluate(c, degree, right)
     if at_left == 0.0:
@@ -161,14 +161,14 @@ def first_violation(
     return what, first + int(place[0]), int(place[1]), float(found[0]), float(found[1])
 
 
-@kernel("i8(f8[::1], f8[:,:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1])", nogil=True)
+@kernel(nogil=True)
 def _first_violation(
-    starts: FloatArray,
-    coefficients: FloatArray,
-    limits: FloatArray,
-    place: IntArray,
-    found: FloatArray,
-    scratch: FloatArray,
+    starts: Vector,
+    coefficients: Matrices,
+    limits: Matrix,
+    place: IntVector,
+    found: Vector,
+    scratch: Matrix,
 ) -> int:
     """The first violation, with its segment and joint in `place`, time and value in `found`.
 
@@ -280,9 +280,7 @@ def peak_efforts(
 
 
 @inlined
-def _torque(
-    friction: FloatArray, scratch: FloatArray, static: float, j: int, speed: float
-) -> float:
+def _torque(friction: Matrix, scratch: Matrix, static: float, j: int, speed: float) -> float:
     """tau(x) of joint j, which at rest is `static` without friction, at x = `speed`."""
     scratch[_SLOWER, j] = speed * scratch[_VELOCITY, j]
     dynamic = (scratch[_TORQUE, j] - scratch[_GRAVITY, j]) * speed**2
@@ -291,7 +289,7 @@ def _torque(
 
 @inlined
 def _slowed(
-    friction: FloatArray, scratch: FloatArray, static: float, j: int, limit: float, speed: float
+    friction: Matrix, scratch: Matrix, static: float, j: int, limit: float, speed: float
 ) -> float:
     """The speed below `speed` at which joint j just keeps the limit that it exceeds at `speed`; 0
     if there is none."""
@@ -308,25 +306,21 @@ def _slowed(
     return within
 
 
-@kernel(
-    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, f8, b1, f8, "
-    "f8[:,::1], f8[::1])",
-    nogil=True,
-)
+@kernel(nogil=True)
 def _check(
-    bodies: FloatArray,
-    memory: FloatArray,
-    friction: FloatArray,
-    limit: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
+    bodies: Matrix,
+    memory: Matrix,
+    friction: Matrix,
+    limit: Vector,
+    starts: Vector,
+    coefficients: Matrices,
     begin: float,
     end: float,
     interval: float,
     without_gravity: bool,
     speed: float,
-    scratch: FloatArray,
-    peak: FloatArray,
+    scratch: Matrix,
+    peak: Vector,
 ) -> float:
     """Finds the peak; returns the speed, at most `speed`, that brings the samples beyond their
     limits within them."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.exceptions import TrajectoryError
+from rnea_control.array_types import BoolArray, FloatArray, Matrices, Vector
+from rnea_control.exceptions import TrajectoryPointsError
 from rnea_control.kernels.kernel import kernel
 
 FIELDS = ("position", "velocity", "acceleration", "effort")
@@ -74,11 +74,11 @@ class Waypoints:
         """The points as arrays, of all joints; a `Waypoints` is returned as it is.
 
         Raises:
-            TrajectoryError: a field of a point that does not have `nv` numbers.
+            TrajectoryPointsError: a field of a point that does not have `nv` numbers.
         """
         if isinstance(points, Waypoints):
             if points.nv != nv:
-                raise TrajectoryError(f"the waypoints are of {points.nv} joints, not of {nv}")
+                raise TrajectoryPointsError(f"the waypoints are of {points.nv} joints, not of {nv}")
             return points
         fields = np.zeros((len(FIELDS), len(points), nv))
         has = np.zeros((len(FIELDS), len(points)), dtype=bool)
@@ -88,7 +88,7 @@ class Waypoints:
                 if values is None:
                     continue
                 if np.shape(values) != (nv,):
-                    raise TrajectoryError(
+                    raise TrajectoryPointsError(
                         f"point {i}: has {np.size(values)} {name} values for {nv} joints; "
                         "it must have one for each"
                     )
@@ -179,8 +179,8 @@ def upsampled(points: Waypoints, at_rest: bool) -> Waypoints:
     return replace(points, fields=fields, has=has)
 
 
-@kernel("void(f8[::1], f8[:,:,::1], b1, f8[::1])", nogil=True)
-def _solve(times: FloatArray, fields: FloatArray, at_rest: bool, ratio: FloatArray) -> None:
+@kernel(nogil=True)
+def _solve(times: Vector, fields: Matrices, at_rest: bool, ratio: Vector) -> None:
     """Fills velocities and accelerations from row 1 on, by the Thomas algorithm.
 
     In row i the unknown velocities are those of waypoints i - 1, i and i + 1.
