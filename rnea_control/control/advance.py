@@ -13,19 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
-from rnea_control.control import layout
+from rnea_control.control import layout, path, step
 from rnea_control.control.laws import is_hand_law
 from rnea_control.control.motion import GOAL_VIOLATED, PATH_VIOLATED, REACHED, ROWS, Act
-from rnea_control.control.path import brake_along, brake_straight, follow, path_of, robot_of, settle
-from rnea_control.control.step import (
-    BAD_STATE,
-    FOUND,
-    NO_TRAJECTORY,
-    PRESSED,
-    SATURATED,
-    SIGNATURE,
-    step,
-)
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import array_at, linked
@@ -47,7 +37,7 @@ NUMBERS = 14
 NOW, BEGIN, REST, START, END = range(5)
 VALUES = 5
 
-_step = linked(step, SIGNATURE)
+_step = linked(step.step, step.SIGNATURE)
 
 
 class Box(NamedTuple):
@@ -86,10 +76,9 @@ def catch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v:
     state[layout.LAST_TIME, 0] = t
     state[layout.LAST_TRAJECTORY_TIME, 0] = t - state[layout.BEHIND, 0]
     state[layout.GUIDED, 0] = 1.0 if is_hand_law(settings) else 0.0
-    for j in range(state.shape[1]):
-        state[layout.SATURATED_SINCE, j] = 0.0
+    state[layout.SATURATED_SINCE, :] = 0.0
     believe(state)
-    brake_straight(n, settings, state, q, v)
+    path.brake_straight(n, settings, state, q, v)
 
 
 @inlined
@@ -102,7 +91,7 @@ def brake(n: IntVector, settings: Matrix, state: Matrix, guided: bool, predicted
             q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
         catch(n, settings, state, state[layout.LAST_TIME, 0], q, v)
     elif s < state[layout.PATH_END, 0] and state[layout.UNSCALED_UNTIL, 0] <= s:
-        brake_along(n, settings, state, False)
+        path.brake_along(n, settings, state, False)
 
 
 @inlined
@@ -114,7 +103,7 @@ def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None
     row[layout.QUANTITY] = state[layout.VIOLATING_QUANTITY, 0]
     row[layout.EXCESS] = state[layout.VIOLATION, 0]
     row[layout.ALLOWED] = state[layout.VIOLATED_TOLERANCE, 0]
-    if kind == PRESSED:
+    if kind == step.PRESSED:
         j = 0
         for i in range(1, state.shape[1]):
             if state[layout.SATURATED_SINCE, i] > state[layout.SATURATED_SINCE, j]:
@@ -165,22 +154,22 @@ def advance(
         findings: shape (MOST_FINDINGS, FINDING_SIZE).
     """
     if n[layout.SEGMENTS] == 0:
-        return NO_TRAJECTORY
+        return step.NO_TRAJECTORY
     nv = state.shape[1]
     in_force = settings[n[layout.BRACED]]
-    bodies, memory = robot_of(n)
-    starts, coefficients = path_of(n, nv)
+    bodies, memory = path.robot_of(n)
+    starts, coefficients = path.path_of(n, nv)
     matrix = array_at(n[layout.MATRIX_AT], (nv, nv))
     of_robot = bodies, memory, matrix, starts, coefficients, in_force, tolerances, state
     outcome = _step(n[layout.STEP_CODE], (*of_robot, t, q, v, tau, predicted))
-    if predicted or outcome >= BAD_STATE:
+    if predicted or outcome >= step.BAD_STATE:
         return outcome
     n[layout.OUTCOME] = outcome
-    found = outcome // FOUND
-    if outcome > SATURATED:
+    found = outcome // step.FOUND
+    if outcome > step.SATURATED:
         end_motion(n, state, findings, found)
     if found in (PATH_VIOLATED, GOAL_VIOLATED):
-        brake_along(n, in_force, state, True)
+        path.brake_along(n, in_force, state, True)
     elif found > REACHED:
         n[layout.GAVE_WAY] += 1
         catch(n, in_force, state, t, q, v)
@@ -228,8 +217,8 @@ def serve(
         state[layout.GUIDED, 0] = 1.0
     elif request == ADOPT:
         if s >= state[layout.PATH_END, 0]:
-            settle(state)  # a stop leaves it at full speed
-        follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
+            path.settle(state)  # a stop leaves it at full speed
+        path.follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
         state[layout.START_TIME, 0], state[layout.END_TIME, 0] = values[START], values[END]
         n[layout.MOTION], state[layout.CHECKED, 0] = box[MOTION], 1.0
     elif request == CHANGE:
