@@ -41,19 +41,13 @@ _step = linked(step.step, step.SIGNATURE)
 
 
 class Box(NamedTuple):
-    """One request.
+    """One request."""
 
-    Attributes:
-        numbers, values: see above.
-        measured: position and velocity, shape (2, nv).
-        settings, tolerances: as of `advance`.
-    """
-
-    numbers: IntArray
-    values: FloatArray
-    measured: FloatArray
-    settings: FloatArray
-    tolerances: FloatArray
+    numbers: IntArray  # see above
+    values: FloatArray  # see above
+    measured: FloatArray  # position and velocity, shape (2, nv)
+    settings: FloatArray  # as of `advance`
+    tolerances: FloatArray  # as of `advance`
 
     @classmethod
     def empty(cls, nv: int) -> Box:
@@ -99,17 +93,13 @@ def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None
     """Ends the motion, and keeps why."""
     row = findings[n[layout.FINDINGS] % layout.MOST_FINDINGS]
     row[layout.KIND], row[layout.ENDED] = kind, n[layout.MOTION]
-    j = int(state[layout.VIOLATING_JOINT, 0])
-    row[layout.QUANTITY] = state[layout.VIOLATING_QUANTITY, 0]
-    row[layout.EXCESS] = state[layout.VIOLATION, 0]
-    row[layout.ALLOWED] = state[layout.VIOLATED_TOLERANCE, 0]
+    row[layout.FOUND_AT] = state[layout.LAST_TRAJECTORY_TIME, 0]
+    for k in range(layout.FOUND_AT - layout.JOINT):
+        row[layout.JOINT + k] = state[layout.VIOLATING_JOINT + k, 0]
     if kind == step.PRESSED:
-        j = 0
-        for i in range(1, state.shape[1]):
-            if state[layout.SATURATED_SINCE, i] > state[layout.SATURATED_SINCE, j]:
-                j = i
-        row[layout.EXCESS] = state[layout.SATURATED_SINCE, j]
-    row[layout.JOINT], row[layout.FOUND_AT] = j, state[layout.LAST_TRAJECTORY_TIME, 0]
+        since = state[layout.SATURATED_SINCE]
+        row[layout.JOINT] = j = since.argmax()
+        row[layout.EXCESS] = since[j]
     n[layout.FINDINGS] += 1
     n[layout.MOTION] = 0
     state[layout.CHECKED, 0] = 0.0

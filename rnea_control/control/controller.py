@@ -226,7 +226,9 @@ class Controller(StepRows):
     def situation(self, t: float) -> Situation:
         """The state that a plan made at time `t` starts from."""
         rows = self.rows
-        trajectory = self.trajectory.copy() if self._path.stops else self.trajectory
+        trajectory = self.trajectory
+        if trajectory is not self._path.given:
+            trajectory = trajectory.copy()  # of a stop
         # As a request to adopt a plan settles the scaling where the arm stands.
         scaling = rows[layout.SCALING if self.is_moving else layout.TARGET_SCALING, 0]
         # The trajectory may have changed since the step.

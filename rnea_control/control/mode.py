@@ -74,19 +74,12 @@ REFUSALS = {
 
 
 class Row(NamedTuple):
-    """An event.
+    """An event."""
 
-    Attributes:
-        modes: those in which it counts.
-        to: the mode to which it leads; HOLDING stands for the law's own mode at rest.
-        act: what the arm does, whose motion ends; None if it does not.
-        besides: modes that stay, while the arm does the same.
-    """
-
-    modes: tuple[Mode, ...]
-    to: Mode
-    act: Act | None = None
-    besides: tuple[Mode, ...] = ()
+    modes: tuple[Mode, ...]  # those in which it counts
+    to: Mode  # which it leads to; HOLDING stands for the law's own mode at rest
+    act: Act | None = None  # what the arm does, whose motion ends; None if it does not
+    besides: tuple[Mode, ...] = ()  # modes that stay, while the arm does the same
 
 
 class Event(Enum):
@@ -108,8 +101,10 @@ class Event(Enum):
     HELD = Row(FREE, Mode.BRAKING, Act.BRAKES)
     """Told to hold, or the client cancels the motion."""
     ENDING = Row(
-        *((Mode.MOVING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING, Act.BRAKES),
-        besides=(Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND),
+        (Mode.MOVING, Mode.GRAVITY_COMPENSATION),
+        Mode.BRAKING,
+        Act.BRAKES,
+        (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND),
     )
     """It is to be deactivated."""
     GUIDED = Row((Mode.HOLDING,), Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
@@ -118,9 +113,7 @@ class Event(Enum):
     DOUBTED = Row((Mode.BLIND,), Mode.BLIND)
     """States come that cannot be true."""
     PRESSED = Row((*FREE, *STOPPED), Mode.EMERGENCY_STOP, Act.BRAKES, (Mode.BLIND,))
-    FAILED = Row(
-        (*FREE, Mode.FAULT), Mode.FAULT, Act.IS_CAUGHT, (Mode.EMERGENCY_STOP, Mode.BLIND)
-    )
+    FAILED = Row((*FREE, Mode.FAULT), Mode.FAULT, Act.IS_CAUGHT, (Mode.EMERGENCY_STOP, Mode.BLIND))
     RELEASED = Row(STOPPED, Mode.BRAKING)
     """The emergency stop is resumed, or the fault reset."""
     BRAKED = Row(FREE, Mode.BRAKING)
@@ -280,7 +273,7 @@ class Machine:
         if self.mode is Mode.FAULT:
             return self.reason
         over = f", over the emergency stop of {gone} publisher(s) that have gone"
-        return "holding" + over * bool(gone)
+        return "holding" + (over if gone else "")
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:

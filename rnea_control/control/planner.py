@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,27 +38,17 @@ LEAST_STEP = 1.001
 
 @dataclass(frozen=True)
 class Situation:
-    """The state that a plan starts from.
+    """The state that a plan starts from."""
 
-    Attributes:
-        trajectory: followed now.
-        revision: how many there have been.
-        t, s: controller's time and trajectory time now, [s].
-        ahead: how long until the torque that is computed now acts, in trajectory time, [s].
-        scaling: of trajectory time.
-        position, velocity: measured, shape (nv,).
-        error: desired minus measured position, shape (nv,).
-    """
-
-    trajectory: Trajectory
-    revision: int
-    t: float
-    s: float
-    ahead: float
-    scaling: float
-    position: FloatArray
-    velocity: FloatArray
-    error: FloatArray
+    trajectory: Trajectory  # followed now
+    revision: int  # how many there have been
+    t: float  # controller's time now, [s]
+    s: float  # trajectory time now, [s]
+    ahead: float  # how long until the torque that is computed now acts, in trajectory time, [s]
+    scaling: float  # of trajectory time
+    position: FloatArray  # measured, shape (nv,), [rad] or [m]
+    velocity: FloatArray  # measured, shape (nv,), [rad/s] or [m/s]
+    error: FloatArray  # desired minus measured position, shape (nv,), [rad] or [m]
 
     def trajectory_time(self, t: float) -> float:
         """Trajectory time at time `t`, if the scaling stays as it is."""
@@ -90,34 +81,23 @@ class Situation:
 
 @dataclass(frozen=True)
 class Plan:
-    """A trajectory to change to, and until when that can be done.
+    """A trajectory to change to, and until when that can be done."""
 
-    Attributes:
-        trajectory: the one followed so far, and from `begin` on the new one.
-        motion: that it belongs to.
-        begin: by trajectory time, [s].
-        revision: of the situation that it was planned in.
-    """
-
-    trajectory: Trajectory
-    motion: Motion
-    begin: float
-    revision: int
+    trajectory: Trajectory  # the one followed so far, and from `begin` on the new one
+    motion: Motion  # that it belongs to
+    begin: float  # by trajectory time, [s]
+    revision: int  # of the situation that it was planned in
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """A trajectory `factor` times slower than asked for, with the times of the waypoints ahead."""
+class _Attempt(NamedTuple):
+    """A trajectory `factor` times slower than asked for, with the times of the waypoints ahead, and
+    the part of the effort limit by which its peak exceeds it."""
 
     factor: float
     times: FloatArray
     trajectory: Trajectory
     peak: EffortPeak
-
-    @property
-    def excess(self) -> float:
-        """The part of the effort limit by which the peak exceeds it; negative within it."""
-        return self.peak.ratio - 1.0
+    excess: float
 
 
 class Planner:
@@ -175,7 +155,7 @@ class Planner:
                 *(model, self._workspace, trajectory, begin, trajectory.end_time),
                 *(effort_limit, friction, settings.hardware_compensates_gravity),
             )
-            return _Attempt(factor, points.times, trajectory, peak)
+            return _Attempt(factor, points.times, trajectory, peak, peak.ratio - 1.0)
 
         chosen, note = attempt(1.0), ""
         if not chosen.excess <= EFFORT_TOLERANCE:
@@ -184,10 +164,8 @@ class Planner:
                 raise TrajectoryLimitsError(note)
             if rules.excessive_effort == ExcessiveEffort.slow_down:
                 chosen = self._slowed(attempt, chosen, start)
-                note = (
-                    f"{chosen.factor:.4g} times slower than asked for, to stay within the effort "
-                    "limits"
-                )
+                slower = f"{chosen.factor:.4g} times slower than asked for"
+                note = f"{slower}, to stay within the effort limits"
         times = points.delayed(start).times
         times[len(times) - len(ahead) :] = chosen.times
         motion = Motion(request, start, times, points.joints, note)
@@ -260,11 +238,6 @@ def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:
         return points
     # A cubic back to the same place brakes with 4 v / T at most, a quintic with 3.94 v / T.
     time = max(SHORTEST_SETTLING, float((4.0 * speed / rules.max_deceleration).max()))
-    last = points.fields[:, -1:].copy()
+    last = points.fields[:, -1].copy()
     last[VELOCITY] = last[ACCELERATION] = 0.0
-    return replace(
-        points,
-        times=np.append(points.times, points.times[-1] + time),
-        fields=np.concatenate([points.fields, last], axis=1),
-        has=np.concatenate([points.has, np.ones((4, 1), dtype=bool)], axis=1),
-    )
+    return points.inserted(len(points), float(points.times[-1]) + time, last)

@@ -24,14 +24,7 @@ import math
 
 from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
 from rnea_control.control import layout
-from rnea_control.control.trajectory import (
-    COEFFICIENTS,
-    EFFORT,
-    POSITION_COEFFICIENTS,
-    evaluate_segment,
-    quintic,
-    segment_at,
-)
+from rnea_control.control.trajectory import EFFORT, evaluate_segment, quintic, segment_at
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
@@ -66,10 +59,13 @@ _POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
 SCRATCH_ROWS = 9
 # A robot: its bodies, and the memory of a workspace. A running trajectory: its starts and
 # coefficients, what is added to its positions, and the time at which the stop begins. A stop: its
-# starts and coefficients.
+# starts and coefficients. A knot: its number and the segment of the path, the length of the path so
+# far, sigma and kappa there.
 _Robot = tuple[FloatArray, FloatArray]
 _Running = tuple[FloatArray, FloatArray, FloatArray, float]
 _Stop = tuple[FloatArray, FloatArray]
+_Pair = tuple[float, float]
+_Knot = tuple[int, int, float, float, float]
 
 
 @inlined
@@ -139,8 +135,7 @@ def _put_knot(c: Matrices, i: int, scratch: Matrix, sigma: float, kappa: float) 
         c[i, j, 0] = scratch[_PATH_POSITION, j]
         c[i, j, 1] = slope * sigma
         c[i, j, 2] = 0.5 * acceleration
-        for k in range(3, POSITION_COEFFICIENTS):
-            c[i, j, k] = 0.0
+        c[i, j, 3:EFFORT] = 0.0
         c[i, j, EFFORT] = scratch[_PATH_EFFORT, j]
         c[i, j, EFFORT + 1] = 0.0
 
@@ -163,26 +158,18 @@ def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
         starts[k] = starts[i] + FADE if k == i + 1 else math.inf
         for j in range(c.shape[1]):
             c[k, j, 0] = c[i, j, 0]
-            for power in range(1, COEFFICIENTS):
-                c[k, j, power] = 0.0
+            c[k, j, 1:] = 0.0
     for j in range(c.shape[1]):
         c[i, j, EFFORT + 1] = -c[i, j, EFFORT] / (starts[i + 1] - starts[i])
 
 
 @inlined
 def _brake(
-    robot: _Robot,
-    settings: Matrix,
-    path: _Running,
-    sigma0: float,
-    sigma_dot0: float,
-    scratch: Matrix,
-    stop: _Stop,
-) -> tuple[int, int, float, float, float]:
-    """The knots until the last fall of kappa: their number, and the segment of the path, its length
-    so far, sigma and kappa there."""
+    robot: _Robot, settings: Matrix, path: _Running, begin: _Pair, scratch: Matrix, stop: _Stop
+) -> _Knot:
+    """The knots until the last fall of kappa; returns the last. `begin`: sigma, and its rate."""
     out_starts, out_coefficients = stop
-    s0 = path[3]
+    s0, (sigma0, sigma_dot0) = path[3], begin
     segment = segment_at(path[0], s0)
     # Path length is counted from s0, as the clock may be coarse: 0.2 us with seconds since 1970.
     s, sigma, kappa = 0.0, sigma0, -sigma_dot0
@@ -220,18 +207,10 @@ def _brake(
 
 
 @inlined
-def _fall(
-    i: int,
-    segment: int,
-    s: float,
-    sigma: float,
-    kappa: float,
-    path: _Running,
-    scratch: Matrix,
-    stop: _Stop,
-) -> int:
-    """The knots of the last fall of kappa, after knot i; returns that of rest."""
+def _fall(knot: _Knot, path: _Running, scratch: Matrix, stop: _Stop) -> int:
+    """The knots of the last fall of kappa, after `knot`; returns the number of that of rest."""
     out_starts, out_coefficients = stop
+    i, segment, s, sigma, kappa = knot
     if not kappa > 0.0:
         return i
     T = min(2.0 * sigma / kappa, RAMP)
@@ -294,10 +273,9 @@ def stop_along_path(
         out_coefficients: output, shape (STOP_SEGMENTS, nv, 8).
     """
     stands = sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL
-    sigma = 0.0 if stands else max(sigma0, 0.0)
-    sigma_dot = 0.0 if stands else sigma_dot0
+    begin = (0.0, 0.0) if stands else (max(sigma0, 0.0), sigma_dot0)
     path, stop = (starts, coefficients, shift, s0), (out_starts, out_coefficients)
-    last = _brake((bodies, memory), settings, path, sigma, sigma_dot, scratch, stop)
-    i = _fall(*last, path, scratch, stop)
+    last = _brake((bodies, memory), settings, path, begin, scratch, stop)
+    i = _fall(last, path, scratch, stop)
     _put_rest(out_starts, out_coefficients, i)
     return out_starts[i]

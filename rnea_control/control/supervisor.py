@@ -56,8 +56,7 @@ class Supervisor(Machine):
         on_change: Callable[[Mode, Mode, str], None] = lambda old, new, reason: None,
     ) -> None:
         super().__init__(controller, on_change)
-        self.settings, self.observer = settings, observer
-        self.listening = True
+        self.settings, self.observer, self.listening = settings, observer, True
         self._workspace = Workspace(controller.model)
         self._period = feasibility.StatePeriod()
         self._waits_for = "for a subscription to the commands"  # while nobody listens

@@ -83,7 +83,7 @@ class Trajectory:
         """Rows of position, velocity, acceleration and effort at a time, shape (4, nv);
         allocates."""
         desired = np.zeros((SAMPLED, self.nv))
-        _sample(self.starts, self.coefficients, time, desired)
+        _sample(self.starts, self.coefficients, 0, time, desired)
         return desired
 
     def at(self, time: float) -> FloatArray:
@@ -169,7 +169,7 @@ def from_the_old(
         continuous: 1 for each continuous joint, else 0, shape (nv,): it goes the shortest way to
             the first waypoint.
     """
-    points = integrated(ahead.led_by(begin, old.sampled(begin) * ahead.joints))
+    points = integrated(ahead.inserted(0, begin, old.sampled(begin) * ahead.joints))
     # Positions that are integrated go on from the start: only a given one may be some turns away.
     given = np.flatnonzero(ahead.has[POSITION])
     turns = np.zeros(old.nv)
@@ -260,8 +260,7 @@ def evaluate_segment(coefficients: Matrices, segment: int, s: float, rows: Matri
         rows[2, j] = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
         rows[3, j] = c[EFFORT] + s * c[EFFORT + 1]
         if before_start:
-            rows[1, j] = 0.0
-            rows[2, j] = 0.0
+            rows[1:3, j] = 0.0
 
 
 @inlined
@@ -282,6 +281,5 @@ def sample(
     return segment
 
 
-@kernel()
-def _sample(starts: Vector, coefficients: Matrices, time: float, desired: Matrix) -> None:
-    sample(starts, coefficients, 0, time, desired)
+# `sample` by itself, for Python.
+_sample = kernel()(sample)

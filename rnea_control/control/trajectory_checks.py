@@ -78,13 +78,11 @@ def check_waypoints(
             "the trajectory has no points; it needs one at least. To stop the arm, cancel the "
             "goal or send the point where it is"
         )
-    for name, values in zip(FIELDS, points.fields, strict=True):
-        if not np.isfinite(values).all():
-            i, j = np.argwhere(~np.isfinite(values))[0]
-            raise TrajectoryPointsError(
-                f"point {i}: the {name} of joint {joint_names[j]!r} is {values[i, j]}; it "
-                "must be finite"
-            )
+    for k, i, j in np.argwhere(~np.isfinite(points.fields)):
+        raise TrajectoryPointsError(
+            f"point {i}: the {FIELDS[k]} of joint {joint_names[j]!r} is {points.fields[k, i, j]}; "
+            "it must be finite"
+        )
     times, has = points.times, points.has
     wrong = (
         ~has[: ACCELERATION + 1].any(axis=0),
@@ -132,11 +130,10 @@ def allowed_rows(
 ) -> FloatArray:
     """The tolerances of a motion for `motion.check`: those of the settings with those that it
     brought."""
-    allowed, joints = rules.tolerances, np.ones(len(joint_names), dtype=bool)
-    if motion is not None:
-        joints = motion.joints
-        allowed = overridden(allowed, motion.tolerances, joint_names)
-    return allowed.rows(joints, rules.tolerances)
+    if motion is None:
+        return rules.tolerances.rows(np.ones(len(joint_names), dtype=bool), rules.tolerances)
+    allowed = overridden(rules.tolerances, motion.tolerances, joint_names)
+    return allowed.rows(motion.joints, rules.tolerances)
 
 
 def _resolved(what: str, value: float, default: float) -> float:
@@ -187,8 +184,8 @@ def check_first_point(points: Waypoints, position: FloatArray, model: RobotModel
     away = (points.positions[0] - position) * points.joints
     turns = np.round(away / (2.0 * math.pi)) * model.continuous
     away = np.abs(away - 2.0 * math.pi * turns)
-    if away.max() > START_DISTANCE:
-        j = int(np.argmax(away))
+    j = int(np.argmax(away))
+    if away[j] > START_DISTANCE:
         raise TrajectoryStartError(
             f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} "
             f"{units(model, j).position} away from it at the start, {START_DISTANCE:g} allowed. "
@@ -201,21 +198,19 @@ def check_positions_and_end(
 ) -> None:
     """Refuses waypoints outside the position limits, and a velocity at the end that is not
     allowed."""
-    positions = points.positions
-    outside = ((positions < model.lower) | (positions > model.upper)) & points.joints
-    if outside.any():
-        i, j = np.argwhere(outside)[0]
+    positions, lower, upper = points.positions, model.lower, model.upper
+    for i, j in np.argwhere(((positions < lower) | (positions > upper)) & points.joints):
         raise TrajectoryLimitsError(
             f"the point at {points.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
-            f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
+            f"{positions[i, j]:g} is outside its limits {lower[j]:g} to {upper[j]:g}"
         )
-    speed = np.abs(points.velocities[-1])
-    if speed.max() > AT_REST and not rules.allow_moving_end:
-        j = int(np.argmax(speed))
+    velocity = points.velocities[-1]
+    j = int(np.argmax(np.abs(velocity)))
+    if abs(velocity[j]) > AT_REST and not rules.allow_moving_end:
         raise TrajectoryError(
-            f"the last point: joint {model.joint_names[j]!r} has velocity "
-            f"{points.velocities[-1, j]:g} at the end; the last point must be at rest, unless the "
-            "parameter allow_nonzero_velocity_at_trajectory_end is set"
+            f"the last point: joint {model.joint_names[j]!r} has velocity {velocity[j]:g} at the "
+            "end; the last point must be at rest, unless the parameter "
+            "allow_nonzero_velocity_at_trajectory_end is set"
         )
 
 
@@ -229,21 +224,20 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
         return
     if what == limits.NOT_FINITE:
         raise TrajectoryLimitsError("its numbers are too large; are they in rad and s?")
-    joint, unit = model.joint_names[j], units(model, j)
+    unit, limit = units(model, j), model.velocity_limit[j]
     left, right = trajectory.starts[segment : segment + 2] - start
-    where = (
-        f"at {time - start:.3g} s, between the points at {max(left, 0.0):g} s and {right:g} s, "
-        f"joint {joint!r} would"
+    does = (
+        f"be at {value:.4g} {unit.position}, outside its limits {model.lower[j]:g} to "
+        f"{model.upper[j]:g}. Add a point there, or lower the velocities at its neighbors"
     )
     if what == limits.BEYOND_VELOCITY:
-        limit = model.velocity_limit[j]
-        raise TrajectoryLimitsError(
-            f"{where} move at {abs(value):.3g} {unit.velocity}; its limit is {limit:g}. Make the "
+        does = (
+            f"move at {abs(value):.3g} {unit.velocity}; its limit is {limit:g}. Make the "
             f"trajectory {abs(value) / limit:.3g} times slower"
         )
     raise TrajectoryLimitsError(
-        f"{where} be at {value:.4g} {unit.position}, outside its limits {model.lower[j]:g} to "
-        f"{model.upper[j]:g}. Add a point there, or lower the velocities at its neighbors"
+        f"at {time - start:.3g} s, between the points at {max(left, 0.0):g} s and {right:g} s, "
+        f"joint {model.joint_names[j]!r} would {does}"
     )
 
 
