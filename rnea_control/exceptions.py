@@ -112,6 +112,26 @@ class TrajectoryPassedError(TrajectoryError):
     """A trajectory that has ended before it came."""
 
 
+class TrajectoryPointsError(TrajectoryError):
+    """A trajectory without points, or with fields that are missing or not finite."""
+
+
+class TrajectoryTimesError(TrajectoryError):
+    """A trajectory whose times do not rise, or leave no time to get there."""
+
+
+class TrajectoryStartError(TrajectoryError):
+    """A trajectory that does not start where the arm is."""
+
+
+class TrajectoryLimitsError(TrajectoryError):
+    """A trajectory beyond the limits of position, velocity or effort."""
+
+
+class TrajectoryModeError(TrajectoryError):
+    """A trajectory that comes in a mode, or under a law, in which none is taken."""
+
+
 class ControllerError(RneaControlError, ValueError):
     """Settings or a state that the controller cannot work with."""
 

@@ -12,27 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.control import layout
+from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
+from rnea_control.control import layout, path, step
 from rnea_control.control.laws import is_hand_law
 from rnea_control.control.motion import GOAL_VIOLATED, PATH_VIOLATED, REACHED, ROWS, Act
-from rnea_control.control.path import (
-    brake_along,
-    brake_straight,
-    follow,
-    path_of,
-    robot_of,
-    settle,
-)
-from rnea_control.control.step import (
-    BAD_STATE,
-    FOUND,
-    NO_TRAJECTORY,
-    PRESSED,
-    SATURATED,
-    SIGNATURE,
-    step,
-)
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import array_at, linked
@@ -54,23 +37,17 @@ NUMBERS = 14
 NOW, BEGIN, REST, START, END = range(5)
 VALUES = 5
 
-_step = linked(step, SIGNATURE)
+_step = linked(step.step, step.SIGNATURE)
 
 
 class Box(NamedTuple):
-    """One request.
+    """One request."""
 
-    Attributes:
-        numbers, values: see above.
-        measured: position and velocity, shape (2, nv).
-        settings, tolerances: as of `advance`.
-    """
-
-    numbers: IntArray
-    values: FloatArray
-    measured: FloatArray
-    settings: FloatArray
-    tolerances: FloatArray
+    numbers: IntArray  # see above
+    values: FloatArray  # see above
+    measured: FloatArray  # position and velocity, shape (2, nv)
+    settings: FloatArray  # as of `advance`
+    tolerances: FloatArray  # as of `advance`
 
     @classmethod
     def empty(cls, nv: int) -> Box:
@@ -81,30 +58,25 @@ class Box(NamedTuple):
 
 
 @inlined
-def believe(state: FloatArray) -> None:
+def believe(state: Matrix) -> None:
     """Takes the next state for true, wherever it is."""
     state[layout.LAST_MEASURED, 0] = state[layout.DOUBTED_AT, 0] = math.nan
     state[layout.RESTS_SINCE, 0] = math.nan
 
 
 @inlined
-def catch(
-    n: IntArray, settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray
-) -> None:
+def catch(n: IntVector, settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> None:
     """Takes the desired position and velocity from the arm, and brakes from there."""
     state[layout.LAST_TIME, 0] = t
     state[layout.LAST_TRAJECTORY_TIME, 0] = t - state[layout.BEHIND, 0]
     state[layout.GUIDED, 0] = 1.0 if is_hand_law(settings) else 0.0
-    for j in range(state.shape[1]):
-        state[layout.SATURATED_SINCE, j] = 0.0
+    state[layout.SATURATED_SINCE, :] = 0.0
     believe(state)
-    brake_straight(n, settings, state, q, v)
+    path.brake_straight(n, settings, state, q, v)
 
 
 @inlined
-def brake(
-    n: IntArray, settings: FloatArray, state: FloatArray, guided: bool, predicted: bool
-) -> None:
+def brake(n: IntVector, settings: Matrix, state: Matrix, guided: bool, predicted: bool) -> None:
     """Brakes along the path; where a hand guides the arm, straight on from its last state."""
     s = state[layout.LAST_TRAJECTORY_TIME, 0]
     if guided:
@@ -113,25 +85,21 @@ def brake(
             q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
         catch(n, settings, state, state[layout.LAST_TIME, 0], q, v)
     elif s < state[layout.PATH_END, 0] and state[layout.UNSCALED_UNTIL, 0] <= s:
-        brake_along(n, settings, state, False)
+        path.brake_along(n, settings, state, False)
 
 
 @inlined
-def end_motion(n: IntArray, state: FloatArray, findings: FloatArray, kind: int) -> None:
+def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None:
     """Ends the motion, and keeps why."""
     row = findings[n[layout.FINDINGS] % layout.MOST_FINDINGS]
     row[layout.KIND], row[layout.ENDED] = kind, n[layout.MOTION]
-    j = int(state[layout.VIOLATING_JOINT, 0])
-    row[layout.QUANTITY] = state[layout.VIOLATING_QUANTITY, 0]
-    row[layout.EXCESS] = state[layout.VIOLATION, 0]
-    row[layout.ALLOWED] = state[layout.VIOLATED_TOLERANCE, 0]
-    if kind == PRESSED:
-        j = 0
-        for i in range(1, state.shape[1]):
-            if state[layout.SATURATED_SINCE, i] > state[layout.SATURATED_SINCE, j]:
-                j = i
-        row[layout.EXCESS] = state[layout.SATURATED_SINCE, j]
-    row[layout.JOINT], row[layout.FOUND_AT] = j, state[layout.LAST_TRAJECTORY_TIME, 0]
+    row[layout.FOUND_AT] = state[layout.LAST_TRAJECTORY_TIME, 0]
+    for k in range(layout.FOUND_AT - layout.JOINT):
+        row[layout.JOINT + k] = state[layout.VIOLATING_JOINT + k, 0]
+    if kind == step.PRESSED:
+        since = state[layout.SATURATED_SINCE]
+        row[layout.JOINT] = j = since.argmax()
+        row[layout.EXCESS] = since[j]
     n[layout.FINDINGS] += 1
     n[layout.MOTION] = 0
     state[layout.CHECKED, 0] = 0.0
@@ -139,7 +107,7 @@ def end_motion(n: IntArray, state: FloatArray, findings: FloatArray, kind: int) 
 
 @inlined
 def emergency_stop(
-    n: IntArray, settings: FloatArray, state: FloatArray, findings: FloatArray, predicted: bool
+    n: IntVector, settings: Matrices, state: Matrix, findings: Matrix, predicted: bool
 ) -> None:
     """Brakes, and goes by a law that holds the arm.
 
@@ -155,15 +123,15 @@ def emergency_stop(
 
 @inlined
 def advance(
-    n: IntArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
-    findings: FloatArray,
+    n: IntVector,
+    settings: Matrices,
+    tolerances: Matrix,
+    state: Matrix,
+    findings: Matrix,
     t: float,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     predicted: bool,
 ) -> int:
     """A step; one that finds something ends the motion, and if a bound was violated, the arm brakes
@@ -176,22 +144,22 @@ def advance(
         findings: shape (MOST_FINDINGS, FINDING_SIZE).
     """
     if n[layout.SEGMENTS] == 0:
-        return NO_TRAJECTORY
+        return step.NO_TRAJECTORY
     nv = state.shape[1]
     in_force = settings[n[layout.BRACED]]
-    bodies, memory = robot_of(n)
-    starts, coefficients = path_of(n, nv)
+    bodies, memory = path.robot_of(n)
+    starts, coefficients = path.path_of(n, nv)
     matrix = array_at(n[layout.MATRIX_AT], (nv, nv))
     of_robot = bodies, memory, matrix, starts, coefficients, in_force, tolerances, state
     outcome = _step(n[layout.STEP_CODE], (*of_robot, t, q, v, tau, predicted))
-    if predicted or outcome >= BAD_STATE:
+    if predicted or outcome >= step.BAD_STATE:
         return outcome
     n[layout.OUTCOME] = outcome
-    found = outcome // FOUND
-    if outcome > SATURATED:
+    found = outcome // step.FOUND
+    if outcome > step.SATURATED:
         end_motion(n, state, findings, found)
     if found in (PATH_VIOLATED, GOAL_VIOLATED):
-        brake_along(n, in_force, state, True)
+        path.brake_along(n, in_force, state, True)
     elif found > REACHED:
         n[layout.GAVE_WAY] += 1
         catch(n, in_force, state, t, q, v)
@@ -199,13 +167,11 @@ def advance(
 
 
 # `advance` by itself, for Python.
-step_once = kernel(
-    "i8(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
-)(advance)
+step_once = kernel()(advance)
 
 
 @inlined
-def _copy(rows: FloatArray, into: FloatArray) -> None:
+def _copy(rows: Matrix, into: Matrix) -> None:
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             into[i, j] = rows[i, j]
@@ -213,15 +179,15 @@ def _copy(rows: FloatArray, into: FloatArray) -> None:
 
 @inlined
 def serve(
-    n: IntArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
-    box: IntArray,
-    values: FloatArray,
-    measured: FloatArray,
-    new_settings: FloatArray,
-    new_tolerances: FloatArray,
+    n: IntVector,
+    settings: Matrices,
+    tolerances: Matrix,
+    state: Matrix,
+    box: IntVector,
+    values: Vector,
+    measured: Matrix,
+    new_settings: Matrices,
+    new_tolerances: Matrix,
 ) -> None:
     """Carries out a request; the first arguments are as of `advance`, the others a `Box`'s."""
     request, in_force = box[REQUEST], settings[n[layout.BRACED]]
@@ -241,8 +207,8 @@ def serve(
         state[layout.GUIDED, 0] = 1.0
     elif request == ADOPT:
         if s >= state[layout.PATH_END, 0]:
-            settle(state)  # a stop leaves it at full speed
-        follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
+            path.settle(state)  # a stop leaves it at full speed
+        path.follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
         state[layout.START_TIME, 0], state[layout.END_TIME, 0] = values[START], values[END]
         n[layout.MOTION], state[layout.CHECKED, 0] = box[MOTION], 1.0
     elif request == CHANGE:
@@ -262,7 +228,4 @@ def serve(
 
 
 # `serve` by itself, for Python.
-serve_now = kernel(
-    "void(i8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1], f8[:,:,::1], "
-    "f8[:,::1])"
-)(serve)
+serve_now = kernel()(serve)

@@ -21,9 +21,10 @@ from rnea_control.control.trajectory import Trajectory
 from rnea_control.control.trajectory_checks import allowed_rows
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
-from rnea_control.exceptions import ArgumentError, ControllerError
+from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
 from rnea_control.kernels.compilation import address
 from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 
 STILL_FROZEN = "the measured positions still do not change"
 
@@ -39,6 +40,7 @@ class Controller(StepRows):
         settings: gains, control law and limits.
 
     Attributes:
+        model: see above; only `change` sets it.
         box: a request; see advance.py.
         post: has the request in the box carried out, and returns when it is.
         arrays: of `advance`, for machine code that steps.
@@ -60,13 +62,10 @@ class Controller(StepRows):
         self._numbers = self._path.numbers
         self._numbers[layout.STEP_CODE] = address(step.step) or 0
         self._motions = controller_state.Motions(self._numbers)
-        self.arrays = (
-            self._numbers,
-            np.zeros((2, layout.SETTINGS_ROWS, model.nv)),
-            np.full((motion.ROWS, model.nv), math.inf),
-            self.rows,
-            self._motions.findings,
-        )
+        settings_rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
+        tolerances = np.full((motion.ROWS, model.nv), math.inf)
+        of_state = self.rows, self._motions.findings
+        self.arrays = self._numbers, settings_rows, tolerances, *of_state
         # What the last torque was computed for.
         self._predicted = tuple(self.rows[layout.PREDICTED_POSITION : layout.LAST_POSITION])
         self.box = advance.Box.empty(model.nv)
@@ -83,11 +82,6 @@ class Controller(StepRows):
     def settings(self, settings: ControllerSettings) -> None:
         self.change(self.model, settings)
 
-    @property
-    def model(self) -> RobotModel:
-        """The robot; its joint order is the controller's."""
-        return self._model
-
     def change(self, model: RobotModel, settings: ControllerSettings) -> None:
         """Takes another model of the same robot, and other settings, from the next step on.
 
@@ -101,7 +95,7 @@ class Controller(StepRows):
         bodies, numbers = model.bodies, self.box.numbers
         numbers[advance.BODIES_AT : advance.BODY_SIZE + 1] = bodies.ctypes.data, *bodies.shape
         self._ask(advance.CHANGE)
-        self._model, self._planner = model, Planner(model)
+        self.model, self._planner = model, Planner(model)
         self._settings, self._rules = settings, rules
 
     @property
@@ -205,7 +199,13 @@ class Controller(StepRows):
             self.box.values[advance.NOW] = state[0]
             self.box.measured[:] = state[1:]
         self._ask(act)
-        self._motions.end(self.model, int(self.box.numbers[advance.ENDED]), kind, reason)
+        self._end_motion(kind, reason)
+
+    def _end_motion(self, kind: EndKind, reason: str) -> None:
+        """Ends the motion that the last request ended, unless a step has done so."""
+        self._motions.read(self.model)
+        if motion := self._motions.remove(int(self.box.numbers[advance.ENDED])):
+            motion.finish(kind, reason)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
         """At time `t`, [s], replaces the trajectory from `start` on by one through `waypoints`, as
@@ -225,9 +225,21 @@ class Controller(StepRows):
 
     def situation(self, t: float) -> Situation:
         """The state that a plan made at time `t` starts from."""
-        trajectory = self.trajectory.copy() if self._path.stops else self.trajectory
-        revision, dead_time = int(self._numbers[layout.REVISION]), self.settings.dead_time
-        return Situation.of(self, t, trajectory, revision, dead_time, self.model.continuous)
+        rows = self.rows
+        trajectory = self.trajectory
+        if trajectory is not self._path.given:
+            trajectory = trajectory.copy()  # of a stop
+        # As a request to adopt a plan settles the scaling where the arm stands.
+        scaling = rows[layout.SCALING if self.is_moving else layout.TARGET_SCALING, 0]
+        # The trajectory may have changed since the step.
+        desired = trajectory.sampled(self.trajectory_time)[0]
+        measured, velocity = self.measured
+        error = desired - measured
+        error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * self.model.continuous
+        ahead = self.settings.dead_time * self.speed_scaling
+        s, revision = t - float(rows[layout.BEHIND, 0]), int(self._numbers[layout.REVISION])
+        now = revision, t, s, ahead, float(scaling)
+        return Situation(trajectory, *now, desired - error, velocity, error)
 
     def plan(self, request: MotionRequest, situation: Situation, lead: float) -> Plan:
         """The plan for a request, for `adopt`. Changes nothing, so it may run in another thread;
@@ -239,19 +251,17 @@ class Controller(StepRows):
 
         Refuses, and returns False, if it is too late or another trajectory has come between.
         """
-        trajectory, box = plan.trajectory, self.box
-        number = self._motions.add(plan.motion)
+        trajectory, motion, box = plan.trajectory, plan.motion, self.box
+        number = self._motions.add(motion)
         numbers = *trajectory.addresses, plan.revision, number
         box.numbers[advance.STARTS_AT : advance.MOTION + 1] = numbers
-        times = plan.begin, trajectory.end_time, plan.motion.start, plan.motion.end
-        box.values[advance.BEGIN :] = times
-        box.tolerances[:] = allowed_rows(self._rules, plan.motion, self.model.joint_names)
+        box.values[advance.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
+        box.tolerances[:] = allowed_rows(self._rules, motion, self.model.joint_names)
         if not self._ask(advance.ADOPT):
             self._motions.remove(number)
             return False
         self._path.given = trajectory
-        ended, reason = int(box.numbers[advance.ENDED]), "a new trajectory has replaced it"
-        self._motions.end(self.model, ended, EndKind.REPLACED, reason)
+        self._end_motion(EndKind.REPLACED, "a new trajectory has replaced it")
         return True
 
     def step(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> Sequence[Ending]:
@@ -302,11 +312,8 @@ class Controller(StepRows):
     def _step(
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
-        numbers, settings, tolerances, rows, findings = self.arrays
         try:
-            outcome: int = advance.step_once(
-                numbers, settings, tolerances, rows, findings, t, q, v, tau, predicted
-            )
+            outcome: int = advance.step_once(*self.arrays, t, q, v, tau, predicted)
         except TypeError as error:
             raise ArgumentError(
                 "q, v and tau must each be a C-contiguous float64 array of shape "
@@ -319,8 +326,37 @@ class Controller(StepRows):
     def refusal(
         self, outcome: int, t: float, q: FloatArray, v: FloatArray, tau: FloatArray
     ) -> Exception:
-        """The error for a step that did not come to an end."""
-        return controller_state.refusal(self.model, self.rows, outcome, t, q, v, tau)
+        """The error for a step that did not come to an end; arguments as of `step`."""
+        names = self.model.joint_names
+        if outcome == step.NO_TRAJECTORY:
+            return ControllerError(NOTHING_TO_FOLLOW)
+        if outcome == step.BAD_SIZE:
+            return ArgumentError(
+                f"q, v and tau must each have {len(names)} numbers, one for each joint; they have "
+                f"shapes {q.shape}, {v.shape} and {tau.shape}"
+            )
+        if outcome == step.BAD_TORQUE:
+            return TorqueError(
+                f"the torque for the state measured at t = {t} s is not finite; are its positions "
+                "and velocities in rad and rad/s, and the gains in their units?"
+            )
+        if outcome == step.BAD_JUMP:
+            j = int(self.rows[layout.JUMPING_JOINT, 0])
+            return ControllerError(
+                f"the measured position of {names[j]} has jumped from {self.last_state[0, j]:.4g} "
+                f"to {q[j]:.4g}, faster than its velocity limit and its measured velocity allow"
+            )
+        if outcome == step.FROZEN:
+            j = int(np.argmax(np.abs(v)))
+            return ControllerError(
+                f"the measured positions do not change, while {names[j]} is measured to move at "
+                f"{v[j]:.3g} {units(self.model, j).velocity}: are the states frozen?"
+            )
+        bad = [name for name, x, y in zip(names, q, v, strict=True) if not math.isfinite(x + y)]
+        which = f" (joint {', '.join(bad)})" if bad else ""
+        return ControllerError(
+            f"the measured state at t = {t} s is not finite{which}; no torque is computed from it"
+        )
 
     def snapshot(self) -> ControllerState:
         """A copy of what the last step did."""

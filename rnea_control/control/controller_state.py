@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from rnea_control.control.motion import GOAL_VIOLATED, REACHED, Ending, EndKind,
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
-from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
+from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
@@ -25,33 +26,50 @@ from rnea_control.model.robot_model import units
 TERMS = ("gravity", "coriolis", "inertia", "friction", "feedback", "external")
 # For how long the torque of an arm that is predicted to be at rest is repeated, [s].
 LONGEST_REPEAT = 0.2
+_WITHOUT_JOINT = {
+    REACHED: Ending(EndKind.REACHED, "the goal is reached"),
+    STOPPED: Ending(EndKind.DROPPED, "emergency stop"),
+    HUNG: Ending(EndKind.DROPPED, "the process's interpreter stood still"),
+}
 NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with the measured state"
 
 
+def _view(row: int, count: int = 1) -> Any:
+    """Rows of layout.py as an attribute."""
+    return property(lambda step: step.rows[row : row + count] if count > 1 else step.rows[row])
+
+
+def _number(row: int, kind: type = float) -> Any:
+    """The number that a row of layout.py has for the arm, as an attribute."""
+    return property(lambda step: kind(step.rows[row, 0]))
+
+
 class StepRows:
-    """What the last step did, and what the next one goes by: names for the rows of layout.py, all
-    of them views.
+    """What the last step did, and what the next one goes by: names for the rows of layout.py.
 
     Attributes:
-        rows: shape (STATE_ROWS, nv); machine code writes them too.
+        rows: shape (STATE_ROWS, nv), of which the arrays below are views; machine code writes them
+            too.
+        desired: position, velocity, acceleration and effort, shape (4, nv).
+        errors: desired minus measured position and velocity when the torque acts, shape (2, nv).
+        position_error: the first row of `errors`, shape (nv,).
+        last_state: position and velocity as they were measured last, shape (2, nv).
+        torque: before the effort limits, shape (nv,), [Nm] or [N].
+        at_work: for how long in all each stage limited each joint, shape (4, nv), [s]: soft
+            position limits, velocity limit, effort limit, rate limit.
+        time, trajectory_time: [s].
+        guided: whether a hand guides the arm.
     """
 
     rows: FloatArray
-
-    @property
-    def desired(self) -> FloatArray:
-        """Desired position, velocity, acceleration and effort, shape (4, nv)."""
-        return self.rows[layout.DESIRED_POSITION : layout.DESIRED_EFFORT + 1]
-
-    @property
-    def errors(self) -> FloatArray:
-        """Desired minus measured position and velocity when the torque acts, shape (2, nv)."""
-        return self.rows[layout.POSITION_ERROR : layout.VELOCITY_ERROR + 1]
-
-    @property
-    def position_error(self) -> FloatArray:
-        """The first row of `errors`, shape (nv,)."""
-        return self.rows[layout.POSITION_ERROR]
+    desired = _view(layout.DESIRED_POSITION, 4)
+    errors = _view(layout.POSITION_ERROR, 2)
+    position_error = _view(layout.POSITION_ERROR)
+    last_state = _view(layout.LAST_POSITION, 2)
+    torque = _view(layout.TORQUE)
+    at_work = _view(layout.POSITION_LIMITED, 4)
+    time, trajectory_time = _number(layout.LAST_TIME), _number(layout.LAST_TRAJECTORY_TIME)
+    guided = _number(layout.GUIDED, bool)
 
     @property
     def measured(self) -> FloatArray:
@@ -60,29 +78,9 @@ class StepRows:
         return self.desired[:2] - self.errors
 
     @property
-    def last_state(self) -> FloatArray:
-        """Position and velocity as they were measured last, shape (2, nv)."""
-        return self.rows[layout.LAST_POSITION : layout.LAST_VELOCITY + 1]
-
-    @property
-    def torque(self) -> FloatArray:
-        """The torque before the effort limits, shape (nv,)."""
-        return self.rows[layout.TORQUE]
-
-    @property
-    def time(self) -> float:
-        """[s]."""
-        return float(self.rows[layout.LAST_TIME, 0])
-
-    @property
-    def trajectory_time(self) -> float:
-        """[s]."""
-        return float(self.rows[layout.LAST_TRAJECTORY_TIME, 0])
-
-    @property
     def is_moving(self) -> bool:
         """Whether the trajectory had not ended."""
-        return self.trajectory_time < float(self.rows[layout.PATH_END, 0])
+        return bool(self.trajectory_time < self.rows[layout.PATH_END, 0])
 
     @property
     def speed_scaling(self) -> float:
@@ -101,11 +99,6 @@ class StepRows:
                 "full speed"
             )
         self.rows[layout.TARGET_SCALING, 0] = factor
-
-    @property
-    def guided(self) -> bool:
-        """Whether a hand guides the arm."""
-        return bool(self.rows[layout.GUIDED, 0])
 
     @property
     def doubts(self) -> bool:
@@ -137,12 +130,6 @@ class StepRows:
         is further from the last one than it can be."""
         self.rows[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
 
-    @property
-    def at_work(self) -> FloatArray:
-        """For how long in all each stage limited each joint, shape (4, nv), [s]: soft position
-        limits, velocity limit, effort limit, rate limit."""
-        return self.rows[layout.POSITION_LIMITED : layout.RATE_LIMITED + 1]
-
 
 @dataclass(frozen=True)
 class ControllerState(StepRows):
@@ -170,14 +157,13 @@ def torque_terms(
     """
     law, rows, nv = settings.control_law, state.rows, model.nv
     terms = np.zeros((len(TERMS), nv))
-    desired_acceleration = state.desired[2]
     if law.model is not Model.none:
         q, v = rows[layout.MODEL_POSITION], rows[layout.MODEL_VELOCITY]
         nle = rnea(model, workspace, q, v, np.zeros(nv), np.zeros(nv))
         gravity(model, workspace, q, terms[0])
         terms[1] = nle - terms[0]
         if law.model in (Model.measured, Model.desired):
-            rnea(model, workspace, q, v, desired_acceleration, terms[2])
+            rnea(model, workspace, q, v, state.desired[2], terms[2])
             terms[2] -= nle
         if settings.hardware_compensates_gravity:
             terms[0] -= gravity(model, workspace, state.measured[0], np.zeros(nv))
@@ -193,12 +179,8 @@ def torque_terms(
 def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> Ending:
     """Why a motion ends, by a row of `findings`; see layout.py."""
     found, joint, quantity = finding[[layout.KIND, layout.JOINT, layout.QUANTITY]].astype(int)
-    if found == REACHED:
-        return Ending(EndKind.REACHED, "the goal is reached")
-    if found == STOPPED:
-        return Ending(EndKind.DROPPED, "emergency stop")
-    if found == HUNG:
-        return Ending(EndKind.DROPPED, "the process's interpreter stood still")
+    if found in _WITHOUT_JOINT:
+        return _WITHOUT_JOINT[found]
     name, kind = model.joint_names[joint], EndKind.PATH_TOLERANCE_VIOLATED
     excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
     if found == step.PRESSED:
@@ -206,16 +188,16 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
         return Ending(kind, f"{text}: does something hold the arm?", True)
     if found == step.SHAKEN:
         return Ending(kind, f"{name} shakes: are its gains too high?", True, True)
-    off = f"{name} was {excess:.3g} {units(model, joint)[quantity]} off its "
+    off = f"{name} was {excess:.3g} {units(model, joint)[quantity]} off its"
     if found == step.TORN_AWAY:
-        text = f"{off}desired position, more than max_position_error, {allowed:.3g}"
+        text = f"{off} desired position, more than max_position_error, {allowed:.3g}"
         return Ending(kind, text, True)
     time = finding[layout.FOUND_AT] - (motion.start if motion else 0.0)
     when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
+    where = "path"
     if found == GOAL_VIOLATED:
-        text = f"{off}goal, {allowed:.3g} allowed, {when}"
-        return Ending(EndKind.GOAL_TOLERANCE_VIOLATED, text)
-    return Ending(kind, f"{off}path, {allowed:.3g} allowed, {when}")
+        where, kind = "goal", EndKind.GOAL_TOLERANCE_VIOLATED
+    return Ending(kind, f"{off} {where}, {allowed:.3g} allowed, {when}")
 
 
 class Motions:
@@ -254,12 +236,6 @@ class Motions:
         """Forgets a motion; returns it if it had not ended."""
         return self._under_way.pop(number, None)
 
-    def end(self, model: RobotModel, number: int, kind: EndKind, text: str) -> None:
-        """Ends a motion for a reason that no step has found, if one has not ended it."""
-        self.read(model)
-        if motion := self.remove(number):
-            motion.finish(kind, text)
-
     def read(self, model: RobotModel) -> None:
         """Puts into words what steps have found, and ends the motions that have ended."""
         count, most = int(self._numbers[layout.FINDINGS]), layout.MOST_FINDINGS
@@ -276,47 +252,3 @@ class Motions:
         if count - most > begin:  # some are forgotten
             for number in self._under_way.keys() - {int(self._numbers[layout.MOTION])}:
                 self._under_way.pop(number).finish(EndKind.DROPPED, "too much has befallen the arm")
-
-
-def refusal(
-    model: RobotModel,
-    state: FloatArray,
-    outcome: int,
-    t: float,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-) -> Exception:
-    """The error for a step that did not come to an end."""
-    names = model.joint_names
-    if outcome == step.NO_TRAJECTORY:
-        return ControllerError(NOTHING_TO_FOLLOW)
-    if outcome == step.BAD_SIZE:
-        return ArgumentError(
-            f"q, v and tau must each have {model.nv} numbers, one for each joint; they have shapes "
-            f"{q.shape}, {v.shape} and {tau.shape}"
-        )
-    if outcome == step.BAD_TORQUE:
-        return TorqueError(
-            f"the torque for the state measured at t = {t} s is not finite; are its positions and "
-            "velocities in rad and rad/s, and the gains in their units?"
-        )
-    if outcome == step.BAD_JUMP:
-        j = int(state[layout.JUMPING_JOINT, 0])
-        return ControllerError(
-            f"the measured position of {names[j]} has jumped from "
-            f"{state[layout.LAST_POSITION, j]:.4g} to {q[j]:.4g}, faster than its velocity limit "
-            "and its measured velocity allow"
-        )
-    if outcome == step.FROZEN:
-        j = int(np.argmax(np.abs(v)))
-        return ControllerError(
-            f"the measured positions do not change, while {names[j]} is measured to move at "
-            f"{v[j]:.3g} {units(model, j).velocity}: are the states frozen?"
-        )
-    bad = [name for name, x, y in zip(names, q, v, strict=True) if not math.isfinite(x + y)]
-    return ControllerError(
-        f"the measured state at t = {t} s is not finite"
-        + (f" (joint {', '.join(bad)})" if bad else "")
-        + "; no torque is computed from it"
-    )

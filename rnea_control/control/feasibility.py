@@ -66,11 +66,8 @@ class StatePeriod:
 
 def controllable(model: RobotModel) -> None:
     """Refuses a model with a joint of several degrees of freedom; raises ControllerError."""
-    several = [
-        f"{name} ({kind})"
-        for name, kind in zip(model.joint_names, model.joint_types, strict=True)
-        if model.v_slices[name].stop - model.v_slices[name].start > 1
-    ]
+    kinds = zip(model.joint_names, model.joint_types, model.v_slices.values(), strict=True)
+    several = [f"{name} ({kind})" for name, kind, part in kinds if part.stop - part.start > 1]
     if several:
         raise ControllerError(
             f"{', '.join(several)} cannot be controlled, only joints with one degree of "
@@ -87,7 +84,7 @@ def obstacle_to_start(
 ) -> str:
     """Why a controller may not start from this state, as it stands after "waiting"; empty if it
     may."""
-    if not (np.isfinite(q).all() and np.isfinite(v).all()):
+    if not np.isfinite([q, v]).all():
         return "for joint_states that are finite"
     beyond = np.maximum(model.lower - q, q - model.upper)
     j = int(np.argmax(beyond))
@@ -140,10 +137,8 @@ def excessive_load(
     """The joint that cannot be held at `q`; empty if all can. Arguments as of `excessive_gain`."""
     if settings.control_law.model is Model.none:
         return ""
-    torque = gravity(model, ws, q, ws.torque)
-    if settings.friction_compensation:
-        torque = torque + model.torque_offset
-    torque = np.abs(torque)
+    offset = model.torque_offset if settings.friction_compensation else 0.0
+    torque = np.abs(gravity(model, ws, q, ws.torque) + offset)
     limit = settings.effort_limit(model)
     if settings.hardware_compensates_gravity:  # by all that its actuators have
         limit = np.maximum(limit, model.effort_limit)
@@ -163,10 +158,9 @@ def light_joints(
     with its inertia; joints with a `feedback_inertia` (`ControllerSettings`) are not named."""
     inertia = np.diag(crba(model, Workspace(model), q, np.zeros((model.nv, model.nv))))
     given = model.armature + (0.0 if feedback_inertia is None else feedback_inertia)
+    kinds = zip(model.joint_names, model.joint_types, model.v_slices.values(), strict=True)
     return [
         f"{name} ({inertia[part].min():.2g} kg m^2)"
-        for name, kind, part in zip(
-            model.joint_names, model.joint_types, model.v_slices.values(), strict=True
-        )
+        for name, kind, part in kinds
         if kind != "prismatic" and inertia[part].min() < SMALL_INERTIA and not given[part].any()
     ]

@@ -58,33 +58,22 @@ FOREIGN_PAUSE = 2.0
 
 @dataclass(frozen=True)
 class HandoverTimes:
-    """The times of one side, [s]; see the file.
+    """The times of one side, [s]; see the file."""
 
-    Attributes:
-        lease: how long its own last command entitles it to the next one.
-        timeout: how long the other must have been silent.
-        recovery, grace: how long it waits in place of `timeout` after it has yielded.
-        awake: who listens was away if it was for longer; that time is no silence.
-        arming: for how long commands must come before its timeout counts; see the file.
-        yielding: how long the other may go on after it has been asked to yield.
-        states: how many new states must come before silence counts: fewer than in 15 ms at 1 kHz,
-            and more than come while a whole computer stutters.
-        revokes: whether it asks the other to yield; else it yields itself.
-        accept: how old a request to be given the arm may be when it is received.
-        simulated: whether the stamps may stand still, or run as they like.
-    """
-
-    lease: float
-    timeout: float
+    lease: float  # how long its own last command entitles it to the next one
+    timeout: float  # how long the other must have been silent
+    # How long it waits in place of `timeout` after it has yielded, as its lease ran out, or else.
     recovery: float
     grace: float
-    awake: float = 0.005
-    arming: float = 0.0
-    yielding: float = 0.05
+    awake: float = 0.005  # who listens was away if it was for longer; that time is no silence
+    arming: float = 0.0  # for how long commands must come before its timeout counts
+    yielding: float = 0.05  # how long the other may go on after it has been asked to yield
+    # How many new states must come before silence counts: fewer than in 15 ms at 1 kHz, and more
+    # than come while a whole computer stutters.
     states: int = 7
-    revokes: bool = False
-    accept: float = 0.1
-    simulated: bool = False
+    revokes: bool = False  # whether it asks the other to yield; else it yields itself
+    accept: float = 0.1  # how old a request to be given the arm may be when it is received
+    simulated: bool = False  # whether the stamps may stand still, or run as they like
 
     @classmethod
     def of_controller(
@@ -99,18 +88,9 @@ class HandoverTimes:
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
         """The times of the sentinel; its lease is longer, since the controller waits longer."""
-        return cls(
-            2.0 * lease,
-            timeout,
-            3.0 * timeout,
-            13.0 * timeout,
-            timeout - lease,
-            arming=0.5,
-            yielding=3.5 * timeout,
-            revokes=True,
-            accept=0.0,
-            simulated=simulated,
-        )
+        waits = timeout, 3.0 * timeout, 13.0 * timeout
+        rules = {"arming": 0.5, "yielding": 3.5 * timeout, "revokes": True, "accept": 0.0}
+        return cls(2.0 * lease, *waits, timeout - lease, simulated=simulated, **rules)
 
 
 class Handover:
@@ -126,20 +106,15 @@ class Handover:
 
     def __init__(self, times: HandoverTimes) -> None:
         self.rows: FloatArray = np.zeros(lease.ROWS)
-        self.rows[[lease.STAMP, lease.COMMANDED_STAMP, lease.OFFSET]] = math.nan
+        unknown = [lease.STAMP, lease.COMMANDED_STAMP, lease.OFFSET, lease.LOOKED_STAMP]
+        self.rows[unknown], self.rows[lease.LOOKED_AT] = math.nan, -math.inf
         self.rows[[lease.NUMBER, lease.COMMANDED_NUMBER]] = -1.0
-        self.rows[lease.LOOKED_AT], self.rows[lease.LOOKED_STAMP] = -math.inf, math.nan
         self.rows[lease.GUARDED], self.rows[lease.ALONE] = times.revokes, not times.revokes
-        self.times = times
-        self.contested = False
-        self.strays = 0
-        self._words = "not started"
+        self.times, self.contested, self.strays = times, False, 0
+        self._words, self._unheard = "not started", False
         self._armed = times.arming == 0.0
-        self._steady_since = 0.0  # commands have come without a pause
-        self._revoked_at = 0.0
-        self._no_revocation_until = -math.inf
-        self._foreign_at = -math.inf
-        self._unheard = False
+        self._steady_since = self._revoked_at = 0.0  # since when commands come without a pause
+        self._no_revocation_until = self._foreign_at = -math.inf
 
     @property
     def times(self) -> HandoverTimes:
@@ -195,19 +170,17 @@ class Handover:
         """A command of the other came."""
         lease.notice_absence(self.rows, now)
         self._unheard = False  # whoever it is: silence tells when it has ended
-        phase = self.rows[lease.PHASE]
-        if phase == lease.COMMANDING and self.rows[lease.WAS_AWAY]:
+        if self.commanding and self.rows[lease.WAS_AWAY]:
             self._listen_to_commands(now)
             self._change(lease.GUARDING, "it was away, and another node commands")
-        elif phase == lease.COMMANDING:
+        elif self.commanding:
             self.strays += 1
-            if self.strays > 1:
+            if self.strays > 1 and self.times.revokes:
                 lease.listen(self.rows, now, self.times.timeout)
-                if self.times.revokes:
-                    self._revoke(now, "another node commands too")
-                else:
-                    self._change(lease.GUARDING, "the sentinel commands")
-        elif phase != lease.IDLE:
+                self._revoke(now, "another node commands too")
+            elif self.strays > 1:
+                self._yield(now, self.times.timeout, "the sentinel commands")
+        elif self.phase is not Phase.idle:
             if not self._armed:
                 if self._has_passed(now, self.times.timeout):
                     self._steady_since = now
@@ -274,8 +247,8 @@ class Handover:
             return False
         if self._foreign_at > -math.inf:
             self._foreign_at, self.contested = -math.inf, False
-        revoking = h[lease.PHASE] == lease.REVOKING
-        if not revoking and h[lease.PHASE] != lease.GUARDING:
+        revoking = self.phase is Phase.revoking
+        if not revoking and self.phase is not Phase.guarding:
             return False
         if self._has_passed(now, h[lease.WAIT]):
             self._take(now, self.reason if revoking else "no commands came")
@@ -292,7 +265,8 @@ class Handover:
         for so long, [s]; for `grace` if that is 0."""
         self.contested = False
         if alone:
-            self._own()
+            self.strays = 0
+            self.rows[[lease.HAS_COMMANDED, lease.WAS_AWAY]] = 0.0
             self._change(lease.COMMANDING, "nobody else commands")
         else:
             self._yield(now, wait or self.times.grace, "listens whether the sentinel commands")
@@ -355,15 +329,11 @@ class Handover:
         wait = times.timeout if self._armed else max(times.timeout, times.arming)
         lease.listen(self.rows, now, wait)
 
-    def _own(self) -> None:
-        self.strays = 0
-        self.rows[[lease.HAS_COMMANDED, lease.WAS_AWAY]] = 0.0
-
     def _take(self, now: float, reason: str) -> None:
-        self._own()
-        self.rows[lease.HAS_COMMANDED] = 1.0  # the lease begins here
+        """The arm is its own, and the lease begins."""
+        self.strays, self.contested = 0, False
+        self.rows[lease.HAS_COMMANDED], self.rows[lease.WAS_AWAY] = 1.0, 0.0
         lease.answered(self.rows, now)
-        self.contested = False
         self._change(lease.COMMANDING, reason)
 
     def _yield(self, now: float, wait: float, reason: str) -> None:

@@ -29,8 +29,9 @@ from __future__ import annotations
 
 import math
 from enum import IntEnum
+from typing import Any
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, Matrix, Vector
 from rnea_control.control import layout
 from rnea_control.dynamics.crba import mass_matrix
 from rnea_control.dynamics.friction import friction_torque
@@ -108,13 +109,10 @@ class ControlLaw(IntEnum):
     equation: str
     use: str
 
-    def __new__(
-        cls, model: Model, feedback: Feedback, friction: Friction, equation: str, use: str
-    ) -> ControlLaw:
+    def __new__(cls, *row: Any) -> ControlLaw:
         law = int.__new__(cls, len(cls.__members__))
         law._value_ = len(cls.__members__)
-        law.model, law.feedback, law.friction = model, feedback, friction
-        law.equation, law.use = equation, use
+        law.model, law.feedback, law.friction, law.equation, law.use = row
         return law
 
     @property
@@ -138,7 +136,6 @@ FRICTION_AT_DESIRED, FRICTION_AT_MEASURED = int(Friction.desired), int(Friction.
 
 # The law in force while no state comes.
 PREDICTING_LAW = int(ControlLaw.computed_torque)
-
 _ERROR_DEADBAND = tick_row("gains.<joint>.error_deadband")
 # Of the velocity error while no state comes, [1/s].
 PREDICTED_DECAY = 10.0
@@ -152,26 +149,22 @@ def markdown() -> str:
 
 
 @inlined
-def is_hand_law(settings: FloatArray) -> bool:
+def is_hand_law(settings: Matrix) -> bool:
     """Whether the law of these settings lets a hand guide the arm."""
     return FEEDBACK_OF[int(settings[layout.LAW, 0])] == DAMPING
 
 
 @inlined
-def update_feedback(
-    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
-) -> None:
+def update_feedback(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> None:
     """The state when the torque will act, its errors, clamped integral and feedback u.
 
     `dt` is the time since the last tick, [s].
     """
     guided = state[layout.GUIDED, 0] != 0.0
     ahead = settings[layout.DEAD_TIME, 0]
+    if guided:
+        state[layout.DESIRED_VELOCITY : layout.DESIRED_EFFORT + 1] = 0.0
     for j in range(q.shape[0]):
-        if guided:
-            state[layout.DESIRED_VELOCITY, j] = 0.0
-            state[layout.DESIRED_ACCELERATION, j] = 0.0
-            state[layout.DESIRED_EFFORT, j] = 0.0
         change = ahead * state[layout.DESIRED_ACCELERATION, j]
         state[layout.PREDICTED_POSITION, j] = q[j] + ahead * (v[j] + 0.5 * change)
         state[layout.PREDICTED_VELOCITY, j] = v[j] + change
@@ -186,9 +179,8 @@ def update_feedback(
             integral += settings[layout.I_GAIN, j] * e * dt
         if settings[layout.I_GAIN, j] == 0.0:
             integral -= dt * integral  # switched off while running: fades within seconds
-        integral = min(
-            max(integral, settings[layout.I_CLAMP_MIN, j]), settings[layout.I_CLAMP_MAX, j]
-        )
+        integral = max(integral, settings[layout.I_CLAMP_MIN, j])
+        integral = min(integral, settings[layout.I_CLAMP_MAX, j])
         damping = settings[layout.D_GAIN, j]
         if guided:
             damping *= settings[layout.GUIDING_DAMPING, 0]
@@ -199,20 +191,17 @@ def update_feedback(
 
 
 @inlined
-def predict_state(
-    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
-) -> None:
+def predict_state(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> None:
     """Carries the errors of the last state on by `dt`, and fills `q`, `v` and the feedback from
     them."""
     guided = state[layout.GUIDED, 0] != 0.0
     decay = math.exp(-PREDICTED_DECAY * dt)
     accelerating = FEEDBACK_OF[int(settings[layout.LAW, 0])] == AS_ACCELERATION
+    if guided:
+        state[layout.DESIRED_VELOCITY : layout.DESIRED_EFFORT + 1] = 0.0
     for j in range(q.shape[0]):
         if guided:  # it comes to rest about where it was seen last
             state[layout.DESIRED_POSITION, j] = state[layout.LAST_POSITION, j]
-            state[layout.DESIRED_VELOCITY, j] = 0.0
-            state[layout.DESIRED_ACCELERATION, j] = 0.0
-            state[layout.DESIRED_EFFORT, j] = 0.0
         de = state[layout.VELOCITY_ERROR, j]
         state[layout.POSITION_ERROR, j] += de * (1.0 - decay) / PREDICTED_DECAY
         state[layout.VELOCITY_ERROR, j] = de * decay
@@ -224,7 +213,7 @@ def predict_state(
 
 
 @inlined
-def gravity_torque(robot: Robot, settings: FloatArray, state: FloatArray, q: FloatArray) -> None:
+def gravity_torque(robot: Robot, settings: Matrix, state: Matrix, q: Vector) -> None:
     """Fills row GRAVITY_TORQUE with the commands that hold the arm: zeros where the hardware adds
     the gravity torque, or the law does without a model."""
     bodies, memory, _ = robot
@@ -237,9 +226,7 @@ def gravity_torque(robot: Robot, settings: FloatArray, state: FloatArray, q: Flo
 
 
 @inlined
-def _add_feedback_inertia(
-    robot: Robot, settings: FloatArray, state: FloatArray, q: FloatArray
-) -> None:
+def _add_feedback_inertia(robot: Robot, settings: Matrix, state: Matrix, q: Vector) -> None:
     """Adds to row TORQUE the feedback that is missing where the model's inertia is below the
     least."""
     wanted = False
@@ -256,12 +243,7 @@ def _add_feedback_inertia(
 
 @inlined
 def control_torque(
-    robot: Robot,
-    settings: FloatArray,
-    state: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    predicted: bool,
+    robot: Robot, settings: Matrix, state: Matrix, q: Vector, v: Vector, predicted: bool
 ) -> None:
     """Fills row TORQUE of `state` by the control law; needs the desired state and the feedback in
     `state`. The state `q`, `v`, shape (nv,), is measured or `predicted`."""
@@ -271,9 +253,8 @@ def control_torque(
     model, feedback, friction_at = MODEL_OF[law], FEEDBACK_OF[law], FRICTION_OF[law]
     torque = state[layout.TORQUE]
     for j in range(q.shape[0]):
-        state[layout.MODEL_POSITION, j] = (
-            state[layout.DESIRED_POSITION, j] if model == DESIRED else q[j]
-        )
+        position = state[layout.DESIRED_POSITION, j] if model == DESIRED else q[j]
+        state[layout.MODEL_POSITION, j] = position
         state[layout.MODEL_VELOCITY, j] = state[layout.MODEL_ACCELERATION, j] = 0.0
         if model in (MEASURED, DESIRED):
             moving = v[j] if model == MEASURED else state[layout.DESIRED_VELOCITY, j]

@@ -80,8 +80,9 @@ BODIES_AT, BODY_COUNT, BODY_SIZE, MEMORY_AT, MEMORY_ROWS, MEMORY_COLUMNS, MATRIX
 STEP_CODE, BRACED, MOTION, GAVE_WAY, FINDINGS, OUTCOME = range(19, 25)
 NUMBERS = 25
 
-# Columns of a finding: what was found, the motion that it ended, and the joint, the quantity, the
-# violation, the tolerance and the trajectory time of it.
+# Columns of a finding: what was found, the motion that it ended, the joint, the quantity, the
+# violation and the tolerance, in the order of the rows from VIOLATING_JOINT on, and the trajectory
+# time of it.
 KIND, ENDED, JOINT, QUANTITY, EXCESS, ALLOWED, FOUND_AT = range(7)
 FINDING_SIZE = 7
 # So many findings are kept.

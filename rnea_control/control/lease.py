@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import Vector
 from rnea_control.kernels.inlining import inlined
 
 # The phases of one of the two.
@@ -51,7 +51,7 @@ MOST_STALE = 20
 
 
 @inlined
-def change(h: FloatArray, phase: int, reason: int) -> None:
+def change(h: Vector, phase: int, reason: int) -> None:
     """Changes the phase."""
     if phase != COMMANDING:
         h[WAS_AWAY] = 0.0
@@ -59,13 +59,13 @@ def change(h: FloatArray, phase: int, reason: int) -> None:
 
 
 @inlined
-def listen(h: FloatArray, now: float, wait: float) -> None:
+def listen(h: Vector, now: float, wait: float) -> None:
     """Waits from now on for a silence of `wait`, [s]."""
     h[WAIT], h[SINCE], h[SINCE_STAMP], h[STATES] = wait, now, h[STAMP], 0.0
 
 
 @inlined
-def notice_absence(h: FloatArray, now: float) -> None:
+def notice_absence(h: Vector, now: float) -> None:
     """Notes whether an owner was away: it then does not know how the arm has moved meanwhile."""
     away = now - h[AWAKE_AT] > h[LEASE] and h[ALONE] == 0.0
     if away and h[HAS_COMMANDED] != 0.0 and h[PHASE] == COMMANDING and h[WAS_AWAY] == 0.0:
@@ -74,7 +74,7 @@ def notice_absence(h: FloatArray, now: float) -> None:
 
 
 @inlined
-def is_fresh(h: FloatArray, stamp: float, now: float, within: bool) -> bool:
+def is_fresh(h: Vector, stamp: float, now: float, within: bool) -> bool:
     """Whether a state has not waited to be taken; see `FRESH`. One that tells of a long absence
     counts when the other has had time to say that it began to guard."""
     if now - stamp <= h[OFFSET] + LATE * h[AWAKE]:
@@ -88,7 +88,7 @@ def is_fresh(h: FloatArray, stamp: float, now: float, within: bool) -> bool:
 
 
 @inlined
-def judge_absence(h: FloatArray, stamp: float, now: float) -> None:
+def judge_absence(h: Vector, stamp: float, now: float) -> None:
     """Takes from a state how long the arm was without a command."""
     passed = h[NUMBER] - h[COMMANDED_NUMBER]  # states, not counting those of another
     within = 0.0 <= stamp - h[COMMANDED_STAMP] <= h[LEASE]
@@ -110,7 +110,7 @@ def judge_absence(h: FloatArray, stamp: float, now: float) -> None:
 
 
 @inlined
-def hear_state(h: FloatArray, stamp: float, now: float, number: float) -> None:
+def hear_state(h: Vector, stamp: float, now: float, number: float) -> None:
     """A state was taken; to be told before anything is decided from it.
 
     Args:
@@ -130,7 +130,7 @@ def hear_state(h: FloatArray, stamp: float, now: float, number: float) -> None:
 
 
 @inlined
-def hear_nothing(h: FloatArray, now: float) -> None:
+def hear_nothing(h: Vector, now: float) -> None:
     """No usable state has come since the last one; to be told more often than once a lease, as long
     as none comes. It keeps an owner in office that has nothing to answer, and lets one who listens
     do so between states that come less often than once a lease."""
@@ -142,7 +142,7 @@ def hear_nothing(h: FloatArray, now: float) -> None:
 
 
 @inlined
-def hear_revocation(h: FloatArray, now: float) -> None:
+def hear_revocation(h: Vector, now: float) -> None:
     """The sentinel asks the controller to yield."""
     notice_absence(h, now)
     h[GUARDED], h[ALONE] = 1.0, 0.0
@@ -152,7 +152,7 @@ def hear_revocation(h: FloatArray, now: float) -> None:
 
 
 @inlined
-def may_answer(h: FloatArray, now: float) -> bool:
+def may_answer(h: Vector, now: float) -> bool:
     """Whether a command for the newest state may be published, if nothing happens meanwhile."""
     if now - h[AWAKE_AT] > h[LEASE]:
         notice_absence(h, now)
@@ -160,7 +160,7 @@ def may_answer(h: FloatArray, now: float) -> bool:
 
 
 @inlined
-def answered(h: FloatArray, now: float) -> None:
+def answered(h: Vector, now: float) -> None:
     """The owner's command for the newest state leaves."""
     h[AWAKE_AT] = now
     h[COMMANDED_STAMP], h[COMMANDED_NUMBER] = h[STAMP], h[NUMBER]
@@ -168,7 +168,7 @@ def answered(h: FloatArray, now: float) -> None:
 
 
 @inlined
-def may_command(h: FloatArray, now: float) -> bool:
+def may_command(h: Vector, now: float) -> bool:
     """Whether a command may be published now, at once after this call; it may not while the owner
     does not know whether its lease is over."""
     if not may_answer(h, now):

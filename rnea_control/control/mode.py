@@ -7,7 +7,7 @@ which the arm would be free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -60,7 +60,6 @@ HAS_ARM = (*FREE, *STOPPED, Mode.BLIND)
 SILENT = (Mode.INACTIVE, Mode.GUARDED)
 # Modes in which a state is not simply answered.
 UNUSUAL = (*SILENT, Mode.WAITING, Mode.BLIND)
-_NOT_BLIND = (*FREE, *STOPPED)
 
 # Why no trajectory is taken in the other modes.
 REFUSALS = {
@@ -75,61 +74,51 @@ REFUSALS = {
 
 
 class Row(NamedTuple):
-    """An event.
+    """An event."""
 
-    Attributes:
-        leads: to which mode from which. HOLDING stands for the law's own mode at rest.
-        act: what the arm does, whose motion ends; None if it does not.
-        besides: modes that stay, while the arm does the same.
-    """
-
-    leads: Mapping[Mode, Mode]
-    act: Act | None = None
-    besides: tuple[Mode, ...] = ()
-
-
-def _from(modes: Iterable[Mode], to: Mode) -> dict[Mode, Mode]:
-    return dict.fromkeys(modes, to)
+    modes: tuple[Mode, ...]  # those in which it counts
+    to: Mode  # which it leads to; HOLDING stands for the law's own mode at rest
+    act: Act | None = None  # what the arm does, whose motion ends; None if it does not
+    besides: tuple[Mode, ...] = ()  # modes that stay, while the arm does the same
 
 
 class Event(Enum):
     """The events of a controller."""
 
-    ACTIVATED = Row({Mode.INACTIVE: Mode.WAITING})
-    DEACTIVATED = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE), Act.GOES_ON)
-    LISTENERS_CHANGED = Row(_from((*HAS_ARM, Mode.WAITING), Mode.WAITING), Act.GOES_ON)
+    ACTIVATED = Row((Mode.INACTIVE,), Mode.WAITING)
+    DEACTIVATED = Row((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.INACTIVE, Act.GOES_ON)
+    LISTENERS_CHANGED = Row((*HAS_ARM, Mode.WAITING), Mode.WAITING, Act.GOES_ON)
     """Somebody takes the commands now, or nobody does."""
-    WAITS_ON = Row({Mode.WAITING: Mode.WAITING})
+    WAITS_ON = Row((Mode.WAITING,), Mode.WAITING)
     """For another reason."""
-    TAKEN_OVER = Row(_from((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.GUARDED), Act.GOES_ON)
+    TAKEN_OVER = Row((*HAS_ARM, Mode.WAITING, Mode.GUARDED), Mode.GUARDED, Act.GOES_ON)
     """The sentinel has the arm, or another node, which may turn out to be the sentinel."""
-    STARTED = Row({Mode.WAITING: Mode.HOLDING})
-    CAUGHT = Row(_from((Mode.WAITING, Mode.BLIND, Mode.GUARDED), Mode.BRAKING), Act.IS_CAUGHT)
+    STARTED = Row((Mode.WAITING,), Mode.HOLDING)
+    CAUGHT = Row((Mode.WAITING, Mode.BLIND, Mode.GUARDED), Mode.BRAKING, Act.IS_CAUGHT)
     """The controller has an arm again that may move."""
-    ADOPTED = Row(_from(TAKES_TRAJECTORIES, Mode.MOVING))
+    ADOPTED = Row(TAKES_TRAJECTORIES, Mode.MOVING)
     """It follows another trajectory."""
-    HELD = Row(_from(FREE, Mode.BRAKING), Act.BRAKES)
+    HELD = Row(FREE, Mode.BRAKING, Act.BRAKES)
     """Told to hold, or the client cancels the motion."""
     ENDING = Row(
-        _from((Mode.MOVING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING),
+        (Mode.MOVING, Mode.GRAVITY_COMPENSATION),
+        Mode.BRAKING,
         Act.BRAKES,
         (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND),
     )
     """It is to be deactivated."""
-    GUIDED = Row({Mode.HOLDING: Mode.GRAVITY_COMPENSATION}, Act.IS_GUIDED)
-    LOST = Row(_from(_NOT_BLIND, Mode.BLIND), Act.BRAKES)
+    GUIDED = Row((Mode.HOLDING,), Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
+    LOST = Row((*FREE, *STOPPED), Mode.BLIND, Act.BRAKES)
     """No state can be used."""
-    DOUBTED = Row({Mode.BLIND: Mode.BLIND})
+    DOUBTED = Row((Mode.BLIND,), Mode.BLIND)
     """States come that cannot be true."""
-    PRESSED = Row(_from(_NOT_BLIND, Mode.EMERGENCY_STOP), Act.BRAKES, (Mode.BLIND,))
-    FAILED = Row(
-        _from((*FREE, Mode.FAULT), Mode.FAULT), Act.IS_CAUGHT, (Mode.EMERGENCY_STOP, Mode.BLIND)
-    )
-    RELEASED = Row(_from(STOPPED, Mode.BRAKING))
+    PRESSED = Row((*FREE, *STOPPED), Mode.EMERGENCY_STOP, Act.BRAKES, (Mode.BLIND,))
+    FAILED = Row((*FREE, Mode.FAULT), Mode.FAULT, Act.IS_CAUGHT, (Mode.EMERGENCY_STOP, Mode.BLIND))
+    RELEASED = Row(STOPPED, Mode.BRAKING)
     """The emergency stop is resumed, or the fault reset."""
-    BRAKED = Row(_from(FREE, Mode.BRAKING))
+    BRAKED = Row(FREE, Mode.BRAKING)
     """A step has made the arm brake."""
-    RESTED = Row(_from((Mode.MOVING, Mode.BRAKING), Mode.HOLDING))
+    RESTED = Row((Mode.MOVING, Mode.BRAKING), Mode.HOLDING)
 
 
 class Machine:
@@ -170,17 +159,13 @@ class Machine:
         return bool(self.facts[PREDICTING])
 
     def happen(
-        self,
-        event: Event,
-        reason: str,
-        state: State | None = None,
-        kind: EndKind = EndKind.DROPPED,
+        self, event: Event, reason: str, state: State | None = None, kind: EndKind = EndKind.DROPPED
     ) -> bool:
         """Handles an event by the table; returns whether it counts in this mode. `state`: time and
         the measured state, where the arm is caught; `kind`: of the motion's end."""
         row, controller, guided = event.value, self.controller, self.controller.guided
-        if self.mode in row.leads:
-            self._change(row.leads[self.mode], reason)
+        if self.mode in row.modes:
+            self._change(row.to, reason)
         elif self.mode in row.besides:
             self._change(self.mode, self.reason)  # it may have to be braced now
         else:
@@ -198,14 +183,12 @@ class Machine:
             mode, reason = latch, self._latched[latch]
         elif mode is Mode.HOLDING:
             mode = self._rest
-        old, changed = self.mode, mode is not self.mode or reason != self.reason
-        self.mode, self.reason = mode, reason
-        if changed:
-            self._on_change(old, mode, reason)
+        before, (self.mode, self.reason) = (self.mode, self.reason), (mode, reason)
+        if before != (mode, reason):
+            self._on_change(before[0], mode, reason)
         self.facts[WATCHES] = mode in TAKES_TRAJECTORIES
-        holds = self._rest is Mode.HOLDING
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
-        braced = failed or (mode in STOPPED and not holds)
+        braced = failed or (mode in STOPPED and self._rest is not Mode.HOLDING)
         if braced != self.controller.braced:
             self.controller.braced = braced
 
@@ -228,10 +211,10 @@ class Machine:
         if not pressed:
             self._holders.discard(who)
             return
-        pressed_before = bool(self._holders)
+        is_first = not self._holders
         self._holders.add(who)
         self._latched[Mode.EMERGENCY_STOP] = "emergency stop"
-        if not pressed_before:
+        if is_first:
             self.happen(Event.PRESSED, "emergency stop")
 
     def fail(
@@ -282,15 +265,15 @@ class Machine:
                 f"the emergency stop is still on, held by {listed(names)}: publish false there "
                 "first"
             )
-        overridden = len(self._holders)
+        gone = len(self._holders)
         self._holders.clear()
         self._latched.pop(Mode.EMERGENCY_STOP, None)
         guided = self.mode is Mode.GRAVITY_COMPENSATION
         self.happen(Event.HELD if guided else Event.RELEASED, "told to resume")
         if self.mode is Mode.FAULT:
             return self.reason
-        over = f", over the emergency stop of {overridden} publisher(s) that have gone"
-        return "holding" + (over if overridden else "")
+        over = f", over the emergency stop of {gone} publisher(s) that have gone"
+        return "holding" + (over if gone else "")
 
     def _demand(self, modes: tuple[Mode, ...], what: str) -> None:
         if self.mode not in modes:

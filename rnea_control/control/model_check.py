@@ -18,8 +18,10 @@ k g                 the unit of the effort, such as ampere; masses
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,25 +63,17 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class ModelCheck:
-    """What a check has found.
+    """What a check has found."""
 
-    Attributes:
-        difference: holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
-        joints: those whose difference is beyond the bound.
-        cause: the likely one.
-        explanation: the same in words, with what to set; empty if nothing differs.
-        sentences: one for each of `joints`.
-    """
-
+    # Holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
     difference: FloatArray
-    joints: tuple[int, ...]
-    cause: Cause
-    explanation: str
-    sentences: tuple[str, ...]
+    joints: tuple[int, ...]  # those whose difference is beyond the bound
+    cause: Cause  # the likely one
+    explanation: str  # the same in words, with what to set; empty if nothing differs
+    sentences: tuple[str, ...]  # one for each of `joints`
 
 
-@dataclass(frozen=True)
-class _Guess:
+class _Guess(NamedTuple):
     """A cause, the torques that it would make, and how many numbers were fitted to say so."""
 
     cause: Cause
@@ -113,7 +107,7 @@ def holding_torque_of_feedback(
     if law.model is Model.none and not hardware_compensates_gravity:
         torque[:] = 0.0
     if law.feeds_back_acceleration:
-        return torque + crba(model, ws, q, np.zeros((model.nv, model.nv))) @ feedback
+        feedback = crba(model, ws, q, np.zeros((model.nv, model.nv))) @ feedback
     return torque + feedback
 
 
@@ -165,34 +159,29 @@ def check_model(
 
 @dataclass(frozen=True)
 class _Judge:
-    """The torques of one posture, and the causes that could make them.
-
-    Attributes:
-        missing: holding torque minus g; 0 where it is not known.
-        weight: one over the bound; 0 where the torque is not known.
-    """
+    """The torques of one posture, and the causes that could make them."""
 
     model: RobotModel
     ws: Workspace
     q: FloatArray
     g: FloatArray
-    missing: FloatArray
-    weight: FloatArray
+    missing: FloatArray  # holding torque minus g; 0 where it is not known
+    weight: FloatArray  # one over the bound; 0 where the torque is not known
     link: str
 
     def likely(self, guesses: list[_Guess]) -> _Guess | None:
         """The guess that explains the torques with the fewest numbers fitted, and best."""
         size = np.linalg.norm(self.weight * self.missing)
-        found: list[tuple[int, float, _Guess]] = []
+        best, chosen = (math.inf, math.inf), None
         for k, guess in enumerate(guesses):
             rest = self.weight * (self.g + self.missing - guess.torque)
             part = float(np.linalg.norm(rest) / size)
             # With as many numbers as joints that tell, anything could be explained.
             telling = np.count_nonzero(self.weight * np.abs(guess.torque - self.g) > UNEXPLAINED)
-            within = np.abs(rest).max() <= 1.0
-            if within and part <= UNEXPLAINED and telling > guess.fitted:
-                found.append((guess.fitted, part + 1e-9 * k, guess))
-        return min(found, key=lambda each: each[:2])[2] if found else None
+            explains = np.abs(rest).max() <= 1.0 and part <= UNEXPLAINED and telling > guess.fitted
+            if explains and (guess.fitted, part + 1e-9 * k) < best:
+                best, chosen = (guess.fitted, part + 1e-9 * k), guess
+        return chosen
 
     def plain(self, witness: Witness, believes: bool) -> list[_Guess]:
         """Causes without a number."""
@@ -233,11 +222,10 @@ class _Judge:
 
     def _one_factor(self, witness: Witness) -> _Guess | None:
         (part,), rank = self._fit(self.g[:, None])
-        words = f"one factor of {1.0 + part:.3g} for all joints: "
+        question = "are all masses so much off?"
         if witness == Witness.effort:
-            words += "is the effort a motor current in ampere, or in another unit?"
-        else:
-            words += "are all masses so much off?"
+            question = "is the effort a motor current in ampere, or in another unit?"
+        words = f"one factor of {1.0 + part:.3g} for all joints: {question}"
         return _Guess(Cause.ratio, (1.0 + part) * self.g, 1, words) if rank else None
 
     def _direction(self) -> _Guess | None:

@@ -30,7 +30,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, Matrix, Vector
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.energy_and_momentum import momentum_passes
 from rnea_control.dynamics.friction import friction_torque
@@ -82,6 +82,8 @@ class MomentumObserver:
         longest_gap: the observer starts anew after a longer one between states, [s].
 
     Attributes:
+        residual: the external torques that the last update saw, shape (nv,), [Nm] or [N].
+        thresholds: those of the residual, which may be changed.
         applied: the torques that the last state was answered with, shape (nv,), [Nm] or [N].
 
     Raises:
@@ -113,23 +115,14 @@ class MomentumObserver:
         self._workspace = Workspace(model)
         self._state = np.zeros((_STATE_ROWS, model.nv))
         self._settings = np.zeros((_SETTINGS_ROWS, model.nv))
-        self._settings[_THRESHOLD] = thresholds
+        self.residual, self.thresholds = self._state[_RESIDUAL], self._settings[_THRESHOLD]
+        self.thresholds[:] = thresholds
         self._settings[_GAIN], self._settings[_LONGEST_GAP] = gain, longest_gap
         self._settings[_GRAVITY_SHARE] = 0.0 if hardware_compensates_gravity else 1.0
         self._settings[_HAS_FRICTION] = friction
         self.applied = zeros = np.zeros(model.nv)
         self.update(0.0, model.neutral(), zeros, zeros)  # compiles
         self.reset()
-
-    @property
-    def residual(self) -> FloatArray:
-        """The external torques that the last update saw, shape (nv,), [Nm] or [N]; a view."""
-        return self._state[_RESIDUAL]
-
-    @property
-    def thresholds(self) -> FloatArray:
-        """Those of the residual, shape (nv,), [Nm] or [N]; a view, and may be changed."""
-        return self._settings[_THRESHOLD]
 
     def collision(self, j: int) -> str:
         """That joint j is pushed, in words."""
@@ -168,23 +161,20 @@ class MomentumObserver:
         Raises:
             ArgumentError: an array that is not C-contiguous float64 of the size given above.
         """
-        model = self.model
-        bodies, memory, friction = model.bodies, self._workspace.memory, model.friction_parameters
-        settings, state = self._settings, self._state
         try:
-            joint = observe(bodies, memory, friction, settings, state, t, q, v, tau_applied)
+            joint = observe(*self.arrays[:-1], t, q, v, tau_applied)
         except TypeError:
             joint = _BAD_SIZE
         if joint == _BAD_SIZE:
             raise ArgumentError(
                 f"q, v and tau_applied must each be a C-contiguous float64 array, q of shape "
-                f"({model.nq},), the others of shape ({model.nv},)"
+                f"({self.model.nq},), the others of shape ({self.model.nv},)"
             )
         return joint
 
 
 @inlined
-def _furthest_beyond(settings: FloatArray, state: FloatArray) -> int:
+def _furthest_beyond(settings: Matrix, state: Matrix) -> int:
     """The joint whose residual is the largest part of its threshold, if that is above 1."""
     joint, largest = NONE, 1.0
     for j in range(state.shape[1]):
@@ -196,15 +186,15 @@ def _furthest_beyond(settings: FloatArray, state: FloatArray) -> int:
 
 @kernel_on_demand(SIGNATURE)
 def observe(
-    bodies: FloatArray,
-    memory: FloatArray,
-    friction_parameters: FloatArray,
-    settings: FloatArray,
-    state: FloatArray,
+    bodies: Matrix,
+    memory: Matrix,
+    friction_parameters: Matrix,
+    settings: Matrix,
+    state: Matrix,
     t: float,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
 ) -> int:
     """`MomentumObserver.update`."""
     nv = state.shape[1]
@@ -214,12 +204,11 @@ def observe(
     started = state[_STARTED, 0] != 0.0
     if started and h == 0.0:
         return _furthest_beyond(settings, state)
-    momentum_passes(
-        bodies, memory, q, v, settings[_GRAVITY_SHARE, 0], state[_NEXT_MOMENTUM], state[_NEXT_RATE]
-    )
+    next_momentum, next_rate = state[_NEXT_MOMENTUM], state[_NEXT_RATE]
+    momentum_passes(bodies, memory, q, v, settings[_GRAVITY_SHARE, 0], next_momentum, next_rate)
     if settings[_HAS_FRICTION, 0] != 0.0:
         for j in range(nv):
-            state[_NEXT_RATE, j] -= friction_torque(friction_parameters, v, j)
+            next_rate[j] -= friction_torque(friction_parameters, v, j)
     starts = not (started and 0.0 < h <= settings[_LONGEST_GAP, 0])
     decay = -math.expm1(-settings[_GAIN, 0] * h) if not starts else 0.0
     finite = math.isfinite(t)
@@ -227,10 +216,10 @@ def observe(
         if starts:
             state[_RESIDUAL, j] = 0.0
         else:
-            rate = tau[j] + 0.5 * (state[_RATE, j] + state[_NEXT_RATE, j])
-            seen = (state[_NEXT_MOMENTUM, j] - state[_MOMENTUM, j]) / h - rate
+            rate = tau[j] + 0.5 * (state[_RATE, j] + next_rate[j])
+            seen = (next_momentum[j] - state[_MOMENTUM, j]) / h - rate
             state[_RESIDUAL, j] += decay * (seen - state[_RESIDUAL, j])
-        state[_MOMENTUM, j], state[_RATE, j] = state[_NEXT_MOMENTUM, j], state[_NEXT_RATE, j]
+        state[_MOMENTUM, j], state[_RATE, j] = next_momentum[j], next_rate[j]
         sound = state[_MOMENTUM, j] + state[_RATE, j] + state[_RESIDUAL, j]
         finite = finite and math.isfinite(sound)
     state[_TIME, 0], state[_STARTED, 0] = t, 1.0

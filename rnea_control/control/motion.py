@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, IntEnum, auto
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.array_types import BoolArray, FloatArray, Matrix
 from rnea_control.control import layout
 from rnea_control.control.waypoints import Waypoints
 from rnea_control.kernels.inlining import inlined
@@ -35,13 +35,8 @@ DEFAULT, NO_TOLERANCE = 0.0, -1.0
 
 @dataclass(frozen=True)
 class Tolerances(Settings):
-    """Tolerances of all joints; infinity is none.
-
-    Attributes:
-        path_position, goal_position: shape (nv,), [rad] or [m].
-        path_velocity, goal_velocity: shape (nv,), [rad/s] or [m/s].
-        goal_time: how long after the end the goal may be reached, [s].
-    """
+    """Tolerances of all joints, shape (nv,), [rad] or [m], and [rad/s] or [m/s]; infinity is none.
+    `goal_time` is how long after the end the goal may be reached, [s]."""
 
     path_position: FloatArray = row("constraints.<joint>.trajectory")
     path_velocity: FloatArray = row()
@@ -63,18 +58,16 @@ class Tolerances(Settings):
         """
         rows = np.full((ROWS, len(joints)), math.inf)
         rows[PATH_POSITION], rows[PATH_VELOCITY] = self.path_position, self.path_velocity
-        rows[GOAL_POSITION, joints] = self.goal_position[joints]
-        rows[GOAL_VELOCITY, joints] = self.goal_velocity[joints]
-        rows[WAITING_POSITION] = waiting.path_position
-        rows[WAITING_VELOCITY] = waiting.path_velocity
+        goal = self.goal_position, self.goal_velocity
+        rows[GOAL_POSITION : GOAL_VELOCITY + 1] = np.where(joints, goal, math.inf)
+        rows[WAITING_POSITION : WAITING_VELOCITY + 1] = waiting.path_position, waiting.path_velocity
         rows[GOAL_TIME] = self.goal_time
         return rows
 
 
 @dataclass(frozen=True)
 class JointTolerance:
-    """The tolerances of a goal for one joint, [rad] or [m], and [rad/s] or [m/s]; 0: the default,
-    -1: all."""
+    """Tolerances of a goal for one joint, [rad] or [m], [rad/s] or [m/s]; see above."""
 
     joint: str
     position: float = DEFAULT
@@ -83,20 +76,15 @@ class JointTolerance:
 
 @dataclass(frozen=True)
 class GoalTolerances:
-    """The tolerances of a goal, in place of the default ones.
+    """The tolerances of a goal, in place of the default ones."""
 
-    Attributes:
-        path, goal: of joints, on the way and at the end.
-        time: after the end, [s]; 0: the default, -1: for ever.
-    """
-
-    path: tuple[JointTolerance, ...] = ()
-    goal: tuple[JointTolerance, ...] = ()
-    time: float = DEFAULT
+    path: tuple[JointTolerance, ...] = ()  # of joints on the way
+    goal: tuple[JointTolerance, ...] = ()  # of joints at the end
+    time: float = DEFAULT  # after the end, [s]
 
 
 @inlined
-def violated(state: FloatArray, bounds: FloatArray, first: int, quantities: int) -> bool:
+def violated(state: Matrix, bounds: Matrix, first: int, quantities: int) -> bool:
     """Whether a joint is further from the desired position than row `first` of the bounds allows,
     or, of two quantities, its velocity than the next row; writes which most into `state`."""
     found, worst = False, 1.0
@@ -114,20 +102,17 @@ def violated(state: FloatArray, bounds: FloatArray, first: int, quantities: int)
 
 
 @inlined
-def check(tolerances: FloatArray, state: FloatArray, s: float) -> int:
+def check(tolerances: Matrix, state: Matrix, s: float) -> int:
     """Checks the errors in `state` at trajectory time `s`, [s]; `tolerances`: see
     `Tolerances.rows`."""
     late = s - state[layout.END_TIME, 0]
     if late < 0.0:
         started = s >= state[layout.START_TIME, 0]
-        if violated(state, tolerances, PATH_POSITION if started else WAITING_POSITION, 2):
-            return PATH_VIOLATED
-        return UNDER_WAY
+        astray = violated(state, tolerances, PATH_POSITION if started else WAITING_POSITION, 2)
+        return PATH_VIOLATED if astray else UNDER_WAY
     if not violated(state, tolerances, GOAL_POSITION, 2):
         return REACHED
-    if late > tolerances[GOAL_TIME, 0]:
-        return GOAL_VIOLATED
-    return UNDER_WAY
+    return GOAL_VIOLATED if late > tolerances[GOAL_TIME, 0] else UNDER_WAY
 
 
 class Act(IntEnum):
@@ -157,39 +142,29 @@ class EndKind(Enum):
 
 @dataclass(frozen=True)
 class Ending:
-    """Why a motion ended, and what to tell those who asked for it.
-
-    Attributes:
-        kind, text: why, and the same in words.
-        gave_way: whether the desired position was taken from the arm, as that was too far off,
-            torque was at its limit for too long, or a joint shook.
-        shaken: whether a joint shook.
-    """
+    """Why a motion ended, and what to tell those who asked for it."""
 
     kind: EndKind
-    text: str
+    text: str  # the same in words
+    # Whether the desired position was taken from the arm, as that was too far off, torque was at
+    # its limit for too long, or a joint shook.
     gave_way: bool = False
-    shaken: bool = False
+    shaken: bool = False  # whether a joint shook
 
 
 @dataclass(frozen=True)
 class MotionRequest:
-    """A request to follow waypoints.
+    """A request to follow waypoints."""
 
-    Attributes:
-        waypoints: their times are counted from the start.
-        start: when that is, by the controller's time, [s]; None for as soon as possible. If it is
-            past, the waypoints that have passed are left out.
-        tolerances: in place of the controller's own ones.
-        is_stream: whether more is likely to follow: then positions that are upsampled do not come
-            to rest at their end.
-        on_end: called once when the motion ends, maybe in a tick: it must be quick.
-    """
-
-    waypoints: Waypoints
+    waypoints: Waypoints  # their times are counted from the start
+    # When that is, by the controller's time, [s]; None for as soon as possible. If it is past, the
+    # waypoints that have passed are left out.
     start: float | None = None
-    tolerances: GoalTolerances = field(default_factory=GoalTolerances)
+    tolerances: GoalTolerances = GoalTolerances()  # in place of the controller's own ones
+    # Whether more is likely to follow: then positions that are upsampled do not come to rest at
+    # their end.
     is_stream: bool = False
+    # Called once when the motion ends, maybe in a tick: it must be quick.
     on_end: Callable[[Ending], None] = lambda ending: None
 
 
@@ -198,7 +173,8 @@ class Motion:
 
     Attributes:
         start: the zero of its waypoints' times, by trajectory time, [s].
-        times: when its waypoints are due, by trajectory time, shape (n,), [s].
+        times, end: when its waypoints are due, shape (n,), and the last one, by trajectory time,
+            [s].
         joints: which joints it moves, shape (nv,).
         tolerances: that it brought.
         note: what was changed or is doubtful, for those who sent it; empty if nothing is.
@@ -209,14 +185,9 @@ class Motion:
         self, request: MotionRequest, start: float, times: FloatArray, joints: BoolArray, note: str
     ) -> None:
         self.start, self.times, self.joints, self.note = start, times, joints, note
-        self.tolerances = request.tolerances
+        self.end = float(times[-1])
+        self.tolerances, self._on_end = request.tolerances, request.on_end
         self.ending: Ending | None = None
-        self._on_end = request.on_end
-
-    @property
-    def end(self) -> float:
-        """When the last waypoint is due, by trajectory time, [s]."""
-        return float(self.times[-1])
 
     def index(self, s: float) -> int:
         """The waypoint that is due next at trajectory time `s`."""

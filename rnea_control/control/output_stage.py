@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import Matrix, Vector
 from rnea_control.control import layout
 from rnea_control.control.laws import Robot
 from rnea_control.dynamics.crba import felt_inertias
@@ -53,9 +53,7 @@ def _push(x: float, speed: float, margin: float, stiffness: float) -> float:
 
 
 @inlined
-def limit_acceleration(
-    settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray, dt: float
-) -> bool:
+def limit_acceleration(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> bool:
     """Fills row LIMIT_ACCELERATION, stages 1 and 2; returns whether a joint is beyond a limit."""
     found = False
     stiffness = settings[layout.LIMIT_STIFFNESS, 0]
@@ -88,7 +86,7 @@ def limit_acceleration(
 
 
 @inlined
-def blend(settings: FloatArray, state: FloatArray, t: float) -> None:
+def blend(settings: Matrix, state: Matrix, t: float) -> None:
     """Adds to row TORQUE the part of the torque before the start that has not faded out at time
     `t`, stage 3."""
     duration, begin = settings[layout.BLEND_TIME, 0], state[layout.BLEND_START, 0]
@@ -109,12 +107,7 @@ def blend(settings: FloatArray, state: FloatArray, t: float) -> None:
 
 @inlined
 def add_limit_torques(
-    robot: Robot,
-    settings: FloatArray,
-    state: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    dt: float,
+    robot: Robot, settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float
 ) -> None:
     """Adds to row TORQUE what row LIMIT_ACCELERATION asks for."""
     bodies, memory, matrix = robot
@@ -130,7 +123,7 @@ def add_limit_torques(
 
 
 @inlined
-def torques_are_finite(state: FloatArray) -> bool:
+def torques_are_finite(state: Matrix) -> bool:
     """Whether row TORQUE is finite."""
     finite = True
     for j in range(state.shape[1]):
@@ -139,7 +132,7 @@ def torques_are_finite(state: FloatArray) -> bool:
 
 
 @inlined
-def fall_back(settings: FloatArray, state: FloatArray, v: FloatArray) -> None:
+def fall_back(settings: Matrix, state: Matrix, v: Vector) -> None:
     """Puts row GRAVITY_TORQUE in the place of torques in row TORQUE that are not finite, stage 4,
     and that drive a joint on beyond its velocity limit, stage 2."""
     for j in range(v.shape[0]):
@@ -159,9 +152,7 @@ def fall_back(settings: FloatArray, state: FloatArray, v: FloatArray) -> None:
 
 
 @inlined
-def output_stage(
-    settings: FloatArray, state: FloatArray, dt: float, tau: FloatArray
-) -> tuple[bool, bool]:
+def output_stage(settings: Matrix, state: Matrix, dt: float, tau: Vector) -> tuple[bool, bool]:
     """Fills `tau` from row TORQUE, stages 5 and 6.
 
     Returns:

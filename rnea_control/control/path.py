@@ -17,15 +17,9 @@ import math
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.control import layout
-from rnea_control.control.stopping import (
-    SCRATCH_ROWS,
-    SIGNATURE,
-    STANDSTILL,
-    STOP_SEGMENTS,
-    stop_along_path,
-)
+from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrix, Vector
+from rnea_control.control import layout, stopping
+from rnea_control.control.stopping import SCRATCH_ROWS, STANDSTILL, STOP_SEGMENTS
 from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory
 from rnea_control.dynamics import Workspace
 from rnea_control.kernels.compilation import address
@@ -38,11 +32,11 @@ _FLOAT = 8
 # Of each lag, [s]: after 0.5 s, 96 % of a change are done.
 LAG_TIME = 0.1
 
-_stop = linked(stop_along_path, SIGNATURE)
+_stop = linked(stopping.stop_along_path, stopping.SIGNATURE)
 
 
 @inlined
-def advance_scaling(state: FloatArray, dt: float, slows: bool) -> None:
+def advance_scaling(state: Matrix, dt: float, slows: bool) -> None:
     """Brings the scaling `dt` further, and `BEHIND`, by which trajectory time is behind.
 
     `slows`: whether its target is 0 for now.
@@ -70,7 +64,7 @@ def advance_scaling(state: FloatArray, dt: float, slows: bool) -> None:
 
 
 @inlined
-def settle(state: FloatArray) -> None:
+def settle(state: Matrix) -> None:
     """Brings the scaling to its target at once, while the arm stands."""
     target = state[layout.TARGET_SCALING, 0]
     state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = target
@@ -78,7 +72,7 @@ def settle(state: FloatArray) -> None:
 
 
 @inlined
-def scale(state: FloatArray) -> None:
+def scale(state: Matrix) -> None:
     """Turns the desired derivatives by trajectory time into those by time."""
     scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
     for j in range(state.shape[1]):
@@ -91,7 +85,7 @@ def scale(state: FloatArray) -> None:
 
 @inlined
 def follow(
-    n: IntArray, state: FloatArray, starts_at: int, coefficients_at: int, segments: int, end: float
+    n: IntVector, state: Matrix, starts_at: int, coefficients_at: int, segments: int, end: float
 ) -> None:
     """Changes to the trajectory that stands at these addresses, and is at rest from `end` on."""
     n[layout.STARTS_AT], n[layout.COEFFICIENTS_AT] = starts_at, coefficients_at
@@ -103,7 +97,7 @@ def follow(
 
 
 @inlined
-def robot_of(n: IntArray) -> tuple[FloatArray, FloatArray]:
+def robot_of(n: IntVector) -> tuple[FloatArray, FloatArray]:
     """The model's bodies, and the memory of the workspace."""
     bodies = array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE]))
     shape = n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS]
@@ -111,7 +105,7 @@ def robot_of(n: IntArray) -> tuple[FloatArray, FloatArray]:
 
 
 @inlined
-def path_of(n: IntArray, nv: int) -> tuple[FloatArray, FloatArray]:
+def path_of(n: IntVector, nv: int) -> tuple[FloatArray, FloatArray]:
     """Starts and coefficients of the trajectory that is followed."""
     segments = n[layout.SEGMENTS]
     starts = array_at(n[layout.STARTS_AT], (segments,))
@@ -120,27 +114,25 @@ def path_of(n: IntArray, nv: int) -> tuple[FloatArray, FloatArray]:
 
 @inlined
 def _brake(
-    n: IntArray,
-    settings: FloatArray,
-    state: FloatArray,
+    n: IntVector,
+    settings: Matrix,
+    state: Matrix,
     path: tuple[FloatArray, FloatArray],
-    shift: FloatArray,
+    shift: Vector,
     scaling: float,
     scaling_rate: float,
 ) -> int:
     """Changes to a stop along a path, from now on, with the shift added to its positions; returns
     the address of its coefficients. The stop runs at full speed."""
-    nv, spare = state.shape[1], n[layout.SPARE]
-    starts_at = n[layout.STOP_STARTS_AT] + spare * _FLOAT * STOP_SEGMENTS
-    coefficients_at = n[layout.STOP_COEFFICIENTS_AT]
-    coefficients_at += spare * _FLOAT * STOP_SEGMENTS * nv * COEFFICIENTS
-    n[layout.SPARE] = 1 - spare
+    nv, offset = state.shape[1], n[layout.SPARE] * _FLOAT * STOP_SEGMENTS
+    n[layout.SPARE] = 1 - n[layout.SPARE]
+    starts_at = n[layout.STOP_STARTS_AT] + offset
+    coefficients_at = n[layout.STOP_COEFFICIENTS_AT] + offset * nv * COEFFICIENTS
     stop = array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
     running = state[layout.LAST_TRAJECTORY_TIME, 0], scaling, scaling_rate
     scratch = array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv))
     output = scratch, array_at(starts_at, (STOP_SEGMENTS,)), stop
-    arguments = (*robot_of(n), settings, shift, *path, *running, *output)
-    end = _stop(n[layout.STOP_CODE], arguments)
+    end = _stop(n[layout.STOP_CODE], (*robot_of(n), settings, shift, *path, *running, *output))
     follow(n, state, starts_at, coefficients_at, STOP_SEGMENTS, end)
     state[layout.UNSCALED_UNTIL, 0] = end
     state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = 1.0
@@ -149,7 +141,7 @@ def _brake(
 
 
 @inlined
-def brake_along(n: IntArray, settings: FloatArray, state: FloatArray, from_measured: bool) -> None:
+def brake_along(n: IntVector, settings: Matrix, state: Matrix, from_measured: bool) -> None:
     """Brakes along the path; `from_measured`: shifted to where the arm is."""
     nv = state.shape[1]
     shift = array_at(n[layout.SHIFT_AT], (nv,))
@@ -160,9 +152,7 @@ def brake_along(n: IntArray, settings: FloatArray, state: FloatArray, from_measu
 
 
 @inlined
-def brake_straight(
-    n: IntArray, settings: FloatArray, state: FloatArray, q: FloatArray, v: FloatArray
-) -> None:
+def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: Vector) -> None:
     """Brakes straight on from position `q` and velocity `v`, shape (nv,), within the position
     limits."""
     nv = state.shape[1]
@@ -170,8 +160,8 @@ def brake_straight(
     starts = array_at(n[layout.LINE_STARTS_AT], (1,))
     line = array_at(n[layout.LINE_AT], (1, nv, COEFFICIENTS))
     starts[0] = state[layout.LAST_TRAJECTORY_TIME, 0]
+    shift[:] = 0.0
     for j in range(nv):
-        shift[j] = 0.0
         line[0, j, 0] = q[j]
         line[0, j, 1] = min(max(v[j], -FASTEST), FASTEST)
     coefficients_at = _brake(n, settings, state, (starts, line), shift, 1.0, 0.0)
@@ -208,35 +198,29 @@ class Path:
         stops = np.zeros((2, STOP_SEGMENTS)), np.zeros((2, STOP_SEGMENTS, nv, COEFFICIENTS))
         # Two take turns, as a stop may continue another.
         self._stops = [Trajectory(*each) for each in zip(*stops, strict=True)]
-        self._line = np.zeros(1), np.zeros((1, nv, COEFFICIENTS))
-        self._shift, self._scratch = np.zeros(nv), np.zeros((SCRATCH_ROWS, nv))
+        line = np.zeros(1), np.zeros((1, nv, COEFFICIENTS))
+        self._memory = *stops, *line, np.zeros(nv), np.zeros((SCRATCH_ROWS, nv))
         self.given: Trajectory | None = None
-        memory = workspace.memory
+        places = [each.ctypes.data for each in self._memory]
         self.numbers: IntArray = np.zeros(layout.NUMBERS, dtype=np.int64)
-        self.numbers[layout.STOP_STARTS_AT : layout.STOP_CODE + 1] = (
-            *(each.ctypes.data for each in (*stops, *self._line, self._shift, self._scratch)),
-            address(stop_along_path) or 0,
-        )
-        self.numbers[layout.MEMORY_AT : layout.MATRIX_AT + 1] = (
+        self.numbers[layout.STOP_STARTS_AT : layout.STOP_CODE] = places
+        self.numbers[layout.STOP_CODE] = address(stopping.stop_along_path) or 0
+        memory, matrix = workspace.memory, workspace.matrix.ctypes.data
+        self.numbers[layout.MEMORY_AT : layout.MEMORY_COLUMNS + 1] = (
             memory.ctypes.data,
             *memory.shape,
-            workspace.matrix.ctypes.data,
         )
+        self.numbers[layout.MATRIX_AT] = matrix
 
     @property
     def trajectory(self) -> Trajectory | None:
         """The trajectory that is followed; None before the first one. Later stops take the memory
-        of a stop: copy it to keep it."""
+        of a stop, one that is not `given`: copy it to keep it."""
         for stop in self._stops:
             if stop.addresses[0] == self.numbers[layout.STARTS_AT]:
                 stop.end_time = float(self._state[layout.PATH_END, 0])
                 return stop
         return self.given
-
-    @property
-    def stops(self) -> bool:
-        """Whether a stop is followed."""
-        return self.trajectory is not self.given
 
     def rest(self, t: float, q: FloatArray, guided: bool) -> None:
         """Rests at position `q`, shape (nv,), from time `t` on, as if nothing had been before but

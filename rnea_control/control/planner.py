@@ -8,21 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control import layout
 from rnea_control.control import trajectory_checks as checks
-from rnea_control.control.controller_state import StepRows
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
 from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
 from rnea_control.control.trajectory_limits import EffortPeak, peak_efforts
 from rnea_control.control.waypoints import ACCELERATION, AT_REST, VELOCITY, Waypoints, upsampled
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import TrajectoryError
+from rnea_control.exceptions import TrajectoryError, TrajectoryLimitsError, TrajectoryModeError
 from rnea_control.model import RobotModel
 
 # Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
@@ -39,49 +38,17 @@ LEAST_STEP = 1.001
 
 @dataclass(frozen=True)
 class Situation:
-    """The state that a plan starts from.
+    """The state that a plan starts from."""
 
-    Attributes:
-        trajectory: followed now.
-        revision: how many there have been.
-        t, s: controller's time and trajectory time now, [s].
-        ahead: how long until the torque that is computed now acts, in trajectory time, [s].
-        scaling: of trajectory time.
-        position, velocity: measured, shape (nv,).
-        error: desired minus measured position, shape (nv,).
-    """
-
-    trajectory: Trajectory
-    revision: int
-    t: float
-    s: float
-    ahead: float
-    scaling: float
-    position: FloatArray
-    velocity: FloatArray
-    error: FloatArray
-
-    @classmethod
-    def of(
-        cls,
-        state: StepRows,
-        t: float,
-        trajectory: Trajectory,
-        revision: int,
-        dead_time: float,
-        continuous: FloatArray,
-    ) -> Situation:
-        """That after a step, at time `t`; the trajectory may have changed since."""
-        rows = state.rows
-        # As a request to adopt a plan settles the scaling where the arm stands.
-        scaling = layout.SCALING if state.is_moving else layout.TARGET_SCALING
-        desired = trajectory.sampled(state.trajectory_time)[0]
-        error = desired - (rows[layout.DESIRED_POSITION] - rows[layout.POSITION_ERROR])
-        error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * continuous
-        velocity = rows[layout.DESIRED_VELOCITY] - rows[layout.VELOCITY_ERROR]
-        s, ahead = t - float(rows[layout.BEHIND, 0]), dead_time * state.speed_scaling
-        now = float(rows[scaling, 0])
-        return cls(trajectory, revision, t, s, ahead, now, desired - error, velocity, error)
+    trajectory: Trajectory  # followed now
+    revision: int  # how many there have been
+    t: float  # controller's time now, [s]
+    s: float  # trajectory time now, [s]
+    ahead: float  # how long until the torque that is computed now acts, in trajectory time, [s]
+    scaling: float  # of trajectory time
+    position: FloatArray  # measured, shape (nv,), [rad] or [m]
+    velocity: FloatArray  # measured, shape (nv,), [rad/s] or [m/s]
+    error: FloatArray  # desired minus measured position, shape (nv,), [rad] or [m]
 
     def trajectory_time(self, t: float) -> float:
         """Trajectory time at time `t`, if the scaling stays as it is."""
@@ -114,34 +81,23 @@ class Situation:
 
 @dataclass(frozen=True)
 class Plan:
-    """A trajectory to change to, and until when that can be done.
+    """A trajectory to change to, and until when that can be done."""
 
-    Attributes:
-        trajectory: the one followed so far, and from `begin` on the new one.
-        motion: that it belongs to.
-        begin: by trajectory time, [s].
-        revision: of the situation that it was planned in.
-    """
-
-    trajectory: Trajectory
-    motion: Motion
-    begin: float
-    revision: int
+    trajectory: Trajectory  # the one followed so far, and from `begin` on the new one
+    motion: Motion  # that it belongs to
+    begin: float  # by trajectory time, [s]
+    revision: int  # of the situation that it was planned in
 
 
-@dataclass(frozen=True)
-class _Attempt:
-    """A trajectory `factor` times slower than asked for, with the times of the waypoints ahead."""
+class _Attempt(NamedTuple):
+    """A trajectory `factor` times slower than asked for, with the times of the waypoints ahead, and
+    the part of the effort limit by which its peak exceeds it."""
 
     factor: float
     times: FloatArray
     trajectory: Trajectory
     peak: EffortPeak
-
-    @property
-    def excess(self) -> float:
-        """The part of the effort limit by which the peak exceeds it; negative within it."""
-        return self.peak.ratio - 1.0
+    excess: float
 
 
 class Planner:
@@ -167,7 +123,7 @@ class Planner:
             TrajectoryPassedError: the trajectory has ended.
         """
         if not settings.control_law.holds_position:
-            raise TrajectoryError(
+            raise TrajectoryModeError(
                 f"under {settings.control_law.name} the arm follows the hand, not "
                 "trajectories; choose another control_law"
             )
@@ -199,19 +155,17 @@ class Planner:
                 *(model, self._workspace, trajectory, begin, trajectory.end_time),
                 *(effort_limit, friction, settings.hardware_compensates_gravity),
             )
-            return _Attempt(factor, points.times, trajectory, peak)
+            return _Attempt(factor, points.times, trajectory, peak, peak.ratio - 1.0)
 
         chosen, note = attempt(1.0), ""
         if not chosen.excess <= EFFORT_TOLERANCE:
             note = checks.excessive_effort(chosen.peak, start, model)
             if rules.excessive_effort == ExcessiveEffort.refuse:
-                raise TrajectoryError(note)
+                raise TrajectoryLimitsError(note)
             if rules.excessive_effort == ExcessiveEffort.slow_down:
                 chosen = self._slowed(attempt, chosen, start)
-                note = (
-                    f"{chosen.factor:.4g} times slower than asked for, to stay within the effort "
-                    "limits"
-                )
+                slower = f"{chosen.factor:.4g} times slower than asked for"
+                note = f"{slower}, to stay within the effort limits"
         times = points.delayed(start).times
         times[len(times) - len(ahead) :] = chosen.times
         motion = Motion(request, start, times, points.joints, note)
@@ -231,7 +185,7 @@ class Planner:
         high, low = fast.excess, 0.0  # of the secant
         for _ in range(MOST_ROUNDS):
             if not factor < math.inf:
-                raise TrajectoryError(checks.excessive_effort(fast.peak, start, self._model))
+                raise TrajectoryLimitsError(checks.excessive_effort(fast.peak, start, self._model))
             new = attempt(factor)
             if not new.excess <= EFFORT_TOLERANCE:
                 fast, high, low = new, new.excess, 0.5 * low
@@ -245,7 +199,7 @@ class Planner:
                 factor = slow.factor + (fast.factor - slow.factor) * low / (low - high)
         if slow is None:
             reason = checks.excessive_effort(fast.peak, start, self._model)
-            raise TrajectoryError(f"{reason}, which going slower does not mend")
+            raise TrajectoryLimitsError(f"{reason}, which going slower does not mend")
         return slow
 
     def _joined(
@@ -284,11 +238,6 @@ def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:
         return points
     # A cubic back to the same place brakes with 4 v / T at most, a quintic with 3.94 v / T.
     time = max(SHORTEST_SETTLING, float((4.0 * speed / rules.max_deceleration).max()))
-    last = points.fields[:, -1:].copy()
+    last = points.fields[:, -1].copy()
     last[VELOCITY] = last[ACCELERATION] = 0.0
-    return replace(
-        points,
-        times=np.append(points.times, points.times[-1] + time),
-        fields=np.concatenate([points.fields, last], axis=1),
-        has=np.concatenate([points.has, np.ones((4, 1), dtype=bool)], axis=1),
-    )
+    return points.inserted(len(points), float(points.times[-1]) + time, last)

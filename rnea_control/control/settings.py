@@ -52,8 +52,7 @@ class Gains(Settings):
     @classmethod
     def uniform(cls, nv: int, p: float, d: float, i: float = 0.0, i_clamp: float = 10.0) -> Gains:
         """The same gains for every one of `nv` joints; the integral is clamped to +-`i_clamp`."""
-        values = {"p": p, "d": d, "i": i, "i_clamp_max": i_clamp, "i_clamp_min": -i_clamp}
-        return cls(**{name: np.full(nv, value) for name, value in values.items()})
+        return cls(*(np.full(nv, value) for value in (p, d, i, i_clamp, -i_clamp)))
 
 
 class ExcessiveEffort(Enum):
@@ -66,10 +65,9 @@ class ExcessiveEffort(Enum):
 
 @dataclass(frozen=True)
 class TrajectorySettings(Settings):
-    """How trajectories are taken, followed and stopped; `tolerances` are those of trajectories that
-    bring none."""
+    """How trajectories are taken, followed and stopped."""
 
-    tolerances: Tolerances
+    tolerances: Tolerances  # of trajectories that bring none
     max_deceleration: FloatArray = row("constraints.<joint>.max_deceleration_on_cancel")
     allow_moving_end: bool = row("allow_nonzero_velocity_at_trajectory_end", False)
     allow_integration: bool = row("allow_integration_in_goal_trajectories", False)
@@ -85,27 +83,24 @@ class TrajectorySettings(Settings):
     @classmethod
     def of(cls, values: Mapping[str, Any], **given: Any) -> TrajectorySettings:
         """Those of the controller's parameters."""
-        position = values["constraints.<joint>.trajectory"]
+        none = np.full_like(values["constraints.<joint>.trajectory"], math.inf)
         goal_time = values["constraints.goal_time"]
         tolerances = Tolerances.of(
             values,
-            path_velocity=np.full(len(position), math.inf),
-            goal_velocity=np.full(len(position), values["constraints.stopped_velocity_tolerance"]),
+            path_velocity=none,
+            goal_velocity=np.full(len(none), values["constraints.stopped_velocity_tolerance"]),
             goal_time=goal_time if goal_time < math.inf else values["cmd_timeout"],
         )
         excess = ExcessiveEffort(values["constraints.excessive_effort"])
         if not values["constraints.decelerate_on_cancel"]:
-            given["max_deceleration"] = np.full(len(position), math.inf)
+            given["max_deceleration"] = none
         return super().of(values, tolerances=tolerances, excessive_effort=excess, **given)
 
 
 @dataclass(frozen=True)
 class SafetySettings(Settings):
     """The limits that the output stage and the checks around it keep. NaN is the default of the
-    row: the model's effort limits, and fifty times the effort limit in a second.
-
-    `check_jumps`: whether states that jump further than the velocities allow are refused.
-    """
+    row: the model's effort limits, and fifty times the effort limit in a second."""
 
     effort_limit: FloatArray = row("effort_limits.<joint>")
     torque_rate_limit: FloatArray = row("torque_rate_limits.<joint>")
@@ -116,13 +111,13 @@ class SafetySettings(Settings):
     saturation_timeout: float = row("saturation_timeout", math.inf)
     blend_time: float = row("activation.blend_time", 0.0)
     guiding_damping: float = row("gravity_compensation.damping", 0.05)
-    check_jumps: bool = False
+    check_jumps: bool = False  # whether states that jump further than velocities allow are refused
 
     @classmethod
     def none(cls, nv: int) -> SafetySettings:
         """Nothing but the model's effort limits."""
-        bounds = np.full((2, nv), math.inf)
-        return cls(np.full(nv, math.nan), bounds[0], np.zeros(nv), bounds[1])
+        rate, error = np.full((2, nv), math.inf)
+        return cls(np.full(nv, math.nan), rate, np.zeros(nv), error)
 
     def changed(self, **changes: Any) -> SafetySettings:
         """These with other values for some attributes."""
@@ -131,26 +126,19 @@ class SafetySettings(Settings):
 
 @dataclass(frozen=True)
 class ControllerSettings(Settings):
-    """Settings of a `Controller`.
-
-    Attributes:
-        control_law: see `rnea_control.control.laws`.
-        trajectories: without them, the default ones.
-        safety: without them, only the model's effort limits are in force.
-        feedback_inertia: without it, the model's.
-        more: settings that the control step reads and no field has, by the names of the table's
-            rows; without it, the defaults of the table.
-    """
+    """Settings of a `Controller`."""
 
     gains: Gains
-    control_law: ControlLaw = ControlLaw.computed_torque
+    control_law: ControlLaw = ControlLaw.computed_torque  # see `rnea_control.control.laws`
     effort_limit_scale: float = row("effort_limit_scale", 1.0)
     hardware_compensates_gravity: bool = row("hardware_compensates_gravity", False)
     friction_compensation: bool = row("friction_compensation", False)
-    trajectories: TrajectorySettings | None = None
-    safety: SafetySettings | None = None
-    feedback_inertia: FloatArray | None = row("feedback_inertia.<joint>", None)
+    trajectories: TrajectorySettings | None = None  # without them, the default ones
+    safety: SafetySettings | None = None  # without them, only the model's effort limits
+    feedback_inertia: FloatArray | None = row("feedback_inertia.<joint>", None)  # or the model's
     dead_time: float = row("dead_time", 0.0)
+    # What else the control step reads, by the names of the table's rows; without it, the defaults
+    # of the table.
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -241,15 +229,14 @@ MORE = {each.name: each for each in TICK_ROWS if each not in _WITH_A_FIELD}
 
 @dataclass(frozen=True)
 class SupervisionSettings(Settings):
-    """Settings of a `Supervisor`. `simulated`: whether the world may be reset: jumps that last are
-    true."""
+    """Settings of a `Supervisor`."""
 
     state_gap: float = row("joint_state_gap", 0.02)
     state_timeout: float = row("joint_state_timeout", 0.1)
     max_bad_states: int = row("max_bad_states", 10)
     start_velocity: float = row("activation.max_velocity", 0.2)
     start_tolerance: float = row("activation.position_tolerance", 0.02)
-    simulated: bool = False
+    simulated: bool = False  # whether the world may be reset: jumps that last are true
 
     @classmethod
     def of(cls, values: Mapping[str, Any], **given: Any) -> SupervisionSettings:

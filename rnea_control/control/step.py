@@ -11,14 +11,9 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import Matrices, Matrix, Vector
 from rnea_control.control import layout
-from rnea_control.control.laws import (
-    control_torque,
-    gravity_torque,
-    predict_state,
-    update_feedback,
-)
+from rnea_control.control.laws import control_torque, gravity_torque, predict_state, update_feedback
 from rnea_control.control.motion import REACHED, UNDER_WAY, check, violated
 from rnea_control.control.output_stage import (
     add_limit_torques,
@@ -56,7 +51,7 @@ BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(16, 22)
 
 
 @inlined
-def is_finite(t: float, q: FloatArray, v: FloatArray) -> bool:
+def is_finite(t: float, q: Vector, v: Vector) -> bool:
     """Whether all of a state is finite."""
     finite = math.isfinite(t)
     for j in range(q.shape[0]):
@@ -65,7 +60,7 @@ def is_finite(t: float, q: FloatArray, v: FloatArray) -> bool:
 
 
 @inlined
-def _distance(settings: FloatArray, j: int, position: float, other: float) -> float:
+def _distance(settings: Matrix, j: int, position: float, other: float) -> float:
     """How far apart two positions of joint j are."""
     distance = position - other
     if settings[layout.CONTINUOUS, j] != 0.0:
@@ -74,9 +69,7 @@ def _distance(settings: FloatArray, j: int, position: float, other: float) -> fl
 
 
 @inlined
-def jumping_joint(
-    settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray
-) -> int:
+def jumping_joint(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> int:
     """The first joint that is further from the last believed state than it can have moved, or that
     goes on from one that was not believed; -1 for none.
 
@@ -107,9 +100,7 @@ def jumping_joint(
 
 
 @inlined
-def is_frozen(
-    settings: FloatArray, state: FloatArray, t: float, q: FloatArray, v: FloatArray
-) -> bool:
+def is_frozen(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> bool:
     """Whether no position has changed for so long that a joint must have moved."""
     dt = t - state[layout.LAST_MEASURED, 0]
     if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
@@ -128,7 +119,7 @@ def is_frozen(
 
 
 @inlined
-def remember(state: FloatArray, t: float, q: FloatArray, v: FloatArray) -> None:
+def remember(state: Matrix, t: float, q: Vector, v: Vector) -> None:
     """Keeps a believed state for the next check."""
     state[layout.LAST_MEASURED, 0] = t
     state[layout.DOUBTED_AT, 0] = state[layout.RESTS_SINCE, 0] = math.nan
@@ -138,7 +129,7 @@ def remember(state: FloatArray, t: float, q: FloatArray, v: FloatArray) -> None:
 
 
 @inlined
-def watch_rest(state: FloatArray, t: float, v: FloatArray) -> None:
+def watch_rest(state: Matrix, t: float, v: Vector) -> None:
     """Keeps since when an arm that is only predicted has been at rest."""
     for j in range(v.shape[0]):
         if abs(v[j]) > MOVING:
@@ -149,7 +140,7 @@ def watch_rest(state: FloatArray, t: float, v: FloatArray) -> None:
 
 
 @inlined
-def _shaken(settings: FloatArray, state: FloatArray, dt: float) -> bool:
+def _shaken(settings: Matrix, state: Matrix, dt: float) -> bool:
     """Whether a joint swings to and fro about its desired motion; which, in `state`."""
     shaken = False
     for j in range(settings.shape[1]):
@@ -177,18 +168,18 @@ SIGNATURE = (
 
 @kernel(SIGNATURE)
 def step(
-    bodies: FloatArray,
-    memory: FloatArray,
-    matrix: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
-    settings: FloatArray,
-    tolerances: FloatArray,
-    state: FloatArray,
+    bodies: Matrix,
+    memory: Matrix,
+    matrix: Matrix,
+    starts: Vector,
+    coefficients: Matrices,
+    settings: Matrix,
+    tolerances: Matrix,
+    state: Matrix,
     t: float,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
+    q: Vector,
+    v: Vector,
+    tau: Vector,
     predicted: bool,
 ) -> int:
     """Fills `tau`, but for a bad state or size. A predicted state is filled into `q` and `v`."""
@@ -249,4 +240,4 @@ def step(
 
 
 # `jumping_joint` by itself, for a state that is not stepped.
-doubt = kernel("i8(f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1])")(jumping_joint)
+doubt = kernel()(jumping_joint)

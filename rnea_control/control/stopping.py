@@ -22,16 +22,9 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray
+from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
 from rnea_control.control import layout
-from rnea_control.control.trajectory import (
-    COEFFICIENTS,
-    EFFORT,
-    POSITION_COEFFICIENTS,
-    evaluate_segment,
-    quintic,
-    segment_at,
-)
+from rnea_control.control.trajectory import EFFORT, evaluate_segment, quintic, segment_at
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
@@ -66,14 +59,17 @@ _POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
 SCRATCH_ROWS = 9
 # A robot: its bodies, and the memory of a workspace. A running trajectory: its starts and
 # coefficients, what is added to its positions, and the time at which the stop begins. A stop: its
-# starts and coefficients.
+# starts and coefficients. A knot: its number and the segment of the path, the length of the path so
+# far, sigma and kappa there.
 _Robot = tuple[FloatArray, FloatArray]
 _Running = tuple[FloatArray, FloatArray, FloatArray, float]
 _Stop = tuple[FloatArray, FloatArray]
+_Pair = tuple[float, float]
+_Knot = tuple[int, int, float, float, float]
 
 
 @inlined
-def _path_at(path: _Running, segment: int, s: float, scratch: FloatArray) -> int:
+def _path_at(path: _Running, segment: int, s: float, scratch: Matrix) -> int:
     """Fills the path's rows of `scratch` at `s` after the stop begins; returns the segment. The
     search starts at `segment`, as in `sample`."""
     starts, coefficients, shift, s0 = path
@@ -88,9 +84,7 @@ def _path_at(path: _Running, segment: int, s: float, scratch: FloatArray) -> int
 
 
 @inlined
-def _hardest_braking(
-    robot: _Robot, settings: FloatArray, sigma: float, scratch: FloatArray
-) -> float:
+def _hardest_braking(robot: _Robot, settings: Matrix, sigma: float, scratch: Matrix) -> float:
     """The largest kappa that all joints can bear at the place in the path's rows of `scratch`."""
     bodies, memory = robot
     position, velocity = scratch[_POSITION], scratch[_VELOCITY]
@@ -133,7 +127,7 @@ def _furthest(value: float, slope: float, limit: float) -> float:
 
 
 @inlined
-def _put_knot(c: FloatArray, i: int, scratch: FloatArray, sigma: float, kappa: float) -> None:
+def _put_knot(c: Matrices, i: int, scratch: Matrix, sigma: float, kappa: float) -> None:
     """Begins segment i at the place in the path's rows of `scratch`."""
     for j in range(c.shape[1]):
         slope = scratch[_PATH_VELOCITY, j]
@@ -141,14 +135,13 @@ def _put_knot(c: FloatArray, i: int, scratch: FloatArray, sigma: float, kappa: f
         c[i, j, 0] = scratch[_PATH_POSITION, j]
         c[i, j, 1] = slope * sigma
         c[i, j, 2] = 0.5 * acceleration
-        for k in range(3, POSITION_COEFFICIENTS):
-            c[i, j, k] = 0.0
+        c[i, j, 3:EFFORT] = 0.0
         c[i, j, EFFORT] = scratch[_PATH_EFFORT, j]
         c[i, j, EFFORT + 1] = 0.0
 
 
 @inlined
-def _join_knots(c: FloatArray, i: int, h: float) -> None:
+def _join_knots(c: Matrices, i: int, h: float) -> None:
     """Completes segment i, of duration `h`: the quintics to where the next one begins."""
     for j in range(c.shape[1]):
         mean = (c[i + 1, j, 0] - c[i, j, 0]) / h
@@ -159,32 +152,24 @@ def _join_knots(c: FloatArray, i: int, h: float) -> None:
 
 
 @inlined
-def _put_rest(starts: FloatArray, c: FloatArray, i: int) -> None:
+def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
     """Rest from knot i on: while its effort fades, then for ever."""
     for k in range(i + 1, starts.shape[0]):
         starts[k] = starts[i] + FADE if k == i + 1 else math.inf
         for j in range(c.shape[1]):
             c[k, j, 0] = c[i, j, 0]
-            for power in range(1, COEFFICIENTS):
-                c[k, j, power] = 0.0
+            c[k, j, 1:] = 0.0
     for j in range(c.shape[1]):
         c[i, j, EFFORT + 1] = -c[i, j, EFFORT] / (starts[i + 1] - starts[i])
 
 
 @inlined
 def _brake(
-    robot: _Robot,
-    settings: FloatArray,
-    path: _Running,
-    sigma0: float,
-    sigma_dot0: float,
-    scratch: FloatArray,
-    stop: _Stop,
-) -> tuple[int, int, float, float, float]:
-    """The knots until the last fall of kappa: their number, and the segment of the path, its length
-    so far, sigma and kappa there."""
+    robot: _Robot, settings: Matrix, path: _Running, begin: _Pair, scratch: Matrix, stop: _Stop
+) -> _Knot:
+    """The knots until the last fall of kappa; returns the last. `begin`: sigma, and its rate."""
     out_starts, out_coefficients = stop
-    s0 = path[3]
+    s0, (sigma0, sigma_dot0) = path[3], begin
     segment = segment_at(path[0], s0)
     # Path length is counted from s0, as the clock may be coarse: 0.2 us with seconds since 1970.
     s, sigma, kappa = 0.0, sigma0, -sigma_dot0
@@ -222,18 +207,10 @@ def _brake(
 
 
 @inlined
-def _fall(
-    i: int,
-    segment: int,
-    s: float,
-    sigma: float,
-    kappa: float,
-    path: _Running,
-    scratch: FloatArray,
-    stop: _Stop,
-) -> int:
-    """The knots of the last fall of kappa, after knot i; returns that of rest."""
+def _fall(knot: _Knot, path: _Running, scratch: Matrix, stop: _Stop) -> int:
+    """The knots of the last fall of kappa, after `knot`; returns the number of that of rest."""
     out_starts, out_coefficients = stop
+    i, segment, s, sigma, kappa = knot
     if not kappa > 0.0:
         return i
     T = min(2.0 * sigma / kappa, RAMP)
@@ -259,18 +236,18 @@ SIGNATURE = (
 
 @kernel(SIGNATURE)
 def stop_along_path(
-    bodies: FloatArray,
-    memory: FloatArray,
-    settings: FloatArray,
-    shift: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
+    bodies: Matrix,
+    memory: Matrix,
+    settings: Matrix,
+    shift: Vector,
+    starts: Vector,
+    coefficients: Matrices,
     s0: float,
     sigma0: float,
     sigma_dot0: float,
-    scratch: FloatArray,
-    out_starts: FloatArray,
-    out_coefficients: FloatArray,
+    scratch: Matrix,
+    out_starts: Vector,
+    out_coefficients: Matrices,
 ) -> float:
     """Fills `out_starts` and `out_coefficients` with the stop; returns when it is at rest, [s].
 
@@ -296,10 +273,9 @@ def stop_along_path(
         out_coefficients: output, shape (STOP_SEGMENTS, nv, 8).
     """
     stands = sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL
-    sigma = 0.0 if stands else max(sigma0, 0.0)
-    sigma_dot = 0.0 if stands else sigma_dot0
+    begin = (0.0, 0.0) if stands else (max(sigma0, 0.0), sigma_dot0)
     path, stop = (starts, coefficients, shift, s0), (out_starts, out_coefficients)
-    last = _brake((bodies, memory), settings, path, sigma, sigma_dot, scratch, stop)
-    i = _fall(*last, path, scratch, stop)
+    last = _brake((bodies, memory), settings, path, begin, scratch, stop)
+    i = _fall(last, path, scratch, stop)
     _put_rest(out_starts, out_coefficients, i)
     return out_starts[i]

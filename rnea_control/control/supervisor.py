@@ -21,7 +21,7 @@ from rnea_control.control.motion import Act, Ending, EndKind, Motion
 from rnea_control.control.planner import Plan, Situation
 from rnea_control.control.settings import ControllerSettings, SupervisionSettings
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryError
+from rnea_control.exceptions import ControllerError, TorqueError, TrajectoryModeError
 from rnea_control.model import RobotModel
 
 # An arm that fell since its effort controller became active has done so for this long at most, [s].
@@ -56,8 +56,7 @@ class Supervisor(Machine):
         on_change: Callable[[Mode, Mode, str], None] = lambda old, new, reason: None,
     ) -> None:
         super().__init__(controller, on_change)
-        self.settings, self.observer = settings, observer
-        self.listening = True
+        self.settings, self.observer, self.listening = settings, observer, True
         self._workspace = Workspace(controller.model)
         self._period = feasibility.StatePeriod()
         self._waits_for = "for a subscription to the commands"  # while nobody listens
@@ -289,12 +288,12 @@ class Supervisor(Machine):
         """The state that a new trajectory starts from.
 
         Raises:
-            TrajectoryError: none may be followed now.
+            TrajectoryModeError: none may be followed now.
         """
         if self.mode not in mode.TAKES_TRAJECTORIES:
-            raise TrajectoryError(mode.REFUSALS[self.mode].format(reason=self.reason))
+            raise TrajectoryModeError(mode.REFUSALS[self.mode].format(reason=self.reason))
         if self._ending:
-            raise TrajectoryError(mode.ENDS)
+            raise TrajectoryModeError(mode.ENDS)
         return self.controller.situation(t)
 
     def adopt(self, plan: Plan) -> bool:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray
+from rnea_control.array_types import BoolArray, FloatArray, Matrices, Matrix, Vector
 from rnea_control.control.waypoints import ACCELERATION, POSITION, VELOCITY, Waypoints, integrated
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -83,7 +83,7 @@ class Trajectory:
         """Rows of position, velocity, acceleration and effort at a time, shape (4, nv);
         allocates."""
         desired = np.zeros((SAMPLED, self.nv))
-        _sample(self.starts, self.coefficients, time, desired)
+        _sample(self.starts, self.coefficients, 0, time, desired)
         return desired
 
     def at(self, time: float) -> FloatArray:
@@ -169,7 +169,7 @@ def from_the_old(
         continuous: 1 for each continuous joint, else 0, shape (nv,): it goes the shortest way to
             the first waypoint.
     """
-    points = integrated(ahead.led_by(begin, old.sampled(begin) * ahead.joints))
+    points = integrated(ahead.inserted(0, begin, old.sampled(begin) * ahead.joints))
     # Positions that are integrated go on from the start: only a given one may be some turns away.
     given = np.flatnonzero(ahead.has[POSITION])
     turns = np.zeros(old.nv)
@@ -202,9 +202,7 @@ def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -
         starts, coefficients = merged(old, starts, coefficients, points.joints)
         end = max(end, old.end_time)
     return Trajectory(
-        np.concatenate([old.starts[first:after], starts]),
-        np.concatenate([kept, coefficients]),
-        end,
+        np.concatenate([old.starts[first:after], starts]), np.concatenate([kept, coefficients]), end
     )
 
 
@@ -236,7 +234,7 @@ def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
 
 
 @inlined
-def segment_at(starts: FloatArray, time: float) -> int:
+def segment_at(starts: Vector, time: float) -> int:
     """The segment at a time, by bisection: there may be thousands."""
     low, high = 0, starts.shape[0]
     while high - low > 1:
@@ -249,7 +247,7 @@ def segment_at(starts: FloatArray, time: float) -> int:
 
 
 @inlined
-def evaluate_segment(coefficients: FloatArray, segment: int, s: float, rows: FloatArray) -> None:
+def evaluate_segment(coefficients: Matrices, segment: int, s: float, rows: Matrix) -> None:
     """Fills rows 0 to 3 with position, its derivatives by trajectory time, and effort at a time
     since a segment's start, [s]; before the start it is at rest."""
     before_start = s < 0.0
@@ -262,13 +260,12 @@ def evaluate_segment(coefficients: FloatArray, segment: int, s: float, rows: Flo
         rows[2, j] = 2.0 * c[2] + s * (6.0 * c[3] + s * (12.0 * c[4] + s * 20.0 * c[5]))
         rows[3, j] = c[EFFORT] + s * c[EFFORT + 1]
         if before_start:
-            rows[1, j] = 0.0
-            rows[2, j] = 0.0
+            rows[1:3, j] = 0.0
 
 
 @inlined
 def sample(
-    starts: FloatArray, coefficients: FloatArray, segment: int, time: float, desired: FloatArray
+    starts: Vector, coefficients: Matrices, segment: int, time: float, desired: Matrix
 ) -> int:
     """Fills rows 0 to 3 of `desired` at `time`, as `evaluate_segment`; returns the segment used.
 
@@ -284,6 +281,5 @@ def sample(
     return segment
 
 
-@kernel("void(f8[::1], f8[:,:,::1], f8, f8[:,::1])")
-def _sample(starts: FloatArray, coefficients: FloatArray, time: float, desired: FloatArray) -> None:
-    sample(starts, coefficients, 0, time, desired)
+# `sample` by itself, for Python.
+_sample = kernel()(sample)

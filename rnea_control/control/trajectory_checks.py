@@ -30,7 +30,11 @@ from rnea_control.control.waypoints import (
 from rnea_control.exceptions import (
     TrajectoryError,
     TrajectoryJointsError,
+    TrajectoryLimitsError,
     TrajectoryPassedError,
+    TrajectoryPointsError,
+    TrajectoryStartError,
+    TrajectoryTimesError,
     listed,
 )
 from rnea_control.model import RobotModel
@@ -42,59 +46,57 @@ START_DISTANCE = 0.1
 JUST_PASSED = 0.1
 # Segments shorter than this drown in the rounding of their times, [s].
 SHORTEST_SEGMENT = 1e-6
+# What may be wrong with a waypoint, in the order of the checks.
+_WRONG_POINTS = (
+    (TrajectoryPointsError, "has no positions, velocities or accelerations; give positions"),
+    (TrajectoryPointsError, "has positions and accelerations but no velocities; give all three"),
+    (TrajectoryTimesError, "its time is {time}; it must be finite"),
+    (
+        TrajectoryTimesError,
+        "its time is {time:g} s; times are counted from the start and must not be negative",
+    ),
+    (
+        TrajectoryTimesError,
+        "its time {time:g} s is not after that of point {previous}, {before:g} s; times must rise "
+        "from point to point",
+    ),
+    (
+        TrajectoryPointsError,
+        "has no positions; give them, or set the parameter allow_integration_in_goal_trajectories "
+        "to have them integrated from velocities",
+    ),
+)
 
 
 def check_waypoints(
     points: Waypoints, rules: TrajectorySettings, joint_names: Sequence[str]
 ) -> None:
-    """Refuses waypoints that no arm can follow: none at all, one without any field, numbers that
-    are not finite, times that do not rise, accelerations without velocities; and positions left out
-    that are not to be integrated. The message names the waypoint and the joint."""
+    """Refuses waypoints that no arm can follow, and positions left out that are not to be
+    integrated. The message names the waypoint and the joint."""
     if len(points) == 0:
-        raise TrajectoryError(
+        raise TrajectoryPointsError(
             "the trajectory has no points; it needs one at least. To stop the arm, cancel the "
             "goal or send the point where it is"
         )
-    for name, values in zip(FIELDS, points.fields, strict=True):
-        if not np.isfinite(values).all():
-            i, j = np.argwhere(~np.isfinite(values))[0]
-            raise TrajectoryError(
-                f"point {i}: the {name} of joint {joint_names[j]!r} is {values[i, j]}; it "
-                "must be finite"
-            )
+    for k, i, j in np.argwhere(~np.isfinite(points.fields)):
+        raise TrajectoryPointsError(
+            f"point {i}: the {FIELDS[k]} of joint {joint_names[j]!r} is {points.fields[k, i, j]}; "
+            "it must be finite"
+        )
     times, has = points.times, points.has
-    for wrong, text in (
-        (
-            ~has[: ACCELERATION + 1].any(axis=0),
-            "no positions, velocities or accelerations; give positions",
-        ),
-        (
-            has[ACCELERATION] & ~has[VELOCITY] & has[POSITION],
-            "positions and accelerations but no velocities; give all three",
-        ),
-    ):
-        if wrong.any():
-            raise TrajectoryError(f"point {np.argmax(wrong)}: has {text}")
-    if not np.isfinite(times).all():
-        i = int(np.argmin(np.isfinite(times)))
-        raise TrajectoryError(f"point {i}: its time is {times[i]}; it must be finite")
-    if times[0] < 0.0:
-        raise TrajectoryError(
-            f"point 0: its time is {times[0]:g} s; times are counted from the start and must not "
-            "be negative"
-        )
-    falls = np.diff(times, prepend=-1.0) <= 0.0
-    if falls.any():
-        i = int(np.argmax(falls))
-        raise TrajectoryError(
-            f"point {i}: its time {times[i]:g} s is not after that of point {i - 1}, "
-            f"{times[i - 1]:g} s; times must rise from point to point"
-        )
-    if not (has[POSITION].all() or rules.allow_integration):
-        raise TrajectoryError(
-            f"point {np.argmin(has[POSITION])}: has no positions; give them, or set the parameter "
-            "allow_integration_in_goal_trajectories to have them integrated from velocities"
-        )
+    wrong = (
+        ~has[: ACCELERATION + 1].any(axis=0),
+        has[ACCELERATION] & ~has[VELOCITY] & has[POSITION],
+        ~np.isfinite(times),
+        times[:1] < 0.0,
+        np.diff(times, prepend=-1.0) <= 0.0,
+        ~(has[POSITION] | rules.allow_integration),
+    )
+    for at, (error, text) in zip(wrong, _WRONG_POINTS, strict=True):
+        if at.any():
+            i = int(np.argmax(at))
+            found = text.format(time=times[i], previous=i - 1, before=times[i - 1])
+            raise error(f"point {i}: {found}")
 
 
 def overridden(default: Tolerances, goal: GoalTolerances, joint_names: Sequence[str]) -> Tolerances:
@@ -128,11 +130,10 @@ def allowed_rows(
 ) -> FloatArray:
     """The tolerances of a motion for `motion.check`: those of the settings with those that it
     brought."""
-    allowed, joints = rules.tolerances, np.ones(len(joint_names), dtype=bool)
-    if motion is not None:
-        joints = motion.joints
-        allowed = overridden(allowed, motion.tolerances, joint_names)
-    return allowed.rows(joints, rules.tolerances)
+    if motion is None:
+        return rules.tolerances.rows(np.ones(len(joint_names), dtype=bool), rules.tolerances)
+    allowed = overridden(rules.tolerances, motion.tolerances, joint_names)
+    return allowed.rows(motion.joints, rules.tolerances)
 
 
 def _resolved(what: str, value: float, default: float) -> float:
@@ -154,14 +155,14 @@ def check_times(
     `begin` on, when they would take over, or start too far from `now`, by trajectory time."""
     duration, until = points.times[-1], start - now
     if asked is not None and not math.isfinite(asked):
-        raise TrajectoryError(f"its start is {asked} s; it must be finite")
+        raise TrajectoryTimesError(f"its start is {asked} s; it must be finite")
     if duration <= 0.0:
-        raise TrajectoryError(
+        raise TrajectoryTimesError(
             f"the last point's time is {duration:g} s; the arm needs time to get there, give "
             "it more than 0"
         )
     if until > 0.0 and start + duration == start:
-        raise TrajectoryError(f"its start, {until:g} s from now, is too far ahead")
+        raise TrajectoryTimesError(f"its start, {until:g} s from now, is too far ahead")
     if start + duration <= begin:
         raise TrajectoryPassedError(
             f"the trajectory ended {begin - start - duration:.3f} s ago; send it earlier, or with "
@@ -169,7 +170,7 @@ def check_times(
         )
     ahead = points.delayed(start).after(begin)
     if len(ahead) == 0 or np.diff(ahead.times, prepend=begin).min() < SHORTEST_SEGMENT:
-        raise TrajectoryError(
+        raise TrajectoryTimesError(
             f"at its start, {until:g} s from now, points are less than {SHORTEST_SEGMENT:g} s "
             "apart; give them more time"
         )
@@ -183,9 +184,9 @@ def check_first_point(points: Waypoints, position: FloatArray, model: RobotModel
     away = (points.positions[0] - position) * points.joints
     turns = np.round(away / (2.0 * math.pi)) * model.continuous
     away = np.abs(away - 2.0 * math.pi * turns)
-    if away.max() > START_DISTANCE:
-        j = int(np.argmax(away))
-        raise TrajectoryError(
+    j = int(np.argmax(away))
+    if away[j] > START_DISTANCE:
+        raise TrajectoryStartError(
             f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} "
             f"{units(model, j).position} away from it at the start, {START_DISTANCE:g} allowed. "
             "Start where the arm is, or give the point the time to get there"
@@ -197,21 +198,19 @@ def check_positions_and_end(
 ) -> None:
     """Refuses waypoints outside the position limits, and a velocity at the end that is not
     allowed."""
-    positions = points.positions
-    outside = ((positions < model.lower) | (positions > model.upper)) & points.joints
-    if outside.any():
-        i, j = np.argwhere(outside)[0]
-        raise TrajectoryError(
+    positions, lower, upper = points.positions, model.lower, model.upper
+    for i, j in np.argwhere(((positions < lower) | (positions > upper)) & points.joints):
+        raise TrajectoryLimitsError(
             f"the point at {points.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
-            f"{positions[i, j]:g} is outside its limits {model.lower[j]:g} to {model.upper[j]:g}"
+            f"{positions[i, j]:g} is outside its limits {lower[j]:g} to {upper[j]:g}"
         )
-    speed = np.abs(points.velocities[-1])
-    if speed.max() > AT_REST and not rules.allow_moving_end:
-        j = int(np.argmax(speed))
+    velocity = points.velocities[-1]
+    j = int(np.argmax(np.abs(velocity)))
+    if abs(velocity[j]) > AT_REST and not rules.allow_moving_end:
         raise TrajectoryError(
-            f"the last point: joint {model.joint_names[j]!r} has velocity "
-            f"{points.velocities[-1, j]:g} at the end; the last point must be at rest, unless the "
-            "parameter allow_nonzero_velocity_at_trajectory_end is set"
+            f"the last point: joint {model.joint_names[j]!r} has velocity {velocity[j]:g} at the "
+            "end; the last point must be at rest, unless the parameter "
+            "allow_nonzero_velocity_at_trajectory_end is set"
         )
 
 
@@ -219,27 +218,26 @@ def check_limits(trajectory: Trajectory, begin: float, start: float, model: Robo
     """Refuses splines that themselves leave the limits of position and velocity from `begin` on,
     [s]."""
     if not np.isfinite(trajectory.coefficients[:, :, EFFORT:]).all():
-        raise TrajectoryError("its efforts are too large; are they in Nm or N?")
+        raise TrajectoryLimitsError("its efforts are too large; are they in Nm or N?")
     what, segment, j, time, value = limits.first_violation(trajectory, begin, model)
     if what == limits.NOTHING:
         return
     if what == limits.NOT_FINITE:
-        raise TrajectoryError("its numbers are too large; are they in rad and s?")
-    joint, unit = model.joint_names[j], units(model, j)
+        raise TrajectoryLimitsError("its numbers are too large; are they in rad and s?")
+    unit, limit = units(model, j), model.velocity_limit[j]
     left, right = trajectory.starts[segment : segment + 2] - start
-    where = (
-        f"at {time - start:.3g} s, between the points at {max(left, 0.0):g} s and {right:g} s, "
-        f"joint {joint!r} would"
+    does = (
+        f"be at {value:.4g} {unit.position}, outside its limits {model.lower[j]:g} to "
+        f"{model.upper[j]:g}. Add a point there, or lower the velocities at its neighbors"
     )
     if what == limits.BEYOND_VELOCITY:
-        limit = model.velocity_limit[j]
-        raise TrajectoryError(
-            f"{where} move at {abs(value):.3g} {unit.velocity}; its limit is {limit:g}. Make the "
+        does = (
+            f"move at {abs(value):.3g} {unit.velocity}; its limit is {limit:g}. Make the "
             f"trajectory {abs(value) / limit:.3g} times slower"
         )
-    raise TrajectoryError(
-        f"{where} be at {value:.4g} {unit.position}, outside its limits {model.lower[j]:g} to "
-        f"{model.upper[j]:g}. Add a point there, or lower the velocities at its neighbors"
+    raise TrajectoryLimitsError(
+        f"at {time - start:.3g} s, between the points at {max(left, 0.0):g} s and {right:g} s, "
+        f"joint {model.joint_names[j]!r} would {does}"
     )
 
 

@@ -20,11 +20,11 @@ with the gravity torque g, the trajectory's own effort e, and the friction of dy
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
 from rnea_control.control.trajectory import (
     POSITION_COEFFICIENTS,
     ROUNDING,
@@ -67,7 +67,7 @@ _RATIO, _JOINT, _TIME, _PEAK = range(4)
 
 
 @inlined
-def bernstein_bounds(c: FloatArray) -> tuple[float, float]:
+def bernstein_bounds(c: Vector) -> tuple[float, float]:
     """Bounds of the polynomial on [0, 1]; `c`: its coefficients, lowest power first, shape (6,)."""
     low, high = c[0], c[0]
     for j in range(1, DEGREE + 1):
@@ -79,7 +79,7 @@ def bernstein_bounds(c: FloatArray) -> tuple[float, float]:
 
 
 @inlined
-def evaluate(c: FloatArray, degree: int, u: float) -> float:
+def evaluate(c: Vector, degree: int, u: float) -> float:
     """The polynomial at `u`."""
     value = c[degree]
     for k in range(degree - 1, -1, -1):
@@ -88,7 +88,7 @@ def evaluate(c: FloatArray, degree: int, u: float) -> float:
 
 
 @inlined
-def extremes(c: FloatArray, scratch: FloatArray) -> tuple[float, float, float, float]:
+def extremes(c: Vector, scratch: Matrix) -> tuple[float, float, float, float]:
     """Smallest and largest value on [0, 1], and where they are.
 
     Args:
@@ -128,7 +128,7 @@ def extremes(c: FloatArray, scratch: FloatArray) -> tuple[float, float, float, f
 
 
 @inlined
-def _root_between(c: FloatArray, degree: int, left: float, right: float) -> float:
+def _root_between(c: Vector, degree: int, left: float, right: float) -> float:
     """The root of a polynomial that is monotonic between two places; -1 if it has none there."""
     at_left, at_right = evaluate(c, degree, left), evaluate(c, degree, right)
     if at_left == 0.0:
@@ -151,26 +151,21 @@ def first_violation(
     the time and the value. From a position beyond its limits a joint may come back, or stay
     there."""
     first = int(np.searchsorted(trajectory.starts, begin, side="left"))
-    place, found = np.zeros(2, dtype=np.int64), np.zeros(2)
     speed, anywhere = model.velocity_limit * (1.0 + VELOCITY_ROUNDING), np.full(model.nv, math.inf)
     lower, upper = model.lower - POSITION_ROUNDING, model.upper + POSITION_ROUNDING
     limits = np.array([-anywhere, anywhere, -speed, speed, lower, upper])
-    scratch = np.zeros((SCRATCH[0] + 1, SCRATCH[1]))
+    found, scratch = np.zeros(4), np.zeros((SCRATCH[0] + 1, SCRATCH[1]))
     starts, coefficients = trajectory.starts[first:], trajectory.coefficients[first:]
-    what = _first_violation(starts, coefficients, limits, place, found, scratch)
-    return what, first + int(place[0]), int(place[1]), float(found[0]), float(found[1])
+    what = _first_violation(starts, coefficients, limits, found, scratch)
+    segment, joint, time, value = found.tolist()
+    return what, first + int(segment), int(joint), time, value
 
 
-@kernel("i8(f8[::1], f8[:,:,::1], f8[:,::1], i8[::1], f8[::1], f8[:,::1])", nogil=True)
+@kernel(nogil=True)
 def _first_violation(
-    starts: FloatArray,
-    coefficients: FloatArray,
-    limits: FloatArray,
-    place: IntArray,
-    found: FloatArray,
-    scratch: FloatArray,
+    starts: Vector, coefficients: Matrices, limits: Matrix, found: Vector, scratch: Matrix
 ) -> int:
-    """The first violation, with its segment and joint in `place`, time and value in `found`.
+    """The first violation; its segment, joint, time and value in `found`, shape (4,).
 
     Rows of `limits`: lower and upper so far, overwritten: those of the robot from where on a joint
     is within them; of the velocity; lower and upper of the robot.
@@ -183,7 +178,7 @@ def _first_violation(
             high = max(coefficients[i, j, 0] + POSITION_ROUNDING, limits[5, j])
             limits[0, j] = max(limits[0, j], low)
             limits[1, j] = min(limits[1, j], high)
-            place[0], place[1] = i, j
+            found[0], found[1] = i, j
             power = 1.0
             # As a polynomial of the part of the segment, 0 to 1.
             for k in range(POSITION_COEFFICIENTS):
@@ -204,31 +199,22 @@ def _first_violation(
                 if lower <= low and high <= upper:
                     continue
                 below = low < lower and (order == BEYOND_POSITION or -low >= high)
-                found[0] = starts[i] + (low_at if below else high_at) * duration
-                found[1] = low if below else high
+                found[2] = starts[i] + (low_at if below else high_at) * duration
+                found[3] = low if below else high
                 return order
     return NOTHING
 
 
-@dataclass(frozen=True)
-class EffortPeak:
-    """Where a trajectory asks for the largest part of an effort limit.
+class EffortPeak(NamedTuple):
+    """Where a trajectory asks for the largest part of an effort limit."""
 
-    Attributes:
-        joint: its index.
-        time: of the trajectory, [s].
-        torque: what is asked of it there, [Nm] or [N].
-        limit: what it has, [Nm] or [N]; infinite if no joint has a limit.
-        ratio: part of the limit that is asked for; infinite for a torque that is not finite.
-        stretch: how many times slower the trajectory must be for all joints to be within their
-            limits: 1 if they are, infinite if even gravity and effort at rest are beyond them.
-    """
-
-    joint: int
-    time: float
-    torque: float
-    limit: float
-    ratio: float
+    joint: int  # its index
+    time: float  # of the trajectory, [s]
+    torque: float  # what is asked of the joint there, [Nm] or [N]
+    limit: float  # what it has, [Nm] or [N]; infinite if no joint has a limit
+    ratio: float  # part of the limit that is asked for; infinite for a torque that is not finite
+    # How many times slower the trajectory must be for all joints to be within their limits: 1 if
+    # they are, infinite if even gravity and effort at rest are beyond them.
     stretch: float
 
 
@@ -261,28 +247,24 @@ def peak_efforts(
         *(trajectory.starts[first:], trajectory.coefficients[first:]),
         *(float(begin), float(end), interval, hardware_compensates_gravity),
     )
-    scratch, peak = np.zeros((_SCRATCH_ROWS, model.nv)), np.array([0.0, 0.0, begin, 0.0])
-    speed = _check(*given, 1.0, scratch, peak)
-    joint, time, torque = int(peak[_JOINT]), float(peak[_TIME]), float(peak[_PEAK])
+    scratch, worst = np.zeros((_SCRATCH_ROWS, model.nv)), np.array([0.0, 0.0, begin, 0.0])
+    speed = _check(*given, 1.0, scratch, worst)
+    ratio, joint, time, torque = worst.tolist()
     # Friction may be holding a joint back: run slower, a sample that was within its limits may
     # leave them. So all samples are checked again, until the speed suits all of them.
     for _ in range(_PASSES):
-        before = speed
-        if before in (0.0, 1.0):
+        if speed in (0.0, 1.0):
             break
-        speed = _check(*given, before, scratch, peak)
+        before, speed = speed, _check(*given, speed, scratch, worst)
         if speed >= before * (1.0 - ROUNDING):
             break
+    allowed = float(effort_limit[int(joint)]) if ratio > 0.0 else math.inf
     stretch = 1.0 / speed if speed > 0.0 else math.inf
-    ratio = float(peak[_RATIO])
-    allowed = float(effort_limit[joint]) if ratio > 0.0 else math.inf
-    return EffortPeak(joint, time, torque, allowed, ratio, stretch)
+    return EffortPeak(int(joint), time, torque, allowed, ratio, stretch)
 
 
 @inlined
-def _torque(
-    friction: FloatArray, scratch: FloatArray, static: float, j: int, speed: float
-) -> float:
+def _torque(friction: Matrix, scratch: Matrix, static: float, j: int, speed: float) -> float:
     """tau(x) of joint j, which at rest is `static` without friction, at x = `speed`."""
     scratch[_SLOWER, j] = speed * scratch[_VELOCITY, j]
     dynamic = (scratch[_TORQUE, j] - scratch[_GRAVITY, j]) * speed**2
@@ -291,7 +273,7 @@ def _torque(
 
 @inlined
 def _slowed(
-    friction: FloatArray, scratch: FloatArray, static: float, j: int, limit: float, speed: float
+    friction: Matrix, scratch: Matrix, static: float, j: int, limit: float, speed: float
 ) -> float:
     """The speed below `speed` at which joint j just keeps the limit that it exceeds at `speed`; 0
     if there is none."""
@@ -308,25 +290,21 @@ def _slowed(
     return within
 
 
-@kernel(
-    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, f8, b1, f8, "
-    "f8[:,::1], f8[::1])",
-    nogil=True,
-)
+@kernel(nogil=True)
 def _check(
-    bodies: FloatArray,
-    memory: FloatArray,
-    friction: FloatArray,
-    limit: FloatArray,
-    starts: FloatArray,
-    coefficients: FloatArray,
+    bodies: Matrix,
+    memory: Matrix,
+    friction: Matrix,
+    limit: Vector,
+    starts: Vector,
+    coefficients: Matrices,
     begin: float,
     end: float,
     interval: float,
     without_gravity: bool,
     speed: float,
-    scratch: FloatArray,
-    peak: FloatArray,
+    scratch: Matrix,
+    peak: Vector,
 ) -> float:
     """Finds the peak; returns the speed, at most `speed`, that brings the samples beyond their
     limits within them."""

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.exceptions import TrajectoryError
+from rnea_control.array_types import BoolArray, FloatArray, Matrices, Vector
+from rnea_control.exceptions import TrajectoryPointsError
 from rnea_control.kernels.kernel import kernel
 
 FIELDS = ("position", "velocity", "acceleration", "effort")
@@ -30,21 +31,14 @@ AT_REST = 1.2e-7
 
 @dataclass(frozen=True)
 class Waypoint:
-    """Where the arm is to be at a time; any field may be left out, but not all.
+    """Where the arm is to be at a time; any field may be left out, but not all. Fields have the
+    shape (nv,)."""
 
-    Attributes:
-        time: [s].
-        position: shape (nv,), [rad] or [m], or None.
-        velocity: shape (nv,), [rad/s] or [m/s], or None.
-        acceleration: shape (nv,), [rad/s^2] or [m/s^2], or None.
-        effort: added to the controller's torque, shape (nv,), [Nm] or [N], or None.
-    """
-
-    time: float
-    position: FloatArray | None
-    velocity: FloatArray | None = None
-    acceleration: FloatArray | None = None
-    effort: FloatArray | None = None
+    time: float  # [s]
+    position: FloatArray | None  # [rad] or [m]
+    velocity: FloatArray | None = None  # [rad/s] or [m/s]
+    acceleration: FloatArray | None = None  # [rad/s^2] or [m/s^2]
+    effort: FloatArray | None = None  # added to the controller's torque, [Nm] or [N]
 
     def __post_init__(self) -> None:
         for name in FIELDS:
@@ -52,33 +46,32 @@ class Waypoint:
                 object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=np.float64))
 
 
+def _field(k: int) -> Any:
+    """A row of `Waypoints.fields` as an attribute."""
+    return property(lambda points: points.fields[k])
+
+
 @dataclass(frozen=True)
 class Waypoints:
-    """The n waypoints of a trajectory.
+    """The n waypoints of a trajectory."""
 
-    Attributes:
-        times: shape (n,), [s].
-        fields: positions, velocities, accelerations and efforts, shape (4, n, nv); 0 where a point
-            does not have them.
-        has: which fields each point has, shape (4, n).
-        joints: which joints the waypoints move, shape (nv,).
-    """
-
-    times: FloatArray
+    times: FloatArray  # shape (n,), [s]
+    # Positions, velocities, accelerations and efforts, shape (4, n, nv); 0 where a point does not
+    # have them.
     fields: FloatArray
-    has: BoolArray
-    joints: BoolArray
+    has: BoolArray  # which fields each point has, shape (4, n)
+    joints: BoolArray  # which joints the waypoints move, shape (nv,)
 
     @classmethod
     def of(cls, points: Sequence[Waypoint] | Waypoints, nv: int) -> Waypoints:
         """The points as arrays, of all joints; a `Waypoints` is returned as it is.
 
         Raises:
-            TrajectoryError: a field of a point that does not have `nv` numbers.
+            TrajectoryPointsError: a field of a point that does not have `nv` numbers.
         """
         if isinstance(points, Waypoints):
             if points.nv != nv:
-                raise TrajectoryError(f"the waypoints are of {points.nv} joints, not of {nv}")
+                raise TrajectoryPointsError(f"the waypoints are of {points.nv} joints, not of {nv}")
             return points
         fields = np.zeros((len(FIELDS), len(points), nv))
         has = np.zeros((len(FIELDS), len(points)), dtype=bool)
@@ -88,7 +81,7 @@ class Waypoints:
                 if values is None:
                     continue
                 if np.shape(values) != (nv,):
-                    raise TrajectoryError(
+                    raise TrajectoryPointsError(
                         f"point {i}: has {np.size(values)} {name} values for {nv} joints; "
                         "it must have one for each"
                     )
@@ -100,31 +93,20 @@ class Waypoints:
     def __len__(self) -> int:
         return len(self.times)
 
+    positions, velocities, efforts = (_field(k) for k in (POSITION, VELOCITY, EFFORT))
+
     @property
     def nv(self) -> int:
         return self.fields.shape[2]
-
-    @property
-    def positions(self) -> FloatArray:
-        return self.fields[POSITION]
-
-    @property
-    def velocities(self) -> FloatArray:
-        return self.fields[VELOCITY]
 
     @property
     def has_only_positions(self) -> bool:
         """Whether no point has a velocity or an acceleration."""
         return not self.has[VELOCITY : ACCELERATION + 1].any()
 
-    @property
-    def efforts(self) -> FloatArray:
-        return self.fields[EFFORT]
-
     def __getitem__(self, part: slice) -> Waypoints:
-        return replace(
-            self, times=self.times[part], fields=self.fields[:, part], has=self.has[:, part]
-        )
+        times, fields, has = self.times[part], self.fields[:, part], self.has[:, part]
+        return replace(self, times=times, fields=fields, has=has)
 
     def after(self, time: float) -> Waypoints:
         """Those later than a time."""
@@ -141,14 +123,14 @@ class Waypoints:
         fields[ACCELERATION] /= factor**2
         return replace(self, times=begin + factor * (self.times - begin), fields=fields)
 
-    def led_by(self, time: float, state: FloatArray) -> Waypoints:
-        """The same with one more in front, which has all fields; `state`: their values, shape
-        (4, nv)."""
+    def inserted(self, at: int, time: float, state: FloatArray) -> Waypoints:
+        """The same with one more before number `at`, which has all fields; `state`: their values,
+        shape (4, nv)."""
         return replace(
             self,
-            times=np.concatenate([[time], self.times]),
-            fields=np.concatenate([state[:, None], self.fields], axis=1),
-            has=np.concatenate([np.ones((len(FIELDS), 1), dtype=bool), self.has], axis=1),
+            times=np.insert(self.times, at, time),
+            fields=np.insert(self.fields, at, state, axis=1),
+            has=np.insert(self.has, at, True, axis=1),
         )
 
 
@@ -175,12 +157,12 @@ def upsampled(points: Waypoints, at_rest: bool) -> Waypoints:
     """
     fields, has = points.fields.copy(), points.has.copy()
     _solve(points.times, fields, at_rest, np.zeros(len(points)))
-    has[VELOCITY] = has[ACCELERATION] = True
+    has[VELOCITY : ACCELERATION + 1] = True
     return replace(points, fields=fields, has=has)
 
 
-@kernel("void(f8[::1], f8[:,:,::1], b1, f8[::1])", nogil=True)
-def _solve(times: FloatArray, fields: FloatArray, at_rest: bool, ratio: FloatArray) -> None:
+@kernel(nogil=True)
+def _solve(times: Vector, fields: Matrices, at_rest: bool, ratio: Vector) -> None:
     """Fills velocities and accelerations from row 1 on, by the Thomas algorithm.
 
     In row i the unknown velocities are those of waypoints i - 1, i and i + 1.

@@ -21,7 +21,7 @@ STEPS = 1000
 
 # What an emergency stop that was not resumed, or a fault that was not reset, may be in.
 LATCHED = {Mode.BLIND, Mode.WAITING, *SILENT}
-ALL = {(old, new) for event in Event for old, new in event.value.leads.items()}
+ALL = {(old, event.value.to) for event in Event for old in event.value.modes}
 # By a law that holds no position, which follows no trajectory either.
 AT_REST = {old for old, new in ALL if new is Mode.HOLDING} - {Mode.MOVING}
 ALL |= {(old, Mode.GRAVITY_COMPENSATION) for old in AT_REST}

@@ -69,7 +69,7 @@ def chunk(n: int, at_rest: bool) -> Waypoints:
     """`n` random positions after a state, upsampled."""
     times = np.cumsum(RNG.uniform(0.05, 0.4, n))
     points = Waypoints.of([Waypoint(t, RNG.standard_normal(3)) for t in times], 3)
-    return upsampled(points.led_by(0.0, STATE), at_rest)
+    return upsampled(points.inserted(0, 0.0, STATE), at_rest)
 
 
 def closed_form(points: Waypoints, at_rest: bool) -> tuple[np.ndarray, np.ndarray]:
