@@ -49,6 +49,7 @@ from rnea_control.kernels.vectors import (
     z_axis,
 )
 from rnea_control.model import RobotModel
+from rnea_control.model.bodies import ARMATURE, RATIO, S_ANGULAR, S_LINEAR
 
 _MASS = body.COMPOSITE_INERTIA
 _FIRST_MOMENT = body.COMPOSITE_INERTIA + 1
@@ -86,10 +87,10 @@ def mass_matrix(
         if P != 0:
             add_to_parent(bodies, memory, i)  # (2)
         f, n = composite_force(bodies, memory, i)  # (3)
-        ratio, row = body.ratio(bodies, i), body.velocity_index(bodies, i)
+        ratio, row = bodies[i, RATIO], body.velocity_index(bodies, i)
         if permutation is not None:
             row = permutation[row]
-        felt = felt_by_joint(bodies, memory, i, (f, n)) + body.armature(bodies, i)
+        felt = felt_by_joint(bodies, memory, i, (f, n)) + bodies[i, ARMATURE]
         M[row, row] += ratio * ratio * felt  # (4)
         while P != 0:
             n = add(n, cross(spatial.vector_at(memory, j, body.LEVER), f))  # (5)
@@ -98,7 +99,7 @@ def mass_matrix(
             if permutation is not None:
                 column = permutation[column]
             felt = felt_by_joint(bodies, memory, j, (f, n))
-            entry = ratio * body.ratio(bodies, j) * felt
+            entry = ratio * bodies[j, RATIO] * felt
             M[row, column] += entry  # (6)
             M[column, row] += entry
 
@@ -108,12 +109,12 @@ def composite_force(bodies: Matrix, memory: Matrix, i: int) -> Spatial:
     """I^c S: the force that accelerates composite body i along its joint by 1."""
     z, mc = joint_axis(memory, i), spatial.vector_at(memory, i, _FIRST_MOMENT)
     f = n = ORIGIN
-    if joint.s_angular(bodies, i) != 0.0:
-        angular = scale(joint.s_angular(bodies, i), z)
+    if bodies[i, S_ANGULAR] != 0.0:
+        angular = scale(bodies[i, S_ANGULAR], z)
         f = cross(angular, mc)
         n = times_symmetric(spatial.symmetric_at(memory, i, _INERTIA), angular)
-    if joint.s_linear(bodies, i) != 0.0:
-        linear = scale(joint.s_linear(bodies, i), z)
+    if bodies[i, S_LINEAR] != 0.0:
+        linear = scale(bodies[i, S_LINEAR], z)
         f = add(f, scale(memory[i, _MASS], linear))
         n = add(n, cross(mc, linear))
     return f, n
@@ -123,9 +124,9 @@ def composite_force(bodies: Matrix, memory: Matrix, i: int) -> Spatial:
 def felt_by_joint(bodies: Matrix, memory: Matrix, i: int, force: Spatial) -> float:
     """S . F, with all in axes of the root."""
     z = joint_axis(memory, i)
-    felt = joint.s_angular(bodies, i) * dot(z, force[1])
-    if joint.s_linear(bodies, i) != 0.0:
-        felt += joint.s_linear(bodies, i) * dot(z, force[0])
+    felt = bodies[i, S_ANGULAR] * dot(z, force[1])
+    if bodies[i, S_LINEAR] != 0.0:
+        felt += bodies[i, S_LINEAR] * dot(z, force[0])
     return felt
 
 

@@ -47,6 +47,7 @@ from rnea_control.kernels.vectors import (
     times_symmetric,
 )
 from rnea_control.model import RobotModel
+from rnea_control.model.bodies import ARMATURE, RATIO
 
 
 def kinetic_energy(model: RobotModel, ws: Workspace, q: Vector, v: Vector) -> float:
@@ -137,11 +138,11 @@ def momentum_passes(
         momentum, weight = spatial.at(memory, i, body.MOMENTUM), spatial.at(memory, i, body.FORCE)
         change = joint.velocity_product(bodies, i, spatial.at(memory, i, body.VELOCITY), 1.0)
         along = joint.along_axis(bodies, i, momentum)
-        along += body.armature(bodies, i) * joint.joint_rate(bodies, v, i)
+        along += bodies[i, ARMATURE] * joint.joint_rate(bodies, v, i)
         torque = spatial.dot(momentum, change) - joint.along_axis(bodies, i, weight)
         j = body.velocity_index(bodies, i)
-        p[j] += body.ratio(bodies, i) * along
-        rate[j] += body.ratio(bodies, i) * torque
+        p[j] += bodies[i, RATIO] * along
+        rate[j] += bodies[i, RATIO] * torque
         P = body.parent(bodies, i)
         if P != 0:
             spatial.add_to(memory, P, body.MOMENTUM, spatial.to_parent(R, translation, momentum))
@@ -160,7 +161,7 @@ def _kinetic_energy(bodies: Matrix, memory: Matrix, q: Vector, v: Vector) -> flo
         twice += m * dot(linear, linear)
         twice += 2.0 * dot(linear, cross(w, mc))
         twice += dot(w, times_symmetric(inertia, w))
-        twice += body.armature(bodies, i) * joint.joint_rate(bodies, v, i) ** 2
+        twice += bodies[i, ARMATURE] * joint.joint_rate(bodies, v, i) ** 2
     return 0.5 * twice
 
 

@@ -33,6 +33,7 @@ from rnea_control.kernels.vectors import (
 )
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
 
 
 def forward_kinematics(model: RobotModel, ws: Workspace, q: Vector, poses: Matrices) -> Matrices:
@@ -205,9 +206,9 @@ def jacobian_kernel(
     i = body.link_body(links, link)
     while i != 0:
         R, p = spatial.pose_at(memory, i, body.POSE)
-        z, S_angular, S_linear = z_axis(R), joint.s_angular(bodies, i), joint.s_linear(bodies, i)
+        z, S_angular, S_linear = z_axis(R), bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
         linear = add(scale(S_angular, cross(z, subtract(p_L, p))), scale(S_linear, z))
-        ratio, column = body.ratio(bodies, i), body.velocity_index(bodies, i)
+        ratio, column = bodies[i, RATIO], body.velocity_index(bodies, i)
         for k in range(3):
             J[k, column] += ratio * linear[k]
             J[3 + k, column] += ratio * S_angular * z[k]

@@ -28,7 +28,7 @@ import math
 import numpy as np
 
 from rnea_control.array_types import IntVector, Matrix, Vector
-from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit
@@ -48,6 +48,7 @@ from rnea_control.kernels.vectors import (
 )
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
 from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
 
 BODY_PARAMETERS = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -134,8 +135,8 @@ def body_columns(
     w, dw, acc = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, acc)
     while i != 0:
         # R and p place L in row i; its axis is z.
-        ratio, S_angular = body.ratio(bodies, i), joint.s_angular(bodies, i)
-        linear = (-S_angular * p[1], S_angular * p[0], joint.s_linear(bodies, i))
+        ratio, S_angular = bodies[i, RATIO], bodies[i, S_ANGULAR]
+        linear = (-S_angular * p[1], S_angular * p[0], bodies[i, S_LINEAR])
         s = scale(ratio, rotate_back(R, linear))
         u = scale(ratio * S_angular, (R[6], R[7], R[8]))
         add_joint_share(Y, body.velocity_index(bodies, i), column, s, u, w, dw, acc)

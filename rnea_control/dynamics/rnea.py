@@ -45,6 +45,7 @@ from rnea_control.kernels.vectors import (
 )
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+from rnea_control.model.bodies import ARMATURE, RATIO
 
 
 def rnea(
@@ -217,7 +218,7 @@ def inward_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
         R, p = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
         force, P = spatial.at(memory, i, body.FORCE), body.parent(bodies, i)
         torque = joint.along_axis(bodies, i, force)  # (6)
-        tau[body.velocity_index(bodies, i)] += body.ratio(bodies, i) * torque
+        tau[body.velocity_index(bodies, i)] += bodies[i, RATIO] * torque
         if P != 0:
             spatial.add_to(memory, P, body.FORCE, spatial.to_parent(R, p, force))  # (7), (8)
 
@@ -226,8 +227,8 @@ def inward_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
 def add_armature(bodies: Matrix, a: Vector, tau: Vector) -> None:
     """The last term of equation (6): the actuators' rotors turn with their joints."""
     for i in range(1, bodies.shape[0]):
-        torque = body.armature(bodies, i) * joint.joint_rate(bodies, a, i)
-        tau[body.velocity_index(bodies, i)] += body.ratio(bodies, i) * torque
+        torque = bodies[i, ARMATURE] * joint.joint_rate(bodies, a, i)
+        tau[body.velocity_index(bodies, i)] += bodies[i, RATIO] * torque
 
 
 @kernel()
