@@ -21,6 +21,7 @@ from rnea_control.array_types import FloatArray, IntVector
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import array_at
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -104,23 +105,13 @@ def _run(typing: Any, address: Any, arrays: Any, bodies: Any) -> Any:
     return types.void(address, arrays, bodies), jump
 
 
-@intrinsic
-def _number_at(typing: Any, address: Any, index: Any) -> Any:
-    """An entry of the float64 array at an address."""
-
-    def load(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = builder.inttoptr(arguments[0], ir.DoubleType().as_pointer())
-        return builder.load(builder.gep(array, [arguments[1]]))
-
-    return types.float64(address, index), load
-
-
 @inlined
 def _changed(target: IntVector) -> bool:
     """Whether a setter has changed what is in the code."""
+    expected = array_at(target[_EXPECTED], (len(_COUNTS),))
+    root = array_at(target[_BODIES], (layout.COLUMNS,))
     for k in range(len(_COUNTS)):
-        count = _number_at(target[_EXPECTED], k)
-        if count != VARIABLE and _number_at(target[_BODIES], _COUNTS[k]) != count:
+        if expected[k] != VARIABLE and expected[k] != root[_COUNTS[k]]:
             return True
     return False
 

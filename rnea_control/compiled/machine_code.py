@@ -21,7 +21,8 @@ from rnea_control.compiled.llvm_text import (
     pointer_to,
     sincos_function,
 )
-from rnea_control.compiled.programs import ALGORITHMS, BODIES, Program, sizes
+from rnea_control.compiled.programs import ALGORITHMS, BODIES, Program
+from rnea_control.dynamics.workspace import shapes
 from rnea_control.kernels.disk_cache import directories, read_sealed, write_sealed
 from rnea_control.kernels.fingerprint import environment
 from rnea_control.model import RobotModel
@@ -130,13 +131,11 @@ def c_header(robot: str, model: RobotModel, algorithms: Collection[str]) -> str:
         "",
         f"/* `{BODIES}`: what may change, as in the RobotModel's `bodies`; NULL if nothing may. */",
     ]
-    shapes = {key: "".join(f"[{size}]" for size in shape) for key, shape in sizes(model).items()}
+    dimensions = {key: "".join(f"[{n}]" for n in shape) for key, shape in shapes(model).items()}
     for algorithm in algorithms:
-        rule = ALGORITHMS[algorithm]
-        inputs = [f"const double {name}{shapes[size]}" for name, size in rule.inputs.items()]
-        shape = "".join(f"[{size}]" for size in rule.shape(model))
-        arguments = ", ".join([*inputs, f"const double *{BODIES}", f"double {rule.output}{shape}"])
-        lines.append(f"void {robot}_{algorithm}({arguments});")
+        *inputs, output = (f"double {x}{dimensions[x]}" for x in ALGORITHMS[algorithm].arrays)
+        read = ", ".join(f"const {each}" for each in (*inputs, f"double *{BODIES}"))
+        lines.append(f"void {robot}_{algorithm}({read}, {output});")
     return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
 
