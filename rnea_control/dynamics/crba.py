@@ -31,23 +31,11 @@ import math
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit_position
-from rnea_control.kernels import spatial
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import (
-    ORIGIN,
-    Vector3,
-    add,
-    cross,
-    dot,
-    multiply,
-    rotate,
-    rotated_symmetric,
-    scale,
-    times_symmetric,
-    z_axis,
-)
+from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, dot, rotate, scale
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import ARMATURE, RATIO, S_ANGULAR, S_LINEAR
 
@@ -112,7 +100,7 @@ def composite_force(bodies: Matrix, memory: Matrix, i: int) -> Spatial:
     if bodies[i, S_ANGULAR] != 0.0:
         angular = scale(bodies[i, S_ANGULAR], z)
         f = cross(angular, mc)
-        n = times_symmetric(spatial.symmetric_at(memory, i, _INERTIA), angular)
+        n = vectors.times_symmetric(spatial.symmetric_at(memory, i, _INERTIA), angular)
     if bodies[i, S_LINEAR] != 0.0:
         linear = scale(bodies[i, S_LINEAR], z)
         f = add(f, scale(memory[i, _MASS], linear))
@@ -139,13 +127,13 @@ def single_bodies(bodies: Matrix, memory: Matrix, q: Vector) -> None:
         R, p = joint.placement(bodies, memory, q, i)
         if P != 0:
             R_WP = spatial.matrix_at(memory, P, body.POSE)
-            R, p = multiply(R_WP, R), rotate(R_WP, p)
+            R, p = vectors.multiply(R_WP, R), rotate(R_WP, p)
         spatial.store_matrix(memory, i, body.POSE, R)
         spatial.store_vector(memory, i, body.LEVER, p)
         m, mc, inertia = body.inertia(bodies, i)
         memory[i, _MASS] = m
         spatial.store_vector(memory, i, _FIRST_MOMENT, rotate(R, mc))
-        rotated = rotated_symmetric(R, inertia)
+        rotated = vectors.rotated_symmetric(R, inertia)
         for k in range(6):
             memory[i, _INERTIA + k] = rotated[k]
 
@@ -173,7 +161,7 @@ def add_to_parent(bodies: Matrix, memory: Matrix, i: int) -> None:
 @inlined
 def joint_axis(memory: Matrix, i: int) -> Vector3:
     """z of body i, in axes of the root"""
-    return z_axis(spatial.matrix_at(memory, i, body.POSE))
+    return vectors.z_axis(spatial.matrix_at(memory, i, body.POSE))
 
 
 @inlined

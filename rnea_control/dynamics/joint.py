@@ -20,36 +20,12 @@ import math
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body
 from rnea_control.dynamics.workspace import Workspace, argument_error
-from rnea_control.kernels import spatial
+from rnea_control.kernels import rotation, spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.rotation import (
-    LARGEST_ANGLE,
-    Quaternion,
-    conjugate,
-    normalized,
-    product,
-    quaternion_of_vector,
-    rotation_of_quaternion,
-    screw_translation,
-    screw_velocity,
-    sincos,
-    vector_of_quaternion,
-)
+from rnea_control.kernels.rotation import LARGEST_ANGLE, Quaternion, rotation_of_quaternion, sincos
 from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import (
-    Matrix3,
-    Vector3,
-    add,
-    cross,
-    multiply,
-    rotate,
-    rotate_back,
-    scale,
-    subtract,
-    turned_about_z,
-    z_axis,
-)
+from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, rotate, subtract
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import AXIS, FLOATING, HELD, RATIO, S_ANGULAR, S_LINEAR, SPHERICAL
@@ -136,16 +112,17 @@ def placement(bodies: Matrix, memory: Matrix, q: Vector, i: int) -> tuple[Matrix
     motion = bodies[i, layout.MOTION]
     if motion == AXIS:
         row, lane = bodies.shape[0] + (i - 1) // body.LANES, (i - 1) % body.LANES
-        R = turned_about_z(R, memory[row, body.SINE + lane], memory[row, body.COSINE + lane])
+        sine, cosine = memory[row, body.SINE + lane], memory[row, body.COSINE + lane]
+        R = vectors.turned_about_z(R, sine, cosine)
         if bodies[i, S_LINEAR] != 0.0:
             distance = bodies[i, S_LINEAR] * joint_position(bodies, q, i)
-            p = add(p, scale(distance, z_axis(R)))
+            p = add(p, vectors.scale(distance, vectors.z_axis(R)))
     elif motion != HELD:
         first = int(bodies[i, layout.Q])
         if motion == FLOATING:
             p = add(p, rotate(R, _vector(q, first)))
             first += 3
-        R = _axes_renamed(multiply(R, rotation_of_quaternion(_quaternion(q, first))))
+        R = _axes_renamed(vectors.multiply(R, rotation_of_quaternion(_quaternion(q, first))))
     return R, p
 
 
@@ -247,15 +224,16 @@ def _integrate(bodies: Matrix, q: Vector, step: Vector, result: Vector) -> None:
         if motion == AXIS and bodies[i, layout.POSITION] != layout.FOLLOWER:
             result[at] = q[at] + step[rate]
         elif motion in (SPHERICAL, FLOATING):
-            rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
-            e, w = normalized(_quaternion(q, rotation)), _vector(step, angular)
+            quaternion, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+            e, w = rotation.normalized(_quaternion(q, quaternion)), _vector(step, angular)
             if motion == FLOATING:
-                moved = rotate(rotation_of_quaternion(e), screw_translation(w, _vector(step, rate)))
+                way = rotation.screw_translation(w, _vector(step, rate))
+                moved = rotate(rotation_of_quaternion(e), way)
                 for k in range(3):
                     result[at + k] = q[at + k] + moved[k]
-            e = normalized(product(e, quaternion_of_vector(w)))
+            e = rotation.normalized(rotation.product(e, rotation.quaternion_of_vector(w)))
             for k in range(4):
-                result[rotation + k] = e[k]
+                result[quaternion + k] = e[k]
 
 
 @kernel_on_demand()
@@ -271,12 +249,14 @@ def _difference(bodies: Matrix, q0: Vector, q1: Vector, step: Vector) -> None:
             if position == layout.CIRCLE:
                 step[rate] -= 2.0 * math.pi * math.floor(step[rate] / (2.0 * math.pi) + 0.5)
         elif motion in (SPHERICAL, FLOATING):
-            rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
-            e0, e1 = normalized(_quaternion(q0, rotation)), normalized(_quaternion(q1, rotation))
-            w = vector_of_quaternion(product(conjugate(e0), e1))
+            quaternion, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+            e0 = rotation.normalized(_quaternion(q0, quaternion))
+            e1 = rotation.normalized(_quaternion(q1, quaternion))
+            w = rotation.vector_of_quaternion(rotation.product(rotation.conjugate(e0), e1))
             if motion == FLOATING:
                 way = subtract(_vector(q1, at), _vector(q0, at))
-                linear = screw_velocity(w, rotate_back(rotation_of_quaternion(e0), way))
+                way = vectors.rotate_back(rotation_of_quaternion(e0), way)
+                linear = rotation.screw_velocity(w, way)
                 for k in range(3):
                     step[rate + k] = linear[k]
             for k in range(3):

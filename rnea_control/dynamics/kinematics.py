@@ -13,24 +13,11 @@ from rnea_control.array_types import Matrices, Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position, link_index
-from rnea_control.kernels import spatial
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import (
-    IDENTITY,
-    ORIGIN,
-    Matrix3,
-    Vector3,
-    add,
-    cross,
-    multiply,
-    rotate,
-    rotate_back,
-    scale,
-    subtract,
-    z_axis,
-)
+from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, rotate, subtract
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
@@ -130,12 +117,13 @@ def world_to_link_force(
 def pose_pass(bodies: Matrix, memory: Matrix, q: Vector) -> None:
     """R_WB and p_WB of all bodies; and R_PB, p_PB."""
     joint.sines_and_cosines(bodies, memory, q)
-    spatial.store_pose(memory, 0, body.POSE, IDENTITY, ORIGIN)
+    spatial.store_pose(memory, 0, body.POSE, vectors.IDENTITY, vectors.ORIGIN)
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
         R_WP, p_WP = spatial.pose_at(memory, body.parent(bodies, i), body.POSE)
         spatial.store_pose(memory, i, body.POSE_IN_PARENT, R, p)
-        spatial.store_pose(memory, i, body.POSE, multiply(R_WP, R), add(p_WP, rotate(R_WP, p)))
+        R_WB, p_WB = vectors.multiply(R_WP, R), add(p_WP, rotate(R_WP, p))
+        spatial.store_pose(memory, i, body.POSE, R_WB, p_WB)
 
 
 @inlined
@@ -143,7 +131,7 @@ def link_pose(links: Matrix, memory: Matrix, k: int) -> tuple[Matrix3, Vector3]:
     """R_WL and p_WL of link k, after `pose_pass`."""
     R, p = spatial.pose_at(memory, body.link_body(links, k), body.POSE)
     R_BL, p_BL = spatial.pose_at(links, k, layout.LINK_ROTATION)
-    return multiply(R, R_BL), add(p, rotate(R, p_BL))
+    return vectors.multiply(R, R_BL), add(p, rotate(R, p_BL))
 
 
 @inlined
@@ -206,8 +194,9 @@ def jacobian_kernel(
     i = body.link_body(links, link)
     while i != 0:
         R, p = spatial.pose_at(memory, i, body.POSE)
-        z, S_angular, S_linear = z_axis(R), bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
-        linear = add(scale(S_angular, cross(z, subtract(p_L, p))), scale(S_linear, z))
+        z, S_angular, S_linear = vectors.z_axis(R), bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
+        turning = vectors.scale(S_angular, cross(z, subtract(p_L, p)))
+        linear = add(turning, vectors.scale(S_linear, z))
         ratio, column = bodies[i, RATIO], body.velocity_index(bodies, i)
         for k in range(3):
             J[k, column] += ratio * linear[k]
@@ -259,8 +248,8 @@ def _world_to_link_force(
     R, p = link_pose(links, memory, link)
     f_W = (world_force[0], world_force[1], world_force[2])
     n_W = (world_force[3], world_force[4], world_force[5])
-    f = rotate_back(R, f_W)
-    n = rotate_back(R, subtract(n_W, cross(p, f_W)))
+    f = vectors.rotate_back(R, f_W)
+    n = vectors.rotate_back(R, subtract(n_W, cross(p, f_W)))
     for k in range(3):
         link_force[k] = f[k]
         link_force[3 + k] = n[k]

@@ -32,20 +32,10 @@ from rnea_control.dynamics import body
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit
-from rnea_control.kernels import spatial
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.vectors import (
-    ORIGIN,
-    Vector3,
-    add,
-    cross,
-    dot,
-    multiply,
-    rotate,
-    rotate_back,
-    scale,
-)
+from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, dot, rotate_back, scale
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
@@ -141,8 +131,8 @@ def body_columns(
         u = scale(ratio * S_angular, (R[6], R[7], R[8]))
         add_joint_share(Y, body.velocity_index(bodies, i), column, s, u, w, dw, acc)
         R_P, p_P = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
-        p = add(rotate(R_P, p), p_P)
-        R = multiply(R_P, R)
+        p = add(vectors.rotate(R_P, p), p_P)
+        R = vectors.multiply(R_P, R)
         i = body.parent(bodies, i)
 
 

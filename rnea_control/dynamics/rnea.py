@@ -30,19 +30,11 @@ from __future__ import annotations
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
-from rnea_control.kernels import spatial
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel, kernel_on_demand
 from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import (
-    ORIGIN,
-    Vector3,
-    add,
-    cross,
-    rotate_back,
-    scale,
-    times_symmetric,
-)
+from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, rotate_back, scale
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 from rnea_control.model.bodies import ARMATURE, RATIO
@@ -189,8 +181,8 @@ def newton_euler(bodies: Matrix, i: int, w: Vector3, dw: Vector3, acc: Vector3) 
     """Equations (4) and (5): the force that body i needs for its motion."""
     m, mc, inertia = body.inertia(bodies, i)
     f = add(scale(m, acc), add(cross(dw, mc), cross(w, cross(w, mc))))  # (4)
-    gyroscopic = cross(w, times_symmetric(inertia, w))
-    n = add(times_symmetric(inertia, dw), add(gyroscopic, cross(mc, acc)))  # (5)
+    gyroscopic = cross(w, vectors.times_symmetric(inertia, w))
+    n = add(vectors.times_symmetric(inertia, dw), add(gyroscopic, cross(mc, acc)))  # (5)
     return f, n
 
 
