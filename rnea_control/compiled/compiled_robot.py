@@ -13,17 +13,10 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import IntVector, Matrices, Matrix, Vector
-from rnea_control.compiled import batches, calls
+from rnea_control.compiled import batches, calls, machine_code
 from rnea_control.compiled.batches import Array
 from rnea_control.compiled.llvm_text import Precision
-from rnea_control.compiled.machine_code import (
-    ALONE,
-    MachineCode,
-    Order,
-    assembly,
-    c_header,
-    object_code,
-)
+from rnea_control.compiled.machine_code import ALONE, MachineCode, Order, assembly, object_code
 from rnea_control.compiled.programs import ALGORITHMS, WITH_FORCES, Program, trace
 from rnea_control.dynamics.regressor import parameter_count
 from rnea_control.dynamics.workspace import Workspace, argument_error, link_index, shapes
@@ -305,7 +298,7 @@ class CompiledRobot:
             files.append(folder / f"{robot}_{algorithm}.o")
             files[-1].write_bytes(object_code(assembly(program, name=f"{robot}_{algorithm}")))
         header = folder / f"{robot}.h"
-        header.write_text(c_header(robot, self.model, arrays), encoding="utf-8")
+        header.write_text(machine_code.c_header(robot, self.model, arrays), encoding="utf-8")
         return (*files, header)
 
     def _again(self, found: int, name: str, *arrays: Array, link: str | None = None) -> Array:
@@ -347,10 +340,10 @@ class CompiledRobot:
         if link is None:
             self._arrays(name)
         index = 0 if link is None else link_index(self.model, link)
-        address = self._machine_code(name, None, Precision.double, index).address(ALONE)
+        code = self._machine_code(name, None, Precision.double, index)
         shape_of = shapes(self.model)
         wanted = [shape_of[array] for array in ALGORITHMS[name].arrays]
-        target = calls.target(self.model, self._constants.expected, address, wanted)
+        target = calls.target(self.model, self._constants.expected, code.address(ALONE), wanted)
         if link is None:
             setattr(self, f"_{name}", target)
         else:

@@ -12,15 +12,8 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from rnea_control.compiled.llvm_text import (
-    Kind,
-    Lines,
-    Precision,
-    StraightLine,
-    declarations,
-    pointer_to,
-    sincos_function,
-)
+from rnea_control.compiled import llvm_text
+from rnea_control.compiled.llvm_text import Kind, Lines, Precision, StraightLine, pointer_to
 from rnea_control.compiled.programs import ALGORITHMS, BODIES, Program
 from rnea_control.dynamics.workspace import shapes
 from rnea_control.kernels.disk_cache import directories, read_sealed, write_sealed
@@ -96,12 +89,13 @@ def assembly(
     language. That of one sample is in double precision."""
     kind = Kind(lanes(precision), precision)
     angles = Kind(kind.lanes)
-    if order is None:
-        function = [_alone(program, angles, name)]
-    else:
-        function = [_gather_declarations(kind), _bulk(program, kind, order)]
     kinds = {each.name: each for each in (Kind(1), angles, kind)}.values()
-    return "\n\n".join([declarations(kinds), sincos_function(angles), *function])
+    parts = [llvm_text.declarations(kinds), llvm_text.sincos_function(angles)]
+    if order is None:
+        parts.append(_alone(program, angles, name))
+    else:
+        parts += [_gather_declarations(kind), _bulk(program, kind, order)]
+    return "\n\n".join(parts)
 
 
 def assembled(text: str) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from inspect import signature
 from types import SimpleNamespace
@@ -61,11 +61,15 @@ class Program:
 
     @property
     def order(self) -> list[int]:
-        """The operations that the results need, by index, each after those that it uses: result by
-        result, so that a limb is done before the next begins."""
+        """The operations that the results need, as `needed` has them."""
+        return self.needed(self.results)
+
+    def needed(self, results: Iterable[Reference]) -> list[int]:
+        """The operations that some results need, by index, each after those that it uses: result
+        by result, so that a limb is done before the next begins."""
         order: list[int] = []
         done = [False] * len(self.graph.operations)
-        for result in self.results:
+        for result in results:
             stack = [abs(result) - 1]
             while stack:
                 index = stack[-1]
@@ -218,11 +222,8 @@ def _functions(graph: Graph) -> PlainFunctions:
                 rows[row, sine + i] = graph.function("sine", x)
                 rows[row, cosine + i] = graph.function("cosine", x)
 
-    def sqrt(x: float | Number) -> Number:
-        return graph.function("square_root", graph.reference(x))
+    def recorded(name: str) -> Callable[[float | Number], Number]:
+        return lambda x: graph.function(name, graph.reference(x))
 
-    def tanh(x: float | Number) -> Number:
-        return graph.function("hyperbolic_tangent", graph.reference(x))
-
-    replaced: dict[str, Any] = {"sincos": sincos, "math": SimpleNamespace(sqrt=sqrt, tanh=tanh)}
-    return PlainFunctions(replaced)
+    of_math = SimpleNamespace(sqrt=recorded("square_root"), tanh=recorded("hyperbolic_tangent"))
+    return PlainFunctions({"sincos": sincos, "math": of_math})

@@ -53,8 +53,7 @@ def coriolis_matrix(model: RobotModel, ws: Workspace, q: Vector, v: Vector, C: M
         C: output, shape (nv, nv), [Nm s/rad] or [N s/m]; overwritten and returned.
     """
     try:
-        rows = (model.bodies, ws.memory, ws.unit, ws.zeros, ws.torque)
-        _coriolis_matrix(*rows, q, v, C)
+        _coriolis_matrix(model.bodies, ws.memory, ws.unit, ws.zeros, ws.torque, q, v, C)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
     return C

@@ -55,8 +55,7 @@ def jacobian(model: RobotModel, ws: Workspace, q: Vector, link: str, J: Matrix) 
         ArgumentError: an unknown link; else as of `rnea`.
     """
     try:
-        rows = (model.bodies, model.links, ws.memory)
-        jacobian_kernel(*rows, link_index(model, link), q, J)
+        jacobian_kernel(model.bodies, model.links, ws.memory, link_index(model, link), q, J)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
     return J
@@ -83,8 +82,8 @@ def link_acceleration(
         ArgumentError: an unknown link; else as of `rnea`.
     """
     try:
-        rows = (model.bodies, model.links, ws.memory)
-        _link_acceleration(*rows, link_index(model, link), q, v, a, acceleration)
+        k = link_index(model, link)
+        _link_acceleration(model.bodies, model.links, ws.memory, k, q, v, a, acceleration)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
     return acceleration
@@ -106,8 +105,8 @@ def world_to_link_force(
         ArgumentError: an unknown link; else as of `rnea`.
     """
     try:
-        rows = (model.bodies, model.links, ws.memory)
-        _world_to_link_force(*rows, link_index(model, link), q, world_force, link_force)
+        k = link_index(model, link)
+        _world_to_link_force(model.bodies, model.links, ws.memory, k, q, world_force, link_force)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
     return link_force

@@ -31,7 +31,7 @@ from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, shapes
 from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -67,8 +67,7 @@ def regressor(
 
 def parameter_count(model: RobotModel) -> int:
     """How many columns the regressor has."""
-    bodies = len(model.joint_names) + len(model.mimic_joints)
-    return len(BODY_PARAMETERS) * bodies + len(ACTUATOR_PARAMETERS) * model.nv
+    return shapes(model)["Y"][1]
 
 
 def parameter_names(model: RobotModel) -> tuple[str, ...]:

@@ -83,7 +83,12 @@ class Float64MultiArrayDecoder:
 
     def _refusal(self, data: bytes) -> Float64MultiArrayError:
         reader = cdr.CdrReader(data, self._topic)
-        values = reader.numbers(skip_to_numbers(reader))
+        for i in range(reader.integer("layout.dim")):
+            reader.string(f"layout.dim[{i}].label")
+            reader.integer(f"layout.dim[{i}].size")
+            reader.integer(f"layout.dim[{i}].stride")
+        reader.integer("layout.data_offset")
+        values = reader.numbers(reader.skip_numbers("data"))
         if len(values) != len(self.values):
             what = f" has {len(values)} numbers; it must have {len(self.values)}"
         else:
@@ -92,40 +97,22 @@ class Float64MultiArrayDecoder:
         return Float64MultiArrayError(f"{self._topic}{what}")
 
 
-def skip_to_numbers(reader: cdr.CdrReader) -> tuple[int, int]:
-    """Passes over a whole message; returns where its numbers start, and how many.
-
-    Raises:
-        CdrError: bytes that are not a Float64MultiArray.
-    """
-    for i in range(reader.integer("layout.dim")):
-        reader.string(f"layout.dim[{i}].label")
-        reader.integer(f"layout.dim[{i}].size")
-        reader.integer(f"layout.dim[{i}].stride")
-    reader.integer("layout.data_offset")
-    return reader.skip_numbers("data")
-
-
 @kernel("i8(u1[::1], i8, u8[::1])")
 def decode(data: ByteArray, size: int, bits: WordArray) -> int:
     """Fills `bits` with the numbers of a message; `REFUSED` if it does not have so many finite
     ones."""
-    if size < cdr.HEADER or size > data.shape[0] or data[0] != 0 or data[1] > cdr.LITTLE_ENDIAN:
+    position = cdr.HEADER + 4
+    if not position <= size <= data.shape[0] or data[0] != 0 or data[1] > cdr.LITTLE_ENDIAN:
         return REFUSED
     big_endian = data[1] == cdr.BIG_ENDIAN
-    if size < cdr.HEADER + 4:
-        return REFUSED
-    position = cdr.HEADER + 4
     for _ in range(cdr.word(data, cdr.HEADER, big_endian)):
         position = cdr.aligned(position, 4)
         if position + 4 > size:
             return REFUSED
         position = cdr.aligned(position + 4 + cdr.word(data, position, big_endian), 4) + 8
     position = cdr.aligned(position, 4) + 4  # data_offset
-    if position + 4 > size or cdr.word(data, position, big_endian) != bits.shape[0]:
-        return REFUSED
-    start = cdr.aligned(position + 4, 8)
-    if start + 8 * bits.shape[0] > size:
+    start = cdr.numbers_at(data, size, position, bits.shape[0], big_endian)
+    if start < 0:
         return REFUSED
     for j in range(bits.shape[0]):
         if not cdr.is_finite(cdr.double_word(data, start + 8 * j, big_endian)):

@@ -112,16 +112,6 @@ def refusal(data: bytes, joints: Sequence[str]) -> JointStateError:
 
 
 @inlined
-def _numbers(data: ByteArray, size: int, position: int, count: int, big_endian: bool) -> int:
-    """Where the numbers of the sequence at `position` start, if there are `count`; else -1."""
-    position = cdr.aligned(position, 4)
-    if position + 4 > size or cdr.word(data, position, big_endian) != count:
-        return -1
-    start = cdr.aligned(position + 4, 8)
-    return start if start + 8 * count <= size else -1
-
-
-@inlined
 def decode_state(
     data: ByteArray, size: int, pattern: ByteArray, indices: IntArray, bits: WordArray
 ) -> int:
@@ -139,10 +129,10 @@ def decode_state(
         return OTHER_LAYOUT
     big_endian = pattern[0, 1] == cdr.BIG_ENDIAN
     count = indices[0]
-    positions = _numbers(data, size, end, count, big_endian)
+    positions = cdr.numbers_at(data, size, end, count, big_endian)
     if positions < 0:
         return REFUSED
-    velocities = _numbers(data, size, positions + 8 * count, count, big_endian)
+    velocities = cdr.numbers_at(data, size, positions + 8 * count, count, big_endian)
     if velocities < 0:
         return REFUSED
     efforts = cdr.aligned(velocities + 8 * count, 4)
