@@ -33,7 +33,7 @@ from __future__ import annotations
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.kinematics import find_velocity, start_velocities
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
@@ -149,8 +149,7 @@ def aba_kernel(
     external_forces: Matrix,
     a: Vector,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, external_forces):
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, tau) and forces_fit(links, external_forces))
     velocity_pass(bodies, memory, q, v)
     body.subtract_external_forces(links, memory, external_forces, body.BIAS_FORCE)
     articulated_pass(bodies, memory, tau)

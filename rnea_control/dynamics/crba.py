@@ -30,7 +30,7 @@ import math
 
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit_position
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit_position, require
 from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
@@ -198,6 +198,5 @@ def felt_inertias(
 @kernel()
 def crba_kernel(bodies: Matrix, memory: Matrix, q: Vector, M: Matrix) -> None:
     nv = body.velocity_count(bodies)
-    if not fit_position(bodies, memory, q) or M.shape[0] != nv or M.shape[1] != nv:
-        raise TypeError
+    require(fit_position(bodies, memory, q) and M.shape == (nv, nv))
     mass_matrix(bodies, memory, None, q, M)

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint, kinematics
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position, require
 from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -136,8 +136,7 @@ def momentum_passes(
 
 @kernel_on_demand()
 def _kinetic_energy(bodies: Matrix, memory: Matrix, q: Vector, v: Vector) -> float:
-    if not fit(bodies, memory, q, v, v, v):
-        raise TypeError
+    require(fit(bodies, memory, q, v, v, v))
     kinematics.velocity_pass(bodies, memory, q, v)
     twice = 0.0
     for i in range(1, bodies.shape[0]):
@@ -153,8 +152,7 @@ def _kinetic_energy(bodies: Matrix, memory: Matrix, q: Vector, v: Vector) -> flo
 @kernel_on_demand()
 def _center_of_mass(bodies: Matrix, memory: Matrix, q: Vector, com: Vector) -> float:
     """Fills `com`, and returns the potential energy."""
-    if not fit_position(bodies, memory, q) or com.shape[0] != 3:
-        raise TypeError
+    require(fit_position(bodies, memory, q) and com.shape[0] == 3)
     kinematics.pose_pass(bodies, memory, q)
     mass, moment = 0.0, ORIGIN
     for i in range(bodies.shape[0]):
@@ -171,6 +169,5 @@ def _center_of_mass(bodies: Matrix, memory: Matrix, q: Vector, com: Vector) -> f
 def _generalized_momentum(
     bodies: Matrix, memory: Matrix, q: Vector, v: Vector, p: Vector, rate: Vector
 ) -> None:
-    if not fit(bodies, memory, q, v, p, rate):
-        raise TypeError
+    require(fit(bodies, memory, q, v, p, rate))
     momentum_passes(bodies, memory, q, v, 1.0, p, rate)

@@ -20,7 +20,7 @@ from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body
 from rnea_control.dynamics.crba import SMALLEST_PIVOT, mass_matrix
 from rnea_control.dynamics.rnea import inward_pass, outward_pass, rnea
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -118,8 +118,7 @@ def friction_torque(parameters: Matrix, v: Vector, j: int) -> float:
 
 @kernel_on_demand()
 def _friction(parameters: Matrix, v: Vector, tau: Vector) -> None:
-    if v.shape[0] != parameters.shape[1] or tau.shape[0] != parameters.shape[1]:
-        raise TypeError
+    require(v.shape[0] == tau.shape[0] == parameters.shape[1])
     for j in range(v.shape[0]):
         tau[j] = friction_torque(parameters, v, j)
 
@@ -190,8 +189,7 @@ def _forward_dynamics_with_friction(
     forces: Matrix,
     a: Vector,
 ) -> bool:
-    if not fit(bodies, memory, q, v, tau, a) or not forces_fit(links, forces):
-        raise TypeError
+    require(fit(bodies, memory, q, v, tau, a) and forces_fit(links, forces))
     outward_pass(bodies, memory, q, v, zeros)
     body.subtract_external_forces(links, memory, forces, body.FORCE)
     inward_pass(bodies, memory, a)

@@ -19,7 +19,7 @@ import math
 
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body
-from rnea_control.dynamics.workspace import Workspace, argument_error
+from rnea_control.dynamics.workspace import Workspace, argument_error, require
 from rnea_control.kernels import rotation, spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -216,8 +216,7 @@ def _axes_renamed(R: Matrix3) -> Matrix3:
 @kernel_on_demand()
 def _integrate(bodies: Matrix, q: Vector, step: Vector, result: Vector) -> None:
     nq, nv = body.position_count(bodies), body.velocity_count(bodies)
-    if q.shape[0] != nq or result.shape[0] != nq or step.shape[0] != nv:
-        raise TypeError
+    require(q.shape[0] == result.shape[0] == nq and step.shape[0] == nv)
     for i in range(1, bodies.shape[0]):
         motion = bodies[i, layout.MOTION]
         at, rate = int(bodies[i, layout.Q]), body.velocity_index(bodies, i)
@@ -239,8 +238,7 @@ def _integrate(bodies: Matrix, q: Vector, step: Vector, result: Vector) -> None:
 @kernel_on_demand()
 def _difference(bodies: Matrix, q0: Vector, q1: Vector, step: Vector) -> None:
     nq, nv = body.position_count(bodies), body.velocity_count(bodies)
-    if q0.shape[0] != nq or q1.shape[0] != nq or step.shape[0] != nv:
-        raise TypeError
+    require(q0.shape[0] == q1.shape[0] == nq and step.shape[0] == nv)
     for i in range(1, bodies.shape[0]):
         motion, position = bodies[i, layout.MOTION], bodies[i, layout.POSITION]
         at, rate = int(bodies[i, layout.Q]), body.velocity_index(bodies, i)

@@ -10,9 +10,9 @@ Several algorithms begin with the outward passes here: poses or velocities of al
 from __future__ import annotations
 
 from rnea_control.array_types import Matrices, Matrix, Vector
-from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body, joint, workspace
 from rnea_control.dynamics.rnea import outward_pass
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position, link_index
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, link_index, require
 from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -82,8 +82,8 @@ def link_acceleration(
         ArgumentError: an unknown link; else as of `rnea`.
     """
     try:
-        k = link_index(model, link)
-        _link_acceleration(model.bodies, model.links, ws.memory, k, q, v, a, acceleration)
+        rows = (model.bodies, model.links, ws.memory)
+        _link_acceleration(*rows, link_index(model, link), q, v, a, acceleration)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
     return acceleration
@@ -105,8 +105,8 @@ def world_to_link_force(
         ArgumentError: an unknown link; else as of `rnea`.
     """
     try:
-        k = link_index(model, link)
-        _world_to_link_force(model.bodies, model.links, ws.memory, k, q, world_force, link_force)
+        rows = (model.bodies, model.links, ws.memory)
+        _world_to_link_force(*rows, link_index(model, link), q, world_force, link_force)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
     return link_force
@@ -163,10 +163,7 @@ def find_velocity(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, i: int) 
 def forward_kinematics_kernel(
     bodies: Matrix, links: Matrix, memory: Matrix, q: Vector, poses: Matrices
 ) -> None:
-    if not fit_position(bodies, memory, q):
-        raise TypeError
-    if poses.shape[0] != links.shape[0] or poses.shape[1] != 4 or poses.shape[2] != 4:
-        raise TypeError
+    require(workspace.fit_position(bodies, memory, q) and poses.shape == (links.shape[0], 4, 4))
     pose_pass(bodies, memory, q)
     for k in range(links.shape[0]):
         R, p = link_pose(links, memory, k)
@@ -183,8 +180,7 @@ def jacobian_kernel(
     bodies: Matrix, links: Matrix, memory: Matrix, link: int, q: Vector, J: Matrix
 ) -> None:
     nv = body.velocity_count(bodies)
-    if not fit_position(bodies, memory, q) or J.shape[0] != 6 or J.shape[1] != nv:
-        raise TypeError
+    require(workspace.fit_position(bodies, memory, q) and J.shape == (6, nv))
     pose_pass(bodies, memory, q)
     _, p_L = link_pose(links, memory, link)
     for row in range(6):
@@ -214,8 +210,7 @@ def _link_acceleration(
     a: Vector,
     acceleration: Vector,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, a) or acceleration.shape[0] != 6:
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, a) and acceleration.shape[0] == 6)
     outward_pass(bodies, memory, q, v, a)
     pose_pass(bodies, memory, q)
     i = body.link_body(links, link)
@@ -241,8 +236,8 @@ def _world_to_link_force(
     world_force: Vector,
     link_force: Vector,
 ) -> None:
-    if not fit_position(bodies, memory, q) or world_force.shape[0] != 6 or link_force.shape[0] != 6:
-        raise TypeError
+    require(workspace.fit_position(bodies, memory, q))
+    require(world_force.shape[0] == link_force.shape[0] == 6)
     pose_pass(bodies, memory, q)
     R, p = link_pose(links, memory, link)
     f_W = (world_force[0], world_force[1], world_force[2])

@@ -31,7 +31,7 @@ from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, shapes
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, require, shapes
 from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -176,11 +176,8 @@ def regressor_kernel(
     a: Vector,
     Y: Matrix,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, a):
-        raise TypeError
     columns = 10 * (joint_links.shape[0] - 1) + 4 * v.shape[0]
-    if Y.shape[0] != v.shape[0] or Y.shape[1] != columns:
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, a) and Y.shape == (v.shape[0], columns))
     outward_pass(bodies, memory, q, v, a)
     for row in range(Y.shape[0]):
         for column in range(Y.shape[1]):

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
 from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel, kernel_on_demand
@@ -227,8 +227,7 @@ def add_armature(bodies: Matrix, a: Vector, tau: Vector) -> None:
 def rnea_kernel(
     bodies: Matrix, memory: Matrix, q: Vector, v: Vector, a: Vector, tau: Vector
 ) -> None:
-    if not fit(bodies, memory, q, v, a, tau):
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, tau))
     outward_pass(bodies, memory, q, v, a)
     inward_pass(bodies, memory, tau)
     add_armature(bodies, a, tau)
@@ -245,8 +244,7 @@ def rnea_with_forces_kernel(
     external_forces: Matrix,
     tau: Vector,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, external_forces):
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, tau) and forces_fit(links, external_forces))
     outward_pass(bodies, memory, q, v, a)
     body.subtract_external_forces(links, memory, external_forces, body.FORCE)
     inward_pass(bodies, memory, tau)
@@ -255,8 +253,7 @@ def rnea_with_forces_kernel(
 
 @kernel()
 def gravity_kernel(bodies: Matrix, memory: Matrix, q: Vector, tau: Vector) -> None:
-    if not fit(bodies, memory, q, tau, tau, tau):
-        raise TypeError
+    require(fit(bodies, memory, q, tau, tau, tau))
     gravity_outward_pass(bodies, memory, q)
     inward_pass(bodies, memory, tau)
 
@@ -273,10 +270,8 @@ def _joint_wrenches(
     forces: Matrix,
     wrenches: Matrix,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, a) or not forces_fit(links, forces):
-        raise TypeError
-    if wrenches.shape[0] != joint_links.shape[0] or wrenches.shape[1] != 6:
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, a) and forces_fit(links, forces))
+    require(wrenches.shape == (joint_links.shape[0], 6))
     outward_pass(bodies, memory, q, v, a)
     body.subtract_external_forces(links, memory, forces, body.FORCE)
     for i in range(bodies.shape[0] - 1, 0, -1):  # (7) and (8), the root included

@@ -2,8 +2,8 @@
 the model, and the error that says what is wrong.
 
 A kernel checks the type, dimensions and layout of its arrays on entry and raises TypeError
-(kernels/array_argument.py). It then checks their sizes by the functions below, as it checks no
-bounds later, and raises TypeError again. Every algorithm calls its kernel like this:
+(kernels/array_argument.py). It then `require`s the right sizes, as it checks no bounds later, which
+raises TypeError again. Every algorithm calls its kernel like this:
 
     try:
         gravity_kernel(model.bodies, ws.memory, q, tau)
@@ -96,6 +96,13 @@ def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
     if model.mimic_joints:
         ancestor = list(range(-1, model.nv - 1))
     return permutation, np.array(ancestor, dtype=np.int64)
+
+
+@inlined
+def require(fits: bool) -> None:
+    """Raises TypeError unless the sizes of a kernel's arguments are right."""
+    if not fits:
+        raise TypeError
 
 
 @inlined
