@@ -85,12 +85,7 @@ class CompiledRobot:
         return CompiledRobot, (self.model, self._variable, self._base_parameters)
 
     def rnea(
-        self,
-        q: Vector,
-        v: Vector,
-        a: Vector,
-        tau: Vector,
-        external_forces: Matrix | None = None,
+        self, q: Vector, v: Vector, a: Vector, tau: Vector, external_forces: Matrix | None = None
     ) -> Vector:
         """As `rnea_control.dynamics.rnea`."""
         if external_forces is not None:

@@ -114,8 +114,8 @@ def _coriolis_matrix(
     require(fit(bodies, memory, q, v, zeros, zeros) and C.shape == (nv, nv))
     velocity_pass(bodies, memory, q, v)
     for j in range(nv):
-        for k in range(nv):
-            unit[k] = 1.0 if k == j else 0.0
+        unit[:] = 0.0
+        unit[j] = 1.0
         reference_pass(bodies, memory, v, unit, zeros, ORIGIN)
         inward_pass(bodies, memory, column)
         for k in range(nv):

@@ -67,9 +67,7 @@ def mass_matrix(
 ) -> None:
     """Fills M; velocity k is row and column `permutation[k]`, or k if that is None."""
     single_bodies(bodies, memory, q)  # (1)
-    for r in range(M.shape[0]):
-        for c in range(M.shape[1]):
-            M[r, c] = 0.0
+    M[:] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
         j, P = i, body.parent(bodies, i)
         if P != 0:

@@ -116,8 +116,8 @@ def momentum_passes(
         spatial.store_vector(memory, i, body.ACCELERATION, acc)
         m, mc, _ = body.inertia(bodies, i)
         spatial.store(memory, i, body.FORCE, (scale(m, acc), cross(mc, acc)))
-    for j in range(p.shape[0]):
-        p[j] = rate[j] = 0.0
+    p[:] = 0.0
+    rate[:] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
         R, translation = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
         momentum, weight = spatial.at(memory, i, body.MOMENTUM), spatial.at(memory, i, body.FORCE)

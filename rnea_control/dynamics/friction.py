@@ -127,8 +127,7 @@ def _friction(parameters: Matrix, v: Vector, tau: Vector) -> None:
 def diagonal_bound(bodies: Matrix, memory: Matrix, permutation: IntVector, bound: Vector) -> None:
     """An upper bound of each diagonal entry of M for any direction of the axis: pivots are compared
     with it. Needs `mass_matrix`."""
-    for k in range(bound.shape[0]):
-        bound[k] = 0.0
+    bound[:] = 0.0
     for i in range(1, bodies.shape[0]):
         m, _, (xx, _, _, yy, _, zz) = body.inertia(memory, i, body.COMPOSITE_INERTIA)
         S_angular, S_linear = bodies[i, layout.S_ANGULAR], bodies[i, layout.S_LINEAR]

@@ -183,9 +183,7 @@ def jacobian_kernel(
     require(workspace.fit_position(bodies, memory, q) and J.shape == (6, nv))
     pose_pass(bodies, memory, q)
     _, p_L = link_pose(links, memory, link)
-    for row in range(6):
-        for column in range(J.shape[1]):
-            J[row, column] = 0.0
+    J[:] = 0.0
     i = body.link_body(links, link)
     while i != 0:
         R, p = spatial.pose_at(memory, i, body.POSE)

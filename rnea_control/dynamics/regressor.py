@@ -179,9 +179,7 @@ def regressor_kernel(
     columns = 10 * (joint_links.shape[0] - 1) + 4 * v.shape[0]
     require(fit(bodies, memory, q, v, a, a) and Y.shape == (v.shape[0], columns))
     outward_pass(bodies, memory, q, v, a)
-    for row in range(Y.shape[0]):
-        for column in range(Y.shape[1]):
-            Y[row, column] = 0.0
+    Y[:] = 0.0
     for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
         body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
     actuator_columns(v, a, Y, 10 * (joint_links.shape[0] - 1))

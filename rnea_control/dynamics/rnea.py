@@ -204,8 +204,7 @@ def gravity_outward_pass(bodies: Matrix, memory: Matrix, q: Vector) -> None:
 @inlined
 def inward_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
     """Equations (6) to (8) without the armature, from the leaf bodies to the root."""
-    for j in range(tau.shape[0]):
-        tau[j] = 0.0
+    tau[:] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
         R, p = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
         force, P = spatial.at(memory, i, body.FORCE), body.parent(bodies, i)
