@@ -13,7 +13,8 @@ import numpy as np
 
 from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import Order, lanes
-from rnea_control.compiled.programs import ALGORITHMS, sizes
+from rnea_control.compiled.programs import ALGORITHMS
+from rnea_control.dynamics.workspace import shapes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
@@ -81,27 +82,26 @@ def _checked(
     model: RobotModel, algorithm: str, inputs: Sequence[Array], out: Array | None, order: Order
 ) -> Array:
     """The output."""
-    rule = ALGORITHMS[algorithm]
-    wanted = {name: sizes(model)[size] for name, size in rule.inputs.items()}
-    given = len(inputs) == len(wanted) and isinstance(inputs[0], np.ndarray)
+    *names, output = ALGORITHMS[algorithm].arrays
+    given = len(inputs) == len(names) and isinstance(inputs[0], np.ndarray)
     if not given or inputs[0].ndim != 2 or inputs[0].dtype not in _PRECISIONS:
         raise ArgumentError(
-            f"{algorithm} takes {', '.join(wanted)}, each an array of float64 or float32; "
+            f"{algorithm} takes {', '.join(names)}, each an array of float64 or float32; "
             "q has two dimensions"
         )
     samples_first = order is Order.sample_major
     dtype, samples = inputs[0].dtype, inputs[0].shape[0 if samples_first else 1]
 
-    def whole(of_sample: tuple[int, ...]) -> tuple[int, ...]:
-        return (samples, *of_sample) if samples_first else (*of_sample, samples)
-
-    result = whole(rule.shape(model))
-    out = np.empty(result, dtype) if out is None else out
-    _check_array("out", out, result, dtype)
+    wanted = {
+        name: (samples, *shape) if samples_first else (*shape, samples)
+        for name, shape in shapes(model).items()
+    }
+    out = np.empty(wanted[output], dtype) if out is None else out
+    _check_array("out", out, wanted[output], dtype)
     if not out.flags.writeable:
         raise ArgumentError("out is read-only; give an array that can be written to")
-    for (name, shape), array in zip(wanted.items(), inputs, strict=True):
-        _check_array(name, array, whole(shape), dtype)
+    for name, array in zip(names, inputs, strict=True):
+        _check_array(name, array, wanted[name], dtype)
         if np.may_share_memory(array, out):
             raise ArgumentError(f"out shares memory with {name}; give an array of its own")
     return out

@@ -21,6 +21,7 @@ from rnea_control.array_types import FloatArray, IntVector
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import array_at
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
@@ -83,9 +84,8 @@ def _fit(typing: Any, target: Any, arrays: Any) -> Any:
 
 
 @intrinsic
-def _run(typing: Any, address: Any, arrays: Any, bodies: Any) -> Any:
-    """Calls the function at an address with the data of arrays, which may be addresses too; the
-    bodies come before the last one."""
+def _run(typing: Any, address: Any, arrays: Any) -> Any:
+    """Calls the function at an address with the data of arrays, which may be addresses too."""
     number = ir.DoubleType().as_pointer()
 
     def jump(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -94,33 +94,22 @@ def _run(typing: Any, address: Any, arrays: Any, bodies: Any) -> Any:
                 return builder.inttoptr(value, number)
             return builder.bitcast(context.make_array(kind)(context, builder, value).data, number)
 
-        code, given, at_bodies = arguments
+        code, given = arguments
         pointers = list(map(pointer, arrays, cgutils.unpack_tuple(builder, given)))
-        pointers.insert(-1, pointer(bodies, at_bodies))
         of_code = ir.FunctionType(ir.VoidType(), [number] * len(pointers))
         builder.call(builder.inttoptr(code, of_code.as_pointer()), pointers)
         return context.get_dummy_value()
 
-    return types.void(address, arrays, bodies), jump
-
-
-@intrinsic
-def _number_at(typing: Any, address: Any, index: Any) -> Any:
-    """An entry of the float64 array at an address."""
-
-    def load(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = builder.inttoptr(arguments[0], ir.DoubleType().as_pointer())
-        return builder.load(builder.gep(array, [arguments[1]]))
-
-    return types.float64(address, index), load
+    return types.void(address, arrays), jump
 
 
 @inlined
 def _changed(target: IntVector) -> bool:
     """Whether a setter has changed what is in the code."""
+    expected = array_at(target[_EXPECTED], (len(_COUNTS),))
+    root = array_at(target[_BODIES], (layout.COLUMNS,))
     for k in range(len(_COUNTS)):
-        count = _number_at(target[_EXPECTED], k)
-        if count != VARIABLE and _number_at(target[_BODIES], _COUNTS[k]) != count:
+        if expected[k] != VARIABLE and expected[k] != root[_COUNTS[k]]:
             return True
     return False
 
@@ -134,7 +123,7 @@ def _call(target: IntVector, arrays: Any) -> int:
         return WRONG_ARGUMENT
     if _changed(target):
         return CHANGED
-    _run(target[ADDRESS], arrays, target[_BODIES])
+    _run(target[ADDRESS], (*arrays[:-1], target[_BODIES], arrays[-1]))
     return RIGHT
 
 
@@ -180,14 +169,15 @@ def method(function: Method) -> Method:
     return cast(Method, wraps(function)(names[function.__name__]))
 
 
-# In the argument of a bound call, in place of shapes: how many arrays there are, and where.
-_COUNT, _X, _Y, _Z, _W, _U = range(_SIZES, _SIZES + 6)
+# In the argument of a bound call, in place of shapes: how many pointers the code takes, and which.
+_COUNT, _A, _B, _C, _D, _E, _F = range(_SIZES, _SIZES + 7)
 
 
 def bound(target: IntVector, *arrays: FloatArray) -> IntVector:
     """The argument of `call_bound` for arrays that were checked; all must stay where they are."""
-    places = [each.ctypes.data for each in arrays]
-    return np.array([*target[:_SIZES], len(arrays), *places], dtype=np.int64)
+    *inputs, output = (each.ctypes.data for each in arrays)
+    pointers = (*inputs, target[_BODIES], output)
+    return np.array([*target[:_SIZES], len(pointers), *pointers], dtype=np.int64)
 
 
 @kernel("i8(i8[::1])")
@@ -195,16 +185,15 @@ def call_bound(target: IntVector) -> int:
     """What `bound` has put together"""
     if _changed(target):
         return CHANGED
-    address, bodies, count = target[ADDRESS], target[_BODIES], target[_COUNT]
-    x, y = target[_X], target[_Y]
-    if count == 2:
-        _run(address, (x, y), bodies)
-    elif count == 3:
-        _run(address, (x, y, target[_Z]), bodies)
+    address, count, a, b, c = target[ADDRESS], target[_COUNT], target[_A], target[_B], target[_C]
+    if count == 3:
+        _run(address, (a, b, c))
     elif count == 4:
-        _run(address, (x, y, target[_Z], target[_W]), bodies)
+        _run(address, (a, b, c, target[_D]))
+    elif count == 5:
+        _run(address, (a, b, c, target[_D], target[_E]))
     else:
-        _run(address, (x, y, target[_Z], target[_W], target[_U]), bodies)
+        _run(address, (a, b, c, target[_D], target[_E], target[_F]))
     return RIGHT
 
 

@@ -13,27 +13,13 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import IntVector, Matrices, Matrix, Vector
-from rnea_control.compiled import batches, calls
+from rnea_control.compiled import batches, calls, machine_code
 from rnea_control.compiled.batches import Array
 from rnea_control.compiled.llvm_text import Precision
-from rnea_control.compiled.machine_code import (
-    ALONE,
-    MachineCode,
-    Order,
-    assembly,
-    c_header,
-    object_code,
-)
-from rnea_control.compiled.programs import (
-    ALGORITHMS,
-    WITH_FORCES,
-    Algorithm,
-    Program,
-    sizes,
-    trace,
-)
+from rnea_control.compiled.machine_code import ALONE, MachineCode, Order, assembly, object_code
+from rnea_control.compiled.programs import ALGORITHMS, WITH_FORCES, Program, trace
 from rnea_control.dynamics.regressor import parameter_count
-from rnea_control.dynamics.workspace import Workspace, argument_error, link_index
+from rnea_control.dynamics.workspace import Workspace, argument_error, link_index, shapes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
@@ -99,12 +85,7 @@ class CompiledRobot:
         return CompiledRobot, (self.model, self._variable, self._base_parameters)
 
     def rnea(
-        self,
-        q: Vector,
-        v: Vector,
-        a: Vector,
-        tau: Vector,
-        external_forces: Matrix | None = None,
+        self, q: Vector, v: Vector, a: Vector, tau: Vector, external_forces: Matrix | None = None
     ) -> Vector:
         """As `rnea_control.dynamics.rnea`."""
         if external_forces is not None:
@@ -172,8 +153,7 @@ class CompiledRobot:
             ArgumentError: as the algorithm's own method; from the function, if the robot has
                 changed.
         """
-        rule = self._rule(algorithm)
-        names = (*rule.inputs, rule.output)
+        names = self._arrays(algorithm)
         if len(arrays) != len(names):
             raise ArgumentError(f"{algorithm} takes {', '.join(names)}, not {len(arrays)} arrays")
         getattr(self, algorithm)(*arrays)
@@ -218,7 +198,7 @@ class CompiledRobot:
             ArgumentError: another algorithm; an array that is not C-contiguous, of these types and
                 shapes; an output that shares memory with an input; the robot has changed.
         """
-        self._rule(algorithm)
+        self._arrays(algorithm)
         self._constants.check()
         name = WITH_FORCES if algorithm == "rnea" and len(inputs) == 4 else algorithm
         return batches.run(self.model, name, self._bulk, inputs, out, order, workers)
@@ -302,24 +282,24 @@ class CompiledRobot:
             The object files, then the header.
         """
         self._constants.check()
-        rules = {algorithm: self._rule(algorithm) for algorithm in algorithms}
+        arrays = {algorithm: self._arrays(algorithm) for algorithm in algorithms}
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         robot = re.sub(r"\W", "_", self.model.name, flags=re.ASCII)
         robot = robot if robot[:1].isalpha() else f"robot_{robot}"
         files = []
-        for algorithm in rules:
+        for algorithm in arrays:
             program = self._trace(algorithm)
             files.append(folder / f"{robot}_{algorithm}.o")
             files[-1].write_bytes(object_code(assembly(program, name=f"{robot}_{algorithm}")))
         header = folder / f"{robot}.h"
-        header.write_text(c_header(robot, self.model, rules), encoding="utf-8")
+        header.write_text(machine_code.c_header(robot, self.model, arrays), encoding="utf-8")
         return (*files, header)
 
     def _again(self, found: int, name: str, *arrays: Array, link: str | None = None) -> Array:
         """After a call that could not be made: makes it, or says what is wrong."""
         if found == calls.WRONG_ARGUMENT:
-            names = (*ALGORITHMS[name].inputs, ALGORITHMS[name].output)
+            names = ALGORITHMS[name].arrays
             named: dict[str, object] = dict(zip(names, arrays, strict=True))
             for each in names[:-1]:  # these may be read-only
                 array = named[each]
@@ -334,8 +314,8 @@ class CompiledRobot:
         result: Array = getattr(self, name)(*arrays)
         return result
 
-    def _rule(self, name: str) -> Algorithm:
-        """An algorithm that needs no link.
+    def _arrays(self, name: str) -> tuple[str, ...]:
+        """The arrays of an algorithm that needs no link.
 
         Raises:
             ArgumentError: there is none of this name, or not for this robot.
@@ -348,17 +328,17 @@ class CompiledRobot:
                 f"aba takes no joints that mimic others ({', '.join(self.model.mimic_joints)}); "
                 "use forward_dynamics"
             )
-        return ALGORITHMS[name]
+        return ALGORITHMS[name].arrays
 
     def _compile(self, name: str, link: str | None = None) -> IntVector:
         self._constants.check()
         if link is None:
-            self._rule(name)
+            self._arrays(name)
         index = 0 if link is None else link_index(self.model, link)
-        address = self._machine_code(name, None, Precision.double, index).address(ALONE)
-        rule, known = ALGORITHMS[name], sizes(self.model)
-        shapes = *(known[size] for size in rule.inputs.values()), rule.shape(self.model)
-        target = calls.target(self.model, self._constants.expected, address, shapes)
+        code = self._machine_code(name, None, Precision.double, index)
+        shape_of = shapes(self.model)
+        wanted = [shape_of[array] for array in ALGORITHMS[name].arrays]
+        target = calls.target(self.model, self._constants.expected, code.address(ALONE), wanted)
         if link is None:
             setattr(self, f"_{name}", target)
         else:
@@ -386,7 +366,7 @@ class CompiledRobot:
         return self._functions[key]
 
     def _function(self, name: str, address: int, counts: int = 0) -> Callable[..., None]:
-        pointers = [ctypes.c_void_p] * (len(ALGORITHMS[name].inputs) + 2)
+        pointers = [ctypes.c_void_p] * (len(ALGORITHMS[name].arrays) + 1)
         function = ctypes.CFUNCTYPE(None, *pointers, *[ctypes.c_int64] * counts)(address)
         function.robot = self  # type: ignore[attr-defined]  # so that the code stays
         return function

@@ -209,7 +209,7 @@ class StraightLine:
     """
 
     def __init__(self, program: Program, lines: Lines, load: Callable[[str, int], str]) -> None:
-        self._graph, self._order = program.graph, program.order
+        self._program, self._graph = program, program.graph
         self._lines = lines
         self._load = load
         self._values: dict[int, str] = {}
@@ -229,32 +229,20 @@ class StraightLine:
 
     def write(self, angles: Kind) -> None:
         """Writes the operations in their order, but sines and cosines first, of type `angles`."""
-        operations = self._graph.operations
+        operations, order = self._graph.operations, self._program.order
         turned = {
             abs(operations[index].arguments[0])
-            for index in self._order
+            for index in order
             if operations[index].name in ("sine", "cosine")
         }
-        needed = sorted(self._all_before(turned))
-        for index in needed:
+        for index in sorted(self._program.needed(turned)):
             self._write_one(index)
         ready = sorted(turned)
         count = angles.lanes if self._lines.kind.lanes == 1 else 1
         for k in range(0, len(ready), count):
             self._write_angles(ready[k : k + count], angles)
-        for index in self._order:
+        for index in order:
             self._write_one(index)
-
-    def _all_before(self, references: set[int]) -> set[int]:
-        """Which operations these need, with themselves."""
-        found: set[int] = set()
-        open_ = [reference - 1 for reference in references]
-        while open_:
-            index = open_.pop()
-            if index not in found:
-                found.add(index)
-                open_.extend(abs(each) - 1 for each in self._graph.operations[index].arguments)
-        return found
 
     def _write_one(self, index: int) -> None:
         if index in self._values:

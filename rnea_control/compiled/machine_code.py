@@ -12,16 +12,10 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from rnea_control.compiled.llvm_text import (
-    Kind,
-    Lines,
-    Precision,
-    StraightLine,
-    declarations,
-    pointer_to,
-    sincos_function,
-)
-from rnea_control.compiled.programs import ALGORITHMS, BODIES, Program, sizes
+from rnea_control.compiled import llvm_text
+from rnea_control.compiled.llvm_text import Kind, Lines, Precision, StraightLine, pointer_to
+from rnea_control.compiled.programs import ALGORITHMS, BODIES, Program
+from rnea_control.dynamics.workspace import shapes
 from rnea_control.kernels.disk_cache import directories, read_sealed, write_sealed
 from rnea_control.kernels.fingerprint import environment
 from rnea_control.model import RobotModel
@@ -95,12 +89,13 @@ def assembly(
     language. That of one sample is in double precision."""
     kind = Kind(lanes(precision), precision)
     angles = Kind(kind.lanes)
-    if order is None:
-        function = [_alone(program, angles, name)]
-    else:
-        function = [_gather_declarations(kind), _bulk(program, kind, order)]
     kinds = {each.name: each for each in (Kind(1), angles, kind)}.values()
-    return "\n\n".join([declarations(kinds), sincos_function(angles), *function])
+    parts = [llvm_text.declarations(kinds), llvm_text.sincos_function(angles)]
+    if order is None:
+        parts.append(_alone(program, angles, name))
+    else:
+        parts += [_gather_declarations(kind), _bulk(program, kind, order)]
+    return "\n\n".join(parts)
 
 
 def assembled(text: str) -> bytes:
@@ -130,13 +125,11 @@ def c_header(robot: str, model: RobotModel, algorithms: Collection[str]) -> str:
         "",
         f"/* `{BODIES}`: what may change, as in the RobotModel's `bodies`; NULL if nothing may. */",
     ]
-    shapes = {key: "".join(f"[{size}]" for size in shape) for key, shape in sizes(model).items()}
+    dimensions = {key: "".join(f"[{n}]" for n in shape) for key, shape in shapes(model).items()}
     for algorithm in algorithms:
-        rule = ALGORITHMS[algorithm]
-        inputs = [f"const double {name}{shapes[size]}" for name, size in rule.inputs.items()]
-        shape = "".join(f"[{size}]" for size in rule.shape(model))
-        arguments = ", ".join([*inputs, f"const double *{BODIES}", f"double {rule.output}{shape}"])
-        lines.append(f"void {robot}_{algorithm}({arguments});")
+        *inputs, output = (f"double {x}{dimensions[x]}" for x in ALGORITHMS[algorithm].arrays)
+        read = ", ".join(f"const {each}" for each in (*inputs, f"double *{BODIES}"))
+        lines.append(f"void {robot}_{algorithm}({read}, {output});")
     return "\n".join([*lines, "", "#ifdef __cplusplus", "}", "#endif", "#endif", ""])
 
 

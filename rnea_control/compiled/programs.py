@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from inspect import signature
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from rnea_control.dynamics.aba import aba_kernel
 from rnea_control.dynamics.body import COLUMNS, row_count
 from rnea_control.dynamics.crba import crba_kernel
 from rnea_control.dynamics.kinematics import forward_kinematics_kernel, jacobian_kernel
-from rnea_control.dynamics.regressor import parameter_count, regressor_kernel
+from rnea_control.dynamics.regressor import regressor_kernel
 from rnea_control.dynamics.rnea import gravity_kernel, rnea_kernel, rnea_with_forces_kernel
+from rnea_control.dynamics.workspace import shapes
 from rnea_control.exceptions import TraceError
 from rnea_control.kernels.compilation import source
 from rnea_control.model import RobotModel
@@ -28,22 +29,18 @@ from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_pa
 Recorded = np.ndarray  # of numbers and Numbers
 
 
-@dataclass(frozen=True)
-class Algorithm:
+class Algorithm(NamedTuple):
     """What goes into an algorithm, what comes out, and how it runs.
 
     Attributes:
-        inputs: names of the arrays; what each has numbers of is a key of `sizes`.
-        output: name of the result.
-        shape: of the result.
         kernel: computes it. Its arguments are arrays of the model, `memory` of a workspace, the
-            index of a `link`, the inputs, and the output.
+            index of a `link`, and the arrays.
+        arrays: names of the inputs, then of the output; `dynamics.workspace.shapes` has the shape
+            of each.
     """
 
-    inputs: dict[str, str]
-    output: str
-    shape: Callable[[RobotModel], tuple[int, ...]]
     kernel: Callable[..., None]
+    arrays: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -64,11 +61,15 @@ class Program:
 
     @property
     def order(self) -> list[int]:
-        """The operations that the results need, by index, each after those that it uses: result by
-        result, so that a limb is done before the next begins."""
+        """The operations that the results need, as `needed` has them."""
+        return self.needed(self.results)
+
+    def needed(self, results: Iterable[Reference]) -> list[int]:
+        """The operations that some results need, by index, each after those that it uses: result
+        by result, so that a limb is done before the next begins."""
         order: list[int] = []
         done = [False] * len(self.graph.operations)
-        for result in self.results:
+        for result in results:
             stack = [abs(result) - 1]
             while stack:
                 index = stack[-1]
@@ -89,29 +90,18 @@ class Program:
         return order
 
 
-def sizes(model: RobotModel) -> dict[str, tuple[int, ...]]:
-    """The shapes of inputs: positions, velocities, a force and a moment for each link."""
-    return {"nq": (model.nq,), "nv": (model.nv,), "links": (len(model.link_names), 6)}
-
-
-_Q, _QV = {"q": "nq"}, {"q": "nq", "v": "nv"}
-_QVA = {**_QV, "a": "nv"}
 # `rnea` where there are external forces.
 WITH_FORCES = "rnea_with_external_forces"
 ALGORITHMS = {
-    "rnea": Algorithm(_QVA, "tau", lambda m: (m.nv,), rnea_kernel),
-    WITH_FORCES: Algorithm(
-        {**_QVA, "external_forces": "links"}, "tau", lambda m: (m.nv,), rnea_with_forces_kernel
-    ),
-    "regressor": Algorithm(_QVA, "Y", lambda m: (m.nv, parameter_count(m)), regressor_kernel),
-    "gravity": Algorithm(_Q, "tau", lambda m: (m.nv,), gravity_kernel),
-    "nonlinear_effects": Algorithm(_QV, "tau", lambda m: (m.nv,), rnea_kernel),
-    "crba": Algorithm(_Q, "M", lambda m: (m.nv, m.nv), crba_kernel),
-    "aba": Algorithm({**_QV, "tau": "nv"}, "a", lambda m: (m.nv,), aba_kernel),
-    "jacobian": Algorithm(_Q, "J", lambda m: (6, m.nv), jacobian_kernel),
-    "forward_kinematics": Algorithm(
-        _Q, "poses", lambda m: (len(m.link_names), 4, 4), forward_kinematics_kernel
-    ),
+    "rnea": Algorithm(rnea_kernel, ("q", "v", "a", "tau")),
+    WITH_FORCES: Algorithm(rnea_with_forces_kernel, ("q", "v", "a", "external_forces", "tau")),
+    "regressor": Algorithm(regressor_kernel, ("q", "v", "a", "Y")),
+    "gravity": Algorithm(gravity_kernel, ("q", "tau")),
+    "nonlinear_effects": Algorithm(rnea_kernel, ("q", "v", "tau")),
+    "crba": Algorithm(crba_kernel, ("q", "M")),
+    "aba": Algorithm(aba_kernel, ("q", "v", "tau", "a")),
+    "jacobian": Algorithm(jacobian_kernel, ("q", "J")),
+    "forward_kinematics": Algorithm(forward_kinematics_kernel, ("q", "poses")),
 }
 
 # The array of the model's own numbers that stay variable.
@@ -142,8 +132,9 @@ def trace(
     Raises:
         TraceError: the algorithm branches on a value, or always divides by 0.
     """
-    algorithm, graph = ALGORITHMS[name], Graph()
-    inputs = {array: sizes(model)[size] for array, size in algorithm.inputs.items()}
+    kernel, (*names, output) = ALGORITHMS[name]
+    graph, shape_of = Graph(), shapes(model)
+    inputs = {array: shape_of[array] for array in names}
     arrays: dict[str, Any] = {
         array: _objects([graph.input(array, i) for i in range(math.prod(shape))]).reshape(shape)
         for array, shape in inputs.items()
@@ -157,7 +148,7 @@ def trace(
     bodies = bodies.astype(object)
     for row, column in variable:
         bodies[row, column] = graph.input(BODIES, row * layout.COLUMNS + column)
-    result = np.zeros(algorithm.shape(model), dtype=object)
+    result = np.zeros(shape_of[output], dtype=object)
     known = {
         "bodies": bodies,
         "links": model.links,
@@ -167,11 +158,11 @@ def trace(
         "a": np.zeros(model.nv, dtype=object),  # where it is no input
         "external_forces": np.zeros((0, 6)),
         **arrays,
-        algorithm.output: result,
+        output: result,
     }
-    kernel = source(algorithm.kernel)
+    function = source(kernel)
     try:
-        _functions(graph).plain(kernel)(*map(known.get, signature(kernel).parameters))
+        _functions(graph).plain(function)(*map(known.get, signature(function).parameters))
     except ZeroDivisionError as error:
         raise TraceError(
             f"{name} of {model.name!r} divides by 0: a joint moves nothing that has inertia. Give "
@@ -231,11 +222,8 @@ def _functions(graph: Graph) -> PlainFunctions:
                 rows[row, sine + i] = graph.function("sine", x)
                 rows[row, cosine + i] = graph.function("cosine", x)
 
-    def sqrt(x: float | Number) -> Number:
-        return graph.function("square_root", graph.reference(x))
+    def recorded(name: str) -> Callable[[float | Number], Number]:
+        return lambda x: graph.function(name, graph.reference(x))
 
-    def tanh(x: float | Number) -> Number:
-        return graph.function("hyperbolic_tangent", graph.reference(x))
-
-    replaced: dict[str, Any] = {"sincos": sincos, "math": SimpleNamespace(sqrt=sqrt, tanh=tanh)}
-    return PlainFunctions(replaced)
+    of_math = SimpleNamespace(sqrt=recorded("square_root"), tanh=recorded("hyperbolic_tangent"))
+    return PlainFunctions({"sincos": sincos, "math": of_math})

@@ -12,7 +12,6 @@ global names lead to plain functions instead of compiled ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -194,7 +193,7 @@ class PlainFunctions:
         replaced: by the name in the source, what is called in place of a function.
     """
 
-    def __init__(self, replaced: dict[str, Callable[..., Any]]) -> None:
+    def __init__(self, replaced: dict[str, Any]) -> None:
         self._replaced = replaced
         self._made: dict[int, Any] = {}
 

@@ -33,13 +33,14 @@ from __future__ import annotations
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.kinematics import find_velocity, start_velocities
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.vectors import ORIGIN
 from rnea_control.model import RobotModel
+from rnea_control.model.bodies import ARMATURE, S_ANGULAR, S_LINEAR
 
 
 def aba(
@@ -100,9 +101,9 @@ def articulated_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
     for i in range(bodies.shape[0] - 1, 0, -1):
         IA = spatial.articulated_at(memory, i, body.ARTICULATED_INERTIA)
         pA = spatial.at(memory, i, body.BIAS_FORCE)
-        S_linear, S_angular = joint.s_linear(bodies, i), joint.s_angular(bodies, i)
+        S_linear, S_angular = bodies[i, S_LINEAR], bodies[i, S_ANGULAR]
         U = spatial.times_axis(IA, S_linear, S_angular)  # (5)
-        D = joint.along_axis(bodies, i, U) + body.armature(bodies, i)  # (6)
+        D = joint.along_axis(bodies, i, U) + bodies[i, ARMATURE]  # (6)
         u = tau[body.velocity_index(bodies, i)] - joint.along_axis(bodies, i, pA)  # (7)
         one_over_D = 1.0 / D
         U_D = spatial.scale(one_over_D, U)
@@ -111,7 +112,7 @@ def articulated_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
         P = body.parent(bodies, i)
         if P == 0:
             continue
-        rotor_share = one_over_D * body.armature(bodies, i)
+        rotor_share = one_over_D * bodies[i, ARMATURE]
         Ia = spatial.less_outer_product(IA, U, U_D, rotor_share, S_linear == 0.0)  # (8)
         Ia_c = spatial.times_motion(Ia, spatial.at(memory, i, body.VELOCITY_PRODUCT))
         pa = spatial.add(pA, spatial.add(Ia_c, spatial.scale(u, U_D)))  # (9)
@@ -148,8 +149,7 @@ def aba_kernel(
     external_forces: Matrix,
     a: Vector,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, external_forces):
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, tau) and forces_fit(links, external_forces))
     velocity_pass(bodies, memory, q, v)
     body.subtract_external_forces(links, memory, external_forces, body.BIAS_FORCE)
     articulated_pass(bodies, memory, tau)

@@ -58,18 +58,6 @@ def inertia(rows: Matrix, i: int, first: int = layout.INERTIA) -> tuple[float, V
 
 
 @inlined
-def armature(bodies: Matrix, i: int) -> float:
-    """Inertia of the actuator's rotor as felt at the joint [kg m^2] or [kg]"""
-    return bodies[i, layout.ARMATURE]
-
-
-@inlined
-def ratio(bodies: Matrix, i: int) -> float:
-    """Velocity of this row's joint for 1 of v: not 1 if it mimics another one"""
-    return bodies[i, layout.RATIO]
-
-
-@inlined
 def velocity_index(bodies: Matrix, i: int) -> int:
     """Where this row's velocity stands in v, a and tau."""
     return int(bodies[i, layout.V])

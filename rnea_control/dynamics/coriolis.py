@@ -16,7 +16,7 @@ from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.kinematics import velocity_pass
 from rnea_control.dynamics.rnea import add_armature, inward_pass
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, require
 from rnea_control.kernels import spatial
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
@@ -53,8 +53,7 @@ def coriolis_matrix(model: RobotModel, ws: Workspace, q: Vector, v: Vector, C: M
         C: output, shape (nv, nv), [Nm s/rad] or [N s/m]; overwritten and returned.
     """
     try:
-        rows = (model.bodies, ws.memory, ws.unit, ws.zeros, ws.torque)
-        _coriolis_matrix(*rows, q, v, C)
+        _coriolis_matrix(model.bodies, ws.memory, ws.unit, ws.zeros, ws.torque, q, v, C)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
     return C
@@ -93,8 +92,7 @@ def reference_pass(
 def _passivity_torque(
     bodies: Matrix, memory: Matrix, q: Vector, v: Vector, v_r: Vector, a_r: Vector, tau: Vector
 ) -> None:
-    if not fit(bodies, memory, q, v, tau, tau) or not fit(bodies, memory, q, v_r, a_r, a_r):
-        raise TypeError
+    require(fit(bodies, memory, q, v, tau, tau) and fit(bodies, memory, q, v_r, a_r, a_r))
     velocity_pass(bodies, memory, q, v)
     reference_pass(bodies, memory, v, v_r, a_r, body.base_acceleration(bodies))
     inward_pass(bodies, memory, tau)
@@ -113,12 +111,11 @@ def _coriolis_matrix(
     C: Matrix,
 ) -> None:
     nv = zeros.shape[0]
-    if not fit(bodies, memory, q, v, zeros, zeros) or C.shape[0] != nv or C.shape[1] != nv:
-        raise TypeError
+    require(fit(bodies, memory, q, v, zeros, zeros) and C.shape == (nv, nv))
     velocity_pass(bodies, memory, q, v)
     for j in range(nv):
-        for k in range(nv):
-            unit[k] = 1.0 if k == j else 0.0
+        unit[:] = 0.0
+        unit[j] = 1.0
         reference_pass(bodies, memory, v, unit, zeros, ORIGIN)
         inward_pass(bodies, memory, column)
         for k in range(nv):

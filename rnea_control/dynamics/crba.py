@@ -30,25 +30,14 @@ import math
 
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit_position
-from rnea_control.kernels import spatial
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit_position, require
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import (
-    ORIGIN,
-    Vector3,
-    add,
-    cross,
-    dot,
-    multiply,
-    rotate,
-    rotated_symmetric,
-    scale,
-    times_symmetric,
-    z_axis,
-)
+from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, dot, rotate, scale
 from rnea_control.model import RobotModel
+from rnea_control.model.bodies import ARMATURE, RATIO, S_ANGULAR, S_LINEAR
 
 _MASS = body.COMPOSITE_INERTIA
 _FIRST_MOMENT = body.COMPOSITE_INERTIA + 1
@@ -78,18 +67,16 @@ def mass_matrix(
 ) -> None:
     """Fills M; velocity k is row and column `permutation[k]`, or k if that is None."""
     single_bodies(bodies, memory, q)  # (1)
-    for r in range(M.shape[0]):
-        for c in range(M.shape[1]):
-            M[r, c] = 0.0
+    M[:] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
         j, P = i, body.parent(bodies, i)
         if P != 0:
             add_to_parent(bodies, memory, i)  # (2)
         f, n = composite_force(bodies, memory, i)  # (3)
-        ratio, row = body.ratio(bodies, i), body.velocity_index(bodies, i)
+        ratio, row = bodies[i, RATIO], body.velocity_index(bodies, i)
         if permutation is not None:
             row = permutation[row]
-        felt = felt_by_joint(bodies, memory, i, (f, n)) + body.armature(bodies, i)
+        felt = felt_by_joint(bodies, memory, i, (f, n)) + bodies[i, ARMATURE]
         M[row, row] += ratio * ratio * felt  # (4)
         while P != 0:
             n = add(n, cross(spatial.vector_at(memory, j, body.LEVER), f))  # (5)
@@ -98,7 +85,7 @@ def mass_matrix(
             if permutation is not None:
                 column = permutation[column]
             felt = felt_by_joint(bodies, memory, j, (f, n))
-            entry = ratio * body.ratio(bodies, j) * felt
+            entry = ratio * bodies[j, RATIO] * felt
             M[row, column] += entry  # (6)
             M[column, row] += entry
 
@@ -108,12 +95,12 @@ def composite_force(bodies: Matrix, memory: Matrix, i: int) -> Spatial:
     """I^c S: the force that accelerates composite body i along its joint by 1."""
     z, mc = joint_axis(memory, i), spatial.vector_at(memory, i, _FIRST_MOMENT)
     f = n = ORIGIN
-    if joint.s_angular(bodies, i) != 0.0:
-        angular = scale(joint.s_angular(bodies, i), z)
+    if bodies[i, S_ANGULAR] != 0.0:
+        angular = scale(bodies[i, S_ANGULAR], z)
         f = cross(angular, mc)
-        n = times_symmetric(spatial.symmetric_at(memory, i, _INERTIA), angular)
-    if joint.s_linear(bodies, i) != 0.0:
-        linear = scale(joint.s_linear(bodies, i), z)
+        n = vectors.times_symmetric(spatial.symmetric_at(memory, i, _INERTIA), angular)
+    if bodies[i, S_LINEAR] != 0.0:
+        linear = scale(bodies[i, S_LINEAR], z)
         f = add(f, scale(memory[i, _MASS], linear))
         n = add(n, cross(mc, linear))
     return f, n
@@ -123,9 +110,9 @@ def composite_force(bodies: Matrix, memory: Matrix, i: int) -> Spatial:
 def felt_by_joint(bodies: Matrix, memory: Matrix, i: int, force: Spatial) -> float:
     """S . F, with all in axes of the root."""
     z = joint_axis(memory, i)
-    felt = joint.s_angular(bodies, i) * dot(z, force[1])
-    if joint.s_linear(bodies, i) != 0.0:
-        felt += joint.s_linear(bodies, i) * dot(z, force[0])
+    felt = bodies[i, S_ANGULAR] * dot(z, force[1])
+    if bodies[i, S_LINEAR] != 0.0:
+        felt += bodies[i, S_LINEAR] * dot(z, force[0])
     return felt
 
 
@@ -138,13 +125,13 @@ def single_bodies(bodies: Matrix, memory: Matrix, q: Vector) -> None:
         R, p = joint.placement(bodies, memory, q, i)
         if P != 0:
             R_WP = spatial.matrix_at(memory, P, body.POSE)
-            R, p = multiply(R_WP, R), rotate(R_WP, p)
+            R, p = vectors.multiply(R_WP, R), rotate(R_WP, p)
         spatial.store_matrix(memory, i, body.POSE, R)
         spatial.store_vector(memory, i, body.LEVER, p)
         m, mc, inertia = body.inertia(bodies, i)
         memory[i, _MASS] = m
         spatial.store_vector(memory, i, _FIRST_MOMENT, rotate(R, mc))
-        rotated = rotated_symmetric(R, inertia)
+        rotated = vectors.rotated_symmetric(R, inertia)
         for k in range(6):
             memory[i, _INERTIA + k] = rotated[k]
 
@@ -172,7 +159,7 @@ def add_to_parent(bodies: Matrix, memory: Matrix, i: int) -> None:
 @inlined
 def joint_axis(memory: Matrix, i: int) -> Vector3:
     """z of body i, in axes of the root"""
-    return z_axis(spatial.matrix_at(memory, i, body.POSE))
+    return vectors.z_axis(spatial.matrix_at(memory, i, body.POSE))
 
 
 @inlined
@@ -209,6 +196,5 @@ def felt_inertias(
 @kernel()
 def crba_kernel(bodies: Matrix, memory: Matrix, q: Vector, M: Matrix) -> None:
     nv = body.velocity_count(bodies)
-    if not fit_position(bodies, memory, q) or M.shape[0] != nv or M.shape[1] != nv:
-        raise TypeError
+    require(fit_position(bodies, memory, q) and M.shape == (nv, nv))
     mass_matrix(bodies, memory, None, q, M)

@@ -25,28 +25,14 @@ sec. 2.10].
 from __future__ import annotations
 
 from rnea_control.array_types import Matrix, Vector
-from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.kinematics import (
-    find_velocity,
-    pose_pass,
-    start_velocities,
-    velocity_pass,
-)
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position
-from rnea_control.kernels import spatial
+from rnea_control.dynamics import body, joint, kinematics
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position, require
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.vectors import (
-    ORIGIN,
-    add,
-    cross,
-    dot,
-    rotate,
-    rotate_back,
-    scale,
-    times_symmetric,
-)
+from rnea_control.kernels.vectors import ORIGIN, add, cross, dot, rotate_back, scale
 from rnea_control.model import RobotModel
+from rnea_control.model.bodies import ARMATURE, RATIO
 
 
 def kinetic_energy(model: RobotModel, ws: Workspace, q: Vector, v: Vector) -> float:
@@ -118,11 +104,11 @@ def momentum_passes(
     rate: Vector,
 ) -> None:
     """Fills `p` with M v, and `rate` with C^T v less `gravity_share` times g."""
-    start_velocities(bodies, memory, q)
+    kinematics.start_velocities(bodies, memory, q)
     start = scale(gravity_share, body.base_acceleration(bodies))
     spatial.store_vector(memory, 0, body.ACCELERATION, start)
     for i in range(1, bodies.shape[0]):
-        velocity = find_velocity(bodies, memory, q, v, i)
+        velocity = kinematics.find_velocity(bodies, memory, q, v, i)
         momentum = spatial.times_motion(spatial.rigid_body(body.inertia(bodies, i)), velocity)
         spatial.store(memory, i, body.MOMENTUM, momentum)
         R, _ = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
@@ -130,18 +116,18 @@ def momentum_passes(
         spatial.store_vector(memory, i, body.ACCELERATION, acc)
         m, mc, _ = body.inertia(bodies, i)
         spatial.store(memory, i, body.FORCE, (scale(m, acc), cross(mc, acc)))
-    for j in range(p.shape[0]):
-        p[j] = rate[j] = 0.0
+    p[:] = 0.0
+    rate[:] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
         R, translation = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
         momentum, weight = spatial.at(memory, i, body.MOMENTUM), spatial.at(memory, i, body.FORCE)
         change = joint.velocity_product(bodies, i, spatial.at(memory, i, body.VELOCITY), 1.0)
         along = joint.along_axis(bodies, i, momentum)
-        along += body.armature(bodies, i) * joint.joint_rate(bodies, v, i)
+        along += bodies[i, ARMATURE] * joint.joint_rate(bodies, v, i)
         torque = spatial.dot(momentum, change) - joint.along_axis(bodies, i, weight)
         j = body.velocity_index(bodies, i)
-        p[j] += body.ratio(bodies, i) * along
-        rate[j] += body.ratio(bodies, i) * torque
+        p[j] += bodies[i, RATIO] * along
+        rate[j] += bodies[i, RATIO] * torque
         P = body.parent(bodies, i)
         if P != 0:
             spatial.add_to(memory, P, body.MOMENTUM, spatial.to_parent(R, translation, momentum))
@@ -150,32 +136,30 @@ def momentum_passes(
 
 @kernel_on_demand()
 def _kinetic_energy(bodies: Matrix, memory: Matrix, q: Vector, v: Vector) -> float:
-    if not fit(bodies, memory, q, v, v, v):
-        raise TypeError
-    velocity_pass(bodies, memory, q, v)
+    require(fit(bodies, memory, q, v, v, v))
+    kinematics.velocity_pass(bodies, memory, q, v)
     twice = 0.0
     for i in range(1, bodies.shape[0]):
         linear, w = spatial.at(memory, i, body.VELOCITY)
         m, mc, inertia = body.inertia(bodies, i)
         twice += m * dot(linear, linear)
         twice += 2.0 * dot(linear, cross(w, mc))
-        twice += dot(w, times_symmetric(inertia, w))
-        twice += body.armature(bodies, i) * joint.joint_rate(bodies, v, i) ** 2
+        twice += dot(w, vectors.times_symmetric(inertia, w))
+        twice += bodies[i, ARMATURE] * joint.joint_rate(bodies, v, i) ** 2
     return 0.5 * twice
 
 
 @kernel_on_demand()
 def _center_of_mass(bodies: Matrix, memory: Matrix, q: Vector, com: Vector) -> float:
     """Fills `com`, and returns the potential energy."""
-    if not fit_position(bodies, memory, q) or com.shape[0] != 3:
-        raise TypeError
-    pose_pass(bodies, memory, q)
+    require(fit_position(bodies, memory, q) and com.shape[0] == 3)
+    kinematics.pose_pass(bodies, memory, q)
     mass, moment = 0.0, ORIGIN
     for i in range(bodies.shape[0]):
         R, p = spatial.pose_at(memory, i, body.POSE)
         m, mc, _ = body.inertia(bodies, i)
         mass += m
-        moment = add(moment, add(scale(m, p), rotate(R, mc)))
+        moment = add(moment, add(scale(m, p), vectors.rotate(R, mc)))
     for k in range(3):
         com[k] = moment[k] / mass
     return dot(body.base_acceleration(bodies), moment)
@@ -185,6 +169,5 @@ def _center_of_mass(bodies: Matrix, memory: Matrix, q: Vector, com: Vector) -> f
 def _generalized_momentum(
     bodies: Matrix, memory: Matrix, q: Vector, v: Vector, p: Vector, rate: Vector
 ) -> None:
-    if not fit(bodies, memory, q, v, p, rate):
-        raise TypeError
+    require(fit(bodies, memory, q, v, p, rate))
     momentum_passes(bodies, memory, q, v, 1.0, p, rate)

@@ -17,15 +17,15 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import IntVector, Matrix, Vector
-from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body
 from rnea_control.dynamics.crba import SMALLEST_PIVOT, mass_matrix
 from rnea_control.dynamics.rnea import inward_pass, outward_pass, rnea
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
-from rnea_control.model.bodies import COULOMB, DAMPING, TORQUE_OFFSET
+from rnea_control.model import bodies as layout
 
 # v_s: at three times this velocity Coulomb friction is at 99.5 %, [rad/s] or [m/s].
 STICKING_VELOCITY = 0.01
@@ -110,16 +110,15 @@ def forward_dynamics(
 @inlined
 def friction_torque(parameters: Matrix, v: Vector, j: int) -> float:
     """tau_f of velocity j; `parameters` as of the model."""
-    torque = parameters[DAMPING, j] * v[j] + parameters[TORQUE_OFFSET, j]
-    if parameters[COULOMB, j] != 0.0:
-        torque += parameters[COULOMB, j] * math.tanh(v[j] / STICKING_VELOCITY)
+    torque = parameters[layout.DAMPING, j] * v[j] + parameters[layout.TORQUE_OFFSET, j]
+    if parameters[layout.COULOMB, j] != 0.0:
+        torque += parameters[layout.COULOMB, j] * math.tanh(v[j] / STICKING_VELOCITY)
     return torque
 
 
 @kernel_on_demand()
 def _friction(parameters: Matrix, v: Vector, tau: Vector) -> None:
-    if v.shape[0] != parameters.shape[1] or tau.shape[0] != parameters.shape[1]:
-        raise TypeError
+    require(v.shape[0] == tau.shape[0] == parameters.shape[1])
     for j in range(v.shape[0]):
         tau[j] = friction_torque(parameters, v, j)
 
@@ -128,13 +127,12 @@ def _friction(parameters: Matrix, v: Vector, tau: Vector) -> None:
 def diagonal_bound(bodies: Matrix, memory: Matrix, permutation: IntVector, bound: Vector) -> None:
     """An upper bound of each diagonal entry of M for any direction of the axis: pivots are compared
     with it. Needs `mass_matrix`."""
-    for k in range(bound.shape[0]):
-        bound[k] = 0.0
+    bound[:] = 0.0
     for i in range(1, bodies.shape[0]):
         m, _, (xx, _, _, yy, _, zz) = body.inertia(memory, i, body.COMPOSITE_INERTIA)
-        S_angular, S_linear = joint.s_angular(bodies, i), joint.s_linear(bodies, i)
+        S_angular, S_linear = bodies[i, layout.S_ANGULAR], bodies[i, layout.S_LINEAR]
         felt = S_angular**2 * (xx + yy + zz) + S_linear**2 * m
-        largest = body.ratio(bodies, i) ** 2 * (felt + body.armature(bodies, i))
+        largest = bodies[i, layout.RATIO] ** 2 * (felt + bodies[i, layout.ARMATURE])
         bound[permutation[body.velocity_index(bodies, i)]] += largest
 
 
@@ -190,8 +188,7 @@ def _forward_dynamics_with_friction(
     forces: Matrix,
     a: Vector,
 ) -> bool:
-    if not fit(bodies, memory, q, v, tau, a) or not forces_fit(links, forces):
-        raise TypeError
+    require(fit(bodies, memory, q, v, tau, a) and forces_fit(links, forces))
     outward_pass(bodies, memory, q, v, zeros)
     body.subtract_external_forces(links, memory, forces, body.FORCE)
     inward_pass(bodies, memory, a)

@@ -2,7 +2,8 @@
 
 In dynamics/, only this file knows the joint types. The others see rows of one degree of freedom
 each (model/bodies.py), whose axis is the body's z: its motion subspace is
-S = (s_linear z; s_angular z), that is (0; z) for a revolute joint, (z; 0) for a prismatic one.
+S = (s_linear z; s_angular z), that is (0; z) for a revolute joint, (z; 0) for a prismatic one,
+and (pitch z; z) for a screw.
 
 A spherical or floating joint is three or six rows. Its first row has the pose and the velocity of
 the whole joint; the other rows are held and add only their acceleration.
@@ -18,40 +19,16 @@ import math
 
 from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body
-from rnea_control.dynamics.workspace import Workspace, argument_error
-from rnea_control.kernels import spatial
+from rnea_control.dynamics.workspace import Workspace, argument_error, require
+from rnea_control.kernels import rotation, spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.rotation import (
-    LARGEST_ANGLE,
-    Quaternion,
-    conjugate,
-    normalized,
-    product,
-    quaternion_of_vector,
-    rotation_of_quaternion,
-    screw_translation,
-    screw_velocity,
-    sincos,
-    vector_of_quaternion,
-)
+from rnea_control.kernels.rotation import LARGEST_ANGLE, Quaternion, rotation_of_quaternion, sincos
 from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import (
-    Matrix3,
-    Vector3,
-    add,
-    cross,
-    multiply,
-    rotate,
-    rotate_back,
-    scale,
-    subtract,
-    turned_about_z,
-    z_axis,
-)
+from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, rotate, subtract
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
-from rnea_control.model.bodies import AXIS, CIRCLE, FLOATING, FOLLOWER, HELD, SPHERICAL
+from rnea_control.model.bodies import AXIS, FLOATING, HELD, RATIO, S_ANGULAR, S_LINEAR, SPHERICAL
 
 
 def integrate(model: RobotModel, ws: Workspace, q: Vector, step: Vector, result: Vector) -> Vector:
@@ -89,34 +66,22 @@ def difference(model: RobotModel, ws: Workspace, q0: Vector, q1: Vector, step: V
 
 
 @inlined
-def s_angular(bodies: Matrix, i: int) -> float:
-    """The angular part of S: 1 for a revolute joint, 0 for a prismatic one"""
-    return bodies[i, layout.S_ANGULAR]
-
-
-@inlined
-def s_linear(bodies: Matrix, i: int) -> float:
-    """The linear part of S: 0 for a revolute joint, 1 for a prismatic one, the pitch of a screw"""
-    return bodies[i, layout.S_LINEAR]
-
-
-@inlined
 def joint_rate(bodies: Matrix, v: Vector, i: int) -> float:
     """The velocity or acceleration of row i's joint: its entry of the vector, times the ratio."""
-    return body.ratio(bodies, i) * v[body.velocity_index(bodies, i)]
+    return bodies[i, RATIO] * v[body.velocity_index(bodies, i)]
 
 
 @inlined
 def joint_position(bodies: Matrix, q: Vector, i: int) -> float:
     """Position along or about the axis of row i [rad] or [m]"""
-    return body.ratio(bodies, i) * q[int(bodies[i, layout.Q])] + bodies[i, layout.OFFSET]
+    return bodies[i, RATIO] * q[int(bodies[i, layout.Q])] + bodies[i, layout.OFFSET]
 
 
 @inlined
 def along_axis(bodies: Matrix, i: int, force: Spatial) -> float:
     """S . F: what the joint of row i feels of a force, in B."""
     f, n = force
-    return s_angular(bodies, i) * n[2] + s_linear(bodies, i) * f[2]
+    return bodies[i, S_ANGULAR] * n[2] + bodies[i, S_LINEAR] * f[2]
 
 
 @inlined
@@ -127,7 +92,7 @@ def sines_and_cosines(bodies: Matrix, memory: Matrix, q: Vector) -> None:
     in_range = True
     for i in range(n):
         angle = 0.0
-        if bodies[i + 1, layout.MOTION] == AXIS and s_angular(bodies, i + 1) != 0.0:
+        if bodies[i + 1, layout.MOTION] == AXIS and bodies[i + 1, S_ANGULAR] != 0.0:
             angle = joint_position(bodies, q, i + 1)
         in_range = in_range and abs(angle) <= LARGEST_ANGLE
         memory[n + 1 + i // body.LANES, body.ANGLE + i % body.LANES] = angle
@@ -147,16 +112,17 @@ def placement(bodies: Matrix, memory: Matrix, q: Vector, i: int) -> tuple[Matrix
     motion = bodies[i, layout.MOTION]
     if motion == AXIS:
         row, lane = bodies.shape[0] + (i - 1) // body.LANES, (i - 1) % body.LANES
-        R = turned_about_z(R, memory[row, body.SINE + lane], memory[row, body.COSINE + lane])
-        if s_linear(bodies, i) != 0.0:
-            distance = s_linear(bodies, i) * joint_position(bodies, q, i)
-            p = add(p, scale(distance, z_axis(R)))
+        sine, cosine = memory[row, body.SINE + lane], memory[row, body.COSINE + lane]
+        R = vectors.turned_about_z(R, sine, cosine)
+        if bodies[i, S_LINEAR] != 0.0:
+            distance = bodies[i, S_LINEAR] * joint_position(bodies, q, i)
+            p = add(p, vectors.scale(distance, vectors.z_axis(R)))
     elif motion != HELD:
         first = int(bodies[i, layout.Q])
         if motion == FLOATING:
             p = add(p, rotate(R, _vector(q, first)))
             first += 3
-        R = _axes_renamed(multiply(R, rotation_of_quaternion(_quaternion(q, first))))
+        R = _axes_renamed(vectors.multiply(R, rotation_of_quaternion(_quaternion(q, first))))
     return R, p
 
 
@@ -166,8 +132,8 @@ def joint_velocity(bodies: Matrix, v: Vector, i: int) -> Spatial:
     motion = bodies[i, layout.MOTION]
     if motion == AXIS:
         rate = joint_rate(bodies, v, i)
-        linear = (0.0, 0.0, s_linear(bodies, i) * rate)
-        angular = (0.0, 0.0, s_angular(bodies, i) * rate)
+        linear = (0.0, 0.0, bodies[i, S_LINEAR] * rate)
+        angular = (0.0, 0.0, bodies[i, S_ANGULAR] * rate)
     elif motion == HELD:
         linear = angular = (0.0, 0.0, 0.0)
     else:
@@ -184,7 +150,7 @@ def joint_velocity(bodies: Matrix, v: Vector, i: int) -> Spatial:
 def add_angular_velocity(bodies: Matrix, v: Vector, i: int, w: Vector3) -> Vector3:
     """w plus the angular part of `joint_velocity`."""
     if bodies[i, layout.MOTION] == AXIS:
-        return (w[0], w[1], w[2] + s_angular(bodies, i) * joint_rate(bodies, v, i))
+        return (w[0], w[1], w[2] + bodies[i, S_ANGULAR] * joint_rate(bodies, v, i))
     _, w_J = joint_velocity(bodies, v, i)
     return add(w, w_J)
 
@@ -199,7 +165,7 @@ def add_acceleration(
     velocity of B.
     """
     rate, change = joint_rate(bodies, v, i), joint_rate(bodies, a, i)
-    S_angular, S_linear = s_angular(bodies, i), s_linear(bodies, i)
+    S_angular, S_linear = bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
     if bodies[i, layout.MOTION] == FLOATING:  # its linear velocity turns with the body
         v_J, w_J = joint_velocity(bodies, v, i)
         acc = subtract(acc, cross(w_J, v_J))
@@ -217,7 +183,7 @@ def velocity_product(bodies: Matrix, i: int, velocity: Spatial, rate: float) -> 
     """velocity x S rate: the rate at which S `rate` changes as its axis moves with the body of row
     i."""
     linear, w = velocity
-    angular_J, linear_J = s_angular(bodies, i) * rate, s_linear(bodies, i) * rate
+    angular_J, linear_J = bodies[i, S_ANGULAR] * rate, bodies[i, S_LINEAR] * rate
     x = w[1] * linear_J + linear[1] * angular_J
     y = -w[0] * linear_J - linear[0] * angular_J
     return (x, y, 0.0), (w[1] * angular_J, -w[0] * angular_J, 0.0)
@@ -227,8 +193,8 @@ def velocity_product(bodies: Matrix, i: int, velocity: Spatial, rate: float) -> 
 def add_along_axis(bodies: Matrix, i: int, motion: Spatial, rate: float) -> Spatial:
     """motion + S rate"""
     linear, angular = motion
-    linear = (linear[0], linear[1], linear[2] + s_linear(bodies, i) * rate)
-    return linear, (angular[0], angular[1], angular[2] + s_angular(bodies, i) * rate)
+    linear = (linear[0], linear[1], linear[2] + bodies[i, S_LINEAR] * rate)
+    return linear, (angular[0], angular[1], angular[2] + bodies[i, S_ANGULAR] * rate)
 
 
 @inlined
@@ -250,44 +216,45 @@ def _axes_renamed(R: Matrix3) -> Matrix3:
 @kernel_on_demand()
 def _integrate(bodies: Matrix, q: Vector, step: Vector, result: Vector) -> None:
     nq, nv = body.position_count(bodies), body.velocity_count(bodies)
-    if q.shape[0] != nq or result.shape[0] != nq or step.shape[0] != nv:
-        raise TypeError
+    require(q.shape[0] == result.shape[0] == nq and step.shape[0] == nv)
     for i in range(1, bodies.shape[0]):
         motion = bodies[i, layout.MOTION]
         at, rate = int(bodies[i, layout.Q]), body.velocity_index(bodies, i)
-        if motion == AXIS and bodies[i, layout.POSITION] != FOLLOWER:
+        if motion == AXIS and bodies[i, layout.POSITION] != layout.FOLLOWER:
             result[at] = q[at] + step[rate]
         elif motion in (SPHERICAL, FLOATING):
-            rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
-            e, w = normalized(_quaternion(q, rotation)), _vector(step, angular)
+            quaternion, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+            e, w = rotation.normalized(_quaternion(q, quaternion)), _vector(step, angular)
             if motion == FLOATING:
-                moved = rotate(rotation_of_quaternion(e), screw_translation(w, _vector(step, rate)))
+                way = rotation.screw_translation(w, _vector(step, rate))
+                moved = rotate(rotation_of_quaternion(e), way)
                 for k in range(3):
                     result[at + k] = q[at + k] + moved[k]
-            e = normalized(product(e, quaternion_of_vector(w)))
+            e = rotation.normalized(rotation.product(e, rotation.quaternion_of_vector(w)))
             for k in range(4):
-                result[rotation + k] = e[k]
+                result[quaternion + k] = e[k]
 
 
 @kernel_on_demand()
 def _difference(bodies: Matrix, q0: Vector, q1: Vector, step: Vector) -> None:
     nq, nv = body.position_count(bodies), body.velocity_count(bodies)
-    if q0.shape[0] != nq or q1.shape[0] != nq or step.shape[0] != nv:
-        raise TypeError
+    require(q0.shape[0] == q1.shape[0] == nq and step.shape[0] == nv)
     for i in range(1, bodies.shape[0]):
         motion, position = bodies[i, layout.MOTION], bodies[i, layout.POSITION]
         at, rate = int(bodies[i, layout.Q]), body.velocity_index(bodies, i)
-        if motion == AXIS and position != FOLLOWER:
+        if motion == AXIS and position != layout.FOLLOWER:
             step[rate] = q1[at] - q0[at]
-            if position == CIRCLE:
+            if position == layout.CIRCLE:
                 step[rate] -= 2.0 * math.pi * math.floor(step[rate] / (2.0 * math.pi) + 0.5)
         elif motion in (SPHERICAL, FLOATING):
-            rotation, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
-            e0, e1 = normalized(_quaternion(q0, rotation)), normalized(_quaternion(q1, rotation))
-            w = vector_of_quaternion(product(conjugate(e0), e1))
+            quaternion, angular = (at + 3, rate + 3) if motion == FLOATING else (at, rate)
+            e0 = rotation.normalized(_quaternion(q0, quaternion))
+            e1 = rotation.normalized(_quaternion(q1, quaternion))
+            w = rotation.vector_of_quaternion(rotation.product(rotation.conjugate(e0), e1))
             if motion == FLOATING:
                 way = subtract(_vector(q1, at), _vector(q0, at))
-                linear = screw_velocity(w, rotate_back(rotation_of_quaternion(e0), way))
+                way = vectors.rotate_back(rotation_of_quaternion(e0), way)
+                linear = rotation.screw_velocity(w, way)
                 for k in range(3):
                     step[rate + k] = linear[k]
             for k in range(3):

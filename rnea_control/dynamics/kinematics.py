@@ -10,29 +10,17 @@ Several algorithms begin with the outward passes here: poses or velocities of al
 from __future__ import annotations
 
 from rnea_control.array_types import Matrices, Matrix, Vector
-from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body, joint, workspace
 from rnea_control.dynamics.rnea import outward_pass
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, fit_position, link_index
-from rnea_control.kernels import spatial
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, link_index, require
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import (
-    IDENTITY,
-    ORIGIN,
-    Matrix3,
-    Vector3,
-    add,
-    cross,
-    multiply,
-    rotate,
-    rotate_back,
-    scale,
-    subtract,
-    z_axis,
-)
+from rnea_control.kernels.vectors import Matrix3, Vector3, add, cross, rotate, subtract
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
 
 
 def forward_kinematics(model: RobotModel, ws: Workspace, q: Vector, poses: Matrices) -> Matrices:
@@ -67,8 +55,7 @@ def jacobian(model: RobotModel, ws: Workspace, q: Vector, link: str, J: Matrix) 
         ArgumentError: an unknown link; else as of `rnea`.
     """
     try:
-        rows = (model.bodies, model.links, ws.memory)
-        jacobian_kernel(*rows, link_index(model, link), q, J)
+        jacobian_kernel(model.bodies, model.links, ws.memory, link_index(model, link), q, J)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
     return J
@@ -129,12 +116,13 @@ def world_to_link_force(
 def pose_pass(bodies: Matrix, memory: Matrix, q: Vector) -> None:
     """R_WB and p_WB of all bodies; and R_PB, p_PB."""
     joint.sines_and_cosines(bodies, memory, q)
-    spatial.store_pose(memory, 0, body.POSE, IDENTITY, ORIGIN)
+    spatial.store_pose(memory, 0, body.POSE, vectors.IDENTITY, vectors.ORIGIN)
     for i in range(1, bodies.shape[0]):
         R, p = joint.placement(bodies, memory, q, i)
         R_WP, p_WP = spatial.pose_at(memory, body.parent(bodies, i), body.POSE)
         spatial.store_pose(memory, i, body.POSE_IN_PARENT, R, p)
-        spatial.store_pose(memory, i, body.POSE, multiply(R_WP, R), add(p_WP, rotate(R_WP, p)))
+        R_WB, p_WB = vectors.multiply(R_WP, R), add(p_WP, rotate(R_WP, p))
+        spatial.store_pose(memory, i, body.POSE, R_WB, p_WB)
 
 
 @inlined
@@ -142,7 +130,7 @@ def link_pose(links: Matrix, memory: Matrix, k: int) -> tuple[Matrix3, Vector3]:
     """R_WL and p_WL of link k, after `pose_pass`."""
     R, p = spatial.pose_at(memory, body.link_body(links, k), body.POSE)
     R_BL, p_BL = spatial.pose_at(links, k, layout.LINK_ROTATION)
-    return multiply(R, R_BL), add(p, rotate(R, p_BL))
+    return vectors.multiply(R, R_BL), add(p, rotate(R, p_BL))
 
 
 @inlined
@@ -175,10 +163,7 @@ def find_velocity(bodies: Matrix, memory: Matrix, q: Vector, v: Vector, i: int) 
 def forward_kinematics_kernel(
     bodies: Matrix, links: Matrix, memory: Matrix, q: Vector, poses: Matrices
 ) -> None:
-    if not fit_position(bodies, memory, q):
-        raise TypeError
-    if poses.shape[0] != links.shape[0] or poses.shape[1] != 4 or poses.shape[2] != 4:
-        raise TypeError
+    require(workspace.fit_position(bodies, memory, q) and poses.shape == (links.shape[0], 4, 4))
     pose_pass(bodies, memory, q)
     for k in range(links.shape[0]):
         R, p = link_pose(links, memory, k)
@@ -195,19 +180,17 @@ def jacobian_kernel(
     bodies: Matrix, links: Matrix, memory: Matrix, link: int, q: Vector, J: Matrix
 ) -> None:
     nv = body.velocity_count(bodies)
-    if not fit_position(bodies, memory, q) or J.shape[0] != 6 or J.shape[1] != nv:
-        raise TypeError
+    require(workspace.fit_position(bodies, memory, q) and J.shape == (6, nv))
     pose_pass(bodies, memory, q)
     _, p_L = link_pose(links, memory, link)
-    for row in range(6):
-        for column in range(J.shape[1]):
-            J[row, column] = 0.0
+    J[:] = 0.0
     i = body.link_body(links, link)
     while i != 0:
         R, p = spatial.pose_at(memory, i, body.POSE)
-        z, S_angular, S_linear = z_axis(R), joint.s_angular(bodies, i), joint.s_linear(bodies, i)
-        linear = add(scale(S_angular, cross(z, subtract(p_L, p))), scale(S_linear, z))
-        ratio, column = body.ratio(bodies, i), body.velocity_index(bodies, i)
+        z, S_angular, S_linear = vectors.z_axis(R), bodies[i, S_ANGULAR], bodies[i, S_LINEAR]
+        turning = vectors.scale(S_angular, cross(z, subtract(p_L, p)))
+        linear = add(turning, vectors.scale(S_linear, z))
+        ratio, column = bodies[i, RATIO], body.velocity_index(bodies, i)
         for k in range(3):
             J[k, column] += ratio * linear[k]
             J[3 + k, column] += ratio * S_angular * z[k]
@@ -225,8 +208,7 @@ def _link_acceleration(
     a: Vector,
     acceleration: Vector,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, a) or acceleration.shape[0] != 6:
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, a) and acceleration.shape[0] == 6)
     outward_pass(bodies, memory, q, v, a)
     pose_pass(bodies, memory, q)
     i = body.link_body(links, link)
@@ -252,14 +234,14 @@ def _world_to_link_force(
     world_force: Vector,
     link_force: Vector,
 ) -> None:
-    if not fit_position(bodies, memory, q) or world_force.shape[0] != 6 or link_force.shape[0] != 6:
-        raise TypeError
+    require(workspace.fit_position(bodies, memory, q))
+    require(world_force.shape[0] == link_force.shape[0] == 6)
     pose_pass(bodies, memory, q)
     R, p = link_pose(links, memory, link)
     f_W = (world_force[0], world_force[1], world_force[2])
     n_W = (world_force[3], world_force[4], world_force[5])
-    f = rotate_back(R, f_W)
-    n = rotate_back(R, subtract(n_W, cross(p, f_W)))
+    f = vectors.rotate_back(R, f_W)
+    n = vectors.rotate_back(R, subtract(n_W, cross(p, f_W)))
     for k in range(3):
         link_force[k] = f[k]
         link_force[3 + k] = n[k]

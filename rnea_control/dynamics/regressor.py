@@ -28,26 +28,17 @@ import math
 import numpy as np
 
 from rnea_control.array_types import IntVector, Matrix, Vector
-from rnea_control.dynamics import body, joint
+from rnea_control.dynamics import body
 from rnea_control.dynamics.friction import STICKING_VELOCITY
 from rnea_control.dynamics.rnea import outward_pass
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit
-from rnea_control.kernels import spatial
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, require, shapes
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel_on_demand
-from rnea_control.kernels.vectors import (
-    ORIGIN,
-    Vector3,
-    add,
-    cross,
-    dot,
-    multiply,
-    rotate,
-    rotate_back,
-    scale,
-)
+from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, dot, rotate_back, scale
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+from rnea_control.model.bodies import RATIO, S_ANGULAR, S_LINEAR
 from rnea_control.model.rigid_body import homogeneous, pseudo_inertia_of, ten_parameters
 
 BODY_PARAMETERS = ("m", "mcx", "mcy", "mcz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -76,8 +67,7 @@ def regressor(
 
 def parameter_count(model: RobotModel) -> int:
     """How many columns the regressor has."""
-    bodies = len(model.joint_names) + len(model.mimic_joints)
-    return len(BODY_PARAMETERS) * bodies + len(ACTUATOR_PARAMETERS) * model.nv
+    return shapes(model)["Y"][1]
 
 
 def parameter_names(model: RobotModel) -> tuple[str, ...]:
@@ -134,14 +124,14 @@ def body_columns(
     w, dw, acc = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, acc)
     while i != 0:
         # R and p place L in row i; its axis is z.
-        ratio, S_angular = body.ratio(bodies, i), joint.s_angular(bodies, i)
-        linear = (-S_angular * p[1], S_angular * p[0], joint.s_linear(bodies, i))
+        ratio, S_angular = bodies[i, RATIO], bodies[i, S_ANGULAR]
+        linear = (-S_angular * p[1], S_angular * p[0], bodies[i, S_LINEAR])
         s = scale(ratio, rotate_back(R, linear))
         u = scale(ratio * S_angular, (R[6], R[7], R[8]))
         add_joint_share(Y, body.velocity_index(bodies, i), column, s, u, w, dw, acc)
         R_P, p_P = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
-        p = add(rotate(R_P, p), p_P)
-        R = multiply(R_P, R)
+        p = add(vectors.rotate(R_P, p), p_P)
+        R = vectors.multiply(R_P, R)
         i = body.parent(bodies, i)
 
 
@@ -186,15 +176,10 @@ def regressor_kernel(
     a: Vector,
     Y: Matrix,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, a):
-        raise TypeError
     columns = 10 * (joint_links.shape[0] - 1) + 4 * v.shape[0]
-    if Y.shape[0] != v.shape[0] or Y.shape[1] != columns:
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, a) and Y.shape == (v.shape[0], columns))
     outward_pass(bodies, memory, q, v, a)
-    for row in range(Y.shape[0]):
-        for column in range(Y.shape[1]):
-            Y[row, column] = 0.0
+    Y[:] = 0.0
     for n in range(1, joint_links.shape[0]):  # 0 is the root, which stands still
         body_columns(bodies, links, memory, joint_links[n], Y, 10 * (n - 1))
     actuator_columns(v, a, Y, 10 * (joint_links.shape[0] - 1))

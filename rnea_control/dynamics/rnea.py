@@ -29,22 +29,15 @@ from __future__ import annotations
 
 from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.dynamics import body, joint
-from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit
-from rnea_control.kernels import spatial
+from rnea_control.dynamics.workspace import Workspace, argument_error, fit, forces_fit, require
+from rnea_control.kernels import spatial, vectors
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel, kernel_on_demand
 from rnea_control.kernels.spatial import Spatial
-from rnea_control.kernels.vectors import (
-    ORIGIN,
-    Vector3,
-    add,
-    cross,
-    rotate_back,
-    scale,
-    times_symmetric,
-)
+from rnea_control.kernels.vectors import ORIGIN, Vector3, add, cross, rotate_back, scale
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
+from rnea_control.model.bodies import ARMATURE, RATIO
 
 
 def rnea(
@@ -188,8 +181,8 @@ def newton_euler(bodies: Matrix, i: int, w: Vector3, dw: Vector3, acc: Vector3) 
     """Equations (4) and (5): the force that body i needs for its motion."""
     m, mc, inertia = body.inertia(bodies, i)
     f = add(scale(m, acc), add(cross(dw, mc), cross(w, cross(w, mc))))  # (4)
-    gyroscopic = cross(w, times_symmetric(inertia, w))
-    n = add(times_symmetric(inertia, dw), add(gyroscopic, cross(mc, acc)))  # (5)
+    gyroscopic = cross(w, vectors.times_symmetric(inertia, w))
+    n = add(vectors.times_symmetric(inertia, dw), add(gyroscopic, cross(mc, acc)))  # (5)
     return f, n
 
 
@@ -211,13 +204,12 @@ def gravity_outward_pass(bodies: Matrix, memory: Matrix, q: Vector) -> None:
 @inlined
 def inward_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
     """Equations (6) to (8) without the armature, from the leaf bodies to the root."""
-    for j in range(tau.shape[0]):
-        tau[j] = 0.0
+    tau[:] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
         R, p = spatial.pose_at(memory, i, body.POSE_IN_PARENT)
         force, P = spatial.at(memory, i, body.FORCE), body.parent(bodies, i)
         torque = joint.along_axis(bodies, i, force)  # (6)
-        tau[body.velocity_index(bodies, i)] += body.ratio(bodies, i) * torque
+        tau[body.velocity_index(bodies, i)] += bodies[i, RATIO] * torque
         if P != 0:
             spatial.add_to(memory, P, body.FORCE, spatial.to_parent(R, p, force))  # (7), (8)
 
@@ -226,16 +218,15 @@ def inward_pass(bodies: Matrix, memory: Matrix, tau: Vector) -> None:
 def add_armature(bodies: Matrix, a: Vector, tau: Vector) -> None:
     """The last term of equation (6): the actuators' rotors turn with their joints."""
     for i in range(1, bodies.shape[0]):
-        torque = body.armature(bodies, i) * joint.joint_rate(bodies, a, i)
-        tau[body.velocity_index(bodies, i)] += body.ratio(bodies, i) * torque
+        torque = bodies[i, ARMATURE] * joint.joint_rate(bodies, a, i)
+        tau[body.velocity_index(bodies, i)] += bodies[i, RATIO] * torque
 
 
 @kernel()
 def rnea_kernel(
     bodies: Matrix, memory: Matrix, q: Vector, v: Vector, a: Vector, tau: Vector
 ) -> None:
-    if not fit(bodies, memory, q, v, a, tau):
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, tau))
     outward_pass(bodies, memory, q, v, a)
     inward_pass(bodies, memory, tau)
     add_armature(bodies, a, tau)
@@ -252,8 +243,7 @@ def rnea_with_forces_kernel(
     external_forces: Matrix,
     tau: Vector,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, tau) or not forces_fit(links, external_forces):
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, tau) and forces_fit(links, external_forces))
     outward_pass(bodies, memory, q, v, a)
     body.subtract_external_forces(links, memory, external_forces, body.FORCE)
     inward_pass(bodies, memory, tau)
@@ -262,8 +252,7 @@ def rnea_with_forces_kernel(
 
 @kernel()
 def gravity_kernel(bodies: Matrix, memory: Matrix, q: Vector, tau: Vector) -> None:
-    if not fit(bodies, memory, q, tau, tau, tau):
-        raise TypeError
+    require(fit(bodies, memory, q, tau, tau, tau))
     gravity_outward_pass(bodies, memory, q)
     inward_pass(bodies, memory, tau)
 
@@ -280,10 +269,8 @@ def _joint_wrenches(
     forces: Matrix,
     wrenches: Matrix,
 ) -> None:
-    if not fit(bodies, memory, q, v, a, a) or not forces_fit(links, forces):
-        raise TypeError
-    if wrenches.shape[0] != joint_links.shape[0] or wrenches.shape[1] != 6:
-        raise TypeError
+    require(fit(bodies, memory, q, v, a, a) and forces_fit(links, forces))
+    require(wrenches.shape == (joint_links.shape[0], 6))
     outward_pass(bodies, memory, q, v, a)
     body.subtract_external_forces(links, memory, forces, body.FORCE)
     for i in range(bodies.shape[0] - 1, 0, -1):  # (7) and (8), the root included

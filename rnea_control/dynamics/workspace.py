@@ -2,8 +2,8 @@
 the model, and the error that says what is wrong.
 
 A kernel checks the type, dimensions and layout of its arrays on entry and raises TypeError
-(kernels/array_argument.py). It then checks their sizes by the functions below, as it checks no
-bounds later, and raises TypeError again. Every algorithm calls its kernel like this:
+(kernels/array_argument.py). It then `require`s the right sizes, as it checks no bounds later, which
+raises TypeError again. Every algorithm calls its kernel like this:
 
     try:
         gravity_kernel(model.bodies, ws.memory, q, tau)
@@ -99,6 +99,13 @@ def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
 
 
 @inlined
+def require(fits: bool) -> None:
+    """Raises TypeError unless the sizes of a kernel's arguments are right."""
+    if not fits:
+        raise TypeError
+
+
+@inlined
 def fit_position(bodies: Matrix, memory: Matrix, q: Vector) -> bool:
     """Whether workspace and positions have the sizes that the model needs."""
     return q.shape[0] == position_count(bodies) and memory.shape[0] == row_count(
@@ -120,6 +127,22 @@ def forces_fit(links: Matrix, forces: Matrix) -> bool:
     return forces.shape[0] in (0, links.shape[0]) and forces.shape[1] == 6
 
 
+def shapes(model: RobotModel) -> dict[str, tuple[int, ...]]:
+    """The shape of each array argument by its name, for this robot."""
+    joints = len(model.joint_links)  # with the root's
+    sizes = {
+        "nq": model.nq,
+        "nv": model.nv,
+        "links": len(model.link_names),
+        "wrenches": joints,
+        "parameters": 10 * (joints - 1) + 4 * model.nv,
+    }
+    return {
+        name: tuple(sizes[size] if isinstance(size, str) else size for size in of)
+        for name, of in SHAPES.items()
+    }
+
+
 def argument_error(model: RobotModel, ws: Workspace, **others: object) -> ArgumentError:
     """The error for the first argument that does not fit.
 
@@ -134,19 +157,11 @@ def argument_error(model: RobotModel, ws: Workspace, **others: object) -> Argume
         )
     if ws.model is not model and ws.model.bodies.shape != model.bodies.shape:
         return _other_model(model, ws)
-    joints = len(model.joint_links)  # with the root's
-    sizes = {
-        "nq": model.nq,
-        "nv": model.nv,
-        "links": len(model.link_names),
-        "wrenches": joints,
-        "parameters": 10 * (joints - 1) + 4 * model.nv,
-    }
-    for name in (name for name in others if name in SHAPES):
-        array = others[name]
-        if name == "external_forces" and array is None:
+    wanted_shapes = shapes(model)
+    for name, array in others.items():
+        shape = wanted_shapes.get(name)
+        if shape is None or (name == "external_forces" and array is None):
             continue
-        shape = tuple(sizes[size] if isinstance(size, str) else size for size in SHAPES[name])
         wanted = f"a C-contiguous float64 array of shape {shape}"
         if not isinstance(array, np.ndarray):
             return ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")

@@ -23,24 +23,12 @@ from __future__ import annotations
 from rnea_control.array_types import Matrix
 from rnea_control.kernels import vectors
 from rnea_control.kernels.inlining import inlined
-from rnea_control.kernels.vectors import (
-    ORIGIN,
-    Matrix3,
-    Symmetric3,
-    Vector3,
-    cross,
-    rotate,
-    rotate_back,
-    rotated,
-    rotated_symmetric,
-    subtract,
-    times_symmetric,
-)
+from rnea_control.kernels.vectors import Matrix3, Symmetric3, Vector3, cross, rotate, rotate_back
 
 Spatial = tuple[Vector3, Vector3]
 Articulated = tuple[Symmetric3, Matrix3, Symmetric3]
 
-ZERO: Spatial = (ORIGIN, ORIGIN)
+ZERO: Spatial = (vectors.ORIGIN, vectors.ORIGIN)
 
 
 @inlined
@@ -204,8 +192,8 @@ def times_motion(A: Articulated, motion: Spatial) -> Spatial:
     """The force for an acceleration."""
     M, H, J = A
     linear, angular = motion
-    f = vectors.add(times_symmetric(M, linear), rotate(H, angular))
-    return f, vectors.add(rotate_back(H, linear), times_symmetric(J, angular))
+    f = vectors.add(vectors.times_symmetric(M, linear), rotate(H, angular))
+    return f, vectors.add(rotate_back(H, linear), vectors.times_symmetric(J, angular))
 
 
 @inlined
@@ -239,8 +227,8 @@ def less_outer_product(
     (f, n), (g, h) = U, U_over_D
     z_f, z_n = vectors.scale(rotor_share, f), vectors.scale(rotor_share, n)
     if not revolute:
-        z_f = subtract((H[2], H[5], H[8]), vectors.scale(h[2], f))
-        z_n = subtract((J[2], J[4], J[5]), vectors.scale(h[2], n))
+        z_f = vectors.subtract((H[2], H[5], H[8]), vectors.scale(h[2], f))
+        z_n = vectors.subtract((J[2], J[4], J[5]), vectors.scale(h[2], n))
     M_a = (
         M[0] - g[0] * f[0], M[1] - g[0] * f[1], M[2] - g[0] * f[2],
         M[3] - g[1] * f[1], M[4] - g[1] * f[2],
@@ -262,9 +250,9 @@ def less_outer_product(
 @inlined
 def inertia_to_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
     """X* I X: the same about the parent's origin and in its axes."""
-    M = rotated_symmetric(R, A[0])
-    H = rotated(R, A[1])
-    J = rotated_symmetric(R, A[2])
+    M = vectors.rotated_symmetric(R, A[0])
+    H = vectors.rotated(R, A[1])
+    J = vectors.rotated_symmetric(R, A[2])
     # S = M* [p]x / 2: its row i is (row i of M*) x p / 2, and its trace is 0. G = H* - S.
     x, y, z = vectors.scale(0.5, p)
     S00, S01, S02 = M[1] * z - M[2] * y, M[2] * x - M[0] * z, M[0] * y - M[1] * x

@@ -165,6 +165,16 @@ def aligned(position: int, alignment: int) -> int:
     return position + (HEADER - position) % alignment
 
 
+@inlined
+def numbers_at(data: ByteArray, size: int, position: int, count: int, big_endian: bool) -> int:
+    """Where the float64 of the sequence at `position` start, if there are `count`; else -1."""
+    position = aligned(position, 4)
+    if position + 4 > size or word(data, position, big_endian) != count:
+        return -1
+    start = aligned(position + 4, 8)
+    return start if start + 8 * count <= size else -1
+
+
 class CdrWriter:
     """Writes one field after the other; times and float64 numbers are 0 at first.
 

@@ -15,22 +15,11 @@ import numpy as np
 from rnea_control.array_types import ByteArray, FloatArray, WordArray
 from rnea_control.exceptions import Float64MultiArrayError
 from rnea_control.kernels.kernel import kernel
-from rnea_control.messages.cdr import (
-    BIG_ENDIAN,
-    HEADER,
-    LITTLE_ENDIAN,
-    CdrReader,
-    CdrWriter,
-    aligned,
-    double_word,
-    is_finite,
-    word,
-    write_time,
-)
+from rnea_control.messages import cdr
 
 # Encapsulation, no dimensions, data_offset 0, the count, and four bytes that bring the numbers to a
 # multiple of eight from the first field on; and how many bytes a layout may take.
-_NUMBERS, _LONGEST_LAYOUT = HEADER + 16, 4096
+_NUMBERS, _LONGEST_LAYOUT = cdr.HEADER + 16, 4096
 
 # What decoding reports in place of success.
 DECODED, REFUSED = 0, -1
@@ -45,7 +34,7 @@ class Float64MultiArrayEncoder:
     """
 
     def __init__(self, size: int) -> None:
-        writer = CdrWriter()
+        writer = cdr.CdrWriter()
         writer.integer(0)  # layout.dim
         writer.integer(0)  # layout.data_offset
         writer.numbers(size)
@@ -93,8 +82,13 @@ class Float64MultiArrayDecoder:
             raise self._refusal(data)
 
     def _refusal(self, data: bytes) -> Float64MultiArrayError:
-        reader = CdrReader(data, self._topic)
-        values = reader.numbers(skip_to_numbers(reader))
+        reader = cdr.CdrReader(data, self._topic)
+        for i in range(reader.integer("layout.dim")):
+            reader.string(f"layout.dim[{i}].label")
+            reader.integer(f"layout.dim[{i}].size")
+            reader.integer(f"layout.dim[{i}].stride")
+        reader.integer("layout.data_offset")
+        values = reader.numbers(reader.skip_numbers("data"))
         if len(values) != len(self.values):
             what = f" has {len(values)} numbers; it must have {len(self.values)}"
         else:
@@ -103,46 +97,28 @@ class Float64MultiArrayDecoder:
         return Float64MultiArrayError(f"{self._topic}{what}")
 
 
-def skip_to_numbers(reader: CdrReader) -> tuple[int, int]:
-    """Passes over a whole message; returns where its numbers start, and how many.
-
-    Raises:
-        CdrError: bytes that are not a Float64MultiArray.
-    """
-    for i in range(reader.integer("layout.dim")):
-        reader.string(f"layout.dim[{i}].label")
-        reader.integer(f"layout.dim[{i}].size")
-        reader.integer(f"layout.dim[{i}].stride")
-    reader.integer("layout.data_offset")
-    return reader.skip_numbers("data")
-
-
 @kernel("i8(u1[::1], i8, u8[::1])")
 def decode(data: ByteArray, size: int, bits: WordArray) -> int:
     """Fills `bits` with the numbers of a message; `REFUSED` if it does not have so many finite
     ones."""
-    if size < HEADER or size > data.shape[0] or data[0] != 0 or data[1] > LITTLE_ENDIAN:
+    position = cdr.HEADER + 4
+    if not position <= size <= data.shape[0] or data[0] != 0 or data[1] > cdr.LITTLE_ENDIAN:
         return REFUSED
-    big_endian = data[1] == BIG_ENDIAN
-    if size < HEADER + 4:
-        return REFUSED
-    position = HEADER + 4
-    for _ in range(word(data, HEADER, big_endian)):
-        position = aligned(position, 4)
+    big_endian = data[1] == cdr.BIG_ENDIAN
+    for _ in range(cdr.word(data, cdr.HEADER, big_endian)):
+        position = cdr.aligned(position, 4)
         if position + 4 > size:
             return REFUSED
-        position = aligned(position + 4 + word(data, position, big_endian), 4) + 8
-    position = aligned(position, 4) + 4  # data_offset
-    if position + 4 > size or word(data, position, big_endian) != bits.shape[0]:
-        return REFUSED
-    start = aligned(position + 4, 8)
-    if start + 8 * bits.shape[0] > size:
+        position = cdr.aligned(position + 4 + cdr.word(data, position, big_endian), 4) + 8
+    position = cdr.aligned(position, 4) + 4  # data_offset
+    start = cdr.numbers_at(data, size, position, bits.shape[0], big_endian)
+    if start < 0:
         return REFUSED
     for j in range(bits.shape[0]):
-        if not is_finite(double_word(data, start + 8 * j, big_endian)):
+        if not cdr.is_finite(cdr.double_word(data, start + 8 * j, big_endian)):
             return REFUSED
     for j in range(bits.shape[0]):
-        bits[j] = double_word(data, start + 8 * j, big_endian)
+        bits[j] = cdr.double_word(data, start + 8 * j, big_endian)
     return DECODED
 
 
@@ -172,7 +148,7 @@ class ControllerStateEncoder:
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         nv = len(joint_names)
-        writer = CdrWriter()
+        writer = cdr.CdrWriter()
         self._stamp = writer.time()
         writer.string("")  # frame_id
         writer.strings(joint_names)
@@ -203,9 +179,9 @@ class ControllerStateEncoder:
             time_from_start: of reference and feedback in the trajectory, [s]; finite.
             speed_scaling_factor: 1 where the trajectory runs at its own speed.
         """
-        write_time(self._message, self._stamp, stamp)
+        cdr.write_time(self._message, self._stamp, stamp)
         for place in self._times[:2]:
-            write_time(self._message, place, round(1e9 * time_from_start))
+            cdr.write_time(self._message, place, round(1e9 * time_from_start))
         self._speed_scaling_factor[0] = speed_scaling_factor
         return bytes(self._message)
 
@@ -221,7 +197,7 @@ class TorqueTermsEncoder:
     """
 
     def __init__(self, joint_names: Sequence[str], terms: Sequence[str]) -> None:
-        writer = CdrWriter()
+        writer = cdr.CdrWriter()
         self._stamp = writer.time()
         writer.string("")  # frame_id
         writer.strings([f"{joint}/{term}" for joint in joint_names for term in terms])
@@ -237,6 +213,6 @@ class TorqueTermsEncoder:
             stamp: of the header, [ns].
             values: the terms of each joint, shape (len(terms), nv), [Nm] or [N].
         """
-        write_time(self._message, self._stamp, stamp)
+        cdr.write_time(self._message, self._stamp, stamp)
         self._efforts[:] = values.T
         return bytes(self._message)

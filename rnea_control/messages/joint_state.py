@@ -17,21 +17,13 @@ from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
 from rnea_control.exceptions import JointStateError, OtherJoints, listed
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.messages.cdr import (
-    BIG_ENDIAN,
-    HEADER,
-    CdrReader,
-    aligned,
-    double_word,
-    is_finite,
-    word,
-)
+from rnea_control.messages import cdr
 
 # What decoding reports in place of a stamp.
 OTHER_LAYOUT, REFUSED = -1, -2
 
 # Where frame_id starts: after the header and the stamp.
-_FRAME_ID = HEADER + 8
+_FRAME_ID = cdr.HEADER + 8
 _SIGN = 1 << 31
 _SECOND = 1_000_000_000
 
@@ -58,7 +50,7 @@ class JointStateFields:
     """Where the fields of one message stand; CdrError for bytes that are not a JointState."""
 
     def __init__(self, data: bytes) -> None:
-        self.reader = reader = CdrReader(data, "joint_states")
+        self.reader = reader = cdr.CdrReader(data, "joint_states")
         self.seconds = reader.integer("stamp", signed=True)
         self.nanoseconds = reader.integer("stamp")
         reader.string("frame_id")
@@ -120,16 +112,6 @@ def refusal(data: bytes, joints: Sequence[str]) -> JointStateError:
 
 
 @inlined
-def _numbers(data: ByteArray, size: int, position: int, count: int, big_endian: bool) -> int:
-    """Where the numbers of the sequence at `position` start, if there are `count`; else -1."""
-    position = aligned(position, 4)
-    if position + 4 > size or word(data, position, big_endian) != count:
-        return -1
-    start = aligned(position + 4, 8)
-    return start if start + 8 * count <= size else -1
-
-
-@inlined
 def decode_state(
     data: ByteArray, size: int, pattern: ByteArray, indices: IntArray, bits: WordArray
 ) -> int:
@@ -145,35 +127,35 @@ def decode_state(
         difference |= (data[_FRAME_ID + i] ^ pattern[0, 2 + i]) & pattern[1, 2 + i]
     if difference != 0:
         return OTHER_LAYOUT
-    big_endian = pattern[0, 1] == BIG_ENDIAN
+    big_endian = pattern[0, 1] == cdr.BIG_ENDIAN
     count = indices[0]
-    positions = _numbers(data, size, end, count, big_endian)
+    positions = cdr.numbers_at(data, size, end, count, big_endian)
     if positions < 0:
         return REFUSED
-    velocities = _numbers(data, size, positions + 8 * count, count, big_endian)
+    velocities = cdr.numbers_at(data, size, positions + 8 * count, count, big_endian)
     if velocities < 0:
         return REFUSED
-    efforts = aligned(velocities + 8 * count, 4)
+    efforts = cdr.aligned(velocities + 8 * count, 4)
     if efforts + 4 > size:
         return REFUSED
-    effort_count = word(data, efforts, big_endian)
-    if effort_count > 0 and aligned(efforts + 4, 8) + 8 * effort_count > size:
+    effort_count = cdr.word(data, efforts, big_endian)
+    if effort_count > 0 and cdr.aligned(efforts + 4, 8) + 8 * effort_count > size:
         return REFUSED
     for j in range(bits.shape[1]):
         i = 8 * indices[1 + j]
         if not (
-            is_finite(double_word(data, positions + i, big_endian))
-            and is_finite(double_word(data, velocities + i, big_endian))
+            cdr.is_finite(cdr.double_word(data, positions + i, big_endian))
+            and cdr.is_finite(cdr.double_word(data, velocities + i, big_endian))
         ):
             return REFUSED
-    seconds = word(data, HEADER, big_endian)
-    nanoseconds = word(data, HEADER + 4, big_endian)
+    seconds = cdr.word(data, cdr.HEADER, big_endian)
+    nanoseconds = cdr.word(data, cdr.HEADER + 4, big_endian)
     if seconds >= _SIGN or nanoseconds >= _SECOND:
         return REFUSED
     for j in range(bits.shape[1]):
         i = 8 * indices[1 + j]
-        bits[0, j] = double_word(data, positions + i, big_endian)
-        bits[1, j] = double_word(data, velocities + i, big_endian)
+        bits[0, j] = cdr.double_word(data, positions + i, big_endian)
+        bits[1, j] = cdr.double_word(data, velocities + i, big_endian)
     return seconds * _SECOND + nanoseconds
 
 

@@ -21,18 +21,14 @@ in g make it 316 times smaller.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.exceptions import named, rounded
-from rnea_control.model.rigid_body import (
-    LinkInertia,
-    impossible_inertias,
-    link_inertia_of,
-    second_moment,
-)
+from rnea_control.model import rigid_body
+from rnea_control.model.rigid_body import LinkInertia, impossible_inertias, link_inertia_of
 from rnea_control.model.robot_description import RobotDescription
 
 # Joints are up to 0.9 m from the origin of their parent link, and centers of mass up to 0.45 m from
@@ -102,7 +98,7 @@ class _Link(LinkInertia):
     def has_less_than_about_origin(self, factor: float) -> bool:
         """Whether the inertia is less than its point mass, times a factor, has about the origin."""
         point = factor * self.mass * np.outer(self.center_of_mass, self.center_of_mass)
-        least = float(np.linalg.eigvalsh(second_moment(self.inertia) - point)[0])
+        least = float(np.linalg.eigvalsh(rigid_body.second_moment(self.inertia) - point)[0])
         return least < -1e-6 * float(np.trace(self.inertia))
 
     @property
@@ -304,25 +300,25 @@ def _count_odd(links: Sequence[_Link]) -> int:
     return sum(link.size not in ("none", "usual") for link in links)
 
 
-def _implausible_inertias(links: Sequence[_Link]) -> list[str]:
+def _implausible_inertias(links: Sequence[_Link]) -> Iterator[str]:
     """A sentence for each kind of inertia that no known robot has."""
-    sizes, notes = ("none", "small", "placeholder", "large"), []
+    sizes = "none", "small", "placeholder", "large"
     without, small, placeholders, large = ([x for x in links if x.size == s] for s in sizes)
     if without:
-        notes.append(
+        yield (
             f"{_named(without)}: the inertia is 0, though the mass is up to "
             f"{max(link.mass for link in without):.3g} kg; no torque is computed for "
             "turning it about its center of mass. Give the <inertia> of the link's shape"
         )
     if small:
         densest = min(small, key=lambda link: link.stretch)
-        notes.append(
+        yield (
             f"{_named(small)}: {densest.mass:.4g} kg with a radius of gyration of "
             f"{1e3 * densest.radius:.2g} mm {_of(densest, small)}is denser than any metal, as if "
             "the mass were given in g, or the inertia scaled down. Give kg and kg m^2"
         )
     if placeholders:
-        notes.append(
+        yield (
             f"{_named(placeholders)}: {_excess(placeholders)}, the same power of ten about "
             "all axes: a placeholder. Give the <inertia> of the link's shape, in kg m^2"
         )
@@ -331,8 +327,7 @@ def _implausible_inertias(links: Sequence[_Link]) -> list[str]:
         if _times(large, _USUAL) >= _SMALLEST_UNIT:
             unit = _likely_unit(large, _usual_stretch(links))
             cause = f"as if given in {unit}. Give it in kg m^2"
-        notes.append(f"{_named(large)}: {_excess(large)}, {cause}")
-    return notes
+        yield f"{_named(large)}: {_excess(large)}, {cause}"
 
 
 def _usual_stretch(links: Sequence[_Link]) -> float:

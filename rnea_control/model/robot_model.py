@@ -14,14 +14,11 @@ import numpy as np
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RobotModelError, RobotModelWarning, errors_of
 from rnea_control.model import bodies as layout
+from rnea_control.model import robot_description
 from rnea_control.model.joint_selection import select_joints
 from rnea_control.model.joints import WITH_QUATERNION, Joint
 from rnea_control.model.rigid_body import homogeneous, payload_inertia, ten_parameters
-from rnea_control.model.robot_description import (
-    RobotDescription,
-    description_from_joints,
-    description_from_urdf,
-)
+from rnea_control.model.robot_description import RobotDescription
 from rnea_control.model.suspicions import suspicions
 from rnea_control.model.urdf_text import read_urdf_file
 
@@ -170,7 +167,7 @@ class RobotModel:
             RobotModelWarning: once for each thing that is legal but suspicious.
         """
         xml = read_urdf_file(path)
-        description = description_from_urdf(xml, os.fspath(path))
+        description = robot_description.description_from_urdf(xml, os.fspath(path))
         return cls(description, joints, locked_positions, gravity, floating_base)
 
     @classmethod
@@ -183,7 +180,7 @@ class RobotModel:
         floating_base: bool = False,
     ) -> RobotModel:
         """Reads a URDF from its text; arguments, errors and warnings as for `from_urdf_file`."""
-        description = description_from_urdf(xml, "robot_description")
+        description = robot_description.description_from_urdf(xml, "robot_description")
         return cls(description, joints, locked_positions, gravity, floating_base)
 
     @classmethod
@@ -208,7 +205,7 @@ class RobotModel:
             RobotModelError: joints that are not a tree, an inertia of an unknown link, or one that
                 is not a pseudo-inertia.
         """
-        description = description_from_joints(name, joints, inertias)
+        description = robot_description.description_from_joints(name, joints, inertias)
         return cls(description, None, None, gravity, floating_base)
 
     @property

@@ -10,7 +10,7 @@ robot, in the second case) stretched out. Beyond that there are only round place
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 import numpy as np
@@ -68,7 +68,7 @@ def suspicions(
         notes += _forgotten_inertial(moving, merged)
         found, moments, whole = implausible_masses(description, body_of)
         loaded = _joints_under_load(description, gravity)
-        notes += found + _implausible_limits(chosen)
+        notes += [*found, *_implausible_limits(chosen)]
         notes += _implausible_efforts(chosen, moments, whole, loaded)
     return tuple(f"{description.source}: {note}" for note in notes)
 
@@ -107,38 +107,34 @@ def _suspicious_joints(joints: Sequence[urdf.Joint], known: Container[str]) -> l
     ]
 
 
-def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> list[str]:
+def _joints_of_nothing(joints: Sequence[Joint], merged: layout.Bodies) -> Iterator[str]:
     """A sentence for the joints that move nothing. A link without inertia between others, as in a
     universal joint made of two revolute ones, is no fault: its joint moves what comes after."""
     carries = [row[layout.INERTIA : layout.INERTIA + 10].any() for row in merged.array]
     for row in range(len(carries) - 1, 0, -1):
         carries[int(merged.array[row, layout.PARENT])] |= carries[row]
     idle = [joint for joint in joints if not carries[merged.rows[joint.name]]]
-    if not idle:
-        return []
-    moves = f"{named('link', [joint.child for joint in idle])} move but have no inertia"
-    if len(idle) == 1:
-        moves = f"link {idle[0].child!r} moves with joint {idle[0].name!r} but has no inertia"
-    return [f"{moves}; no torque is computed for moving what is there. Give it an <inertial>"]
+    if idle:
+        moves = f"{named('link', [joint.child for joint in idle])} move but have no inertia"
+        if len(idle) == 1:
+            moves = f"link {idle[0].child!r} moves with joint {idle[0].name!r} but has no inertia"
+        yield f"{moves}; no torque is computed for moving what is there. Give it an <inertial>"
 
 
-def _forgotten_inertial(joints: Sequence[Joint], merged: layout.Bodies) -> list[str]:
+def _forgotten_inertial(joints: Sequence[Joint], merged: layout.Bodies) -> Iterator[str]:
     """A sentence for the only link without inertia among several that have one, if the next joint
     is at a distance: axes that meet in a point may have nothing between them."""
     bodies, rows = merged.array, merged.rows
     bare = [
         j for j in joints if not bodies[rows[j.name], layout.INERTIA : layout.INERTIA + 10].any()
     ]
-    if len(bare) != 1 or len(joints) <= _ENOUGH_LINKS:
-        return []
-    after = bodies[1:][bodies[1:, layout.PARENT] == rows[bare[0].name]]
-    offsets = after[:, layout.TRANSLATION : layout.TRANSLATION + 3]
-    if not (np.abs(offsets) > _DISTANCE).any():
-        return []
-    return [
-        f"link {bare[0].child!r} moves with joint {bare[0].name!r} but has no inertia, which all "
-        "other links that move have. Give it an <inertial>"
-    ]
+    if len(bare) == 1 and len(joints) > _ENOUGH_LINKS:
+        after = bodies[1:][bodies[1:, layout.PARENT] == rows[bare[0].name]]
+        if (np.abs(after[:, layout.TRANSLATION : layout.TRANSLATION + 3]) > _DISTANCE).any():
+            yield (
+                f"link {bare[0].child!r} moves with joint {bare[0].name!r} but has no inertia, "
+                "which all other links that move have. Give it an <inertial>"
+            )
 
 
 def _joints_under_load(description: RobotDescription, gravity: FloatArray) -> set[str]:
@@ -156,7 +152,7 @@ def _joints_under_load(description: RobotDescription, gravity: FloatArray) -> se
     return names
 
 
-def _implausible_limits(joints: Sequence[Joint]) -> list[str]:
+def _implausible_limits(joints: Sequence[Joint]) -> Iterator[str]:
     """A sentence for each kind of limit that no known robot has, but for efforts."""
     turning, endless, sliding = ([j for j in joints if j.type == kind] for kind in SINGLE_TYPES)
     velocity = attrgetter("velocity_limit")
@@ -168,30 +164,26 @@ def _implausible_limits(joints: Sequence[Joint]) -> list[str]:
     travels = _over(_LARGEST_TRAVEL, sliding, _range)
     speeds = _over(_LARGEST_SPEED, sliding, velocity)
     turns = f"{max(angles.values(), default=0.0) / math.tau:.2g} turns"
-    known = f"known ones turn at up to {_FASTEST:g}"
+    known = f"is up to {_most(rates)} rad/s, known ones turn at up to {_FASTEST:g}"
     range_, speed = "<limit> lower and upper", "<limit velocity>"
-    return [
-        *_as_if_in("degrees", "rad", range_, angles, f"go to {_most(angles)} rad, {turns}"),
-        *_as_if_in(
-            "degrees/s or rpm", "rad/s", speed, rates, f"is up to {_most(rates)} rad/s, {known}"
-        ),
-        *_as_if_in("mm", "m", range_, travels, f"go to {_most(travels)} m"),
-        *_as_if_in("mm/s", "m/s", speed, speeds, f"is up to {_most(speeds)} m/s"),
-    ]
+    yield from _as_if_in("degrees", "rad", range_, angles, f"go to {_most(angles)} rad, {turns}")
+    yield from _as_if_in("degrees/s or rpm", "rad/s", speed, rates, known)
+    yield from _as_if_in("mm", "m", range_, travels, f"go to {_most(travels)} m")
+    yield from _as_if_in("mm/s", "m/s", speed, speeds, f"is up to {_most(speeds)} m/s")
 
 
 def _implausible_efforts(
     joints: Sequence[Joint], moments: Mapping[str, float], whole: float, loaded: Container[str]
-) -> list[str]:
+) -> Iterator[str]:
     """The same for efforts; `moments` of mass, of each link with all that it carries, and `whole`,
     of the robot or 0 for none, [kg m]; `loaded`: the joints that bear weight."""
     turning = [joint for joint in joints if joint.type in ("revolute", "continuous")]
-    notes, weight = [], _GRAVITY * whole
+    weight = _GRAVITY * whole
     strong = _over(_LARGEST_EFFORT * weight, turning, attrgetter("effort_limit")) if weight else {}
     if strong:
         times = f"{rounded(max(strong.values()) / weight)} times"
         go = f"is up to {_most(strong)} Nm, {times} what holds the whole robot stretched out"
-        notes += _as_if_in("N mm or made up", "Nm", "<limit effort>", strong, go)
+        yield from _as_if_in("N mm or made up", "Nm", "<limit effort>", strong, go)
     weak = {
         joint.name: joint
         for joint in turning
@@ -204,14 +196,13 @@ def _implausible_efforts(
             f"is close to 0: {rounded(worst.effort_limit)} Nm where what {worst.name} carries can "
             f"weigh up to {rounded(_GRAVITY * moments[worst.child])} Nm"
         )
-        notes += _as_if_in("kN m", "Nm", "<limit effort>", weak, go)
-    return notes
+        yield from _as_if_in("kN m", "Nm", "<limit effort>", weak, go)
 
 
-def _as_if_in(unit: str, wanted: str, what: str, joints: Collection[str], go: str) -> list[str]:
+def _as_if_in(unit: str, wanted: str, what: str, joints: Collection[str], go: str) -> Iterator[str]:
     """The sentence for joints whose limits are as if given in a unit; none if there are none."""
-    sentence = f"{what} of {listed(joints)} {go}, as if given in {unit}. Give {wanted}"
-    return [sentence] if joints else []
+    if joints:
+        yield f"{what} of {listed(joints)} {go}, as if given in {unit}. Give {wanted}"
 
 
 def _most(values: Mapping[str, float]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -95,7 +95,7 @@ def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
     except ParseError as error:
         raise UrdfElementError(f"urdf_parser_py does not read it: {error}") from error
     notes = [f"unknown and ignored: {'; '.join(unknown)}"] if unknown else []
-    return robot, notes + _lost_inertials(clean) + _turned_in_degrees(robot)
+    return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(robot)]
 
 
 def clean_urdf(xml: str | bytes) -> tuple[ET.Element, tuple[str, ...]]:
@@ -248,7 +248,7 @@ def _placement(origin: urdf.Pose | None) -> tuple[FloatArray, FloatArray]:
     return rotation_from_rpy(np.array(rpy)), np.array(xyz, dtype=np.float64)
 
 
-def _turned_in_degrees(robot: urdf.Robot) -> list[str]:
+def _turned_in_degrees(robot: urdf.Robot) -> Iterator[str]:
     """A sentence if angles of <origin rpy> are beyond a turn."""
     turned: dict[str, list[str]] = {}
     largest = 0.0
@@ -259,16 +259,15 @@ def _turned_in_degrees(robot: urdf.Robot) -> list[str]:
         largest = max(largest, angle)
         if angle > _LARGEST_ANGLE:
             turned.setdefault(kind, []).append(name)
-    if not turned:
-        return []
-    where = " and ".join(named(kind, names) for kind, names in turned.items())
-    return [
-        f"<origin rpy> of {where} has angles up to {largest:g} rad, more than a turn, as if given "
-        "in degrees. Give rad"
-    ]
+    if turned:
+        where = " and ".join(named(kind, names) for kind, names in turned.items())
+        yield (
+            f"<origin rpy> of {where} has angles up to {largest:g} rad, more than a turn, as if "
+            "given in degrees. Give rad"
+        )
 
 
-def _lost_inertials(robot: ET.Element) -> list[str]:
+def _lost_inertials(robot: ET.Element) -> Iterator[str]:
     """A sentence if urdfdom would lose inertials, as in several dexterous hands."""
     links = [
         link.get("name", "")
@@ -276,10 +275,9 @@ def _lost_inertials(robot: ET.Element) -> list[str]:
         for element in (*link.iter("mass"), *link.iter("inertia"))
         if any(text != text.rstrip() for text in element.attrib.values())
     ]
-    if not links:
-        return []
-    return [
-        f"{named('link', list(dict.fromkeys(links)))}: white space follows a number in <inertial>, "
-        "which urdfdom then reads in part: robot_state_publisher, MoveIt and others see another "
-        "robot. Remove it"
-    ]
+    if links:
+        yield (
+            f"{named('link', list(dict.fromkeys(links)))}: white space follows a number in "
+            "<inertial>, which urdfdom then reads in part: robot_state_publisher, MoveIt and "
+            "others see another robot. Remove it"
+        )
