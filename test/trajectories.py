@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rnea_control.control import Trajectory, Waypoint, Waypoints
-from rnea_control.control.trajectory import EFFORT, continued, rest, segments
+from rnea_control.control.trajectory import EFFORT, continued, segments
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
 from rnea_control.model import RobotModel
 
@@ -16,8 +16,7 @@ from rnea_control.model import RobotModel
 def through(points: Sequence[Waypoint]) -> Trajectory:
     """Through these waypoints, then at rest at the last one."""
     arrays = Waypoints.of(points, len(points[0].position))
-    last = rest(arrays.positions[-1])
-    return Trajectory(arrays.times, np.concatenate([segments(arrays), last[None]]))
+    return Trajectory(arrays.times, segments(arrays))
 
 
 def then(

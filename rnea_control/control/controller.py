@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -241,10 +241,16 @@ class Controller(StepRows):
         now = revision, t, s, ahead, float(scaling)
         return Situation(trajectory, *now, desired - error, velocity, error)
 
-    def plan(self, request: MotionRequest, situation: Situation, lead: float) -> Plan:
+    def plan(
+        self,
+        request: MotionRequest,
+        situation: Situation,
+        lead: float,
+        alive: Callable[[], object] = lambda: None,
+    ) -> Plan:
         """The plan for a request, for `adopt`. Changes nothing, so it may run in another thread;
         see `Planner.plan`."""
-        return self._planner.plan(request, situation, self.settings, lead)
+        return self._planner.plan(request, situation, self.settings, lead, alive)
 
     def adopt(self, plan: Plan) -> bool:
         """Changes to a plan, and ends the motion before it.

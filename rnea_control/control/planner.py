@@ -113,9 +113,10 @@ class Planner:
         situation: Situation,
         settings: ControllerSettings,
         lead: float,
+        alive: Callable[[], object] = lambda: None,
     ) -> Plan:
         """The plan that answers a request in a situation, by the controller's settings; the present
-        trajectory goes on for `lead`, [s], at least.
+        trajectory goes on for `lead`, [s], at least. `alive` is called now and then meanwhile.
 
         Raises:
             TrajectoryError: waypoints that no arm can follow, that this one cannot follow within
@@ -148,6 +149,8 @@ class Planner:
         effort_limit = settings.effort_limit(model)
 
         def attempt(factor: float) -> _Attempt:
+            if factor > 1.0:  # not the first one
+                alive()
             with np.errstate(over="ignore", invalid="ignore"):  # the limits are checked later
                 points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
                 trajectory = self._joined(old, points, begin, start, request, situation, rules)

@@ -108,8 +108,10 @@ def quintic(mean: Any, v0: Any, v1: Any, a0: Any, a1: Any, T: Any) -> tuple[Any,
 
 
 def segments(points: Waypoints) -> FloatArray:
-    """Coefficients between n waypoints with positions, shape (n - 1, nv, 8)."""
-    c = np.zeros((len(points) - 1, points.nv, COEFFICIENTS))
+    """Coefficients between n waypoints with positions, and of the rest after the last one, shape
+    (n, nv, 8)."""
+    coefficients = np.zeros((len(points), points.nv, COEFFICIENTS))
+    c, coefficients[-1] = coefficients[:-1], rest(points.positions[-1])
     T = np.diff(points.times)[:, None]
     x0, v0, a0, f0 = points.fields[:, :-1]
     x1, v1, a1, f1 = points.fields[:, 1:]
@@ -120,12 +122,13 @@ def segments(points: Waypoints) -> FloatArray:
     c[:, :, 1] = np.where(cubic, v0, mean)
     c[:, :, 2] = np.where(cubic, (3.0 * mean - 2.0 * v0 - v1) / T, 0.0)
     c[:, :, 3] = np.where(cubic, (-2.0 * mean + v0 + v1) / T**2, 0.0)
-    c[:, :, 2] = np.where(is_quintic, 0.5 * a0, c[:, :, 2])
-    for k, higher in enumerate(quintic(mean, v0, v1, a0, a1, T), start=3):
-        c[:, :, k] = np.where(is_quintic, higher, c[:, :, k])
-    c[:, :, EFFORT] = f0
+    if is_quintic.any():  # they take as long as all else
+        c[:, :, 2] = np.where(is_quintic, 0.5 * a0, c[:, :, 2])
+        for k, higher in enumerate(quintic(mean, v0, v1, a0, a1, T), start=3):
+            c[:, :, k] = np.where(is_quintic, higher, c[:, :, k])
+    coefficients[:, :, EFFORT] = points.efforts
     c[:, :, EFFORT + 1] = (f1 - f0) / T
-    return c
+    return coefficients
 
 
 def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:
@@ -189,9 +192,7 @@ def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -
         now: the time from which the result will be sampled, not after the first point, [s].
         turns, points: as of `from_the_old`.
     """
-    last = rest(points.positions[-1])
-    last[:, EFFORT] = points.efforts[-1]
-    starts, coefficients = points.times, np.concatenate([segments(points), last[None]])
+    starts, coefficients = points.times, segments(points)
     begin = starts[0]
     first = max(int(np.searchsorted(old.starts, now, side="right")) - 1, 0)
     after = int(np.searchsorted(old.starts, begin, side="left"))

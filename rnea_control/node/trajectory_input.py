@@ -107,7 +107,7 @@ class TrajectoryInput:
                     f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
                     "same clock (use_sim_time)?"
                 )
-            plan = self.loop.controller.plan(request, situation, lead)
+            plan = self.loop.controller.plan(request, situation, lead, self.loop.attend)
             if self.loop.adopt(plan):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion

@@ -262,7 +262,7 @@ def test_trajectory_that_takes_long_to_plan_is_planned_far_enough_ahead() -> Non
     loop.start()
     bench.tick(0)
 
-    def slowly(request: MotionRequest, situation: Situation, lead: float) -> Plan:
+    def slowly(request: MotionRequest, situation: Situation, lead: float, alive: object) -> Plan:
         found = plan(request, situation, lead)
         leads.append(lead)
         attended.append(loop.times[native.ATTENDED_AT])
