@@ -61,6 +61,8 @@ SILENT = (Mode.INACTIVE, Mode.GUARDED)
 # Modes in which a state is not simply answered.
 UNUSUAL = (*SILENT, Mode.WAITING, Mode.BLIND)
 
+_AT_REST = (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND)  # or about to be
+
 # Why no trajectory is taken in the other modes.
 REFUSALS = {
     Mode.INACTIVE: "the controller is not active; activate it first",
@@ -100,12 +102,7 @@ class Event(Enum):
     """It follows another trajectory."""
     HELD = Row(FREE, Mode.BRAKING, Act.BRAKES)
     """Told to hold, or the client cancels the motion."""
-    ENDING = Row(
-        (Mode.MOVING, Mode.GRAVITY_COMPENSATION),
-        Mode.BRAKING,
-        Act.BRAKES,
-        (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND),
-    )
+    ENDING = Row((Mode.MOVING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING, Act.BRAKES, _AT_REST)
     """It is to be deactivated."""
     GUIDED = Row((Mode.HOLDING,), Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
     LOST = Row((*FREE, *STOPPED), Mode.BLIND, Act.BRAKES)
@@ -124,10 +121,8 @@ class Event(Enum):
 class Machine:
     """The mode of a controller, and what an operator may ask of it.
 
-    Args:
-        controller: that computes the torques.
-        on_change: called at every change of the mode or its reason with the old mode, the new one
-            and the reason, maybe in a tick: it must be quick.
+    `on_change` is called at every change of the mode or its reason with the old mode, the new one
+    and the reason, maybe in a tick: it must be quick.
 
     Attributes:
         mode: the present one; only events change it.

@@ -50,12 +50,8 @@ class Tolerances(Settings):
         return cls(*np.full((4, nv), math.inf))
 
     def rows(self, joints: BoolArray, waiting: Tolerances) -> FloatArray:
-        """The array that `check` takes.
-
-        Args:
-            joints: those that must reach the goal, shape (nv,).
-            waiting: whose path tolerances are in force until the trajectory starts.
-        """
+        """The array that `check` takes; `joints`: those that must reach the goal, shape (nv,);
+        `waiting`: whose path tolerances are in force until the trajectory starts."""
         rows = np.full((ROWS, len(joints)), math.inf)
         rows[PATH_POSITION], rows[PATH_VELOCITY] = self.path_position, self.path_velocity
         goal = self.goal_position, self.goal_velocity
