@@ -227,8 +227,7 @@ class Controller(StepRows):
 
     def situation(self, t: float) -> Situation:
         """The state that a plan made at time `t` starts from."""
-        rows = self.rows
-        trajectory = self.trajectory
+        rows, trajectory = self.rows, self.trajectory
         if trajectory is not self._path.given:
             trajectory = trajectory.copy()  # of a stop
         # As a request to adopt a plan settles the scaling where the arm stands.
@@ -260,7 +259,7 @@ class Controller(StepRows):
         box.values[advance.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
         box.tolerances[:] = allowed_rows(self._rules, motion, self.model.joint_names)
         if not self._ask(advance.ADOPT):
-            del self._motions.under_way[number]
+            self._motions.under_way.pop(number, None)
             return False
         self._path.given = trajectory
         self._end_motion(EndKind.REPLACED, "a new trajectory has replaced it")

@@ -51,7 +51,7 @@ class HandoverTimes:
 
     lease: float  # how long its own last command entitles it to the next one
     timeout: float  # how long the other must have been silent
-    # How long it waits in place of `timeout` after it has yielded, as its lease ran out, or else.
+    # How long it waits in place of `timeout` after it has yielded: as its lease ran out, or else.
     recovery: float
     grace: float
     awake: float = 0.005  # who listens was away if it was for longer; that time is no silence
@@ -77,8 +77,9 @@ class HandoverTimes:
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
         """The times of the sentinel; its lease is longer, since the controller waits longer."""
-        waits = timeout, 3.0 * timeout, 13.0 * timeout, timeout - lease, 0.5, 3.5 * timeout
-        return cls(2.0 * lease, *waits, revokes=True, accept=0.0, simulated=simulated)
+        waits, arming, yielding = (timeout, 3.0 * timeout, 13.0 * timeout), 0.5, 3.5 * timeout
+        times = 2.0 * lease, *waits, timeout - lease, arming, yielding
+        return cls(*times, revokes=True, accept=0.0, simulated=simulated)
 
 
 class Handover:
@@ -101,7 +102,8 @@ class Handover:
         self.times, self.contested, self.strays = times, False, 0
         self._words, self._unheard = "not started", False
         self._armed = times.arming == 0.0
-        self._steady_since = self._revoked_at = 0.0  # since when commands come without a pause
+        self._steady_since = 0.0  # since when commands come without a pause
+        self._revoked_at = 0.0
         self._no_revocation_until = self._foreign_at = -math.inf
 
     @property

@@ -60,7 +60,6 @@ HAS_ARM = (*FREE, *STOPPED, Mode.BLIND)
 SILENT = (Mode.INACTIVE, Mode.GUARDED)
 # Modes in which a state is not simply answered.
 UNUSUAL = (*SILENT, Mode.WAITING, Mode.BLIND)
-
 _AT_REST = (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND)  # or about to be
 
 # Why no trajectory is taken in the other modes.
@@ -178,9 +177,10 @@ class Machine:
             mode, reason = latch, self._latched[latch]
         elif mode is Mode.HOLDING:
             mode = self._rest
-        before, (self.mode, self.reason) = (self.mode, self.reason), (mode, reason)
-        if before != (mode, reason):
-            self._on_change(before[0], mode, reason)
+        old, changed = self.mode, mode is not self.mode or reason != self.reason
+        self.mode, self.reason = mode, reason
+        if changed:
+            self._on_change(old, mode, reason)
         self.facts[WATCHES] = mode in TAKES_TRAJECTORIES
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
         braced = failed or (mode in STOPPED and self._rest is not Mode.HOLDING)

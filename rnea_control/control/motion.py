@@ -63,7 +63,7 @@ class Tolerances(Settings):
 
 @dataclass(frozen=True)
 class JointTolerance:
-    """Tolerances of a goal for one joint, [rad] or [m], [rad/s] or [m/s]; see above."""
+    """Tolerances of a goal for one joint, [rad] or [m], [rad/s] or [m/s]; 0: default, -1: none."""
 
     joint: str
     position: float = DEFAULT
@@ -76,7 +76,7 @@ class GoalTolerances:
 
     path: tuple[JointTolerance, ...] = ()  # of joints on the way
     goal: tuple[JointTolerance, ...] = ()  # of joints at the end
-    time: float = DEFAULT  # after the end, [s]
+    time: float = DEFAULT  # after the end, [s]; 0: the default, -1: for ever
 
 
 @inlined
