@@ -36,19 +36,19 @@ NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with 
 
 def _view(row: int, count: int = 1) -> Any:
     """Rows of layout.py as an attribute."""
-    return property(lambda step: step.rows[row : row + count] if count > 1 else step.rows[row])
+    return property(lambda of: of.rows[row : row + count] if count > 1 else of.rows[row])
 
 
 def _number(row: int, kind: type = float) -> Any:
     """The number that a row of layout.py has for the arm, as an attribute."""
-    return property(lambda step: kind(step.rows[row, 0]))
+    return property(lambda of: kind(of.rows[row, 0]))
 
 
 class StepRows:
     """What the last step did, and what the next one goes by: names for the rows of layout.py.
 
     Attributes:
-        rows: shape (STATE_ROWS, nv), which machine code writes too; the others are views of them.
+        rows: shape (STATE_ROWS, nv), which machine code writes too; the arrays below are views.
         desired: position, velocity, acceleration and effort, shape (4, nv).
         errors: desired minus measured position and velocity when the torque acts, shape (2, nv).
         position_error: the first row of `errors`, shape (nv,).
