@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -131,7 +132,7 @@ class Twin:
         tolerances = {"path_position": 0.1, "goal_position": 0.05, "goal_time": 0.5}
         rate, error = np.full(2, 4000.0), np.full(2, 0.3)
         limits = {"torque_rate_limit": rate, "max_position_error": error, "check_jumps": True}
-        safety = SafetySettings.none(2).changed(position_margin=np.full(2, 0.05), **limits)
+        safety = replace(SafetySettings.none(2), position_margin=np.full(2, 0.05), **limits)
         how = {"trajectories": rules(tolerances=tolerances), "safety": safety, "dead_time": 0.0005}
         settings = ControllerSettings(Gains.uniform(2, 100.0, 20.0, 5.0), **how)
         self.command = Kept()

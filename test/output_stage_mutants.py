@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import output_histories
 
-from rnea_control.control import layout, step
+from rnea_control.control import layout, output_stage, step
 
 # Those that notice what few others do come first.
 FIRST = (0, 32, 11, 5, 6)
@@ -92,7 +92,7 @@ one_sided_rate = with_setting(
     layout.TORQUE_RATE_LIMIT,
     lambda rate, state, *_: np.where(state[layout.TORQUE] < state[layout.COMMAND], np.inf, rate),
 )
-# Name: the stage, by its name in step.py, and how it is broken.
+# Name: the stage, by its name in output_stage.py or step.py, and how it is broken.
 MUTANTS: dict[str, tuple[str, Break]] = {
     "nothing": ("output_stage", lambda stage: stage),
     "soft upper limit pushes outward": ("limit_acceleration", outward),
@@ -126,16 +126,18 @@ MUTANTS: dict[str, tuple[str, Break]] = {
 def broken(name: str) -> str:
     """How a break is noticed; empty if it is not."""
     stage, break_it = MUTANTS[name]
-    whole, broken = getattr(step, stage), break_it(getattr(step, stage))
+    owner = output_stage if hasattr(output_stage, stage) else step
+    whole = getattr(owner, stage)
+    broken = break_it(whole)
     try:
-        setattr(step, stage, broken)
+        setattr(owner, stage, broken)
         for seed in HISTORIES if broken is not whole else HISTORIES[:3]:
             with np.errstate(all="ignore"):
                 output_histories.run(seed)
     except output_histories.Broken as error:
         return str(error)
     finally:
-        setattr(step, stage, whole)
+        setattr(owner, stage, whole)
     return ""
 
 

@@ -59,7 +59,7 @@ class SupervisedArm:
         **safety,
     ) -> None:
         self.changes: list[tuple[Mode, Mode, str]] = []
-        limits = default_safety(model).changed(**safety)
+        limits = replace(default_safety(model), **safety)
         settings = ControllerSettings(stiff_gains(model, law, q), law, safety=limits)
         self.controller = Controller(model, settings)
         watch = None

@@ -7,6 +7,7 @@ import inspect
 import itertools
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -143,7 +144,7 @@ def test_limits_at_work_and_predictions_allocate_nothing(panda, law: control.Con
     """All stages of the output at once, and torques without states."""
     limits = {"torque_rate_limit": np.full(7, 10.0), "position_margin": np.full(7, 0.05)}
     others = {"velocity_limit_scale": 0.5, "blend_time": 1e9, "check_jumps": True}
-    safety = control.SafetySettings.none(7).changed(**limits, **others)
+    safety = replace(control.SafetySettings.none(7), **limits, **others)
     gains = control.Gains.uniform(7, 400.0, 40.0, 10.0)
     settings = control.ControllerSettings(gains, law, 0.05, safety=safety)
     controller = Controller(panda, settings)

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
 from rnea_control.control import layout, path, step
 from rnea_control.control.laws import is_hand_law
-from rnea_control.control.motion import GOAL_VIOLATED, PATH_VIOLATED, REACHED, ROWS, Act
+from rnea_control.control.motion import GOAL_VIOLATED, PATH_VIOLATED, REACHED, Act
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.kernels.linking import array_at, linked
@@ -48,13 +46,6 @@ class Box(NamedTuple):
     measured: FloatArray  # position and velocity, shape (2, nv)
     settings: FloatArray  # as of `advance`
     tolerances: FloatArray  # as of `advance`
-
-    @classmethod
-    def empty(cls, nv: int) -> Box:
-        """One for a robot with so many velocities."""
-        numbers = np.zeros(NUMBERS, dtype=np.int64)
-        settings = np.zeros((2, layout.SETTINGS_ROWS, nv))
-        return cls(numbers, np.zeros(VALUES), np.zeros((2, nv)), settings, np.zeros((ROWS, nv)))
 
 
 @inlined
@@ -109,10 +100,7 @@ def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None
 def emergency_stop(
     n: IntVector, settings: Matrices, state: Matrix, findings: Matrix, predicted: bool
 ) -> None:
-    """Brakes, and goes by a law that holds the arm.
-
-    `settings`: shape (2, SETTINGS_ROWS, nv), as of `advance`.
-    """
+    """Brakes, and goes by a law that holds the arm; arguments as of `advance`."""
     guided = state[layout.GUIDED, 0] != 0.0
     if is_hand_law(settings[n[layout.BRACED]]):
         n[layout.BRACED] = 1

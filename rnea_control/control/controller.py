@@ -53,12 +53,11 @@ class Controller(StepRows):
         controllable(model)
         self.workspace = Workspace(model)
         self.rows = np.zeros((layout.STATE_ROWS, model.nv))
-        self.rows[layout.TARGET_SCALING] = 1.0
+        self.rows[layout.TARGET_SCALING], self.rows[layout.COMMAND] = 1.0, math.nan
         self.rows[layout.RATE_STEP] = LONGEST_RATE_STEP
-        self.rows[layout.COMMAND] = math.nan
         settle(self.rows)
         self.believe()
-        self._path = Path(model.nv, self.workspace, self.rows)
+        self._path = Path(self.workspace, self.rows)
         self._numbers = self._path.numbers
         self._numbers[layout.STEP_CODE] = address(step.step) or 0
         self._motions = controller_state.Motions(self._numbers)
@@ -66,9 +65,11 @@ class Controller(StepRows):
         tolerances = np.full((motion.ROWS, model.nv), math.inf)
         of_state = self.rows, self._motions.findings
         self.arrays = self._numbers, settings_rows, tolerances, *of_state
+        numbers, values = np.zeros(advance.NUMBERS, dtype=np.int64), np.zeros(advance.VALUES)
+        asked = np.zeros((2, model.nv)), np.zeros_like(settings_rows), np.zeros_like(tolerances)
+        self.box = advance.Box(numbers, values, *asked)
         # What the last torque was computed for.
         self._predicted = tuple(self.rows[layout.PREDICTED_POSITION : layout.LAST_POSITION])
-        self.box = advance.Box.empty(model.nv)
         self.post = self.serve
         self.change(model, settings)
 
@@ -145,7 +146,7 @@ class Controller(StepRows):
     @property
     def motion(self) -> Motion | None:
         """The motion that the trajectory belongs to; None if it has ended."""
-        return self._motions.present
+        return self._motions.under_way.get(int(self._numbers[layout.MOTION]))
 
     def hold(
         self, t: float, q: FloatArray, reason: str = "the controller was told to hold a position"
@@ -169,7 +170,7 @@ class Controller(StepRows):
         in force is not known, the first torque is the gravity torque.
         """
         self.hold(t, q, reason="the controller starts anew")
-        known = bool(np.isfinite(self.in_force).all())
+        known = np.isfinite(self.in_force).all()
         self.rows[layout.BLEND_START] = math.nan if known else -math.inf
         if not known and self.settings.control_law.model is Model.none:
             self.in_force = 0.0
@@ -204,7 +205,8 @@ class Controller(StepRows):
     def _end_motion(self, kind: EndKind, reason: str) -> None:
         """Ends the motion that the last request ended, unless a step has done so."""
         self._motions.read(self.model)
-        if motion := self._motions.remove(int(self.box.numbers[advance.ENDED])):
+        ended = int(self.box.numbers[advance.ENDED])
+        if motion := self._motions.under_way.pop(ended, None):
             motion.finish(kind, reason)
 
     def follow(self, t: float, waypoints: Sequence[Waypoint] | Waypoints, start: float) -> Motion:
@@ -225,8 +227,7 @@ class Controller(StepRows):
 
     def situation(self, t: float) -> Situation:
         """The state that a plan made at time `t` starts from."""
-        rows = self.rows
-        trajectory = self.trajectory
+        rows, trajectory = self.rows, self.trajectory
         if trajectory is not self._path.given:
             trajectory = trajectory.copy()  # of a stop
         # As a request to adopt a plan settles the scaling where the arm stands.
@@ -264,7 +265,7 @@ class Controller(StepRows):
         box.values[advance.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
         box.tolerances[:] = allowed_rows(self._rules, motion, self.model.joint_names)
         if not self._ask(advance.ADOPT):
-            self._motions.remove(number)
+            self._motions.under_way.pop(number, None)
             return False
         self._path.given = trajectory
         self._end_motion(EndKind.REPLACED, "a new trajectory has replaced it")
@@ -300,16 +301,9 @@ class Controller(StepRows):
         return found
 
     def predict(self, t: float, tau: FloatArray) -> None:
-        """Fills in the torques at time `t` if no state has come: from one that the model predicts,
-        while the motion slows down. Performs no allocation.
-
-        Args:
-            t: the time now, [s].
-            tau: as of `step`.
-
-        Raises:
-            ControllerError, TorqueError, ArgumentError: as `step`, but for the state.
-        """
+        """Fills in the torques at time `t`, [s], if no state has come: from one that the model
+        predicts, while the motion slows down; `tau` and what is raised are as of `step`, but for
+        the state. Performs no allocation."""
         q, v = self._predicted
         self._step(t, q, v, tau, True)
         if self.is_moving:
@@ -405,8 +399,7 @@ class Controller(StepRows):
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,
         `dt` [s] ago, to `target`, within the rate limit; returns whether it is `target`."""
-        last = self.in_force
-        change = dt * self._in_force[layout.TORQUE_RATE_LIMIT]
+        last, change = self.in_force, dt * self._in_force[layout.TORQUE_RATE_LIMIT]
         known = np.isfinite(last)
         low = np.where(known, last - change, -math.inf)
         high = np.where(known, last + change, math.inf)

@@ -36,20 +36,19 @@ NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with 
 
 def _view(row: int, count: int = 1) -> Any:
     """Rows of layout.py as an attribute."""
-    return property(lambda step: step.rows[row : row + count] if count > 1 else step.rows[row])
+    return property(lambda of: of.rows[row : row + count] if count > 1 else of.rows[row])
 
 
 def _number(row: int, kind: type = float) -> Any:
     """The number that a row of layout.py has for the arm, as an attribute."""
-    return property(lambda step: kind(step.rows[row, 0]))
+    return property(lambda of: kind(of.rows[row, 0]))
 
 
 class StepRows:
     """What the last step did, and what the next one goes by: names for the rows of layout.py.
 
     Attributes:
-        rows: shape (STATE_ROWS, nv), of which the arrays below are views; machine code writes them
-            too.
+        rows: shape (STATE_ROWS, nv), which machine code writes too; the arrays below are views.
         desired: position, velocity, acceleration and effort, shape (4, nv).
         errors: desired minus measured position and velocity when the torque acts, shape (2, nv).
         position_error: the first row of `errors`, shape (nv,).
@@ -158,7 +157,7 @@ def torque_terms(
     law, rows, nv = settings.control_law, state.rows, model.nv
     terms = np.zeros((len(TERMS), nv))
     if law.model is not Model.none:
-        q, v = rows[layout.MODEL_POSITION], rows[layout.MODEL_VELOCITY]
+        q, v = rows[layout.MODEL_POSITION : layout.MODEL_VELOCITY + 1]
         nle = rnea(model, workspace, q, v, np.zeros(nv), np.zeros(nv))
         gravity(model, workspace, q, terms[0])
         terms[1] = nle - terms[0]
@@ -201,12 +200,10 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
 
 
 class Motions:
-    """The motions that have not ended, and what steps have found.
-
-    Args:
-        numbers: of `advance`.
+    """The motions that have not ended, and what steps have found; `numbers`: of `advance`.
 
     Attributes:
+        under_way: motions that have not ended, by their numbers.
         findings: rows that steps write; see layout.py.
         found: endings that were not reported yet, oldest first.
         gave_way_reason: why the desired position was taken from the arm the last time.
@@ -216,25 +213,15 @@ class Motions:
         self.findings = np.zeros((layout.MOST_FINDINGS, layout.FINDING_SIZE))
         self.found: deque[Ending] = deque(maxlen=layout.MOST_FINDINGS)
         self.gave_way_reason = ""
-        self._under_way: dict[int, Motion] = {}
-        self._last = 0
-        self._read = 0  # findings
+        self.under_way: dict[int, Motion] = {}
+        self._last = self._read = 0  # number of a motion; findings
         self._numbers = numbers
-
-    @property
-    def present(self) -> Motion | None:
-        """The motion that is followed; None if it has ended."""
-        return self._under_way.get(int(self._numbers[layout.MOTION]))
 
     def add(self, motion: Motion) -> int:
         """Takes a motion; returns its number."""
         self._last += 1
-        self._under_way[self._last] = motion
+        self.under_way[self._last] = motion
         return self._last
-
-    def remove(self, number: int) -> Motion | None:
-        """Forgets a motion; returns it if it had not ended."""
-        return self._under_way.pop(number, None)
 
     def read(self, model: RobotModel) -> None:
         """Puts into words what steps have found, and ends the motions that have ended."""
@@ -242,7 +229,7 @@ class Motions:
         begin = self._read
         for k in range(max(begin, count - most), count):
             finding, self._read = self.findings[k % most], k + 1
-            motion = self.remove(int(finding[layout.ENDED]))
+            motion = self.under_way.pop(int(finding[layout.ENDED]), None)
             end = ending(model, finding, motion)
             self.found.append(end)
             if end.gave_way:
@@ -250,5 +237,5 @@ class Motions:
             if motion is not None:
                 motion.finish(end.kind, end.text)
         if count - most > begin:  # some are forgotten
-            for number in self._under_way.keys() - {int(self._numbers[layout.MOTION])}:
-                self._under_way.pop(number).finish(EndKind.DROPPED, "too much has befallen the arm")
+            for number in self.under_way.keys() - {int(self._numbers[layout.MOTION])}:
+                self.under_way.pop(number).finish(EndKind.DROPPED, "too much has befallen the arm")

@@ -44,16 +44,12 @@ class StatePeriod:
 
     Attributes:
         shortest: of the first ones, which is taken for that of all, [s]; NaN before there is one.
+        is_known: whether enough states were measured.
     """
 
     def __init__(self, t: float = math.nan) -> None:
-        self.shortest = math.nan
+        self.shortest, self.is_known = math.nan, False
         self._last, self._missing = t, MEASURED_STATES
-
-    @property
-    def is_known(self) -> bool:
-        """Whether enough states were measured."""
-        return self._missing == 0
 
     def measure(self, t: float) -> bool:
         """Takes the time of a state; whether the period is known now, and was not before."""
@@ -61,6 +57,7 @@ class StatePeriod:
             return False
         self.shortest, self._last = float(np.fmin(self.shortest, t - self._last)), t
         self._missing -= 1
+        self.is_known = self._missing == 0
         return self.is_known
 
 
@@ -76,43 +73,31 @@ def controllable(model: RobotModel) -> None:
 
 
 def obstacle_to_start(
-    model: RobotModel,
-    settings: SupervisionSettings,
-    q: FloatArray,
-    v: FloatArray,
-    at_any_velocity: bool = False,
+    model: RobotModel, settings: SupervisionSettings, q: FloatArray, v: FloatArray, may_move: bool
 ) -> str:
     """Why a controller may not start from this state, as it stands after "waiting"; empty if it
-    may."""
+    may. `may_move`: whether that is so at any velocity."""
     if not np.isfinite([q, v]).all():
         return "for joint_states that are finite"
     beyond = np.maximum(model.lower - q, q - model.upper)
     j = int(np.argmax(beyond))
     if beyond[j] > settings.start_tolerance:
-        return (
-            f"as {model.joint_names[j]} is at {q[j]:.4g} {units(model, j).position}, outside its "
-            f"limits {model.lower[j]:g} to {model.upper[j]:g}: bring it back by hand"
-        )
+        where = f"{model.joint_names[j]} is at {q[j]:.4g} {units(model, j).position}"
+        limits = f"{model.lower[j]:g} to {model.upper[j]:g}"
+        return f"as {where}, outside its limits {limits}: bring it back by hand"
     j = int(np.argmax(np.abs(v)))
-    if abs(v[j]) > settings.start_velocity and not at_any_velocity:
-        speed = f"{v[j]:.2g} {units(model, j).velocity}"
-        return (
-            f"as {model.joint_names[j]} moves at {speed}: the arm must be at rest. To have an arm "
-            "caught that falls, set activation.max_velocity to .inf"
-        )
+    if abs(v[j]) > settings.start_velocity and not may_move:
+        moves = f"{model.joint_names[j]} moves at {v[j]:.2g} {units(model, j).velocity}"
+        remedy = "To have an arm caught that falls, set activation.max_velocity to .inf"
+        return f"as {moves}: the arm must be at rest. {remedy}"
     return ""
 
 
 def excessive_gain(
     model: RobotModel, ws: Workspace, settings: ControllerSettings, q: FloatArray, period: float
 ) -> str:
-    """The first gain that no arm bears, and what is allowed; empty if there is none.
-
-    Args:
-        model, ws: the robot, and a workspace made for it.
-        settings, period: with the gains; of the states, [s].
-        q: where the arm is, shape (nv,), [rad] or [m].
-    """
+    """The first gain that no arm bears at `q`, shape (nv,), with states of this period, [s], and
+    what is allowed; empty if there is none. `ws`: a workspace made for the model."""
     delay = max(settings.dead_time, period) + 0.5 * period
     inertia = np.ones(model.nv)
     if not settings.control_law.feeds_back_acceleration:
@@ -145,10 +130,9 @@ def excessive_load(
     j = int(np.argmax(torque - limit))
     if torque[j] <= limit[j]:  # never if one is NaN
         return ""
-    return (
-        f"{model.joint_names[j]} needs {torque[j]:.4g} {units(model, j).effort} to be held, and "
-        f"its effort limit is {limit[j]:.4g}: see payload, gravity and the effort limits"
-    )
+    needs = f"{model.joint_names[j]} needs {torque[j]:.4g} {units(model, j).effort} to be held"
+    has = f"its effort limit is {limit[j]:.4g}"
+    return f"{needs}, and {has}: see payload, gravity and the effort limits"
 
 
 def light_joints(

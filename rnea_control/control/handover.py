@@ -1,26 +1,15 @@
 """`Handover`: which of two processes commands the arm, the controller or the sentinel.
 
-A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`;
-docs/safety.md ("Hand-over") has the rules in full, and lease.py what every tick asks of them:
+A ForwardCommandController obeys whoever publishes, so the two must agree. Each has a `Handover`, by
+the rules of docs/safety.md ("Hand-over"); lease.py has what every tick asks of them:
 
-1. Ownership is a lease: who was away for longer than `lease` since its last command yields, unless
-   a fresh state tells that the hardware was away as well. The owner asks `may_command` right before
-   it publishes, and proves by `hear_nothing` that it is awake while no state comes.
-2. The other one listens, and takes the arm after a silence of `timeout`, by the steady clock and by
-   the stamps, while it was awake and `states` new states came.
-3. Who has just yielded waits longer, until it has heard the other: for `recovery` if its lease ran
-   out, else for `grace`. All waits of the two differ by more than a message takes, so that they
-   never end together.
-4. The sentinel revokes when commands come that are wrong, and takes the arm once there is silence;
-   if commands still come after `yielding`, it gives up: two never alternate. While a node commands
-   that is neither of the two, it commands nothing.
-5. An owner may hear one command of the other, of a process that was stopped between `may_command`
-   and publishing. At the second one the controller yields, and the sentinel revokes; one that was
-   away yields at the first.
-6. The arm goes back only on request: the sentinel gives it, then the controller receives it.
-7. The sentinel is idle until it has heard a command, and until commands have come for `arming`
-   without a longer pause than its timeout, it takes the arm only after a silence of `arming`.
-   Without a sentinel, or with an idle one, the controller's lease does not count.
+- Ownership is a lease. The owner asks `may_command` right before it publishes, and proves by
+  `hear_nothing` that it is awake while no state comes; who was away for longer yields, unless a
+  fresh state tells that the hardware was away as well.
+- The other one listens, and takes the arm after a silence by the steady clock and by the stamps.
+  All waits of the two differ by more than a message takes, so that they never end together.
+- An owner may hear one command of the other, of a process that was stopped between `may_command`
+  and publishing; one that was away yields at the first. Two never alternate.
 
 test/control/test_handover_exploration.py explores all interleavings of two such machines.
 """
@@ -58,15 +47,15 @@ FOREIGN_PAUSE = 2.0
 
 @dataclass(frozen=True)
 class HandoverTimes:
-    """The times of one side, [s]; see the file."""
+    """The times of one side, [s]."""
 
     lease: float  # how long its own last command entitles it to the next one
     timeout: float  # how long the other must have been silent
-    # How long it waits in place of `timeout` after it has yielded, as its lease ran out, or else.
+    # How long it waits in place of `timeout` after it has yielded: as its lease ran out, or else.
     recovery: float
     grace: float
     awake: float = 0.005  # who listens was away if it was for longer; that time is no silence
-    arming: float = 0.0  # for how long commands must come before its timeout counts
+    arming: float = 0.0  # for how long commands must come without a pause before `timeout` counts
     yielding: float = 0.05  # how long the other may go on after it has been asked to yield
     # How many new states must come before silence counts: fewer than in 15 ms at 1 kHz, and more
     # than come while a whole computer stutters.
@@ -88,9 +77,9 @@ class HandoverTimes:
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
         """The times of the sentinel; its lease is longer, since the controller waits longer."""
-        waits = timeout, 3.0 * timeout, 13.0 * timeout
-        rules = {"arming": 0.5, "yielding": 3.5 * timeout, "revokes": True, "accept": 0.0}
-        return cls(2.0 * lease, *waits, timeout - lease, simulated=simulated, **rules)
+        waits, arming, yielding = (timeout, 3.0 * timeout, 13.0 * timeout), 0.5, 3.5 * timeout
+        times = 2.0 * lease, *waits, timeout - lease, arming, yielding
+        return cls(*times, revokes=True, accept=0.0, simulated=simulated)
 
 
 class Handover:
@@ -113,7 +102,8 @@ class Handover:
         self.times, self.contested, self.strays = times, False, 0
         self._words, self._unheard = "not started", False
         self._armed = times.arming == 0.0
-        self._steady_since = self._revoked_at = 0.0  # since when commands come without a pause
+        self._steady_since = 0.0  # since when commands come without a pause
+        self._revoked_at = 0.0
         self._no_revocation_until = self._foreign_at = -math.inf
 
     @property
@@ -123,10 +113,9 @@ class Handover:
 
     @times.setter
     def times(self, times: HandoverTimes) -> None:
-        h, self._times = self.rows, times
-        h[lease.LEASE], h[lease.RECOVERY], h[lease.GRACE] = times.lease, times.recovery, times.grace
-        h[lease.AWAKE] = times.awake
-        h[lease.LEAST_STATES], h[lease.SIMULATED] = times.states, times.simulated
+        self._times = times
+        waits = times.lease, times.recovery, times.grace, times.awake
+        self.rows[lease.LEASE :] = *waits, times.states, times.simulated
 
     @property
     def phase(self) -> Phase:
@@ -156,8 +145,6 @@ class Handover:
         """Whether the other might take the arm."""
         return bool(self.rows[lease.GUARDED])
 
-    # What was heard.
-
     def hear_state(self, stamp: float, now: float, number: int | None = None) -> None:
         """See `lease.hear_state`; `number` is None where it is not known."""
         lease.hear_state(self.rows, stamp, now, -1.0 if number is None else float(number))
@@ -171,8 +158,7 @@ class Handover:
         lease.notice_absence(self.rows, now)
         self._unheard = False  # whoever it is: silence tells when it has ended
         if self.commanding and self.rows[lease.WAS_AWAY]:
-            self._listen_to_commands(now)
-            self._change(lease.GUARDING, "it was away, and another node commands")
+            self._yield(now, self._wait, "it was away, and another node commands")
         elif self.commanding:
             self.strays += 1
             if self.strays > 1 and self.times.revokes:
@@ -185,7 +171,7 @@ class Handover:
                 if self._has_passed(now, self.times.timeout):
                     self._steady_since = now
                 self._armed = now - self._steady_since >= self.times.arming
-            self._listen_to_commands(now)
+            lease.listen(self.rows, now, self._wait)
 
     def miss_commands(self, now: float) -> None:
         """No command could be heard until now: that was no silence."""
@@ -199,8 +185,7 @@ class Handover:
         if not self.commanding or self.strays > 1:
             self._foreign_at, self.contested = now, True
             self._no_revocation_until = now + FOREIGN_PAUSE
-            self._listen_to_commands(now)
-            self._change(lease.GUARDING, f"{node} commands too, and does not yield: stop it")
+            self._yield(now, self._wait, f"{node} commands too, and does not yield: stop it")
 
     def hear_mode(self, now: float, label: str) -> None:
         """The sentinel has published its mode; "" when it is known to have gone, `UNHEARD` while it
@@ -219,8 +204,6 @@ class Handover:
             self.rows[lease.ALONE] = not label
         if label == "revoking":
             lease.hear_revocation(self.rows, now)
-
-    # What is asked of it.
 
     def may_command(self, now: float) -> bool:
         """See `lease.may_command`."""
@@ -253,8 +236,8 @@ class Handover:
         if self._has_passed(now, h[lease.WAIT]):
             self._take(now, self.reason if revoking else "no commands came")
             return True
-        yielding = self.times.yielding
-        if revoking and self._over(now, self._revoked_at, h[lease.REVOKED_STAMP], yielding):
+        revoked = self._revoked_at, h[lease.REVOKED_STAMP]
+        if revoking and self._over(now, *revoked, self.times.yielding):
             self.contested = True
             self._no_revocation_until = now + REVOCATION_PAUSE
             self._change(lease.GUARDING, "another node goes on commanding")
@@ -275,8 +258,7 @@ class Handover:
         """The sentinel begins to guard: it has heard a command, or was stopped for a while."""
         self.contested = False
         self._armed, self._steady_since = False, now
-        self._listen_to_commands(now)
-        self._change(lease.GUARDING, "commands come")
+        self._yield(now, self._wait, "commands come")
 
     def stop(self, reason: str) -> None:
         """Commands nothing and takes nothing any more."""
@@ -290,12 +272,8 @@ class Handover:
         return True
 
     def receive(self, now: float, requested_at: float) -> bool:
-        """Takes the arm that the other has given; returns whether it owns the arm.
-
-        Args:
-            requested_at: when the other was asked for it: later than `accept` after that, it may
-                have taken the arm again.
-        """
+        """Takes the arm that the other has given; returns whether it owns the arm. Later than
+        `accept` after the other was asked for it, that may have taken the arm again."""
         if self.phase is Phase.guarding and now - requested_at <= self.times.accept:
             self._take(now, "the sentinel gave it the arm")
         return self.commanding
@@ -314,20 +292,17 @@ class Handover:
 
     def _has_passed(self, now: float, wait: float) -> bool:
         """Whether it has listened for so long, and so many states."""
-        h = self.rows
-        return bool(
-            h[lease.STATES] >= self.times.states
-            and self._over(now, h[lease.SINCE], h[lease.SINCE_STAMP], wait)
-        )
+        since, since_stamp, states = self.rows[lease.SINCE : lease.STATES + 1]
+        return bool(states >= self.times.states and self._over(now, since, since_stamp, wait))
 
     def _over(self, now: float, since: float, since_stamp: float, duration: float) -> bool:
         """Whether the steady clock and the stamps have both advanced by more than this."""
         return now - since > duration and self.rows[lease.STAMP] - since_stamp > duration
 
-    def _listen_to_commands(self, now: float) -> None:
-        times = self.times
-        wait = times.timeout if self._armed else max(times.timeout, times.arming)
-        lease.listen(self.rows, now, wait)
+    @property
+    def _wait(self) -> float:
+        """How long the other that commands must be silent, [s]."""
+        return max(self.times.timeout, 0.0 if self._armed else self.times.arming)
 
     def _take(self, now: float, reason: str) -> None:
         """The arm is its own, and the lease begins."""
@@ -337,6 +312,7 @@ class Handover:
         self._change(lease.COMMANDING, reason)
 
     def _yield(self, now: float, wait: float, reason: str) -> None:
+        """It does not command, and listens for a silence of `wait`, [s]."""
         lease.listen(self.rows, now, wait)
         self._change(lease.GUARDING, reason)
 

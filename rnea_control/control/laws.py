@@ -78,28 +78,23 @@ class ControlLaw(IntEnum):
     """
 
     computed_torque = (
-        *(Model.measured, Feedback.acceleration, Friction.desired),
-        "RNEA(q, v, a_d + u)",
+        *(Model.measured, Feedback.acceleration, Friction.desired, "RNEA(q, v, a_d + u)"),
         "feedback through the mass matrix: the same gains fit any arm",
     )
     feedforward_pd = (
-        *(Model.desired, Feedback.torque, Friction.desired),
-        "RNEA(q_d, v_d, a_d) + u",
+        *(Model.desired, Feedback.torque, Friction.desired, "RNEA(q_d, v_d, a_d) + u"),
         "torques of the desired trajectory plus PD: the model sees no noise",
     )
     gravity_compensation = (
-        *(Model.gravity, Feedback.damping, Friction.measured),
-        "g(q) - Kd v",
+        *(Model.gravity, Feedback.damping, Friction.measured, "g(q) - Kd v"),
         "guiding by hand; takes no trajectories",
     )
     pd = (
-        *(Model.none, Feedback.torque, Friction.none),
-        "u",
+        *(Model.none, Feedback.torque, Friction.none, "u"),
         "no model, as joint_trajectory_controller",
     )
     pd_gravity = (
-        *(Model.gravity, Feedback.torque, Friction.desired),
-        "g(q) + u",
+        *(Model.gravity, Feedback.torque, Friction.desired, "g(q) + u"),
         "PD with gravity compensation: asks no more of the model than its masses",
     )
 
@@ -155,6 +150,14 @@ def is_hand_law(settings: Matrix) -> bool:
 
 
 @inlined
+def shortest_way(settings: Matrix, j: int, way: float) -> float:
+    """The way that joint j has to go, the shortest way round if it is continuous."""
+    if settings[layout.CONTINUOUS, j] != 0.0:
+        way -= 2.0 * math.pi * math.floor(way / (2.0 * math.pi) + 0.5)
+    return way
+
+
+@inlined
 def update_feedback(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: float) -> None:
     """The state when the torque will act, its errors, clamped integral and feedback u.
 
@@ -171,8 +174,7 @@ def update_feedback(settings: Matrix, state: Matrix, q: Vector, v: Vector, dt: f
         if guided:
             state[layout.DESIRED_POSITION, j] = state[layout.PREDICTED_POSITION, j]
         e = state[layout.DESIRED_POSITION, j] - state[layout.PREDICTED_POSITION, j]
-        if settings[layout.CONTINUOUS, j] != 0.0:
-            e -= 2.0 * math.pi * math.floor(e / (2.0 * math.pi) + 0.5)
+        e = shortest_way(settings, j, e)
         de = state[layout.DESIRED_VELOCITY, j] - state[layout.PREDICTED_VELOCITY, j]
         integral = state[layout.INTEGRAL, j]
         if not abs(e) <= settings[_ERROR_DEADBAND, j]:

@@ -111,13 +111,8 @@ def judge_absence(h: Vector, stamp: float, now: float) -> None:
 
 @inlined
 def hear_state(h: Vector, stamp: float, now: float, number: float) -> None:
-    """A state was taken; to be told before anything is decided from it.
-
-    Args:
-        stamp: of it, [s].
-        now: by the steady clock, [s].
-        number: its publisher's count of it; -1 where that is not known.
-    """
+    """A state of this stamp, [s], was taken, its publisher's `number`, or -1 where that is not
+    known; to be told before anything is decided from it. `now`: by the steady clock, [s]."""
     notice_absence(h, now)
     h[NUMBER] = number
     if h[WAS_AWAY] != 0.0:

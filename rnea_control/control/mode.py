@@ -60,6 +60,7 @@ HAS_ARM = (*FREE, *STOPPED, Mode.BLIND)
 SILENT = (Mode.INACTIVE, Mode.GUARDED)
 # Modes in which a state is not simply answered.
 UNUSUAL = (*SILENT, Mode.WAITING, Mode.BLIND)
+_AT_REST = (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND)  # or about to be
 
 # Why no trajectory is taken in the other modes.
 REFUSALS = {
@@ -100,12 +101,7 @@ class Event(Enum):
     """It follows another trajectory."""
     HELD = Row(FREE, Mode.BRAKING, Act.BRAKES)
     """Told to hold, or the client cancels the motion."""
-    ENDING = Row(
-        (Mode.MOVING, Mode.GRAVITY_COMPENSATION),
-        Mode.BRAKING,
-        Act.BRAKES,
-        (Mode.HOLDING, Mode.BRAKING, *STOPPED, Mode.BLIND),
-    )
+    ENDING = Row((Mode.MOVING, Mode.GRAVITY_COMPENSATION), Mode.BRAKING, Act.BRAKES, _AT_REST)
     """It is to be deactivated."""
     GUIDED = Row((Mode.HOLDING,), Mode.GRAVITY_COMPENSATION, Act.IS_GUIDED)
     LOST = Row((*FREE, *STOPPED), Mode.BLIND, Act.BRAKES)
@@ -124,10 +120,8 @@ class Event(Enum):
 class Machine:
     """The mode of a controller, and what an operator may ask of it.
 
-    Args:
-        controller: that computes the torques.
-        on_change: called at every change of the mode or its reason with the old mode, the new one
-            and the reason, maybe in a tick: it must be quick.
+    `on_change` is called at every change of the mode or its reason with the old mode, the new one
+    and the reason, maybe in a tick: it must be quick.
 
     Attributes:
         mode: the present one; only events change it.
@@ -183,9 +177,10 @@ class Machine:
             mode, reason = latch, self._latched[latch]
         elif mode is Mode.HOLDING:
             mode = self._rest
-        before, (self.mode, self.reason) = (self.mode, self.reason), (mode, reason)
-        if before != (mode, reason):
-            self._on_change(before[0], mode, reason)
+        old, changed = self.mode, mode is not self.mode or reason != self.reason
+        self.mode, self.reason = mode, reason
+        if changed:
+            self._on_change(old, mode, reason)
         self.facts[WATCHES] = mode in TAKES_TRAJECTORIES
         failed = self._law_failed and mode in (*STOPPED, Mode.BLIND)
         braced = failed or (mode in STOPPED and self._rest is not Mode.HOLDING)

@@ -48,17 +48,8 @@ class Witness(Enum):
     feedback = "held with"
 
 
-class Cause(Enum):
-    """The likely reason why model and robot differ."""
-
-    none = "none"
-    no_torque = "no torque"
-    twice = "twice"
-    opposite = "opposite"
-    direction = "direction"
-    ratio = "ratio"
-    payload = "payload"
-    unknown = "unknown"
+# The likely reason why model and robot differ.
+Cause = Enum("Cause", "none no_torque twice opposite direction ratio payload unknown")
 
 
 @dataclass(frozen=True)
@@ -144,8 +135,7 @@ def check_model(
     weight = np.where(known, 1.0 / np.where(known, bound, 1.0), 0.0)
     missing = np.where(known, difference, 0.0)
     judge = _Judge(model, ws, q, g, missing, weight, link or model.child_links[-1])
-    plain = judge.plain(witness, hardware_compensates_gravity)
-    guess = judge.likely([*plain, *judge.fitted(witness)])
+    guess = judge.likely(witness, hardware_compensates_gravity)
     cause, explanation = Cause.unknown, "payload, gravity vector, or firmware that compensates?"
     if guess is not None:
         cause, explanation = guess.cause, guess.explanation
@@ -169,8 +159,13 @@ class _Judge:
     weight: FloatArray  # one over the bound; 0 where the torque is not known
     link: str
 
-    def likely(self, guesses: list[_Guess]) -> _Guess | None:
-        """The guess that explains the torques with the fewest numbers fitted, and best."""
+    def likely(self, witness: Witness, believes: bool) -> _Guess | None:
+        """The guess that explains the torques with the fewest numbers fitted, and best; `believes`:
+        whether the controller does, that the hardware compensates gravity."""
+        fitted = [self._one_factor(witness), self._load(False), self._load(True)]
+        if self.model.gravity.any():
+            fitted.append(self._direction())
+        guesses = [*self._plain(witness, believes), *(guess for guess in fitted if guess)]
         size = np.linalg.norm(self.weight * self.missing)
         best, chosen = (math.inf, math.inf), None
         for k, guess in enumerate(guesses):
@@ -183,7 +178,7 @@ class _Judge:
                 best, chosen = (guess.fitted, part + 1e-9 * k), guess
         return chosen
 
-    def plain(self, witness: Witness, believes: bool) -> list[_Guess]:
+    def _plain(self, witness: Witness, believes: bool) -> list[_Guess]:
         """Causes without a number."""
         effort = witness == Witness.effort
         x, y, z = self.model.gravity
@@ -205,13 +200,6 @@ class _Judge:
             _Guess(Cause.twice, 2.0 * self.g, 0, twice),
             _Guess(Cause.opposite, -self.g, 0, f"opposite: is that right, {vector}{sign}?"),
         ]
-
-    def fitted(self, witness: Witness) -> list[_Guess]:
-        """Causes with numbers fitted to the torques."""
-        guesses = [self._one_factor(witness), self._load(False), self._load(True)]
-        if self.model.gravity.any():
-            guesses.append(self._direction())
-        return [guess for guess in guesses if guess is not None]
 
     def _fit(self, columns: FloatArray) -> tuple[FloatArray, int]:
         """The smallest numbers x with columns x closest to the missing torque, and their rank."""

@@ -48,14 +48,11 @@ _STATE_ROWS = 7
 # Rows of the settings array; from GAIN on, entry 0 is that of the arm.
 _THRESHOLD, _GAIN, _LONGEST_GAP, _GRAVITY_SHARE, _HAS_FRICTION = range(5)
 _SETTINGS_ROWS = 5
-
 # Default thresholds as a part of the effort limits: if all masses are 10 % off, torques within the
 # effort limits are never off by more.
 THRESHOLD_SHARE = 0.1
-
 # What the kernel reports in place of a joint.
 NONE, _BAD_SIZE = -1, -2
-
 SIGNATURE = (
     "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1])"
 )
@@ -103,10 +100,8 @@ class MomentumObserver:
         if model.nv == 0:
             raise ControllerError(f"{model.name!r} has no joint that moves; nothing to observe")
         if np.shape(thresholds) != (model.nv,):
-            raise ControllerError(
-                f"thresholds have shape {np.shape(thresholds)}; they need one number for each of "
-                f"the {model.nv} velocities"
-            )
+            wanted = f"they need one number for each of the {model.nv} velocities"
+            raise ControllerError(f"thresholds have shape {np.shape(thresholds)}; {wanted}")
         numbers = {f"threshold[{j}]": value for j, value in enumerate(thresholds)}
         for what, value in {"gain": gain, "longest_gap": longest_gap, **numbers}.items():
             if not value > 0.0 or (value == math.inf and what not in numbers):
@@ -148,9 +143,7 @@ class MomentumObserver:
         is not finite, the observer starts anew.
 
         Args:
-            t: time of the measurement, [s].
-            q: measured positions, shape (nq,), [rad] or [m].
-            v: measured velocities, shape (nv,), [rad/s] or [m/s].
+            t, q, v: as measured, shapes (nq,) and (nv,), [s], [rad] or [m], and [rad/s] or [m/s].
             tau_applied: torques that were commanded from the state before to this one, shape (nv,),
                 [Nm] or [N]. Where the hardware applies a command later, the residual is off by how
                 much the torque changes meanwhile.

@@ -50,12 +50,8 @@ class Tolerances(Settings):
         return cls(*np.full((4, nv), math.inf))
 
     def rows(self, joints: BoolArray, waiting: Tolerances) -> FloatArray:
-        """The array that `check` takes.
-
-        Args:
-            joints: those that must reach the goal, shape (nv,).
-            waiting: whose path tolerances are in force until the trajectory starts.
-        """
+        """The array that `check` takes; `joints`: those that must reach the goal, shape (nv,);
+        `waiting`: whose path tolerances are in force until the trajectory starts."""
         rows = np.full((ROWS, len(joints)), math.inf)
         rows[PATH_POSITION], rows[PATH_VELOCITY] = self.path_position, self.path_velocity
         goal = self.goal_position, self.goal_velocity
@@ -67,7 +63,7 @@ class Tolerances(Settings):
 
 @dataclass(frozen=True)
 class JointTolerance:
-    """Tolerances of a goal for one joint, [rad] or [m], [rad/s] or [m/s]; see above."""
+    """Tolerances of a goal for one joint, [rad] or [m], [rad/s] or [m/s]; 0: default, -1: none."""
 
     joint: str
     position: float = DEFAULT
@@ -80,7 +76,7 @@ class GoalTolerances:
 
     path: tuple[JointTolerance, ...] = ()  # of joints on the way
     goal: tuple[JointTolerance, ...] = ()  # of joints at the end
-    time: float = DEFAULT  # after the end, [s]
+    time: float = DEFAULT  # after the end, [s]; 0: the default, -1: for ever
 
 
 @inlined

@@ -169,17 +169,14 @@ def output_stage(settings: Matrix, state: Matrix, dt: float, tau: Vector) -> tup
             saturated = True
             state[layout.SATURATED, j] += dt
             state[layout.SATURATED_SINCE, j] += dt
-            if state[layout.SATURATED_SINCE, j] > settings[layout.SATURATION_TIMEOUT, 0]:
-                too_long = True
+            too_long |= state[layout.SATURATED_SINCE, j] > settings[layout.SATURATION_TIMEOUT, 0]
         else:
             state[layout.SATURATED_SINCE, j] = 0.0
         change = settings[layout.TORQUE_RATE_LIMIT, j] * dt_rate
         # Nothing is limited where the last torque is NaN, or the rate infinite and the time 0.
-        if limited > last + change:
-            limited = last + change
-            state[layout.RATE_LIMITED, j] += dt
-        elif limited < last - change:
-            limited = last - change
+        low, high = last - change, last + change
+        if limited > high or limited < low:
+            limited = high if limited > high else low
             state[layout.RATE_LIMITED, j] += dt
         tau[j] = limited
         state[layout.COMMAND, j] = limited

@@ -32,6 +32,10 @@ _FLOAT = 8
 # Of each lag, [s]: after 0.5 s, 96 % of a change are done.
 LAG_TIME = 0.1
 
+# Starts and coefficients of a path, or bodies and memory of a robot; a scaling, and its rate.
+_Arrays = tuple[FloatArray, FloatArray]
+_Scaling = tuple[float, float]
+
 _stop = linked(stopping.stop_along_path, stopping.SIGNATURE)
 
 
@@ -97,7 +101,7 @@ def follow(
 
 
 @inlined
-def robot_of(n: IntVector) -> tuple[FloatArray, FloatArray]:
+def robot_of(n: IntVector) -> _Arrays:
     """The model's bodies, and the memory of the workspace."""
     bodies = array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE]))
     shape = n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS]
@@ -105,7 +109,7 @@ def robot_of(n: IntVector) -> tuple[FloatArray, FloatArray]:
 
 
 @inlined
-def path_of(n: IntVector, nv: int) -> tuple[FloatArray, FloatArray]:
+def path_of(n: IntVector, nv: int) -> _Arrays:
     """Starts and coefficients of the trajectory that is followed."""
     segments = n[layout.SEGMENTS]
     starts = array_at(n[layout.STARTS_AT], (segments,))
@@ -114,13 +118,7 @@ def path_of(n: IntVector, nv: int) -> tuple[FloatArray, FloatArray]:
 
 @inlined
 def _brake(
-    n: IntVector,
-    settings: Matrix,
-    state: Matrix,
-    path: tuple[FloatArray, FloatArray],
-    shift: Vector,
-    scaling: float,
-    scaling_rate: float,
+    n: IntVector, settings: Matrix, state: Matrix, path: _Arrays, shift: Vector, scaling: _Scaling
 ) -> int:
     """Changes to a stop along a path, from now on, with the shift added to its positions; returns
     the address of its coefficients. The stop runs at full speed."""
@@ -129,7 +127,7 @@ def _brake(
     starts_at = n[layout.STOP_STARTS_AT] + offset
     coefficients_at = n[layout.STOP_COEFFICIENTS_AT] + offset * nv * COEFFICIENTS
     stop = array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
-    running = state[layout.LAST_TRAJECTORY_TIME, 0], scaling, scaling_rate
+    running = state[layout.LAST_TRAJECTORY_TIME, 0], *scaling
     scratch = array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv))
     output = scratch, array_at(starts_at, (STOP_SEGMENTS,)), stop
     end = _stop(n[layout.STOP_CODE], (*robot_of(n), settings, shift, *path, *running, *output))
@@ -147,8 +145,8 @@ def brake_along(n: IntVector, settings: Matrix, state: Matrix, from_measured: bo
     shift = array_at(n[layout.SHIFT_AT], (nv,))
     for j in range(nv):
         shift[j] = -state[layout.POSITION_ERROR, j] if from_measured else 0.0
-    scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
-    _brake(n, settings, state, path_of(n, nv), shift, scaling, rate)
+    scaling = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    _brake(n, settings, state, path_of(n, nv), shift, scaling)
 
 
 @inlined
@@ -164,7 +162,7 @@ def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: 
     for j in range(nv):
         line[0, j, 0] = q[j]
         line[0, j, 1] = min(max(v[j], -FASTEST), FASTEST)
-    coefficients_at = _brake(n, settings, state, (starts, line), shift, 1.0, 0.0)
+    coefficients_at = _brake(n, settings, state, (starts, line), shift, (1.0, 0.0))
     stop = array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
     for j in range(nv):  # joints that would leave their limits brake harder
         start, end = line[0, j, 0], stop[STOP_SEGMENTS - 1, j, 0]
@@ -181,20 +179,15 @@ def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: 
 
 
 class Path:
-    """The trajectory that is followed.
-
-    Args:
-        nv: number of velocities of the robot.
-        workspace: made for it.
-        state: of the controller; see layout.py.
+    """The trajectory that is followed by a controller with this workspace and state.
 
     Attributes:
         numbers: see layout.py.
         given: the last trajectory that was no stop; its memory must stay while it is followed.
     """
 
-    def __init__(self, nv: int, workspace: Workspace, state: FloatArray) -> None:
-        self._state = state
+    def __init__(self, workspace: Workspace, state: FloatArray) -> None:
+        self._state, nv = state, state.shape[1]
         stops = np.zeros((2, STOP_SEGMENTS)), np.zeros((2, STOP_SEGMENTS, nv, COEFFICIENTS))
         # Two take turns, as a stop may continue another.
         self._stops = [Trajectory(*each) for each in zip(*stops, strict=True)]
@@ -205,12 +198,9 @@ class Path:
         self.numbers: IntArray = np.zeros(layout.NUMBERS, dtype=np.int64)
         self.numbers[layout.STOP_STARTS_AT : layout.STOP_CODE] = places
         self.numbers[layout.STOP_CODE] = address(stopping.stop_along_path) or 0
-        memory, matrix = workspace.memory, workspace.matrix.ctypes.data
-        self.numbers[layout.MEMORY_AT : layout.MEMORY_COLUMNS + 1] = (
-            memory.ctypes.data,
-            *memory.shape,
-        )
-        self.numbers[layout.MATRIX_AT] = matrix
+        memory, matrix = workspace.memory, workspace.matrix
+        self.numbers[layout.MEMORY_AT : layout.MATRIX_AT] = memory.ctypes.data, *memory.shape
+        self.numbers[layout.MATRIX_AT] = matrix.ctypes.data
 
     @property
     def trajectory(self) -> Trajectory | None:
@@ -229,9 +219,7 @@ class Path:
         follow(self.numbers, state, *self.given.addresses, t)
         state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
         state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
-        state[layout.GUIDED] = guided
-        state[layout.DESIRED_POSITION] = q
+        state[layout.GUIDED], state[layout.DESIRED_POSITION] = guided, q
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
-        state[layout.UNSCALED_UNTIL] = -math.inf
-        state[layout.STANDSTILL] = 0.0
+        state[layout.UNSCALED_UNTIL], state[layout.STANDSTILL] = -math.inf, 0.0
         settle(state)

@@ -57,14 +57,9 @@ class Situation:
     def measured(
         self, joints: BoolArray, astray: BoolArray, velocity_limit: FloatArray
     ) -> Trajectory:
-        """A trajectory from where the arm is, in place of the one that is followed.
-
-        Args:
-            joints: which go on from the measured state, shape (nv,). The other ones go on as
-                before.
-            astray: which of the others do so from the measured position, shape (nv,).
-            velocity_limit: no start is faster, shape (nv,), [rad/s] or [m/s].
-        """
+        """A trajectory in place of the one that is followed: these `joints`, shape (nv,), go on
+        from the measured state, but not faster than their limits, [rad/s] or [m/s]; the others as
+        before, those that are `astray` from the measured position."""
         coefficients = rest(self.position)
         if self.scaling > SLOWEST_SCALING:
             velocity = self.velocity / self.scaling
@@ -72,11 +67,9 @@ class Situation:
         starts = np.array([self.s + self.ahead])
         if joints.all():
             return Trajectory(starts, coefficients[None])
-        old = self.trajectory
-        shifted = old.coefficients.copy()
-        shifted[:, :, 0] -= self.error * astray
-        others = Trajectory(old.starts, shifted)
-        return Trajectory(*merged(others, starts, coefficients[None], joints), old.end_time)
+        others = self.trajectory.copy()
+        others.coefficients[:, :, 0] -= self.error * astray
+        return Trajectory(*merged(others, starts, coefficients[None], joints), others.end_time)
 
 
 @dataclass(frozen=True)
@@ -110,7 +103,7 @@ class Planner:
     def plan(
         self,
         request: MotionRequest,
-        situation: Situation,
+        at: Situation,
         settings: ControllerSettings,
         lead: float,
         alive: Callable[[], object] = lambda: None,
@@ -133,17 +126,17 @@ class Planner:
         points = Waypoints.of(request.waypoints, model.nv)
         checks.check_waypoints(points, rules, model.joint_names)
         tolerances = checks.overridden(rules.tolerances, request.tolerances, model.joint_names)
-        start = earliest = situation.s + situation.ahead + lead
+        start = earliest = at.s + at.ahead + lead
         if request.start is not None:
-            start = situation.trajectory_time(request.start)
+            start = at.trajectory_time(request.start)
         begin = max(start, earliest)
-        checks.check_times(points, request.start, start, begin, situation.s)
+        checks.check_times(points, request.start, start, begin, at.s)
         ahead = points.delayed(start).after(begin)
-        old = situation.trajectory
-        astray = np.abs(situation.error) > tolerances.path_position
+        old = at.trajectory
+        astray = np.abs(at.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
-            old = situation.measured(points.joints, astray, model.velocity_limit)
-        if start >= situation.s - checks.JUST_PASSED:
+            old = at.measured(points.joints, astray, model.velocity_limit)
+        if start >= at.s - checks.JUST_PASSED:
             checks.check_first_point(points, old.at(begin)[0], model)
         friction = model.friction_parameters * settings.friction_compensation
         effort_limit = settings.effort_limit(model)
@@ -153,7 +146,7 @@ class Planner:
                 alive()
             with np.errstate(over="ignore", invalid="ignore"):  # the limits are checked later
                 points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
-                trajectory = self._joined(old, points, begin, start, request, situation, rules)
+                trajectory = self._joined(old, points, begin, start, request, at, rules)
             peak = peak_efforts(
                 *(model, self._workspace, trajectory, begin, trajectory.end_time),
                 *(effort_limit, friction, settings.hardware_compensates_gravity),
@@ -172,17 +165,16 @@ class Planner:
         times = points.delayed(start).times
         times[len(times) - len(ahead) :] = chosen.times
         motion = Motion(request, start, times, points.joints, note)
-        return Plan(chosen.trajectory, motion, begin, situation.revision)
+        return Plan(chosen.trajectory, motion, begin, at.revision)
 
     def _slowed(
         self, attempt: Callable[[float], _Attempt], fast: _Attempt, start: float
     ) -> _Attempt:
-        """The fastest attempt within the effort limits, by the secant method.
+        """The fastest attempt within the effort limits, by the secant method, from one beyond them;
+        `start`: the zero of the times in errors, [s].
 
         From rest the first step meets the limit. A start in motion is not stretched, only the
         waypoints ahead of it, so that the first step may miss the limit on either side.
-
-        `fast`: an attempt beyond the limits; `start`: the zero of the times in errors, [s].
         """
         slow, factor = None, fast.peak.stretch
         high, low = fast.excess, 0.0  # of the secant

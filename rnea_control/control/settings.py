@@ -119,10 +119,6 @@ class SafetySettings(Settings):
         rate, error = np.full((2, nv), math.inf)
         return cls(np.full(nv, math.nan), rate, np.zeros(nv), error)
 
-    def changed(self, **changes: Any) -> SafetySettings:
-        """These with other values for some attributes."""
-        return replace(self, **changes)
-
 
 @dataclass(frozen=True)
 class ControllerSettings(Settings):
@@ -150,13 +146,9 @@ class ControllerSettings(Settings):
 
     def braced(self) -> ControllerSettings:
         """The same with a law and gains that hold any arm."""
-        return replace(
-            self,
-            gains=Gains.uniform(len(self.gains.p), *BRACING_GAINS),
-            control_law=ControlLaw.computed_torque,
-            friction_compensation=False,
-            feedback_inertia=None,
-        )
+        gains, law = Gains.uniform(len(self.gains.p), *BRACING_GAINS), ControlLaw.computed_torque
+        plain = replace(self, friction_compensation=False, feedback_inertia=None)
+        return replace(plain, gains=gains, control_law=law)
 
     def numbers(self) -> Iterator[tuple[Parameter, Any]]:
         """As of all settings, and what is in `more`.
@@ -196,15 +188,15 @@ class ControllerSettings(Settings):
         rate[:] = np.where(np.isnan(rate), limit / DEFAULT_TORQUE_RISE, rate)
         rows[layout.EFFORT_LIMIT] = self.effort_limit_scale * limit
         rows[layout.VELOCITY_LIMIT] *= model.velocity_limit
-        margin = np.minimum(rows[layout.MARGIN], WIDEST_MARGIN * (model.upper - model.lower))
-        rows[layout.MARGIN] = np.where(np.isfinite(margin), margin, 0.0)
-        rows[layout.LOWER_LIMIT], rows[layout.UPPER_LIMIT] = model.lower, model.upper
-        rows[layout.SOFT_LOWER] = model.lower + rows[layout.MARGIN]
-        rows[layout.SOFT_UPPER] = model.upper - rows[layout.MARGIN]
+        lower, upper = model.lower, model.upper
+        margin = np.minimum(rows[layout.MARGIN], WIDEST_MARGIN * (upper - lower))
+        margin[~np.isfinite(margin)] = 0.0
+        rows[layout.MARGIN] = margin
+        rows[layout.LOWER_LIMIT], rows[layout.UPPER_LIMIT] = lower, upper
+        rows[layout.SOFT_LOWER], rows[layout.SOFT_UPPER] = lower + margin, upper - margin
         rows[layout.STATE_VELOCITY_LIMIT] = model.velocity_limit
         rows[layout.CONTINUOUS] = model.continuous
-        rows[layout.LAW] = self.control_law
-        rows[layout.CHECK_JUMPS] = safety.check_jumps
+        rows[layout.LAW], rows[layout.CHECK_JUMPS] = self.control_law, safety.check_jumps
         if self.friction_compensation:
             rows[layout.FRICTION : layout.FRICTION + 3] = model.friction_parameters
         return rows
@@ -218,11 +210,8 @@ class ControllerSettings(Settings):
         return np.where(np.isnan(limit), model.effort_limit, limit)
 
 
-_WITH_A_FIELD = [
-    each.metadata.get("row")
-    for kind in (Gains, TrajectorySettings, SafetySettings, ControllerSettings)
-    for each in fields(kind)
-]
+_KINDS = Gains, TrajectorySettings, SafetySettings, ControllerSettings
+_WITH_A_FIELD = [each.metadata.get("row") for kind in _KINDS for each in fields(kind)]
 # The rows that `ControllerSettings.more` may have.
 MORE = {each.name: each for each in TICK_ROWS if each not in _WITH_A_FIELD}
 

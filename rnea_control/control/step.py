@@ -12,17 +12,8 @@ from __future__ import annotations
 import math
 
 from rnea_control.array_types import Matrices, Matrix, Vector
-from rnea_control.control import layout
-from rnea_control.control.laws import control_torque, gravity_torque, predict_state, update_feedback
+from rnea_control.control import laws, layout, output_stage
 from rnea_control.control.motion import REACHED, UNDER_WAY, check, violated
-from rnea_control.control.output_stage import (
-    add_limit_torques,
-    blend,
-    fall_back,
-    limit_acceleration,
-    output_stage,
-    torques_are_finite,
-)
 from rnea_control.control.path import advance_scaling, scale
 from rnea_control.control.trajectory import sample
 from rnea_control.dynamics.body import velocity_count
@@ -60,15 +51,6 @@ def is_finite(t: float, q: Vector, v: Vector) -> bool:
 
 
 @inlined
-def _distance(settings: Matrix, j: int, position: float, other: float) -> float:
-    """How far apart two positions of joint j are."""
-    distance = position - other
-    if settings[layout.CONTINUOUS, j] != 0.0:
-        distance -= 2.0 * math.pi * math.floor(distance / (2.0 * math.pi) + 0.5)
-    return abs(distance)
-
-
-@inlined
 def jumping_joint(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -> int:
     """The first joint that is further from the last believed state than it can have moved, or that
     goes on from one that was not believed; -1 for none.
@@ -84,10 +66,10 @@ def jumping_joint(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vecto
     for j in range(q.shape[0]):
         speed = max(abs(v[j]), abs(state[layout.LAST_VELOCITY, j]))
         speed = max(speed, settings[layout.STATE_VELOCITY_LIMIT, j])
-        moved = _distance(settings, j, q[j], state[layout.LAST_POSITION, j])
+        moved = abs(laws.shortest_way(settings, j, q[j] - state[layout.LAST_POSITION, j]))
         if jumping < 0 and moved > JUMP_SLACK + JUMP_FACTOR * speed * dt:
             jumping = j
-        moved = _distance(settings, j, q[j], state[layout.DOUBTED_POSITION, j])
+        moved = abs(laws.shortest_way(settings, j, q[j] - state[layout.DOUBTED_POSITION, j]))
         goes_on &= moved <= JUMP_SLACK + JUMP_FACTOR * abs(v[j]) * since
     if jumping < 0 and goes_on:
         jumping = int(state[layout.JUMPING_JOINT, 0])
@@ -105,13 +87,11 @@ def is_frozen(settings: Matrix, state: Matrix, t: float, q: Vector, v: Vector) -
     dt = t - state[layout.LAST_MEASURED, 0]
     if settings[layout.CHECK_JUMPS, 0] == 0.0 or not dt >= 0.0:
         return False
-    fastest = 0.0
+    moved, fastest = False, 0.0
     for j in range(q.shape[0]):
-        if q[j] != state[layout.LAST_POSITION, j]:
-            state[layout.STANDSTILL, 0] = 0.0
-            return False
+        moved |= q[j] != state[layout.LAST_POSITION, j]
         fastest = max(fastest, abs(v[j]))
-    if fastest < MOVING:
+    if moved or fastest < MOVING:
         state[layout.STANDSTILL, 0] = 0.0
         return False
     state[layout.STANDSTILL, 0] += fastest * dt
@@ -206,22 +186,22 @@ def step(
     state[layout.SEGMENT, 0] = sample(starts, coefficients, segment, s, state)
     scale(state)
     if predicted:
-        predict_state(settings, state, q, v, dt)
+        laws.predict_state(settings, state, q, v, dt)
         watch_rest(state, t, v)
     else:
-        update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
+        laws.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
         q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
-    limited = limit_acceleration(settings, state, q, v, dt)
+    limited = output_stage.limit_acceleration(settings, state, q, v, dt)
     robot = bodies, memory, matrix
-    control_torque(robot, settings, state, q, v, predicted)
+    laws.control_torque(robot, settings, state, q, v, predicted)
     if limited:
-        add_limit_torques(robot, settings, state, q, v, dt)
-    blend(settings, state, t)
-    finite = torques_are_finite(state)
+        output_stage.add_limit_torques(robot, settings, state, q, v, dt)
+    output_stage.blend(settings, state, t)
+    finite = output_stage.torques_are_finite(state)
     if limited or not finite:
-        gravity_torque(robot, settings, state, q)
-        fall_back(settings, state, v)
-    saturated, pressed = output_stage(settings, state, dt, tau)
+        laws.gravity_torque(robot, settings, state, q)
+        output_stage.fall_back(settings, state, v)
+    saturated, pressed = output_stage.output_stage(settings, state, dt, tau)
     if not finite:
         return BAD_TORQUE
     found = UNDER_WAY

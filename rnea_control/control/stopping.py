@@ -57,13 +57,11 @@ STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 _PATH_POSITION, _PATH_VELOCITY, _PATH_ACCELERATION, _PATH_EFFORT = range(4)
 _POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
 SCRATCH_ROWS = 9
-# A robot: its bodies, and the memory of a workspace. A running trajectory: its starts and
-# coefficients, what is added to its positions, and the time at which the stop begins. A stop: its
-# starts and coefficients. A knot: its number and the segment of the path, the length of the path so
-# far, sigma and kappa there.
-_Robot = tuple[FloatArray, FloatArray]
+# A robot: its bodies, and the memory of a workspace. A stop: its starts and coefficients. A running
+# trajectory: those, what is added to its positions, and the time at which the stop begins. A knot:
+# its number and the segment of the path, the length of the path so far, sigma and kappa there.
+_Arrays = tuple[FloatArray, FloatArray]
 _Running = tuple[FloatArray, FloatArray, FloatArray, float]
-_Stop = tuple[FloatArray, FloatArray]
 _Pair = tuple[float, float]
 _Knot = tuple[int, int, float, float, float]
 
@@ -84,7 +82,7 @@ def _path_at(path: _Running, segment: int, s: float, scratch: Matrix) -> int:
 
 
 @inlined
-def _hardest_braking(robot: _Robot, settings: Matrix, sigma: float, scratch: Matrix) -> float:
+def _hardest_braking(robot: _Arrays, settings: Matrix, sigma: float, scratch: Matrix) -> float:
     """The largest kappa that all joints can bear at the place in the path's rows of `scratch`."""
     bodies, memory = robot
     position, velocity = scratch[_POSITION], scratch[_VELOCITY]
@@ -165,7 +163,7 @@ def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
 
 @inlined
 def _brake(
-    robot: _Robot, settings: Matrix, path: _Running, begin: _Pair, scratch: Matrix, stop: _Stop
+    robot: _Arrays, settings: Matrix, path: _Running, begin: _Pair, scratch: Matrix, stop: _Arrays
 ) -> _Knot:
     """The knots until the last fall of kappa; returns the last. `begin`: sigma, and its rate."""
     out_starts, out_coefficients = stop
@@ -207,7 +205,7 @@ def _brake(
 
 
 @inlined
-def _fall(knot: _Knot, path: _Running, scratch: Matrix, stop: _Stop) -> int:
+def _fall(knot: _Knot, path: _Running, scratch: Matrix, stop: _Arrays) -> int:
     """The knots of the last fall of kappa, after `knot`; returns the number of that of rest."""
     out_starts, out_coefficients = stop
     i, segment, s, sigma, kappa = knot

@@ -35,16 +35,11 @@ COMPLAINT_PERIOD = 1.0
 class Supervisor(Machine):
     """Runs a controller in all its modes.
 
-    Args:
-        controller, on_change: as of `Machine`.
-        settings: see `SupervisionSettings`.
-        observer: tells collisions; None for no such check.
-
     Attributes:
+        observer: tells collisions; None for no such check. It may be set.
         bad_states: how many were ignored since activation.
         listening: whether somebody takes the commands. Until then the hold position follows the
             arm.
-        observer: may be set.
         obstacle: why it does not start from the states that come; empty if it may, or has.
     """
 
@@ -117,8 +112,6 @@ class Supervisor(Machine):
             self._start_controller(t, q)
             self.happen(Event.CAUGHT, reason, (t, q, v))
 
-    # States.
-
     def answer(self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray) -> bool:
         """Fills `tau` with the answer to a measured state; whether it is to be commanded. The
         arguments are those of `Controller.step`; time does not run backward.
@@ -162,16 +155,13 @@ class Supervisor(Machine):
 
     def _resumes(self, t: float, q: FloatArray, v: FloatArray) -> bool:
         """Starts, or goes on after a time without states; whether this state is to be answered."""
-        if self.mode is Mode.WAITING:
-            return self._start(t, q, v)
         if self.mode is not Mode.BLIND:
-            return False
-        if np.isfinite(q).all() and np.isfinite(v).all():
+            return self.mode is Mode.WAITING and self._start(t, q, v)
+        if np.isfinite([q, v]).all():
             if doubt := self.controller.doubt(t, q, v, self.settings.simulated):
                 self.refuse_state(doubt)
                 if doubt is not STILL_FROZEN:
-                    words = f"{doubt}; ~/resume takes that for true"
-                    self._put_off(t, Event.DOUBTED, words)
+                    self._put_off(t, Event.DOUBTED, f"{doubt}; ~/resume takes that for true")
                 raise ControllerError(doubt)
             self.happen(Event.CAUGHT, "joint_states are back", (t, q, v))
             self._bad_in_row = 0
@@ -272,17 +262,13 @@ class Supervisor(Machine):
             often = len(times) == MOST_GIVEN_WAY and times[-1] - times[0] < GIVING_WAY
         if often:
             times.clear()
-            reason = (
-                f"gave way {MOST_GIVEN_WAY} times within {GIVING_WAY:g} s, the last time as "
-                f"{reason}: are gains, payload and limits right?"
-            )
+            how_often = f"gave way {MOST_GIVEN_WAY} times within {GIVING_WAY:g} s"
+            reason = f"{how_often}, the last time as {reason}: are gains, payload and limits right?"
         if often or end.shaken:
             q, v = controller.last_state
             self.fail(reason, controller.time, q, v, law_failed=True)
         elif self.mode is not Mode.GRAVITY_COMPENSATION or not controller.guided:
             self.happen(Event.BRAKED, reason)
-
-    # Trajectories.
 
     def situation(self, t: float) -> Situation:
         """The state that a new trajectory starts from.
@@ -306,8 +292,6 @@ class Supervisor(Machine):
         """Brings the arm to rest if it still follows this motion."""
         if motion is self.controller.motion:
             self.happen(Event.HELD, "canceled by the client", kind=EndKind.CANCELLED)
-
-    # Settings.
 
     def objection(self, model: RobotModel, settings: ControllerSettings) -> str:
         """Why an arm that it holds cannot go on with another model and other settings; empty if it

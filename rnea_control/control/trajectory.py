@@ -123,8 +123,7 @@ def segments(points: Waypoints) -> FloatArray:
     c[:, :, 2] = np.where(cubic, (3.0 * mean - 2.0 * v0 - v1) / T, 0.0)
     c[:, :, 3] = np.where(cubic, (-2.0 * mean + v0 + v1) / T**2, 0.0)
     if is_quintic.any():  # they take as long as all else
-        c[:, :, 2] = np.where(is_quintic, 0.5 * a0, c[:, :, 2])
-        for k, higher in enumerate(quintic(mean, v0, v1, a0, a1, T), start=3):
+        for k, higher in enumerate((0.5 * a0, *quintic(mean, v0, v1, a0, a1, T)), start=2):
             c[:, :, k] = np.where(is_quintic, higher, c[:, :, k])
     coefficients[:, :, EFFORT] = points.efforts
     c[:, :, EFFORT + 1] = (f1 - f0) / T
@@ -132,12 +131,7 @@ def segments(points: Waypoints) -> FloatArray:
 
 
 def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:
-    """The same polynomials counted from later starts.
-
-    Args:
-        coefficients: shape (m, nv, 8).
-        time: by how much later, shape (m,), [s].
-    """
+    """The same polynomials, shape (m, nv, 8), counted from starts `time` later, shape (m,), [s]."""
     n = POSITION_COEFFICIENTS
     power = time[:, None] ** np.arange(n)
     move = np.zeros((len(time), n, n))
@@ -153,8 +147,7 @@ def shifted(coefficients: FloatArray, time: FloatArray) -> FloatArray:
 def continued(
     old: Trajectory, now: float, begin: float, ahead: Waypoints, continuous: FloatArray
 ) -> Trajectory:
-    """The old trajectory until `begin`, then on through the waypoints ahead, unchecked; arguments
-    as of `from_the_old` and `spliced`."""
+    """The old trajectory, then that through the waypoints ahead, unchecked; arguments as below."""
     points, turns = from_the_old(old, begin, ahead, continuous)
     return spliced(old, now, turns, points)
 
@@ -193,18 +186,16 @@ def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -
         turns, points: as of `from_the_old`.
     """
     starts, coefficients = points.times, segments(points)
-    begin = starts[0]
     first = max(int(np.searchsorted(old.starts, now, side="right")) - 1, 0)
-    after = int(np.searchsorted(old.starts, begin, side="left"))
+    after = int(np.searchsorted(old.starts, starts[0], side="left"))
     kept = old.coefficients[first:after].copy()
     kept[:, :, 0] += turns
     end = float(starts[-1])
     if not points.joints.all():
         starts, coefficients = merged(old, starts, coefficients, points.joints)
         end = max(end, old.end_time)
-    return Trajectory(
-        np.concatenate([old.starts[first:after], starts]), np.concatenate([kept, coefficients]), end
-    )
+    starts = np.concatenate([old.starts[first:after], starts])
+    return Trajectory(starts, np.concatenate([kept, coefficients]), end)
 
 
 def merged(
@@ -213,23 +204,19 @@ def merged(
     """Segments in which some joints follow the new trajectory and the others the old one."""
     later = _breaks(old, ~joints)
     union = np.unique(np.concatenate([starts, later[later > starts[0]]]))
-    both = np.empty((len(union), old.nv, COEFFICIENTS))
-    for which, its_starts, its_coefficients in (
-        (joints, starts, coefficients),
-        (~joints, old.starts, old.coefficients),
-    ):
-        segment = np.maximum(np.searchsorted(its_starts, union, side="right") - 1, 0)
-        passed = np.maximum(union - its_starts[segment], 0.0)
-        both[:, which] = shifted(its_coefficients[segment][:, which], passed)
+    both, new = np.empty((len(union), old.nv, COEFFICIENTS)), Trajectory(starts, coefficients)
+    for which, path in ((joints, new), (~joints, old)):
+        segment = np.maximum(np.searchsorted(path.starts, union, side="right") - 1, 0)
+        passed = np.maximum(union - path.starts[segment], 0.0)
+        both[:, which] = shifted(path.coefficients[segment][:, which], passed)
     return union, both
 
 
 def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
     """The starts of the segments that some of these joints need; the others are dropped, as they
     would add up with every replacement of the other joints."""
-    used = np.isfinite(trajectory.starts)
-    starts, c = trajectory.starts[used], trajectory.coefficients[used][:, joints]
-    passed = np.diff(starts)
+    used = trajectory.copy()
+    starts, c, passed = used.starts, used.coefficients[:, joints], np.diff(used.starts)
     change = np.abs(c[1:] - shifted(c[:-1], passed))
     return starts[1:][(change > ROUNDING * shifted(np.abs(c[:-1]), passed)).any(axis=(1, 2))]
 

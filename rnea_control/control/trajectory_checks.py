@@ -168,8 +168,8 @@ def check_times(
             f"the trajectory ended {begin - start - duration:.3f} s ago; send it earlier, or with "
             "stamp 0 to start now"
         )
-    ahead = points.delayed(start).after(begin)
-    if len(ahead) == 0 or np.diff(ahead.times, prepend=begin).min() < SHORTEST_SEGMENT:
+    ahead = points.delayed(start).after(begin).times
+    if not ahead.size or np.diff(ahead, prepend=begin).min() < SHORTEST_SEGMENT:
         raise TrajectoryTimesError(
             f"at its start, {until:g} s from now, points are less than {SHORTEST_SEGMENT:g} s "
             "apart; give them more time"

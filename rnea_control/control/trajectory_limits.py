@@ -25,12 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
-from rnea_control.control.trajectory import (
-    POSITION_COEFFICIENTS,
-    ROUNDING,
-    Trajectory,
-    evaluate_segment,
-)
+from rnea_control.control.trajectory import ROUNDING, Trajectory, evaluate_segment
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
@@ -38,7 +33,7 @@ from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
 
-# The highest degree.
+# The degree of positions, the highest.
 DEGREE = 5
 # Rows of the scratch array: the polynomial, its derivatives, and the roots of two of these.
 SCRATCH = (DEGREE + 3, DEGREE + 3)
@@ -89,12 +84,8 @@ def evaluate(c: Vector, degree: int, u: float) -> float:
 
 @inlined
 def extremes(c: Vector, scratch: Matrix) -> tuple[float, float, float, float]:
-    """Smallest and largest value on [0, 1], and where they are.
-
-    Args:
-        c: coefficients, lowest power first, shape (6,).
-        scratch: overwritten, shape `SCRATCH`.
-    """
+    """Smallest and largest value on [0, 1], and where they are; `c`: coefficients, lowest power
+    first, shape (6,); `scratch`: overwritten, shape `SCRATCH`."""
     for k in range(DEGREE + 1):
         scratch[0, k] = c[k]
     for order in range(1, DEGREE):
@@ -181,14 +172,14 @@ def _first_violation(
             found[0], found[1] = i, j
             power = 1.0
             # As a polynomial of the part of the segment, 0 to 1.
-            for k in range(POSITION_COEFFICIENTS):
+            for k in range(DEGREE + 1):
                 c[k] = coefficients[i, j, k] * power
                 power *= duration
             for order in (BEYOND_POSITION, BEYOND_VELOCITY):
                 if order == BEYOND_VELOCITY:
-                    for k in range(POSITION_COEFFICIENTS - 1):
+                    for k in range(DEGREE):
                         c[k] = (k + 1) * c[k + 1] / duration
-                    c[POSITION_COEFFICIENTS - 1] = 0.0
+                    c[DEGREE] = 0.0
                 lower, upper = limits[2 * order, j], limits[2 * order + 1, j]
                 low, high = bernstein_bounds(c)
                 if not (math.isfinite(low) and math.isfinite(high)):
@@ -308,7 +299,8 @@ def _check(
 ) -> float:
     """Finds the peak; returns the speed, at most `speed`, that brings the samples beyond their
     limits within them."""
-    last = starts.shape[0] - 1
+    last, q, v = starts.shape[0] - 1, scratch[_POSITION], scratch[_VELOCITY]
+    a = scratch[_ACCELERATION]
     for i in range(last + 1):
         left = begin if i == 0 else starts[i]
         right = end if i == last else min(starts[i + 1], end)
@@ -318,12 +310,10 @@ def _check(
         for k in range(samples + 1):
             time = left + (right - left) * k / samples
             evaluate_segment(coefficients, i, time - starts[i], scratch)
-            outward_pass(
-                bodies, memory, scratch[_POSITION], scratch[_VELOCITY], scratch[_ACCELERATION]
-            )
+            outward_pass(bodies, memory, q, v, a)
             inward_pass(bodies, memory, scratch[_TORQUE])
-            add_armature(bodies, scratch[_ACCELERATION], scratch[_TORQUE])
-            gravity_outward_pass(bodies, memory, scratch[_POSITION])
+            add_armature(bodies, a, scratch[_TORQUE])
+            gravity_outward_pass(bodies, memory, q)
             inward_pass(bodies, memory, scratch[_GRAVITY])
             for j in range(limit.shape[0]):
                 static = scratch[_EFFORT, j]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -75,18 +76,15 @@ class Waypoints:
             return points
         fields = np.zeros((len(FIELDS), len(points), nv))
         has = np.zeros((len(FIELDS), len(points)), dtype=bool)
-        for k, name in enumerate(FIELDS):
-            for i, point in enumerate(points):
-                values = getattr(point, name)
-                if values is None:
-                    continue
+        for (k, name), (i, point) in product(enumerate(FIELDS), enumerate(points)):
+            values = getattr(point, name)
+            if values is not None:
                 if np.shape(values) != (nv,):
                     raise TrajectoryPointsError(
                         f"point {i}: has {np.size(values)} {name} values for {nv} joints; "
                         "it must have one for each"
                     )
-                fields[k, i] = values
-                has[k, i] = True
+                fields[k, i], has[k, i] = values, True
         times = np.array([point.time for point in points], dtype=np.float64)
         return cls(times, fields, has, np.ones(nv, dtype=bool))
 
@@ -149,12 +147,8 @@ def integrated(points: Waypoints) -> Waypoints:
 
 
 def upsampled(points: Waypoints, at_rest: bool) -> Waypoints:
-    """The same with the velocities and accelerations of the smooth motion.
-
-    Args:
-        points: with positions; the first has all fields.
-        at_rest: whether the motion ends at rest; else it ends with the velocity that it has there.
-    """
+    """The points, which have positions, the first all fields, with the velocities and accelerations
+    of the smooth motion; `at_rest`: whether that ends at rest, or else as fast as it is there."""
     fields, has = points.fields.copy(), points.has.copy()
     _solve(points.times, fields, at_rest, np.zeros(len(points)))
     has[VELOCITY : ACCELERATION + 1] = True

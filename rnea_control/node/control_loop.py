@@ -35,7 +35,7 @@ from rnea_control.control import (
 from rnea_control.control.handover import Handover
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.stopping import LONGEST_HALT
-from rnea_control.exceptions import ControllerError, TrajectoryError
+from rnea_control.exceptions import ControllerError, TrajectoryError, TrajectoryModeError
 from rnea_control.kernels.linking import barrier
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
@@ -192,11 +192,11 @@ class ControlLoop(PythonTicks):
         """The state that a new trajectory starts from.
 
         Raises:
-            TrajectoryError: none may be followed now.
+            TrajectoryModeError: none may be followed now.
         """
         with self.lock:
             if self.now is None:
-                raise TrajectoryError(
+                raise TrajectoryModeError(
                     "the controller is not active or has no joint_states yet; send it again later"
                 )
             return self.consistent(lambda: self.supervisor.situation(self.states.time))

@@ -13,6 +13,7 @@ from rnea_control.control import EndKind, GoalTolerances, JointTolerance, Motion
 from rnea_control.exceptions import (
     TrajectoryError,
     TrajectoryJointsError,
+    TrajectoryModeError,
     TrajectoryPassedError,
 )
 from rnea_control.node.message_pipe import MessagePipe
@@ -148,7 +149,7 @@ class TrajectoryAction:
         tolerance; goal_time_tolerance, [s]; and how many points multi_dof_trajectory has."""
         try:
             if self._input is None:
-                raise TrajectoryError("the controller is not active; activate it first")
+                raise TrajectoryModeError("the controller is not active; activate it first")
             if multi_dof_points:
                 raise TrajectoryError(
                     "multi_dof_trajectory has points, which this controller does not follow; leave "

@@ -17,7 +17,7 @@ from rnea_control.control import (
     MotionRequest,
     Waypoints,
 )
-from rnea_control.exceptions import TrajectoryError
+from rnea_control.exceptions import TrajectoryError, TrajectoryTimesError
 from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.parameters.settings import Settings, row
@@ -103,7 +103,7 @@ class TrajectoryInput:
             situation = self.loop.situation()
             ahead = 0.0 if start is None else start - situation.t
             if ahead > FARTHEST_START:
-                raise TrajectoryError(
+                raise TrajectoryTimesError(
                     f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
                     "same clock (use_sim_time)?"
                 )

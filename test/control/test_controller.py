@@ -184,7 +184,7 @@ WRONG_SETTINGS = [
 def test_wrong_settings_are_refused(changes: dict, words: str) -> None:
     settings, safety = ControllerSettings(GAINS), SafetySettings.none(2)
     if all(hasattr(safety, name) for name in changes):
-        changes = {"safety": safety.changed(**changes)}
+        changes = {"safety": replace(safety, **changes)}
     settings = replace(settings, **changes)
     with pytest.raises(ControllerError, match=words):
         Controller(MODEL, settings)

@@ -47,7 +47,7 @@ def controller(
         else value
         for name, value in safety.items()
     }
-    all_safety = SafetySettings.none(model.nv).changed(**limits)
+    all_safety = replace(SafetySettings.none(model.nv), **limits)
     chosen = gains or Gains.uniform(model.nv, 100.0, 20.0)
     made = Controller(model, ControllerSettings(chosen, law, safety=all_safety, **(settings or {})))
     made.hold(0.0, np.array(q, dtype=float))

@@ -10,7 +10,16 @@ import pytest
 from controllers import ARM, ask, following, of_joints, run, step, to, wheel_and_hinge
 from robots import two_link_arm
 
-from rnea_control.control import Act, EndKind, ExcessiveEffort, MotionRequest, Waypoint, Waypoints
+from rnea_control import exceptions
+from rnea_control.control import (
+    Act,
+    ControlLaw,
+    EndKind,
+    ExcessiveEffort,
+    MotionRequest,
+    Waypoint,
+    Waypoints,
+)
 from rnea_control.control.stopping import STOP_SEGMENTS
 from rnea_control.control.trajectory_limits import peak_efforts
 from rnea_control.dynamics import Workspace
@@ -83,6 +92,23 @@ def test_refused_with_its_reason(name: str) -> None:
     with pytest.raises(TrajectoryError, match=words):
         c.follow(0.0, points, 0.0)
     assert (c.motion, c.trajectory) == before and before[0].ending is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "points"),
+    [
+        (exceptions.TrajectoryPointsError, REFUSED["NaN position"][0]),
+        (exceptions.TrajectoryTimesError, REFUSED["times that fall"][0]),
+        (exceptions.TrajectoryStartError, lines((0.0, 0.5), (1.0, 0))),
+        (exceptions.TrajectoryLimitsError, REFUSED["too fast in the middle"][0]),
+        (exceptions.TrajectoryModeError, at_1()),
+    ],
+)
+def test_class_of_a_refusal_tells_what_to_change(kind: type[TrajectoryError], points: list) -> None:
+    by_hand = kind is exceptions.TrajectoryModeError
+    law = ControlLaw.gravity_compensation if by_hand else ControlLaw.computed_torque
+    with pytest.raises(kind):
+        following(law=law).follow(0.0, points, 0.0)
 
 
 @pytest.mark.parametrize("start", REFUSED_STARTS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ AHEAD = 0.004
 
 
 def settings(rate: object = RATE, p: float = 100.0, d: float = 20.0) -> ControllerSettings:
-    safety = SafetySettings.none(2).changed(torque_rate_limit=np.zeros(2) + rate)
+    safety = replace(SafetySettings.none(2), torque_rate_limit=np.zeros(2) + rate)
     return ControllerSettings(Gains.uniform(2, p, d), safety=safety)
 
 

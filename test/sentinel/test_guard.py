@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def state(stamp: int, speed: float = 1.0) -> bytes:
 
 
 def guard_that_commands(states: Repeated, commands: Commands, **safety: object) -> Guard:
-    limits = SafetySettings.none(MODEL.nv).changed(**safety)
+    limits = replace(SafetySettings.none(MODEL.nv), **safety)
     settings = ControllerSettings(Gains.uniform(MODEL.nv, 100.0, 20.0), safety=limits)
     controller = Controller(MODEL, settings)
     handover = Handover(HandoverTimes.of_sentinel(0.5, 0.8))
