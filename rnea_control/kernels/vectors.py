@@ -79,18 +79,8 @@ def turned_about_z(R: Matrix3, sine: float, cosine: float) -> Matrix3:
 
 @inlined
 def multiply(A: Matrix3, B: Matrix3) -> Matrix3:
-    """A B"""
-    return (
-        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
-        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
-        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
-        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
-        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
-        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
-        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
-    )
+    """A B, row by row: a row of A times B is B^T times the row"""
+    return rotate_back(B, A[:3]) + rotate_back(B, A[3:6]) + rotate_back(B, A[6:])
 
 
 @inlined
