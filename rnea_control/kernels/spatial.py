@@ -248,8 +248,7 @@ def inertia_to_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
     # S = M* [p]x / 2: its row i is (row i of M*) x p / 2, and its trace is 0. G = H* - S.
     half = vectors.scale(0.5, p)
     S0, S1 = cross(M[:3], half), cross((M[1], M[3], M[4]), half)
-    x, y, _ = cross((M[2], M[4], M[5]), half)
-    S2 = (x, y, -(S0[0] + S1[1]))
+    S2 = (M[4] * half[2] - M[5] * half[1], M[5] * half[0] - M[2] * half[2], -(S0[0] + S1[1]))
     G0, G1 = vectors.subtract(H[:3], S0), vectors.subtract(H[3:6], S1)
     G2 = vectors.subtract(H[6:], S2)
     xx = p[1] * G2[0] - p[2] * G1[0]

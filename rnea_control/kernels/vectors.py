@@ -132,9 +132,7 @@ def rotated(R: Matrix3, A: Matrix3) -> Matrix3:
     """
     a, b, c, d = A[0] - A[8], A[1], A[3], A[4] - A[8]
     e, g = A[6] + A[2], A[7] + A[5]
-    x0, x1 = R[0] * a + R[1] * c + R[2] * e, R[0] * b + R[1] * d + R[2] * g
-    y0, y1 = R[3] * a + R[4] * c + R[5] * e, R[3] * b + R[4] * d + R[5] * g
-    z0, z1 = R[6] * a + R[7] * c + R[8] * e, R[6] * b + R[7] * d + R[8] * g
+    (x0, y0, z0), (x1, y1, z1) = rotate(R, (a, c, e)), rotate(R, (b, d, g))
     x = R[1] * A[2] - R[0] * A[5]
     y = R[4] * A[2] - R[3] * A[5]
     z = R[7] * A[2] - R[6] * A[5]
