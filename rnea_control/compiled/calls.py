@@ -15,18 +15,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic as _intrinsic
 
 from rnea_control.array_types import FloatArray, IntVector
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import array_at
+from rnea_control.kernels.linking import array_at, intrinsic
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
-
-# Without the type of a function with a context that callers do not give.
-intrinsic: Any = _intrinsic
 
 # What a call finds wrong.
 RIGHT, WRONG_ARGUMENT, CHANGED, NOT_COMPILED = range(4)
@@ -221,10 +217,8 @@ class Constants:
         self._model = model
         self.variable = frozenset(entry for word in variable for entry in _entries_of(model, word))
         self._numbers = model.bodies.copy()
-        self.expected = model.bodies[0, list(_COUNTS)]
-        for k, part in enumerate(_PARTS):
-            if _entries(model, part) <= self.variable:
-                self.expected[k] = VARIABLE
+        reads = [_entries(model, part) <= self.variable for part in _PARTS]
+        self.expected = np.where(reads, VARIABLE, model.bodies[0, list(_COUNTS)])
 
     def check(self) -> None:
         """Accepts what has changed and was set back.

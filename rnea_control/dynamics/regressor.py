@@ -143,9 +143,7 @@ def add_joint_share(
     mc = add(add(cross(s, dw), cross(w, cross(w, s))), cross(acc, u))
     g = cross(u, w)
     Y[row, column] += dot(s, acc)
-    Y[row, column + 1] += mc[0]
-    Y[row, column + 2] += mc[1]
-    Y[row, column + 3] += mc[2]
+    spatial.add_to_vector(Y, row, column + 1, mc)
     Y[row, column + 4] += u[0] * dw[0] + g[0] * w[0]
     Y[row, column + 5] += u[0] * dw[1] + u[1] * dw[0] + g[0] * w[1] + g[1] * w[0]
     Y[row, column + 6] += u[0] * dw[2] + u[2] * dw[0] + g[0] * w[2] + g[2] * w[0]

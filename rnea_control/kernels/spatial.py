@@ -200,17 +200,9 @@ def times_motion(A: Articulated, motion: Spatial) -> Spatial:
 def times_axis(A: Articulated, S_linear: float, S_angular: float) -> Spatial:
     """The force for an acceleration S = (s_linear z; s_angular z)."""
     M, H, J = A
-    f = (
-        S_linear * M[2] + S_angular * H[2],
-        S_linear * M[4] + S_angular * H[5],
-        S_linear * M[5] + S_angular * H[8],
-    )
-    n = (
-        S_linear * H[6] + S_angular * J[2],
-        S_linear * H[7] + S_angular * J[4],
-        S_linear * H[8] + S_angular * J[5],
-    )
-    return f, n
+    along = (M[2], M[4], M[5]), H[6:]
+    about = (H[2], H[5], H[8]), (J[2], J[4], J[5])
+    return add(scale(S_linear, along), scale(S_angular, about))
 
 
 @inlined
@@ -254,25 +246,21 @@ def inertia_to_parent(A: Articulated, R: Matrix3, p: Vector3) -> Articulated:
     H = vectors.rotated(R, A[1])
     J = vectors.rotated_symmetric(R, A[2])
     # S = M* [p]x / 2: its row i is (row i of M*) x p / 2, and its trace is 0. G = H* - S.
-    x, y, z = vectors.scale(0.5, p)
-    S00, S01, S02 = M[1] * z - M[2] * y, M[2] * x - M[0] * z, M[0] * y - M[1] * x
-    S10, S11, S12 = M[3] * z - M[4] * y, M[4] * x - M[1] * z, M[1] * y - M[3] * x
-    S20, S21, S22 = M[4] * z - M[5] * y, M[5] * x - M[2] * z, -(S00 + S11)
-    G00, G01, G02 = H[0] - S00, H[1] - S01, H[2] - S02
-    G10, G11, G12 = H[3] - S10, H[4] - S11, H[5] - S12
-    G20, G21, G22 = H[6] - S20, H[7] - S21, H[8] - S22
-    xx, yy, zz = p[1] * G20 - p[2] * G10, p[2] * G01 - p[0] * G21, p[0] * G12 - p[1] * G02
+    half = vectors.scale(0.5, p)
+    S0, S1 = cross(M[:3], half), cross((M[1], M[3], M[4]), half)
+    S2 = (M[4] * half[2] - M[5] * half[1], M[5] * half[0] - M[2] * half[2], -(S0[0] + S1[1]))
+    G0, G1 = vectors.subtract(H[:3], S0), vectors.subtract(H[3:6], S1)
+    G2 = vectors.subtract(H[6:], S2)
+    xx = p[1] * G2[0] - p[2] * G1[0]
+    yy = p[2] * G0[1] - p[0] * G2[1]
+    zz = p[0] * G1[2] - p[1] * G0[2]
     moved = (
         J[0] + xx + xx,
-        J[1] + p[1] * G21 - p[0] * G20 + p[2] * (G00 - G11),
-        J[2] + p[0] * G10 - p[2] * G12 + p[1] * (G22 - G00),
+        J[1] + p[1] * G2[1] - p[0] * G2[0] + p[2] * (G0[0] - G1[1]),
+        J[2] + p[0] * G1[0] - p[2] * G1[2] + p[1] * (G2[2] - G0[0]),
         J[3] + yy + yy,
-        J[4] + p[2] * G02 - p[1] * G01 + p[0] * (G11 - G22),
+        J[4] + p[2] * G0[2] - p[1] * G0[1] + p[0] * (G1[1] - G2[2]),
         J[5] + zz + zz,
     )
-    H_P = (
-        G00 - S00, G01 - S01, G02 - S02,
-        G10 - S10, G11 - S11, G12 - S12,
-        G20 - S20, G21 - S21, G22 - S22,
-    )  # fmt: skip
+    H_P = vectors.subtract(G0, S0) + vectors.subtract(G1, S1) + vectors.subtract(G2, S2)
     return M, H_P, moved

@@ -79,18 +79,8 @@ def turned_about_z(R: Matrix3, sine: float, cosine: float) -> Matrix3:
 
 @inlined
 def multiply(A: Matrix3, B: Matrix3) -> Matrix3:
-    """A B"""
-    return (
-        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
-        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
-        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
-        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
-        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
-        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
-        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
-        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
-        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
-    )
+    """A B, row by row: a row of A times B is B^T times the row"""
+    return rotate_back(B, A[:3]) + rotate_back(B, A[3:6]) + rotate_back(B, A[6:])
 
 
 @inlined
@@ -142,9 +132,7 @@ def rotated(R: Matrix3, A: Matrix3) -> Matrix3:
     """
     a, b, c, d = A[0] - A[8], A[1], A[3], A[4] - A[8]
     e, g = A[6] + A[2], A[7] + A[5]
-    x0, x1 = R[0] * a + R[1] * c + R[2] * e, R[0] * b + R[1] * d + R[2] * g
-    y0, y1 = R[3] * a + R[4] * c + R[5] * e, R[3] * b + R[4] * d + R[5] * g
-    z0, z1 = R[6] * a + R[7] * c + R[8] * e, R[6] * b + R[7] * d + R[8] * g
+    (x0, y0, z0), (x1, y1, z1) = rotate(R, (a, c, e)), rotate(R, (b, d, g))
     x = R[1] * A[2] - R[0] * A[5]
     y = R[4] * A[2] - R[3] * A[5]
     z = R[7] * A[2] - R[6] * A[5]
