@@ -14,6 +14,7 @@ from rnea_control.commands.identify.inputs import (
     described_robot,
     motions_of,
 )
+from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import listed
 from rnea_control.identification.diagnosis import Diagnosis, diagnose
 from rnea_control.identification.motion import join
@@ -62,14 +63,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _table(model: RobotModel, found: Diagnosis) -> Table:
-    table = Table(title="Measured torque minus the model's, RMS")
-    headings = ("joint", "torque", "residual", "noise", "unexplained", "")
-    for k, name in enumerate(headings):
-        table.add_column(name, justify="right" if 0 < k < 5 else "left")
+    rows = []
     for j, name in enumerate(model.joint_names):
         columns = (found.torque, found.rms, found.noise, found.rms_left)
         numbers = [f"{each[j]:.3g}" for each in columns]
         if not found.rms[j]:
             numbers[1] = numbers[3] = "-"  # it stands
-        table.add_row(name, *numbers, units(model, j).effort)
-    return table
+        rows.append([name, *numbers, units(model, j).effort])
+    headings = ("joint", "torque", "residual", "noise", "unexplained", "")
+    return table_of("Measured torque minus the model's, RMS", headings, rows)
