@@ -33,26 +33,20 @@ RISE_TIME = 0.5
 # A motion must have the time for a share of the range, or for this much, there and back.
 STROKE = {"revolute": 0.5, "continuous": 0.5, "prismatic": 0.25}
 STROKE_SHARE = 0.25
+LONGEST = 3600.0  # [s]
 # Added to the diagonal, relative to it: a motion that does not excite a parameter has a cost, too.
 REGULARIZATION = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class ExcitationLimits:
-    """Bounds of a motion, shape (joints,) each.
+    """Bounds of a motion, shape (joints,) each."""
 
-    Attributes:
-        lower, upper: of the positions, finite, [rad] or [m].
-        velocity: finite, [rad/s] or [m/s].
-        acceleration: finite, [rad/s^2] or [m/s^2].
-        torque: [Nm] or [N]; infinite where the URDF has no effort limit.
-    """
-
-    lower: FloatArray
+    lower: FloatArray  # of the positions, finite, [rad] or [m]
     upper: FloatArray
-    velocity: FloatArray
-    acceleration: FloatArray
-    torque: FloatArray
+    velocity: FloatArray  # finite, [rad/s] or [m/s]
+    acceleration: FloatArray  # finite, [rad/s^2] or [m/s^2]
+    torque: FloatArray  # [Nm] or [N]; infinite where the URDF has no effort limit
 
 
 def excitation_limits(
@@ -106,10 +100,15 @@ def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float)
     the largest velocity 0.650 w S and the largest acceleration w^2 S.
 
     Raises:
-        IdentificationError: it is too short; the message says what would be enough.
+        IdentificationError: it is too long, or too short; the message says what would be enough.
     """
     if not 0.0 < duration < math.inf:
         raise IdentificationError(f"duration is {duration} s; it must be positive and finite")
+    if duration > LONGEST:
+        raise IdentificationError(
+            f"{duration:g} s is longer than an hour; plan a shorter motion, and record it several "
+            "times"
+        )
     most = np.array([STROKE[kind] for kind in model.joint_types])
     stroke = np.minimum(most, STROKE_SHARE * (limits.upper - limits.lower))
     by_velocity = 2.0 * math.pi * 0.375 * math.sqrt(3.0) * stroke / limits.velocity
