@@ -25,16 +25,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from rnea_control.commands import evidence
 from rnea_control.commands.configuration import ControllerParameters
-from rnea_control.commands.evidence import (
-    Endpoint,
-    Evidence,
-    LoadedController,
-    State,
-    Status,
-    Topic,
-    Values,
-)
 from rnea_control.commands.machine_checks import this_machine
 from rnea_control.commands.message_recorder import LATCHED, MessageRecorder, listening_node
 from rnea_control.commands.options import parameters_in
@@ -68,7 +60,7 @@ class Observer:
         self._time: int | None = None
         self._states = MessageRecorder(self._node, JointState, "joint_states", self._times)
         names = self._controller, self._resolve(SENTINEL)
-        self._seen = seen = Evidence(seconds, *names, this_machine(), file=file)
+        self._seen = seen = evidence.Evidence(seconds, *names, this_machine(), file=file)
         seen.has_manager_messages = ListControllers is not None
         try:
             seen.file_parameters = parameters_in(file, self._controller) if file else {}
@@ -79,7 +71,7 @@ class Observer:
         subscribe(DiagnosticArray, "/diagnostics", self._hear_diagnostics, 100)
         subscribe(Clock, "/clock", self._hear_clock, NEWEST)
 
-    def observe(self, running: Callable[[], bool] = lambda: True) -> Evidence:
+    def observe(self, running: Callable[[], bool] = lambda: True) -> evidence.Evidence:
         """Looks for as long as it was told to, or until `running` says no."""
         seen, ask_at = self._seen, 0.0
         deadline = time.monotonic() + seen.seconds
@@ -126,7 +118,7 @@ class Observer:
         names = self._node.get_node_names_and_namespaces()
         return [f"{namespace.rstrip('/')}/{name}" for name, namespace in names]
 
-    def _topic(self, name: str) -> Topic:
+    def _topic(self, name: str) -> evidence.Topic:
         node = self._node
         own = {node.get_fully_qualified_name(), self._states.name}
         ends = []
@@ -134,9 +126,9 @@ class Observer:
             try:
                 found = [_endpoint(info) for info in find(name) if info.node_name != UNKNOWN]
             except NOT_A_NAME:
-                return Topic(name)
+                return evidence.Topic(name)
             ends.append(tuple(one for one in found if one.node not in own))
-        return Topic(name, *ends)
+        return evidence.Topic(name, *ends)
 
     def _ask(self) -> None:
         """Asks the nodes that are there, and takes the answers that have come."""
@@ -152,7 +144,7 @@ class Observer:
             if answer is not None:
                 self._seen.controllers = tuple(map(_loaded, answer.controller))
 
-    def _parameters_of(self, node: str) -> Values | None:
+    def _parameters_of(self, node: str) -> evidence.Values | None:
         """The values by full name, None for those that are not set; None while there are none."""
         listed = self._answer(ListParameters, f"{node}/list_parameters")
         if listed is None:
@@ -182,7 +174,7 @@ class Observer:
         for status in message.status:
             name = "/" + status.name.partition(": ")[0]
             values = {item.key: item.value for item in status.values}
-            said = Status(int.from_bytes(status.level, "little"), status.message, values)
+            said = evidence.Status(int.from_bytes(status.level, "little"), status.message, values)
             self._seen.diagnostics[name] = (*self._seen.diagnostics.get(name, ()), said)
 
     def _hear_clock(self, message: Clock) -> None:
@@ -194,19 +186,21 @@ class Observer:
         return time.monotonic(), time.time_ns(), self._time
 
 
-def _state(times: tuple[float, int, int | None], content: bytes) -> State:
+def _state(times: tuple[float, int, int | None], content: bytes) -> evidence.State:
     message = deserialize_message(content, JointState)
     values = (message.name, message.position, message.velocity, message.effort)
     stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-    return State(*times, stamp, *map(tuple, values))
+    return evidence.State(*times, stamp, *map(tuple, values))
 
 
-def _loaded(told: Any) -> LoadedController:
-    return LoadedController(told.name, told.type, told.state, tuple(told.claimed_interfaces))
+def _loaded(told: Any) -> evidence.LoadedController:
+    return evidence.LoadedController(
+        told.name, told.type, told.state, tuple(told.claimed_interfaces)
+    )
 
 
-def _endpoint(info: Any) -> Endpoint:
-    return Endpoint(
+def _endpoint(info: Any) -> evidence.Endpoint:
+    return evidence.Endpoint(
         f"{info.node_namespace.rstrip('/')}/{info.node_name}",
         info.topic_type,
         info.qos_profile.reliability is ReliabilityPolicy.RELIABLE,

@@ -200,14 +200,14 @@ def void(robot: DemoRobot) -> str:
     model = robot.model
     M = np.zeros((model.nv, model.nv))
     crba(model, Workspace(model), robot.start, M)
-    massless = np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)
+    massless = [model.joint_names[j] for j in np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)]
     if len(massless) == model.nv:
         return (
             "no link that moves has an inertia, so no torque moves or holds the robot by the laws "
             "of mechanics. Give the links an <inertial>"
         )
-    if len(massless):
-        names = ", ".join(model.joint_names[j] for j in massless)
+    if massless:
+        names = ", ".join(massless)
         return (
             f"the links that {names} move have no inertia, so these joints would move without a "
             "law. Give them an <inertial>, or choose other joints by --joints"

@@ -85,12 +85,11 @@ def excitation_limits(
                 f"{name} is {share}; it must be above 0 and at most 1: the share of the URDF's "
                 f"{limit} limits that the motion may use"
             )
-    lower, upper = _ranges(model, dict(ranges or {}))
     default = [DEFAULT_VELOCITY[kind] for kind in model.joint_types]
     finite = np.isfinite(model.velocity_limit)
     velocity = speed * np.where(finite, model.velocity_limit, default)
-    torques = torque * model.effort_limit
-    return ExcitationLimits(lower, upper, velocity, velocity / RISE_TIME, torques)
+    bounds = _ranges(model, dict(ranges or {}))
+    return ExcitationLimits(*bounds, velocity, velocity / RISE_TIME, torque * model.effort_limit)
 
 
 def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float) -> None:
@@ -140,15 +139,15 @@ def _ranges(
         least, most = float(model.lower[j]), float(model.upper[j])
         if name in ranges:
             low, high = lower[j], upper[j] = tuple(map(float, ranges[name]))
+            wrong = ""
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                wrong = "; it must be two finite numbers, the lower one first"
+            elif low < least or high > most:
+                limits = f"{least:g} to {most:g} in the URDF"
+                wrong = f", outside its limits {limits}; give a range within them"
+            if wrong:
                 raise IdentificationError(
-                    f"the range of joint {name!r} is {low:g} to {high:g}; it must be two finite "
-                    "numbers, the lower one first"
-                )
-            if low < least or high > most:
-                raise IdentificationError(
-                    f"the range of joint {name!r} is {low:g} to {high:g}, outside its limits "
-                    f"{least:g} to {most:g} in the URDF; give a range within them"
+                    f"the range of joint {name!r} is {low:g} to {high:g}{wrong}"
                 )
         elif math.isfinite(least) and math.isfinite(most):
             margin = max(MARGIN * (most - least), 0.0 if kind == "prismatic" else LEAST_MARGIN)

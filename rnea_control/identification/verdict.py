@@ -79,15 +79,14 @@ class JointScore:
         least = max(ROUNDING * self.torque, 1e-300)
         return max(self.before, least) / max(self.after, least)
 
-    @property
-    def least_error(self) -> float:
-        """Below it nothing is left to explain."""
-        return max(AT_NOISE * self.noise, ROUNDING * self.torque)
+    def explained(self, error: float) -> bool:
+        """Whether an error leaves nothing to explain."""
+        return error <= max(AT_NOISE * self.noise, ROUNDING * self.torque)
 
     @property
     def is_at_noise(self) -> bool:
-        """Whether nothing is left to explain."""
-        return self.after <= self.least_error
+        """Whether the identified parameters leave nothing to explain."""
+        return self.explained(self.after)
 
     @property
     def is_worse(self) -> bool:
@@ -161,12 +160,9 @@ def _comparison(known: Sequence[JointScore], gain: float, basis: Sequence[Residu
         sources = f"{basis[0].source}, which was" if one else f"{len(basis)} recordings, which were"
         where = f"On {sources} kept from the fit,"
     low, high = min(known, key=lambda s: s.gain), max(known, key=lambda s: s.gain)
-    span = ""
+    span, reach = "", f", {factor(low.gain)} at {low.joint} to {factor(high.gain)} at {high.joint}"
     if len(known) > 1 and high.gain > (1.0 + SAME) * low.gain:
-        span = " (geometric mean over the joints"
-        if low.gain > 1.0 - SAME:
-            span += f", {factor(low.gain)} at {low.joint} to {factor(high.gain)} at {high.joint}"
-        span += ")"
+        span = f" (geometric mean over the joints{reach if low.gain > 1.0 - SAME else ''})"
     size, end = "about as large as", ""
     if gain > 1.0 + SAME:
         size = f"{factor(gain)} times smaller than"
@@ -179,7 +175,7 @@ def _comparison(known: Sequence[JointScore], gain: float, basis: Sequence[Residu
 def _noise(known: Sequence[JointScore]) -> str:
     above = [score for score in known if not score.is_at_noise]
     if not above:
-        already = all(score.before <= score.least_error for score in known)
+        already = all(score.explained(score.before) for score in known)
         also = "; so was the URDF's, and there was nothing to improve" if already else ""
         return f"It is at the noise of the measured torques at every joint{also}."
     words = "At no joint does it reach" if len(above) == len(known) else "It does not reach"

@@ -7,13 +7,7 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from rnea_control.commands.identify.inputs import (
-    add_recording_arguments,
-    add_robot_arguments,
-    check_distinct,
-    described_robot,
-    motions_of,
-)
+from rnea_control.commands.identify import inputs
 from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import listed
 from rnea_control.identification.diagnosis import Diagnosis, diagnose
@@ -27,16 +21,16 @@ GOOD = 0.05
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    add_recording_arguments(parser)
-    add_robot_arguments(parser)
+    inputs.add_recording_arguments(parser)
+    inputs.add_robot_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compares and prints; the exit status is 0 for a good model."""
     console = Console(markup=False, highlight=False)
-    _, model = described_robot(options)
-    motions = motions_of(options, model, options.recordings, console)
-    check_distinct(motions)
+    _, model = inputs.described_robot(options)
+    motions = inputs.motions_of(options, model, options.recordings, console)
+    inputs.check_distinct(motions)
     motion = join(motions)
     for note in motion.notes:
         console.print(f"note: {note}")

@@ -16,14 +16,7 @@ from uuid import uuid4
 from rich.console import Console
 from rich.table import Table
 
-from rnea_control.commands.identify.inputs import (
-    add_recording_arguments,
-    add_robot_arguments,
-    check_distinct,
-    described_robot,
-    load_robot,
-    motions_of,
-)
+from rnea_control.commands.identify import inputs
 from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.controller_yaml import controller_yaml, payload_yaml
@@ -45,7 +38,7 @@ NEW_FOLDER = "Name a new folder by --output"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    add_recording_arguments(parser)
+    inputs.add_recording_arguments(parser)
     add = parser.add_argument
     # fmt: off
     add("--output", required=True, type=Path, metavar="FOLDER",
@@ -60,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--without", nargs="+", default=[], metavar="RECORDING",
         help="with --payload: recordings of the same arm without the load")
     # fmt: on
-    add_robot_arguments(parser)
+    inputs.add_robot_arguments(parser)
 
 
 @dataclass(frozen=True)
@@ -96,17 +89,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _given(options: argparse.Namespace, console: Console) -> _Given:
-    urdf, model = described_robot(options)
+    urdf, model = inputs.described_robot(options)
     if options.payload is not None:
         # The controller has one payload, and this is what it will be: that of the --config goes.
         for link in model.link_names:
             model.set_payload(link, 0.0)
-    motions = motions_of(options, model, options.recordings, console)
+    motions = inputs.motions_of(options, model, options.recordings, console)
     # What is compared with these motions is filtered as they are.
     options.cutoff = options.cutoff or max(motion.cutoff for motion in motions)
-    held_out = motions_of(options, model, options.hold_out, console)
-    without = motions_of(options, model, options.without, console)
-    check_distinct([*motions, *held_out, *without])
+    held_out = inputs.motions_of(options, model, options.hold_out, console)
+    without = inputs.motions_of(options, model, options.without, console)
+    inputs.check_distinct([*motions, *held_out, *without])
     if not held_out:
         motions, held_out = map(list, zip(*(each.split(HELD_OUT) for each in motions), strict=True))
     moves, judged = (any(each.counts.any() for each in part) for part in (motions, held_out))
@@ -124,7 +117,7 @@ def _fit(given: _Given, folder: Path, console: Console) -> int:
     model, options = given.model, given.options
     found = identify(model, join(given.motions), options.robust, options.delay)
     new_urdf = with_inertials(given.urdf, found.inertias, options.urdf or "robot_description")
-    after = load_robot(options, new_urdf)
+    after = inputs.load_robot(options, new_urdf)
     after.armature, after.damping = found.armature, found.damping
     after.friction, after.torque_offset = found.friction, found.torque_offset
     residuals = [
