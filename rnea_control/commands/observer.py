@@ -49,7 +49,11 @@ class Observer:
     controller's node, and the YAML file of its parameters, empty for none."""
 
     def __init__(
-        self, namespace: str = "", node: str = "rnea_controller", file: str = "", seconds=3.0
+        self,
+        namespace: str = "",
+        node: str = "rnea_controller",
+        file: str = "",
+        seconds: float = 3.0,
     ) -> None:
         self._node = listening_node("rnea_doctor", namespace)
         self._executor = SingleThreadedExecutor()

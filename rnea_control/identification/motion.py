@@ -141,6 +141,8 @@ class Motion:
 
 def join(motions: list[Motion]) -> Motion:
     """Motions of the same joints, one after the other."""
+    if len(motions) == 1:
+        return motions[0]
     lengths = [part.stop - part.start for motion in motions for part in motion.parts]
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(motion, name) for motion in motions]) for name in _ARRAYS
