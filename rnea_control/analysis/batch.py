@@ -105,13 +105,16 @@ def _real_array(name: str, value: npt.ArrayLike, shape: tuple[int | str, ...]) -
 
 
 def _check_output(tau: FloatArray, shape: tuple[int, int]) -> None:
-    wanted = f"a writeable C-contiguous float64 array of shape {shape}"
+    found = ""
     if not isinstance(tau, np.ndarray):
-        raise ArgumentError(f"tau is a {type(tau).__name__}; it must be {wanted}")
-    if tau.dtype != np.float64 or tau.shape != shape:
-        raise ArgumentError(f"tau is of {tau.dtype} and shape {tau.shape}; it must be {wanted}")
-    if not tau.flags.c_contiguous or not tau.flags.writeable:
-        raise ArgumentError(f"tau is a read-only or strided view; it must be {wanted}")
+        found = f"a {type(tau).__name__}"
+    elif tau.dtype != np.float64 or tau.shape != shape:
+        found = f"of {tau.dtype} and shape {tau.shape}"
+    elif not tau.flags.c_contiguous or not tau.flags.writeable:
+        found = "a read-only or strided view"
+    if found:
+        wanted = f"a writeable C-contiguous float64 array of shape {shape}"
+        raise ArgumentError(f"tau is {found}; it must be {wanted}")
 
 
 @kernel_on_demand(

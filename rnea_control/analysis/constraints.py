@@ -36,26 +36,16 @@ _RANK = 1e-9
 
 @dataclass(frozen=True)
 class Constraint:
-    """Two links held together at a point of each: a loop's closing joint, or a contact.
+    """Two links held together at a point of each: a loop's closing joint, or a contact;
+    ArgumentError for a point that is not three finite numbers."""
 
-    Attributes:
-        link: the one that the force acts on.
-        point: where, in the link's URDF frame, shape (3,), [m].
-        other: the one that holds it; the root link by default, for a contact with the ground.
-        other_point: the point in the frame of `other`; None for where `point` is at the given q, as
-            in a contact.
-        welded: whether the two also keep their relative orientation, so that a moment is
-            transmitted.
-
-    Raises:
-        ArgumentError: a point that is not three finite numbers.
-    """
-
-    link: str
+    link: str  # the one that the force acts on
+    # Where, in the link's URDF frame, shape (3,), [m].
     point: FloatArray = field(default_factory=lambda: np.zeros(3))
-    other: str = ""
+    other: str = ""  # the one that holds it; by default the root link, for contact with the ground
+    # In the frame of `other`; None for where `point` is at the given q, as in a contact.
     other_point: FloatArray | None = None
-    welded: bool = False
+    welded: bool = False  # whether they keep their relative orientation, and transmit a moment
 
     @property
     def rows(self) -> int:
@@ -63,10 +53,9 @@ class Constraint:
         return 6 if self.welded else 3
 
     def __post_init__(self) -> None:
-        for name in ("point", "other_point"):
-            point = getattr(self, name)
-            if name == "other_point" and point is None:
-                continue
+        given = {"point": self.point, "other_point": self.other_point}
+        for name in given if self.other_point is not None else ("point",):
+            point = given[name]
             try:
                 vector = np.array(point, dtype=np.float64)
             except (TypeError, ValueError):

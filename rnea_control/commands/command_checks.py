@@ -116,19 +116,14 @@ def _topic(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield COMMANDS_UNHEARD.found(f"{topic.name} has no subscription")
     if wrong := [f"{one.node} ({one.type})" for one in others if one.type != COMMAND_TYPE]:
         yield COMMANDS_TYPE.found(f"{topic.name}: {listed(wrong)}; commands are {COMMAND_TYPE}")
+    # As the running controller offers it, else as it is set.
+    offered = [one.reliable for one in topic.publishers if one.node == evidence.controller]
+    offered = offered or [settings.get("command_reliability") == "reliable"]
     strict = [one.node for one in others if one.reliable and one.type == COMMAND_TYPE]
-    if strict and _sends_best_effort(evidence, settings):
+    if strict and not all(offered):
         yield COMMANDS_QOS.found(f"{topic.name}: {listed(strict)}")
     if rivals := sorted(one.node for one in topic.publishers if one.node not in own):
         yield COMMANDS_SECOND_PUBLISHER.found(f"{topic.name}: {listed(rivals)}")
-
-
-def _sends_best_effort(evidence: Evidence, settings: Configuration) -> bool:
-    """As the running controller offers it, else as it is set."""
-    publishers = evidence.commands_topic.publishers
-    if offered := [one.reliable for one in publishers if one.node == evidence.controller]:
-        return not all(offered)
-    return settings.get("command_reliability") == "best_effort"
 
 
 def _loaded(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:

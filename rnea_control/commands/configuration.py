@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,14 +11,12 @@ from rnea_control.commands.evidence import Evidence, Values
 from rnea_control.commands.finding import Finding, error, warning
 from rnea_control.control import SupervisionSettings
 from rnea_control.exceptions import ParameterError, RneaControlError, RobotModelError, listed
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model import RobotModel
 from rnea_control.node.parameters import PARAMETERS, meaningless
 from rnea_control.parameters.parameter import GivenParameters, expand, values_in_force
-from rnea_control.parameters.settings import load_model, update_model
-from rnea_control.parameters.table import LOCKED_POSITION, SAFETY
+from rnea_control.parameters.settings import load_model, quietly, update_model
+from rnea_control.parameters.table import LOCKED, LOCKED_POSITION, SAFETY
 from rnea_control.ros.node_parameters import BUILT_IN, handover_times
-
-LOCKED = LOCKED_POSITION.name.partition("<")[0]
 
 # fmt: off
 PARAMETERS_MISSING = error("parameters-missing",
@@ -192,11 +189,11 @@ def _difference(own: str, other: str) -> str:
     if not own or own == other:
         return ""
     try:
-        ours = _read(own)
+        ours = quietly(RobotModel.from_urdf_string, own)
     except RobotModelError:
         return ""  # which is a finding of its own
     try:
-        theirs = _read(other)
+        theirs = quietly(RobotModel.from_urdf_string, other)
     except RobotModelError as problem:
         return str(problem)
     for what in ("joint", "link"):
@@ -213,9 +210,3 @@ def _difference(own: str, other: str) -> str:
         masses = f"{ours.total_mass:.6g} and {theirs.total_mass:.6g} kg in total"
         different.append(f"poses of joints or inertias of links ({masses})")
     return f"they differ in {' and '.join(different)}" if different else ""
-
-
-def _read(text: str) -> RobotModel:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)
-        return RobotModel.from_urdf_string(text)

@@ -13,6 +13,7 @@ from rnea_control.exceptions import listed
 from rnea_control.node.diagnostics import STAGES
 from rnea_control.parameters.parameter import expand
 from rnea_control.parameters.table import DEFAULT, HANDOVER, ROBOT
+from rnea_control.ros import middleware
 
 # fmt: off
 NODE_TWICE = error("node-twice",
@@ -68,13 +69,13 @@ STATES_REFUSED = warning("states-refused",
     "Its log says why for each kind: NaN, a joint missing, a jump, a stamp that goes back")
 STATE_GAPS = warning("state-gaps",
     "states have stayed away for longer than `joint_state_gap`",
-    "docs/realtime.md: real-time priority of controller_manager, Fast DDS profile")
+    f"docs/realtime.md: real-time priority of controller_manager, {middleware.NAME} profile")
 STATES_MISSED = warning("states-missed",
     "the controller has missed more states than `diagnostics.missed_states.warn`",
     "docs/realtime.md: priority, a CPU of its own")
 STATES_LATE = warning("states-late",
     "more states were late than `diagnostics.late_states.warn`",
-    "docs/realtime.md: real-time priority of controller_manager, Fast DDS profile")
+    f"docs/realtime.md: real-time priority of controller_manager, {middleware.NAME} profile")
 TRAJECTORIES_DROPPED = warning("trajectories-dropped",
     "motions ended as the stamps of the states went back or jumped",
     "Look for a second publisher of joint_states, a clock that is set while the robot runs, or a "

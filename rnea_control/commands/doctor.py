@@ -17,8 +17,8 @@ from rclpy.utilities import remove_ros_args
 
 from rnea_control.commands.checks import CODES, findings
 from rnea_control.commands.finding import LEVELS, Finding
-from rnea_control.commands.identify.executable import positive
 from rnea_control.commands.observer import Observer
+from rnea_control.commands.options import add_controller_options, positive
 from rnea_control.ros.process import ros_process
 
 
@@ -51,18 +51,14 @@ def _options(arguments: list[str]) -> argparse.Namespace:
         "what is wrong and how to mend it. It changes nothing. Exit status: 0 without errors, "
         "1 with. ROS arguments go after --ros-args.",
     )
-    parser.add_argument("--namespace", default="", help="namespace of the arm")
-    parser.add_argument("--node", default="rnea_controller", help="name of the controller's node")
-    parser.add_argument(
-        "--parameters",
-        default="",
-        metavar="FILE.yaml",
-        help="the controller's parameters: for a controller that does not run yet, and to compare",
-    )
-    parser.add_argument(
-        "--seconds", type=positive, default=3.0, help="how long to look; 3 by default"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_controller_options(parser)
+    add = parser.add_argument
+    # fmt: off
+    add("--parameters", default="", metavar="FILE.yaml",
+        help="the controller's parameters: for a controller that does not run yet, and to compare")
+    add("--seconds", type=positive, default=3.0, help="how long to look; 3 by default")
+    add("--json", action="store_true", help="print JSON")
+    # fmt: on
     return parser.parse_args(arguments)
 
 

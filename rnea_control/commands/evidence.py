@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rnea_control.ros.fast_dds import FastDds
+from rnea_control.ros.middleware import Transports
 
 # Of the parameters of one node, by full name.
 Values = Mapping[str, Any]
@@ -75,35 +75,37 @@ class Machine:
     cpu_quota: float | None  # of the cgroup, in CPUs; None without one
     # For each ros2_control_node that runs here the real-time priorities of its threads, 0 for none.
     manager_priorities: tuple[tuple[int, ...], ...]
-    fast_dds: FastDds | None  # what the environment tells it; None for another middleware
+    transports: Transports | None  # of the middleware; None for one that is not known
 
 
-@dataclass(frozen=True)
+@dataclass
 class Evidence:
-    """All that was observed."""
+    """All that was observed; it grows while the system is watched."""
 
     seconds: float  # for how long
     controller: str  # names of nodes, whether they are there or not
     sentinel: str
-    manager: str  # empty if the controller is not to ask one
-    effort_controller: str  # takes the commands; empty if their topic does not tell it
-    nodes: tuple[str, ...]  # each as often as it is there
-    states_topic: Topic
-    commands_topic: Topic
-    description_topic: Topic
-    clock_topic: Topic
-    # By node, None for one that did not answer; nodes that are not there are missing.
-    parameters: Mapping[str, Values | None]
-    file: str  # YAML of the controller's parameters; empty if none was given
-    file_parameters: Values  # what it says for the controller
-    file_fault: str  # why it could not be read; empty if it could
-    descriptions: tuple[str, ...]  # that came on robot_description, each once
-    states: tuple[State, ...]  # in the order that they came
-    clock_times: int  # how many messages came on /clock
-    has_manager_messages: bool  # whether controller_manager_msgs is installed
-    controllers: tuple[LoadedController, ...] | None  # None if controller_manager did not answer
-    diagnostics: Mapping[str, tuple[Status, ...]]  # by node, oldest first
     machine: Machine
+    manager: str = ""  # empty if the controller is not to ask one
+    effort_controller: str = ""  # takes the commands; empty if their topic does not tell it
+    nodes: tuple[str, ...] = ()  # each as often as it is there
+    states_topic: Topic = Topic("/joint_states")
+    commands_topic: Topic = Topic("")
+    description_topic: Topic = Topic("/robot_description")
+    clock_topic: Topic = Topic("/clock")
+    # By node, None for one that did not answer; nodes that are not there are missing.
+    parameters: dict[str, Values | None] = field(default_factory=dict)
+    file: str = ""  # YAML of the controller's parameters; empty if none was given
+    file_parameters: Values = field(default_factory=dict)  # what it says for the controller
+    file_fault: str = ""  # why it could not be read; empty if it could
+    descriptions: tuple[str, ...] = ()  # that came on robot_description, each once
+    states: tuple[State, ...] = ()  # in the order that they came
+    clock_times: int = 0  # how many messages came on /clock
+    has_manager_messages: bool = True  # whether controller_manager_msgs is installed
+    controllers: tuple[LoadedController, ...] | None = None  # None if nobody answered
+    diagnostics: dict[str, tuple[Status, ...]] = field(
+        default_factory=dict
+    )  # by node, oldest first
 
     def parameter(self, node: str, name: str) -> Any:
         """A parameter of a running node; None if it is not known, or not set."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, Machine
 from rnea_control.commands.finding import Finding, note, warning
-from rnea_control.ros.fast_dds import fast_dds
+from rnea_control.ros import middleware
 from rnea_control.ros.real_time import (
     SPINNING,
     is_real_time_kernel,
@@ -30,19 +30,17 @@ CPU_QUOTA = warning("cpu-quota",
     "the cgroup has a CPU quota: it stops real-time threads too, for many milliseconds",
     "Start the container without --cpus and --cpu-quota; use --cpuset-cpus")
 MANAGER_PRIORITY = warning("manager-priority",
-    "controller_manager's executor and Fast DDS threads carry the commands: at normal priority "
-    "other programs delay them, at the controller's they keep its loop from running",
+    f"controller_manager's executor and {middleware.NAME} threads carry the commands: at normal "
+    "priority other programs delay them, at the controller's they keep its loop from running",
     "Start it with the prefix `chrt -r 45` (docs/realtime.md)")
 DDS_PROFILE = warning("dds-profile",
-    "Fast DDS shares memory: a process that is killed, stopped or joins can hold up the others",
-    "Set FASTDDS_DEFAULT_PROFILES_FILE and FASTRTPS_DEFAULT_PROFILES_FILE to "
-    "config/fastdds_real_time.xml for all ROS processes of the computer, controller_manager first")
+    middleware.SHARES_MEMORY, middleware.SET_PROFILE)
 DDS_PROFILE_UNREADABLE = warning("dds-profile-unreadable",
-    "the environment names a Fast DDS profile that cannot be read; Fast DDS goes on without",
+    f"the environment names a {middleware.NAME} profile that cannot be read; {middleware.NAME} "
+    "goes on without",
     "Correct the path")
 DDS_LOCAL_ONLY = warning("dds-local-only",
-    "with it rmw_fastrtps shares memory whatever the profile says: see dds-profile",
-    "Unset it, and set the profile config/fastdds_localhost.xml, which keeps DDS on this computer")
+    middleware.LOCAL_ONLY_SHARES, middleware.SET_LOCAL_PROFILE)
 # fmt: on
 
 # What the controller's report says of what is in force.
@@ -55,7 +53,7 @@ MANAGER = "ros2_control_node"
 def this_machine() -> Machine:
     """This computer as this process finds it."""
     allowed = largest_priority(), may_lock_memory(), is_real_time_kernel(), cpu_quota()
-    return Machine(*allowed, priorities_of(MANAGER), fast_dds())
+    return Machine(*allowed, priorities_of(MANAGER), middleware.transports())
 
 
 def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
@@ -88,7 +86,7 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
             yield MANAGER_PRIORITY.found(f"{normal} of its threads have none")
         elif high:
             yield MANAGER_PRIORITY.found(f"{high} of its threads have up to {others[-1]}")
-    if (dds := machine.fast_dds) is not None:
+    if (dds := machine.transports) is not None:
         unreadable = dds.profile and dds.profile_text is None
         if unreadable:
             yield DDS_PROFILE_UNREADABLE.found(dds.profile)

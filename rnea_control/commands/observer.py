@@ -8,19 +8,16 @@ the times at which they came, in a thread of its own.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
-import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from rcl_interfaces.srv import GetParameters, ListParameters
 from rclpy.client import Client
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rclpy.task import Future
@@ -28,47 +25,28 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from rnea_control.commands import evidence
 from rnea_control.commands.configuration import ControllerParameters
-from rnea_control.commands.evidence import (
-    Endpoint,
-    Evidence,
-    LoadedController,
-    State,
-    Status,
-    Topic,
-    Values,
-)
 from rnea_control.commands.machine_checks import this_machine
+from rnea_control.commands.message_recorder import LATCHED, MessageRecorder, listening_node
+from rnea_control.commands.options import parameters_in
+from rnea_control.exceptions import ParameterError
 from rnea_control.node.effort_controller import COMMANDS, ListControllers
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.effort_command import UNKNOWN
-from rnea_control.ros.parameter_files import section_of
-from rnea_control.ros.raw_subscription import RawSubscription
 from rnea_control.ros.rclpy_internals import RCLError
 
-LATCHED = QoSProfile(
-    depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-# BEST_EFFORT takes from every publisher. None may be lost while Python is busy.
-STATES = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
 DESCRIPTION_PUBLISHER = "robot_state_publisher"
 # What rclpy raises for names that ROS does not allow.
 NOT_A_NAME = (NameValidationException, RCLError, ValueError)
-# How long one look at the executor takes at most, and after how long the thread of the states looks
-# whether it shall end, [s].
-LOOK, LONGEST_WAIT = 0.05, 0.1
+# How long one look at the executor takes at most, [s].
+LOOK = 0.05
 
 
 class Observer:
-    """Looks at a running system.
-
-    Args:
-        namespace: of the arm.
-        node: name of its controller.
-        file: YAML file of the controller's parameters; empty for none.
-        seconds: how long to look, [s].
-    """
+    """Looks at a running system for some seconds, by the namespace of the arm, the name of the
+    controller's node, and the YAML file of its parameters, empty for none."""
 
     def __init__(
         self,
@@ -77,77 +55,56 @@ class Observer:
         file: str = "",
         seconds: float = 3.0,
     ) -> None:
-        self._seconds, self._file = seconds, file
-        self._node = Node(
-            "rnea_doctor",
-            namespace=namespace,
-            enable_rosout=False,
-            start_parameter_services=False,
-            parameter_overrides=[Parameter("start_type_description_service", value=False)],
-        )
+        self._node = listening_node("rnea_doctor", namespace)
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._controller = self._resolve(node)
-        self._file_parameters, self._file_fault = _of_file(file, self._controller)
         self._clients: dict[str, Client] = {}
         self._answers: dict[str, Future] = {}
-        self._parameters: dict[str, Values | None] = {}
-        self._controllers: tuple[LoadedController, ...] | None = None
-        self._descriptions: list[str] = []
-        self._diagnostics: dict[str, list[Status]] = {}
-        self._clock_times, self._time = 0, None
+        self._time: int | None = None
+        self._states = MessageRecorder(self._node, JointState, "joint_states", self._times)
+        names = self._controller, self._resolve(SENTINEL)
+        self._seen = seen = evidence.Evidence(seconds, *names, this_machine(), file=file)
+        seen.has_manager_messages = ListControllers is not None
+        try:
+            seen.file_parameters = parameters_in(file, self._controller) if file else {}
+        except ParameterError as problem:
+            seen.file_fault = str(problem)
         subscribe = self._node.create_subscription
         subscribe(String, "robot_description", self._hear_description, LATCHED)
         subscribe(DiagnosticArray, "/diagnostics", self._hear_diagnostics, 100)
         subscribe(Clock, "/clock", self._hear_clock, NEWEST)
-        self._recorder = StateRecorder(self._node, "joint_states", lambda: self._time)
 
-    def observe(self, running: Callable[[], bool] = lambda: True) -> Evidence:
+    def observe(self, running: Callable[[], bool] = lambda: True) -> evidence.Evidence:
         """Looks for as long as it was told to, or until `running` says no."""
-        deadline = time.monotonic() + self._seconds
-        ask_at = 0.0
+        seen, ask_at = self._seen, 0.0
+        deadline = time.monotonic() + seen.seconds
         while running() and (now := time.monotonic()) < deadline:
             self._executor.spin_once(timeout_sec=LOOK)
             if now >= ask_at:  # messages may come much more often
                 self._ask()
                 ask_at = now + LOOK
-        self._recorder.stop()
-        manager, effort_controller, commands = self._ros2_control()
-        return Evidence(
-            seconds=self._seconds,
-            controller=self._controller,
-            sentinel=self._resolve(SENTINEL),
-            manager=manager,
-            effort_controller=effort_controller,
-            nodes=tuple(self._nodes()),
-            states_topic=self._topic(self._node.resolve_topic_name("joint_states")),
-            commands_topic=self._topic(commands),
-            description_topic=self._topic(self._node.resolve_topic_name("robot_description")),
-            clock_topic=self._topic("/clock"),
-            parameters=self._parameters,
-            file=self._file,
-            file_parameters=self._file_parameters,
-            file_fault=self._file_fault,
-            descriptions=tuple(self._descriptions),
-            states=self._recorder.states(),
-            clock_times=self._clock_times,
-            has_manager_messages=ListControllers is not None,
-            controllers=self._controllers,
-            diagnostics={name: tuple(said) for name, said in self._diagnostics.items()},
-            machine=this_machine(),
-        )
+        self._states.stop()
+        seen.states = tuple(_state(*each) for each in self._states.messages)
+        seen.manager, seen.effort_controller, commands = self._ros2_control()
+        seen.nodes = tuple(self._nodes())
+        seen.commands_topic = self._topic(commands)
+        seen.states_topic = self._topic(self._states.topic)
+        seen.description_topic = self._topic(self._resolve("robot_description"))
+        seen.clock_topic = self._topic("/clock")
+        return seen
 
     def destroy(self) -> None:
         """Takes the nodes down."""
-        self._recorder.stop()
+        self._states.stop()
         self._executor.shutdown()
         self._node.destroy_node()
 
     def _ros2_control(self) -> tuple[str, str, str]:
         """The full names of controller_manager, of the effort controller and of the topic of its
         commands, by what is known of the controller's parameters by now; empty for none."""
-        running = self._parameters.get(self._controller)
-        known = ControllerParameters(running or self._file_parameters)
+        running = self._seen.parameters.get(self._controller)
+        known = ControllerParameters(running or self._seen.file_parameters)
         manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
         effort_controller = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
         return self._resolve(manager) if manager else "", effort_controller, topic
@@ -165,33 +122,33 @@ class Observer:
         names = self._node.get_node_names_and_namespaces()
         return [f"{namespace.rstrip('/')}/{name}" for name, namespace in names]
 
-    def _topic(self, name: str) -> Topic:
+    def _topic(self, name: str) -> evidence.Topic:
         node = self._node
-        own = {node.get_fully_qualified_name(), self._recorder.name}
+        own = {node.get_fully_qualified_name(), self._states.name}
         ends = []
         for find in (node.get_publishers_info_by_topic, node.get_subscriptions_info_by_topic):
             try:
                 found = [_endpoint(info) for info in find(name) if info.node_name != UNKNOWN]
             except NOT_A_NAME:
-                return Topic(name)
+                return evidence.Topic(name)
             ends.append(tuple(one for one in found if one.node not in own))
-        return Topic(name, *ends)
+        return evidence.Topic(name, *ends)
 
     def _ask(self) -> None:
         """Asks the nodes that are there, and takes the answers that have come."""
         nodes = set(self._nodes())
         manager, effort_controller, _ = self._ros2_control()
-        wanted = {self._controller, self._resolve(SENTINEL), manager}
+        wanted = {self._controller, self._seen.sentinel, manager}
         wanted |= {effort_controller, self._resolve(DESCRIPTION_PUBLISHER)}
         for name in wanted & nodes:
-            if self._parameters.get(name) is None:
-                self._parameters[name] = self._parameters_of(name)
+            if self._seen.parameters.get(name) is None:
+                self._seen.parameters[name] = self._parameters_of(name)
         if ListControllers and manager in nodes:
             answer = self._answer(ListControllers, f"{manager}/list_controllers")
             if answer is not None:
-                self._controllers = tuple(map(_loaded, answer.controller))
+                self._seen.controllers = tuple(map(_loaded, answer.controller))
 
-    def _parameters_of(self, node: str) -> Values | None:
+    def _parameters_of(self, node: str) -> evidence.Values | None:
         """The values by full name, None for those that are not set; None while there are none."""
         listed = self._answer(ListParameters, f"{node}/list_parameters")
         if listed is None:
@@ -214,87 +171,42 @@ class Observer:
         return future.result() if future is not None and future.done() else None
 
     def _hear_description(self, message: String) -> None:
-        if message.data not in self._descriptions:
-            self._descriptions.append(message.data)
+        if message.data not in self._seen.descriptions:
+            self._seen.descriptions += (message.data,)
 
     def _hear_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
             name = "/" + status.name.partition(": ")[0]
             values = {item.key: item.value for item in status.values}
-            said = Status(int.from_bytes(status.level, "little"), status.message, values)
-            self._diagnostics.setdefault(name, []).append(said)
+            said = evidence.Status(int.from_bytes(status.level, "little"), status.message, values)
+            self._seen.diagnostics[name] = (*self._seen.diagnostics.get(name, ()), said)
 
     def _hear_clock(self, message: Clock) -> None:
-        self._clock_times += 1
+        self._seen.clock_times += 1
         self._time = message.clock.sec * 1_000_000_000 + message.clock.nanosec
 
-
-class StateRecorder:
-    """Takes the states as bytes, in a thread of its own; reads them only at the end.
-
-    Args:
-        node: as of `RawSubscription`.
-        topic: of the states.
-        simulated_time: gives the last time on /clock, [ns]; None without one.
-
-    Attributes:
-        name: the full name of the node that subscribes to them.
-    """
-
-    def __init__(self, node: Node, topic: str, simulated_time: Callable[[], int | None]) -> None:
-        self._simulated_time = simulated_time
-        self._arrivals: list[tuple[float, int, int | None, bytes]] = []
-        self._stopping = threading.Event()
-        self._heard = RawSubscription(node, JointState, topic, STATES)
-        self.name = self._heard.name
-        self._thread = threading.Thread(target=self._record, name="state recorder", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ends the recording."""
-        if not self._stopping.is_set():
-            self._stopping.set()
-            self._thread.join()
-            self._heard.destroy()
-
-    def states(self) -> tuple[State, ...]:
-        """What was recorded, in the order that it came; to be called after `stop`."""
-        return tuple(_state(*arrival) for arrival in self._arrivals)
-
-    def _record(self) -> None:
-        while not self._stopping.is_set():
-            taken = self._heard.take(LONGEST_WAIT)
-            while taken is not None:
-                now = time.monotonic(), time.time_ns(), self._simulated_time()
-                self._arrivals.append((*now, taken.data))
-                taken = self._heard.poll()
+    def _times(self) -> tuple[float, int, int | None]:
+        """By the steady clock, [s], the system's, [ns], and the last message on /clock, [ns]."""
+        return time.monotonic(), time.time_ns(), self._time
 
 
-def _state(received: float, clock: int, simulated: int | None, content: bytes) -> State:
+def _state(times: tuple[float, int, int | None], content: bytes) -> evidence.State:
     message = deserialize_message(content, JointState)
     values = (message.name, message.position, message.velocity, message.effort)
     stamp = message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
-    return State(received, clock, simulated, stamp, *map(tuple, values))
+    return evidence.State(*times, stamp, *map(tuple, values))
 
 
-def _loaded(told: Any) -> LoadedController:
-    return LoadedController(told.name, told.type, told.state, tuple(told.claimed_interfaces))
+def _loaded(told: Any) -> evidence.LoadedController:
+    return evidence.LoadedController(
+        told.name, told.type, told.state, tuple(told.claimed_interfaces)
+    )
 
 
-def _endpoint(info: Any) -> Endpoint:
-    return Endpoint(
+def _endpoint(info: Any) -> evidence.Endpoint:
+    return evidence.Endpoint(
         f"{info.node_namespace.rstrip('/')}/{info.node_name}",
         info.topic_type,
         info.qos_profile.reliability is ReliabilityPolicy.RELIABLE,
         info.qos_profile.durability is DurabilityPolicy.TRANSIENT_LOCAL,
     )
-
-
-def _of_file(path: str, node: str) -> tuple[Values, str]:
-    """The node's parameters in a YAML file, and why they could not be read."""
-    if not path:
-        return {}, ""
-    try:
-        return section_of(node, ["--params-file", path]), ""
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as problem:
-        return {}, f"{path} cannot be read: {problem}"

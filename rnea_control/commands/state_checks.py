@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from rnea_control.commands.evidence import Evidence, State
 from rnea_control.commands.finding import Code, Finding, error, warning
 from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import ParameterError, listed
+from rnea_control.ros import middleware
 from rnea_control.ros.node_parameters import handover_times
 
 # fmt: off
@@ -44,7 +46,7 @@ RATE_DIFFERS = warning("rate-differs",
 STATES_PAUSE = warning("states-pause",
     "states stayed away for longer than `joint_state_gap`; the controller then slows a motion down",
     "If the stamps pause too, controller_manager stood still: see docs/realtime.md. Else the "
-    "messages were late: see there for the Fast DDS profile")
+    f"messages were late: see there for the {middleware.NAME} profile")
 STATES_JITTER = warning("states-jitter",
     "states come less regularly than `diagnostics.period_jitter.warn`",
     "Give controller_manager and this computer's other load different CPUs; docs/realtime.md")
@@ -157,14 +159,6 @@ def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code | None, str]:
     return None, ""
 
 
-def _command_timeout(settings: Configuration, simulated: bool) -> float:
-    """What is in force; that of wrong parameters is another finding."""
-    try:
-        return handover_times(settings, simulated)[1]
-    except ParameterError:
-        return math.inf
-
-
 def _timing(
     evidence: Evidence, settings: Configuration, simulated: bool, states: list[State]
 ) -> Iterator[Finding]:
@@ -174,11 +168,12 @@ def _timing(
     advances = bool((stamped > 0.0).all())
     mean = np.mean(stamped if stamped.any() else received)
     period = float(np.median(stamped) if advances else mean)
-    rate, gap = 1.0 / period, settings.get("joint_state_gap")
-    longest_answer = HandoverTimes.of_sentinel().states * period
+    rate, gap, timeout = 1.0 / period, settings.get("joint_state_gap"), math.inf
+    with suppress(ParameterError):  # a finding of its own
+        timeout = handover_times(settings, simulated)[1]
     if period >= gap:
         yield RATE_TOO_LOW.found(f"{topic} has {rate:.4g} Hz, and joint_state_gap is {gap:g} s")
-    elif longest_answer > (timeout := _command_timeout(settings, simulated)):
+    elif HandoverTimes.of_sentinel().states * period > timeout:
         yield RATE_LOW.found(f"{topic} has {rate:.4g} Hz, and command_timeout is {timeout:g} s")
     nominal = evidence.parameter(evidence.manager, "update_rate")
     if nominal and abs(rate / nominal - 1.0) > RATE_TOLERANCE:

@@ -1,5 +1,4 @@
-"""The demo's controller, a process of its own: what it is told, by the action where control_msgs is
-installed, else by the topic, and what it reports of itself during a run."""
+"""The demo's controller, a process of its own, and what it reports of itself during a run."""
 
 from __future__ import annotations
 
@@ -14,14 +13,8 @@ import numpy as np
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import TransitionEvent
-from rclpy.action import ActionClient
-from rclpy.action.client import ClientGoalHandle
-from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.task import Future
-from rclpy.time import Time
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.child_process import command
 from rnea_control.control import ControlLaw
@@ -29,16 +22,7 @@ from rnea_control.demo.robots import DemoRobot
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.parameters.table import LONGEST_DEAD_TIME
 
-try:
-    from control_msgs.action import FollowJointTrajectory
-except ModuleNotFoundError as missing:
-    if missing.name != "control_msgs":
-        raise
-    FollowJointTrajectory = None
-
 CONTROLLER = "rnea_controller"
-ACTION = f"{CONTROLLER}/follow_joint_trajectory"
-TOPIC = f"{CONTROLLER}/joint_trajectory"
 LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 # Feedback of both laws: bandwidth [rad/s], critically damped.
@@ -67,16 +51,17 @@ def controller(
         path = Path(folder) / "parameters.yaml"
         path.write_text(yaml.safe_dump({"/**": {"ros__parameters": _parameters(robot, law, rate)}}))
         options = ["--params-file", str(path), "-r", f"__ns:=/{namespace}", "--log-level", "error"]
-        process = subprocess.Popen(command("rnea_control.node.executable", "--ros-args", *options))
-        try:
-            yield process
-        finally:
-            process.send_signal(signal.SIGINT)
+        with subprocess.Popen(
+            command("rnea_control.node.executable", "--ros-args", *options)
+        ) as process:
             try:
-                process.wait(timeout=10.0)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                yield process
+            finally:
+                process.send_signal(signal.SIGINT)
+                try:
+                    process.wait(timeout=10.0)
+                except subprocess.TimeoutExpired:
+                    process.kill()
 
 
 def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, object]:
@@ -105,67 +90,6 @@ def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, obj
         "max_position_errors": {joint: 0.0 for joint in model.joint_names},
         "saturation_timeout": 0.0,
     }
-
-
-class Sender:
-    """Sends the waypoints of a robot as one trajectory.
-
-    Attributes:
-        report: how it was sent, and what came of it.
-        refusal: why the action has refused it; empty if it has not.
-        aborted: why the action has given it up; empty if it has not.
-    """
-
-    def __init__(self, node: Node, robot: DemoRobot) -> None:
-        self._robot = robot
-        self._client = self._publisher = None
-        self.refusal = self.aborted = ""
-        if FollowJointTrajectory is None:
-            self.report = f"the topic {TOPIC}, as control_msgs is not installed for the action"
-            self._publisher = node.create_publisher(JointTrajectory, TOPIC, 1)
-        else:
-            self.report = f"the action {ACTION}, without a result so far"
-            self._client = ActionClient(node, FollowJointTrajectory, ACTION)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the controller listens."""
-        if self._client is not None:
-            return self._client.server_is_ready()
-        return self._publisher.get_subscription_count() > 0
-
-    def send(self, start: int) -> None:
-        """Sends the trajectory, which is to start at a stamp, [ns]."""
-        message = JointTrajectory(joint_names=list(self._robot.model.joint_names))
-        message.header.stamp = Time(nanoseconds=start).to_msg()
-        message.points = [
-            JointTrajectoryPoint(
-                positions=each.position.tolist(),
-                velocities=each.velocity.tolist(),
-                accelerations=each.acceleration.tolist(),
-                time_from_start=Duration(seconds=each.time).to_msg(),
-            )
-            for each in self._robot.waypoints
-        ]
-        if self._client is None:
-            self._publisher.publish(message)
-        else:
-            goal = FollowJointTrajectory.Goal(trajectory=message)
-            self._client.send_goal_async(goal).add_done_callback(self._note_answer)
-
-    def _note_answer(self, answer: Future) -> None:
-        handle: ClientGoalHandle = answer.result()
-        if handle.accepted:
-            handle.get_result_async().add_done_callback(self._note_result)
-        else:
-            self.refusal = f"{ACTION} rejected the trajectory; the controller's output says why"
-
-    def _note_result(self, result: Future) -> None:
-        outcome = result.result().result
-        if outcome.error_code == outcome.SUCCESSFUL:
-            self.report = f"the action {ACTION}, which reports: {outcome.error_string}"
-        else:
-            self.aborted = f"the action aborted the trajectory: {outcome.error_string}"
 
 
 class ControllerWatch:

@@ -62,8 +62,7 @@ def film(path: Path, robot: DemoRobot, recording: Recording) -> str:
     if frames is None:
         frames = skeleton_frames(robot.path, robot.model, poses)
         how = f"matplotlib, as MuJoCo cannot draw without a window here ({'; '.join(objections)})"
-    write = _write_gif if path.suffix.lower() == ".gif" else _write_mp4
-    write(path, frames)
+    (_write_gif if path.suffix.lower() == ".gif" else _write_mp4)(path, frames)
     return how
 
 
@@ -116,10 +115,9 @@ def _write_gif(path: Path, frames: FloatArray) -> None:
 
 def _write_mp4(path: Path, frames: FloatArray) -> None:
     _, height, width, _ = frames.shape
-    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
-    given += ["-r", str(FRAMES_PER_SECOND), "-i", "-"]
-    command = ["ffmpeg", "-y", "-loglevel", "error", *given, "-pix_fmt", "yuv420p", str(path)]
-    subprocess.run(command, input=frames.tobytes(), check=True)
+    given = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {FRAMES_PER_SECOND} -i -"
+    command = f"ffmpeg -y -loglevel error {given} -pix_fmt yuv420p".split()
+    subprocess.run([*command, str(path)], input=frames.tobytes(), check=True)
 
 
 def has_display() -> bool:

@@ -52,27 +52,20 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--robot",
+    add = parser.add_argument
+    # fmt: off
+    add("--robot",
         help="a name that --list shows, or the path of a URDF file; by default panda, or the arm "
-        "that comes with this package where example-robot-data is not installed",
-    )
-    parser.add_argument(
-        "--joints", help="names of the joints that move, as a,b,c; the others are locked"
-    )
-    parser.add_argument("--rate", type=float, default=1000.0, help="control rate [Hz]")
-    parser.add_argument(
-        "--picture",
-        metavar="FILE",
-        help=f"where to draw the result, {PICTURE} by default; with --list, the robots",
-    )
-    parser.add_argument(
-        "--video", metavar="FILE", help="film the run under the RNEA, as .gif, or .mp4 by ffmpeg"
-    )
-    parser.add_argument(
-        "--view", action="store_true", help="show both runs in MuJoCo's viewer, once they are done"
-    )
-    parser.add_argument("--list", action="store_true", help="show the robots there are, and end")
+        "that comes with this package where example-robot-data is not installed")
+    add("--joints", help="names of the joints that move, as a,b,c; the others are locked")
+    add("--rate", type=float, default=1000.0, help="control rate [Hz]")
+    add("--picture", metavar="FILE",
+        help=f"where to draw the result, {PICTURE} by default; with --list, the robots")
+    add("--video", metavar="FILE", help="film the run under the RNEA, as .gif, or .mp4 by ffmpeg")
+    add("--view", action="store_true",
+        help="show both runs in MuJoCo's viewer, once they are done")
+    add("--list", action="store_true", help="show the robots there are, and end")
+    # fmt: on
     given = parser.parse_args(arguments)
     for problem in _problems(given):
         parser.error(problem)  # the first one ends the process
@@ -109,11 +102,10 @@ def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> Iterator[st
     else:
         try:
             path.open("ab").close()
-        except OSError as error:
-            yield f"{given}, which cannot be written: {error.strerror}"
-        else:
             if new:
                 path.unlink()
+        except OSError as error:
+            yield f"{given}, which cannot be written: {error.strerror}"
 
 
 def main() -> int:
@@ -181,14 +173,15 @@ def _print_introduction(robot: DemoRobot) -> None:
 def _run(robot: DemoRobot, law: ControlLaw, rate: float, running: Callable[[], bool]) -> Recording:
     columns = (TextColumn("{task.description:<30}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=CONSOLE, auto_refresh=False) as bar:
-        task = bar.add_task(f"{law.name}: starting", total=1.0)
-        bar.refresh()
+        task = bar.add_task("", total=1.0)
 
-        def progress(part: float) -> None:
-            bar.update(task, completed=part, description=f"{law.name}: moving", refresh=True)
+        def progress(part: float, phase: str = "moving") -> None:
+            words = f"{law.name}: {phase}"
+            bar.update(task, completed=part, description=words, refresh=True)
 
+        progress(0.0, "starting")
         recording = run(robot, law, rate, running, progress)
-        bar.update(task, completed=1.0, description=f"{law.name}: done", refresh=True)
+        progress(1.0, "done")
     return recording
 
 

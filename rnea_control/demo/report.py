@@ -56,19 +56,15 @@ def table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Tabl
         result.add_column(heading, justify="right")
     result.add_column("\nlimit", justify="right")
     result.add_column("\nunits", no_wrap=True)
+    both = (baseline, 3), (model_based, 4)
     for kind in kinds(robot.model):
         for j in kind.joints:
-            limit = robot.model.effort_limit[j]
-            result.add_row(
-                robot.model.joint_names[j],
-                f"{1e3 * baseline.rms(j):.3f}",
-                f"{1e3 * model_based.rms(j):.4f}",
-                f"{1e3 * np.abs(baseline.error[:, j]).max():.3f}",
-                f"{1e3 * np.abs(model_based.error[:, j]).max():.4f}",
-                f"{np.abs(model_based.torque[:, j]).max():.1f}",
-                f"{limit:g}" if math.isfinite(limit) else "none",
-                f"{kind.error}, {kind.effort}",
-            )
+            rms = [f"{1e3 * each.rms(j):.{digits}f}" for each, digits in both]
+            most = [f"{1e3 * np.abs(each.error[:, j]).max():.{digits}f}" for each, digits in both]
+            torque, limit = np.abs(model_based.torque[:, j]).max(), robot.model.effort_limit[j]
+            known = f"{limit:g}" if math.isfinite(limit) else "none"
+            name, unit = robot.model.joint_names[j], f"{kind.error}, {kind.effort}"
+            result.add_row(name, *rms, *most, f"{torque:.1f}", known, unit)
     return result
 
 

@@ -144,7 +144,10 @@ def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRo
             its gravity torque.
     """
     name, path = find_urdf(robot)
-    parameters = _configuration(robot or name)
+    parameters: dict[str, Any] = {}
+    if (robot or name) in CONFIGURED:
+        content = (share_directory() / "config" / CONFIGURED[name][0]).read_text()
+        parameters = yaml.safe_load(content)["/**"]["rnea_controller"]["ros__parameters"]
     locked = parameters.get("locked_positions")
     model = RobotModel.from_urdf_file(path, parameters.get("joints"), locked)
     if joints is not None and (several := _of_several(model)):
@@ -159,28 +162,19 @@ def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRo
         _check_joints(model, path)
         easy = zip(joints, _easy_posture(model), strict=True)
         start = np.array([posture.get(joint, position) for joint, position in easy])
-    swing = SWING
-    while True:
+    swing, worst = SWING, math.inf
+    while worst > LIMIT_SHARE:
         waypoints = _waypoints(model, start, swing)
         worst, joint = _limit_share(model, start, waypoints)
-        if worst <= LIMIT_SHARE:
-            urdf = urdf_text(path.read_bytes())
-            return DemoRobot(name, path, urdf, model, start, waypoints, parameters)
         swing *= 0.8
-        if swing < 0.01:
+        if worst > LIMIT_SHARE and swing < 0.01:
             raise RneaControlError(
                 f"{path}: joint {model.joint_names[joint]!r} cannot hold the robot against gravity "
                 f"with {LIMIT_SHARE:.0%} of its effort limit, {model.effort_limit[joint]:g}; "
                 "choose another robot, or other joints by --joints"
             )
-
-
-def _configuration(name: str) -> dict[str, Any]:
-    """The controller's parameters in config/ for a name of the list; empty without a file."""
-    if name not in CONFIGURED:
-        return {}
-    path = share_directory() / "config" / CONFIGURED[name][0]
-    return yaml.safe_load(path.read_text())["/**"]["rnea_controller"]["ros__parameters"]
+    urdf = urdf_text(path.read_bytes())
+    return DemoRobot(name, path, urdf, model, start, waypoints, parameters)
 
 
 def _of_several(model: RobotModel) -> list[str]:

@@ -15,11 +15,12 @@ from rclpy.parameter import Parameter
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import ControlLaw
-from rnea_control.demo.controller import ControllerWatch, Sender, controller
+from rnea_control.demo.controller import CONTROLLER, ControllerWatch, controller
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
+from rnea_control.ros.trajectory_client import TrajectoryClient, trajectory_message
 from rnea_control.simulation.executable import run_in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
@@ -141,9 +142,9 @@ def _recorder(
 ) -> Generator[None, int, Recording]:
     """Sends the trajectory once the controller holds the arm, and records until its report after
     the end; gets the stamp of each state, just published."""
-    sender, watch = Sender(arm, robot), ControllerWatch(arm)
+    client, watch = TrajectoryClient(arm, CONTROLLER), ControllerWatch(arm)
     deadline, settled = time.monotonic() + LONGEST_START, math.inf
-    while not (time.monotonic() > settled and sender.is_ready and watch.reports):
+    while not (time.monotonic() > settled and client.is_ready and watch.reports):
         stamp = yield
         now = time.monotonic()
         if now > deadline:
@@ -153,13 +154,14 @@ def _recorder(
 
     start, duration, passed = stamp + AHEAD, robot.waypoints[-1].time, -math.inf
     watch.begin()
-    sender.send(start)
+    points = [(p.time, p.position, p.velocity, p.acceleration) for p in robot.waypoints]
+    client.send(trajectory_message(robot.model.joint_names, points, start))
     # Stamp, positions, torques, lateness, and how many commands had come.
     rows: list[tuple[int, FloatArray, FloatArray, float, int]] = []
-    while not rows or (passed <= duration + TAIL and not sender.aborted):
+    while not rows or (passed <= duration + TAIL and not client.failure):
         stamp = yield
-        if sender.refusal:
-            raise RneaControlError(sender.refusal)
+        if client.rejected:
+            raise RneaControlError(f"{client.way}: {client.failure}")
         passed = 1e-9 * (stamp - start)
         if stamp >= start:
             late = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
@@ -170,24 +172,23 @@ def _recorder(
     reports, deadline = watch.reports, time.monotonic() + LONGEST_REPORT
     while watch.reports == reports and time.monotonic() <= deadline:
         yield
-    incidents = [*filter(None, [sender.aborted]), *watch.incidents()]
+    incidents = [*filter(None, [client.failure]), *watch.incidents()]
     if watch.reports == reports:
         incidents.append("the controller did not report how the run went")
     stamps, measured, torque, *counted = map(np.array, zip(*rows, strict=True))
     times = 1e-9 * (stamps - start)
     trajectory = motion(robot.model, robot.start, robot.waypoints)
     desired = np.array([trajectory.at(t)[0] for t in times])
-    moved, told = (times, desired, measured, torque), (watch.latency, sender.report)
+    sent = f"{client.way}, which reports: {client.result or 'nothing'}"
+    moved, told = (times, desired, measured, torque), (watch.latency, sent)
     return Recording(law.name, *moved, *told, *counted, tuple(incidents))
 
 
 def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
     model, locked = robot.model, robot.parameters.get("locked_positions", {})
     start = zip(model.joint_names, robot.start.tolist(), strict=True)
-    values = {
-        "robot_description": robot.urdf,
-        "joints": list(model.joint_names),
-        "rate": rate,
+    joints = list(model.joint_names)
+    values = {"robot_description": robot.urdf, "joints": joints, "rate": rate} | {
         **{f"initial_positions.{joint}": position for joint, position in start},
         **{f"locked_positions.{joint}": position for joint, position in locked.items()},
     }
@@ -199,14 +200,14 @@ def void(robot: DemoRobot) -> str:
     model = robot.model
     M = np.zeros((model.nv, model.nv))
     crba(model, Workspace(model), robot.start, M)
-    massless = np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)
+    massless = [model.joint_names[j] for j in np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)]
     if len(massless) == model.nv:
         return (
             "no link that moves has an inertia, so no torque moves or holds the robot by the laws "
             "of mechanics. Give the links an <inertial>"
         )
-    if len(massless):
-        names = ", ".join(model.joint_names[j] for j in massless)
+    if massless:
+        names = ", ".join(massless)
         return (
             f"the links that {names} move have no inertia, so these joints would move without a "
             "law. Give them an <inertial>, or choose other joints by --joints"
@@ -247,6 +248,6 @@ def disturbances(model: RobotModel, recording: Recording, duration: float) -> li
 def stalls(recording: Recording) -> str:
     """How often the run stalled, in words."""
     count, longest = recording.stalls()
-    times = f"{count}, the longest {1e3 * longest:.0f} ms"
     none = f"none longer than {1e3 * STALL:g} ms"
-    return f"Stalls under {recording.law}: {times if count else none}"
+    times = f"{count}, the longest {1e3 * longest:.0f} ms" if count else none
+    return f"Stalls under {recording.law}: {times}"

@@ -89,10 +89,9 @@ def render(urdf: Path, links: Sequence[str], poses: FloatArray) -> FloatArray:
 
 def _loads(file: str, scale: tuple[float, ...]) -> bool:
     """Whether MuJoCo takes a mesh."""
+    shape = {"type": KINDS.mjGEOM_MESH, "mesh": (file, scale)}
     try:
-        _spec(
-            {"a": [{"type": KINDS.mjGEOM_MESH, "mesh": (file, scale)}]}, ["a"], 1.0, 0.0
-        ).compile()
+        _spec({"a": [shape]}, ["a"], 1.0, 0.0).compile()
     except ValueError:
         return False
     return True
@@ -120,14 +119,9 @@ def _spec(
     spec.add_material(name="floor", rgba=WHITE, emission=0.2)
     size, place = [20.0 * extent, 20.0 * extent, 0.1], [0.0, 0.0, floor]
     world.add_geom(name="floor", type=KINDS.mjGEOM_PLANE, size=size, pos=place, material="floor")
-    world.add_light(
-        pos=[0.0, 0.0, floor + 6.0 * extent],
-        dir=[0.15, -0.2, -1.0],
-        diffuse=[0.6, 0.6, 0.6],
-        specular=[0.1, 0.1, 0.1],
-        cutoff=90.0,
-        exponent=0.0,
-    )
+    light = {"pos": [0.0, 0.0, floor + 6.0 * extent], "dir": [0.15, -0.2, -1.0]}
+    colors = {"diffuse": [0.6, 0.6, 0.6], "specular": [0.1, 0.1, 0.1]}
+    world.add_light(**light, **colors, cutoff=90.0, exponent=0.0)
     shell = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
     meshes: dict[tuple[str, tuple[float, ...]], str] = {}
     for link in links:

@@ -23,16 +23,10 @@ SMALLEST_OF_JOINT = 1e-7
 COMMENT_WIDTH = 90
 
 
-def controller_yaml(identification: Identification, source: str) -> str:
-    """A file of parameters that adds to the controller's own: friction and armature of each joint.
-
-    It does not switch `friction_compensation` on.
-
-    Args:
-        identification: its results.
-        source: such as the names of the recordings; it stands in the header.
-    """
-    found, joints = identification, identification.model.joint_names
+def controller_yaml(found: Identification, source: str) -> str:
+    """A file of parameters that adds to the controller's own: friction and armature of each joint,
+    by the recordings of `source`. It does not switch `friction_compensation` on."""
+    joints = found.model.joint_names
     seconds = f"{found.seconds:.0f} s of motion"
     header = [
         f"Parameters of rnea_controller for {found.model.name}, by rnea_identify from {source}",

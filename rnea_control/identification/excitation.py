@@ -40,7 +40,6 @@ DETERMINANT = "determinant"
 NOISE = 0.02
 # Of the samples that the deviations are predicted for, [Hz].
 RATE = 1000.0
-LONGEST = 3600.0  # [s]
 # A parameter that makes less than this share of the torque allowed, at its most, hardly matters:
 # its accuracy is given relative to the value that makes as much.
 NEGLIGIBLE = 0.01
@@ -61,39 +60,26 @@ Progress = Callable[[float], object]
 
 @dataclass(frozen=True, eq=False)
 class Excitation:
-    """A planned motion, and its expected accuracy.
-
-    Attributes:
-        model: the robot.
-        series: the motion, one period of it.
-        limits: that it keeps.
-        base: the robot's base parameters.
-        criterion: that was minimized.
-        seed: of the search.
-        noise: standard deviation that was expected of the measured torques, shape (joints,), [Nm]
-            or [N].
-        condition: condition number of the base regressor, rows divided by the noise, columns of
-            length 1.
-        prior: the base parameters by the robot's description, shape (base.rank,).
-        deviation: predicted standard deviation of each, from white noise in all samples, the same
-            shape; infinite if the motion does not excite it.
-        size: by which the deviations are judged, the same shape: the absolute value of `prior`, or
-            what makes `NEGLIGIBLE` of the torque allowed if that is more.
-        peaks: the largest positions (from the middle of the range), velocities, accelerations and
-            torques as shares of `limits`, shape (4, joints).
-    """
+    """A planned motion, and its expected accuracy."""
 
     model: RobotModel
-    series: FourierSeries
-    limits: ExcitationLimits
-    base: BaseParameters
-    criterion: str
-    seed: int
-    noise: FloatArray
+    series: FourierSeries  # one period of it is the motion
+    limits: ExcitationLimits  # that it keeps
+    base: BaseParameters  # of the robot
+    criterion: str  # that was minimized
+    seed: int  # of the search
+    noise: FloatArray  # standard deviation expected of the measured torques, shape (joints,)
+    # Of the base regressor, rows divided by the noise, columns of length 1.
     condition: float
-    prior: FloatArray
+    prior: FloatArray  # the base parameters by the robot's description, shape (base.rank,)
+    # Predicted standard deviation of each, from white noise in all samples; infinite if the motion
+    # does not excite it.
     deviation: FloatArray
+    # By which the deviations are judged: the absolute value of `prior`, or what makes `NEGLIGIBLE`
+    # of the torque allowed if that is more.
     size: FloatArray
+    # The largest positions (from the middle of the range), velocities, accelerations and torques as
+    # shares of `limits`, shape (4, joints).
     peaks: FloatArray
 
     @property
@@ -149,22 +135,17 @@ def plan_excitation(
     """
     limits = excitation_limits(model, ranges, speed, torque)
     check_duration(model, limits, duration)
-    if duration > LONGEST:
-        raise IdentificationError(
-            f"{duration:g} s is longer than an hour; plan a shorter motion, and record it several "
-            "times"
-        )
     if criterion not in CRITERIA:
         raise IdentificationError(
             f"criterion is {criterion!r}; it must be one of {', '.join(CRITERIA)}"
         )
     if seed < 0:
         raise IdentificationError(f"seed is {seed}; it must be an integer, at least 0")
-    rng = np.random.default_rng(seed)
     base = base_parameters(model)
     scale = _effort_scale(model, limits)
     noise = NOISE * scale
     problem = ExcitationProblem(model, base, limits, noise, duration)
+    rng = np.random.default_rng(seed)
     x = search(problem, criterion, rng, starts, iterations, progress or (lambda _: None))
     G = problem.information(x)
     prior = base.values(inertial_parameters(model))

@@ -33,26 +33,20 @@ RISE_TIME = 0.5
 # A motion must have the time for a share of the range, or for this much, there and back.
 STROKE = {"revolute": 0.5, "continuous": 0.5, "prismatic": 0.25}
 STROKE_SHARE = 0.25
+LONGEST = 3600.0  # [s]
 # Added to the diagonal, relative to it: a motion that does not excite a parameter has a cost, too.
 REGULARIZATION = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class ExcitationLimits:
-    """Bounds of a motion, shape (joints,) each.
+    """Bounds of a motion, shape (joints,) each."""
 
-    Attributes:
-        lower, upper: of the positions, finite, [rad] or [m].
-        velocity: finite, [rad/s] or [m/s].
-        acceleration: finite, [rad/s^2] or [m/s^2].
-        torque: [Nm] or [N]; infinite where the URDF has no effort limit.
-    """
-
-    lower: FloatArray
+    lower: FloatArray  # of the positions, finite, [rad] or [m]
     upper: FloatArray
-    velocity: FloatArray
-    acceleration: FloatArray
-    torque: FloatArray
+    velocity: FloatArray  # finite, [rad/s] or [m/s]
+    acceleration: FloatArray  # finite, [rad/s^2] or [m/s^2]
+    torque: FloatArray  # [Nm] or [N]; infinite where the URDF has no effort limit
 
 
 def excitation_limits(
@@ -91,12 +85,11 @@ def excitation_limits(
                 f"{name} is {share}; it must be above 0 and at most 1: the share of the URDF's "
                 f"{limit} limits that the motion may use"
             )
-    lower, upper = _ranges(model, dict(ranges or {}))
     default = [DEFAULT_VELOCITY[kind] for kind in model.joint_types]
     finite = np.isfinite(model.velocity_limit)
     velocity = speed * np.where(finite, model.velocity_limit, default)
-    torques = torque * model.effort_limit
-    return ExcitationLimits(lower, upper, velocity, velocity / RISE_TIME, torques)
+    bounds = _ranges(model, dict(ranges or {}))
+    return ExcitationLimits(*bounds, velocity, velocity / RISE_TIME, torque * model.effort_limit)
 
 
 def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float) -> None:
@@ -106,10 +99,15 @@ def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float)
     the largest velocity 0.650 w S and the largest acceleration w^2 S.
 
     Raises:
-        IdentificationError: it is too short; the message says what would be enough.
+        IdentificationError: it is too long, or too short; the message says what would be enough.
     """
     if not 0.0 < duration < math.inf:
         raise IdentificationError(f"duration is {duration} s; it must be positive and finite")
+    if duration > LONGEST:
+        raise IdentificationError(
+            f"{duration:g} s is longer than an hour; plan a shorter motion, and record it several "
+            "times"
+        )
     most = np.array([STROKE[kind] for kind in model.joint_types])
     stroke = np.minimum(most, STROKE_SHARE * (limits.upper - limits.lower))
     by_velocity = 2.0 * math.pi * 0.375 * math.sqrt(3.0) * stroke / limits.velocity
@@ -141,15 +139,15 @@ def _ranges(
         least, most = float(model.lower[j]), float(model.upper[j])
         if name in ranges:
             low, high = lower[j], upper[j] = tuple(map(float, ranges[name]))
+            wrong = ""
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                wrong = "; it must be two finite numbers, the lower one first"
+            elif low < least or high > most:
+                limits = f"{least:g} to {most:g} in the URDF"
+                wrong = f", outside its limits {limits}; give a range within them"
+            if wrong:
                 raise IdentificationError(
-                    f"the range of joint {name!r} is {low:g} to {high:g}; it must be two finite "
-                    "numbers, the lower one first"
-                )
-            if low < least or high > most:
-                raise IdentificationError(
-                    f"the range of joint {name!r} is {low:g} to {high:g}, outside its limits "
-                    f"{least:g} to {most:g} in the URDF; give a range within them"
+                    f"the range of joint {name!r} is {low:g} to {high:g}{wrong}"
                 )
         elif math.isfinite(least) and math.isfinite(most):
             margin = max(MARGIN * (most - least), 0.0 if kind == "prismatic" else LEAST_MARGIN)

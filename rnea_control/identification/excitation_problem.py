@@ -225,17 +225,12 @@ class FourierSeries:
     .. math:: \sum_k k\, b_k = 0, \qquad \sum_k k^2 a_k = 0
 
     `rest_basis` spans the coefficients for which this holds.
-
-    Attributes:
-        period: T, [s].
-        center: c, shape (joints,), [rad] or [m].
-        cosine, sine: a and b, shape (joints, harmonics).
     """
 
-    period: float
-    center: FloatArray
-    cosine: FloatArray
-    sine: FloatArray
+    period: float  # T, [s]
+    center: FloatArray  # c, shape (joints,), [rad] or [m]
+    cosine: FloatArray  # a, shape (joints, harmonics)
+    sine: FloatArray  # b
 
     def sample(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions, velocities and accelerations at times from the start of the first period,

@@ -60,37 +60,22 @@ REACH = len(FIRST) // 2
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Continuous parts of one or more recordings, one after the other.
+    """Continuous parts of one or more recordings, one after the other, in n samples."""
 
-    Attributes:
-        source: of the recordings.
-        time: shape (samples,), [s].
-        q, v, a: shape (samples, nv), SI units.
-        effort: measured, the same shape, [Nm] or [N].
-        clipped: whether an effort is at the largest or smallest value there is, the same shape.
-        counts: whether a torque is used: its joint moves, it is not clipped, and the filter has
-            settled.
-        ends: where each continuous part ends, ascending; the last one is the number of samples.
-        period: of the grid, [s]; of the first recording.
-        cutoff: of the filter, [Hz]; of the first recording.
-        rounding: the step in which the efforts of each joint come, shape (nv,), [Nm] or [N]; 0
-            where there is none.
-        notes: on everything that was left out.
-    """
-
-    source: str
-    time: FloatArray
-    q: FloatArray
+    source: str  # the recordings
+    time: FloatArray  # shape (n,), [s]
+    q: FloatArray  # shape (n, nv), as the next three; SI units
     v: FloatArray
     a: FloatArray
-    effort: FloatArray
-    clipped: BoolArray
+    effort: FloatArray  # measured, [Nm] or [N]
+    clipped: BoolArray  # whether an effort is at the largest or smallest value there is
+    # Whether a torque is used: its joint moves, it is not clipped, and the filter has settled.
     counts: BoolArray
-    ends: tuple[int, ...]
-    period: float
+    ends: tuple[int, ...]  # where each continuous part ends, ascending; the last one is n
+    period: float  # of the grid, [s], and cut-off of the filter, [Hz]; of the first recording
     cutoff: float
-    rounding: FloatArray
-    notes: tuple[str, ...]
+    rounding: FloatArray  # the step in which the efforts of a joint come, shape (nv,); 0 for none
+    notes: tuple[str, ...]  # on everything that was left out
 
     @property
     def seconds(self) -> float:
@@ -127,51 +112,47 @@ class Motion:
         """
         steps = round(delay / self.period)
         rest = delay - steps * self.period
-        kept, q, v, a = [], [], [], []
+        moved = []
         for part in self.parts:
-            jerk = derivative(self.a[part], self.period)
-            moved = slice(part.start + max(steps, 0), part.stop + min(steps, 0))
-            seen = slice(max(-steps, 0), part.stop - part.start - max(steps, 0))
-            if moved.stop <= moved.start:
+            kept = slice(part.start + max(steps, 0), part.stop + min(steps, 0))
+            if kept.stop <= kept.start:
                 continue
-            kept.append(moved)
-            j, a0 = jerk[seen], self.a[part][seen]
-            v0, q0 = self.v[part][seen], self.q[part][seen]
-            q.append(q0 - rest * v0 + rest**2 / 2 * a0 - rest**3 / 6 * j)
-            v.append(v0 - rest * a0 + rest**2 / 2 * j)
-            a.append(a0 - rest * j)
-        if not kept:
+            before = slice(kept.start - steps, kept.stop - steps)
+            q, v, a = self.q[before], self.v[before], self.a[before]
+            jerk = derivative(self.a[part], self.period)[before.start - part.start :][: len(a)]
+            v_before = v - rest * a + rest**2 / 2 * jerk
+            now = self.take([kept])
+            moved.append(
+                replace(
+                    now,
+                    q=q - rest * v + rest**2 / 2 * a - rest**3 / 6 * jerk,
+                    v=v_before,
+                    a=a - rest * jerk,
+                    counts=now.counts & (np.abs(v_before) > STANDING),
+                )
+            )
+        if not moved:
             raise RecordingError(
                 f"{self.source}: no part of it is longer than the delay of {delay:g} s; give a "
                 "shorter one by the option --delay, or record longer without gaps"
             )
-        shifted = self.take(kept)
-        moves = np.abs(np.concatenate(v)) > STANDING
-        return replace(
-            shifted,
-            q=np.concatenate(q),
-            v=np.concatenate(v),
-            a=np.concatenate(a),
-            counts=shifted.counts & moves,
-        )
+        return join(moved)
 
 
 def join(motions: list[Motion]) -> Motion:
     """Motions of the same joints, one after the other."""
-    first, offsets = motions[0], np.cumsum([0, *(len(motion.time) for motion in motions)])
+    if len(motions) == 1:
+        return motions[0]
+    lengths = [part.stop - part.start for motion in motions for part in motion.parts]
     arrays: dict[str, Any] = {
         name: np.concatenate([getattr(motion, name) for motion in motions]) for name in _ARRAYS
     }
     return replace(
-        first,
-        source=", ".join(motion.source for motion in motions),
-        ends=tuple(
-            int(end + offset)
-            for motion, offset in zip(motions, offsets, strict=False)
-            for end in motion.ends
-        ),
+        motions[0],
+        source=", ".join(dict.fromkeys(motion.source for motion in motions)),
+        ends=tuple(np.cumsum(lengths).tolist()),
         rounding=np.max([motion.rounding for motion in motions], axis=0),
-        notes=tuple(note for motion in motions for note in motion.notes),
+        notes=tuple(dict.fromkeys(note for motion in motions for note in motion.notes)),
         **arrays,
     )
 
@@ -197,7 +178,7 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
             f"{1.0 / period:.3g} a second. Are the stamps in seconds? There must be at least "
             f"{LOWEST_RATE:g} states a second, better 100 or more"
         )
-    parts = continuous(recording, time, starts, period, notes)
+    parts = continuous(time, starts, period, notes)
     if not parts:
         raise RecordingError(
             f"{recording.source}: no {SHORTEST:g} s of it are without gaps; {len(time)} states of "
@@ -211,12 +192,13 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
     used = _checked_cutoff(recording.source, cutoff, period, [grid[1] for grid in grids])
     if cutoff is None and used >= HIGHEST_CUTOFF / period:
         notes.append(
-            f"{recording.source}: the motion seems to have frequencies up to the filter's highest "
-            f"cut-off, {used:.4g} Hz; if that is noise, give a lower one by the option --cutoff"
+            "the motion seems to have frequencies up to the filter's highest cut-off, "
+            f"{used:.4g} Hz; if that is noise, give a lower one by the option --cutoff"
         )
+    source, said = recording.source, tuple(f"{recording.source}: {note}" for note in notes)
     sos = butter(ORDER, used, fs=1.0 / period, output="sos")
     margin = max(round(SETTLING / (used * period)), REACH)
-    columns: list[list[Any]] = [[], [], [], [], [], [], []]
+    motions = []
     for grid_time, grid_q, grid_effort, grid_clipped in grids:
         smooth = sosfiltfilt(sos, grid_q, axis=0)
         v = derivative(smooth, period)
@@ -224,20 +206,9 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
         settled = np.zeros(len(grid_time), dtype=np.bool_)
         settled[margin:-margin] = True
         counts = settled[:, None] & (np.abs(v) > STANDING) & ~grid_clipped
-        arrays = (grid_time, smooth, v, a, grid_effort, grid_clipped, counts)
-        for column, values in zip(columns, arrays, strict=True):
-            column.append(values)
-    ends = tuple(np.cumsum([len(grid[0]) for grid in grids]).tolist())
-    joined: dict[str, Any] = dict(zip(_ARRAYS, map(np.concatenate, columns), strict=True))
-    return Motion(
-        recording.source,
-        ends=ends,
-        period=period,
-        cutoff=used,
-        rounding=rounding,
-        notes=tuple(notes),
-        **joined,
-    )
+        arrays, end = (grid_time, smooth, v, a, grid_effort, grid_clipped, counts), len(grid_time)
+        motions.append(Motion(source, *arrays, (end,), period, used, rounding, said))
+    return join(motions)
 
 
 def _rounding(effort: FloatArray) -> float:

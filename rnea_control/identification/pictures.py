@@ -95,10 +95,9 @@ def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> Non
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     columns = 1 if excitation.base.rank <= _ROWS else 2
-    rows = -(-excitation.base.rank // columns)
-    size = (7.0 + 4.6 * columns, max(8.0, 1.4 + 0.19 * rows))
-    figure = Figure(figsize=size, layout="constrained")
-    parts: Any = figure.subfigures(1, 2, width_ratios=(7.0, 4.6 * columns))
+    width, rows = 4.6 * columns, -(-excitation.base.rank // columns)
+    figure = Figure(figsize=(7.0 + width, max(8.0, 1.4 + 0.19 * rows)), layout="constrained")
+    parts: Any = figure.subfigures(1, 2, width_ratios=(7.0, width))
     left, right = parts
     _draw_motion(left.subplots(4, 1, sharex=True), excitation)
     _draw_accuracy(right.subplots(1, columns, sharex=True, squeeze=False)[0], excitation)
@@ -117,8 +116,7 @@ def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> Non
 
 def _draw_motion(axes: list[Axes], excitation: Excitation) -> None:
     """Positions within their ranges, and the rest as shares of the limits."""
-    limits = excitation.limits
-    time = np.linspace(0.0, excitation.series.period, POINTS)
+    limits, time = excitation.limits, np.linspace(0.0, excitation.series.period, POINTS)
     q, v, a = excitation.sample(time)
     tau = inverse_dynamics_batch(excitation.model, q, v, a)
     middle, half = 0.5 * (limits.upper + limits.lower), 0.5 * (limits.upper - limits.lower)

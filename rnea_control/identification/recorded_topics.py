@@ -100,19 +100,12 @@ class StatesTopic:
 
 @dataclass
 class RecordedTopics:
-    """The topics of one recording that identification knows.
+    """The topics of one recording that identification knows, by name."""
 
-    Attributes:
-        source: the file, for messages.
-        states: by name of the topic.
-        descriptions: the first URDF of each topic.
-        others: the types of all topics, by name.
-    """
-
-    source: str
+    source: str  # the file, for messages
     states: dict[str, StatesTopic] = field(default_factory=dict)
-    descriptions: dict[str, str] = field(default_factory=dict)
-    others: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, str] = field(default_factory=dict)  # the first URDF of each
+    others: dict[str, str] = field(default_factory=dict)  # the types of all topics
 
     def add(self, topic: str, kind: str, log_time: int, message: bytes) -> None:
         """Takes a message; raises RecordingError for bytes that are none of this type."""
@@ -206,7 +199,6 @@ class RecordedTopics:
                 f"{found}. Give the joints as joint_states names them, or the recording of this "
                 "robot"
             )
-
         best = max(fit, key=lambda each: each.worth(names))
         others = [each.name for each in fit if each is not best]
         if others:

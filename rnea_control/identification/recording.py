@@ -44,70 +44,57 @@ WINDOW = 5
 MEDIAN_DEVIATION = 0.6745
 # A joint moves if its positions differ by more than this, [rad] or [m].
 MOVED = 1e-3
+EXPORT_EFFORT = (
+    "Does the hardware export the effort state interface (ros2 control list_hardware_interfaces), "
+    "and does joint_state_broadcaster publish it?"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """The joint states of a motion as they came: nothing is sorted, filtered or left out.
+    """The joint states of a motion as they came: nothing is sorted, filtered or left out. What a
+    message did not have is NaN."""
 
-    Attributes:
-        source: the file, for messages.
-        joints: the order of the columns.
-        time: stamps, counted from the first one, shape (samples,), [s].
-        q: positions, shape (samples, joints), [rad] or [m]; NaN where the messages had none.
-        v: velocities, the same shape, [rad/s] or [m/s]; NaN where the messages had none.
-        effort: measured efforts, the same shape, [Nm] or [N]; NaN where the messages had none.
-        robot_description: the URDF that was recorded with them; "" if none was.
-        notes: the assumptions of the file's reader, a sentence each.
-    """
-
-    source: str
-    joints: tuple[str, ...]
-    time: FloatArray
-    q: FloatArray
-    v: FloatArray
-    effort: FloatArray
-    robot_description: str = field(default="", kw_only=True)
+    source: str  # the file, for messages
+    joints: tuple[str, ...]  # the order of the columns
+    time: FloatArray  # stamps, counted from the first one, shape (samples,), [s]
+    q: FloatArray  # positions, shape (samples, joints), [rad] or [m]
+    v: FloatArray  # velocities, the same shape, [rad/s] or [m/s]
+    effort: FloatArray  # measured, the same shape, [Nm] or [N]
+    robot_description: str = field(default="", kw_only=True)  # the URDF that was recorded with them
+    # The assumptions of the file's reader, a sentence each.
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def cleaned(
     recording: Recording, notes: list[str]
 ) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    """Time, positions and efforts that can be used, and where the time starts again."""
+    """Time, positions and efforts that can be used, and where the time starts again; what is left
+    out goes to the notes."""
     time = recording.time
     numbers = np.column_stack([time, recording.q, recording.effort])
     whole = np.isfinite(numbers).all(axis=1)
-    if not whole.all():
+    if lacking := np.count_nonzero(~whole):
         notes.append(
-            f"{recording.source}: {np.count_nonzero(~whole)} of {len(time)} states lack a position "
-            "or an effort; they were left out"
+            f"{lacking} of {len(time)} states lack a position or an effort; they were left out"
         )
     restarts = np.concatenate([[False], np.diff(time) < -RESTART])
     motions = np.cumsum(restarts)
     parts = np.split(time, np.flatnonzero(restarts))
     latest = [np.append(-np.inf, np.maximum.accumulate(part)[:-1]) for part in parts]
     in_order = time > np.concatenate(latest)
-    dropped = np.count_nonzero(~in_order)
-    if dropped:
-        notes.append(
-            f"{recording.source}: the stamps of {dropped} states fall or repeat; they were left out"
-        )
+    if dropped := np.count_nonzero(~in_order):
+        notes.append(f"the stamps of {dropped} states fall or repeat; they were left out")
     if motions.size and motions[-1]:
-        notes.append(
-            f"{recording.source}: the stamps start again {motions[-1]} times; each part counts by "
-            "itself"
-        )
+        notes.append(f"the stamps start again {motions[-1]} times; each part counts by itself")
     kept = whole & in_order
     moved = motions[kept]
     starts = np.concatenate([[False], np.diff(moved) > 0]) if len(moved) else restarts[:0]
     return time[kept], recording.q[kept], recording.effort[kept], starts
 
 
-def continuous(
-    recording: Recording, time: FloatArray, starts: BoolArray, period: float, notes: list[str]
-) -> list[slice]:
-    """The parts without gaps that are long enough."""
+def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[str]) -> list[slice]:
+    """The parts without gaps that are long enough; the others go to the notes."""
     if len(time) < 2:
         return []
     widest_hole = max(GAP_PERIODS * period, SHORT_GAP)
@@ -119,27 +106,32 @@ def continuous(
     if gaps.any():
         widest = float(np.diff(time)[gaps[1:]].max())
         notes.append(
-            f"{recording.source}: {np.count_nonzero(gaps)} gaps, the longest of {widest:.3g} s; "
-            "what is between them counts part by part"
+            f"{np.count_nonzero(gaps)} gaps, the longest of {widest:.3g} s; what is between them "
+            "counts part by part"
         )
     lost = len(time) - sum(part.stop - part.start for part in long)
     if lost and long:
-        notes.append(
-            f"{recording.source}: {lost} states in parts of less than {SHORTEST:g} s were left out"
-        )
+        notes.append(f"{lost} states in parts of less than {SHORTEST:g} s were left out")
     return long
 
 
-def check_effort(recording: Recording) -> None:
-    """Raises RecordingError, which names the joints, where some have no measured effort at all, or
-    move with an effort that never changes."""
-    _check_there(
-        recording,
-        recording.effort,
-        "effort",
-        "Does the hardware export the effort state interface (ros2 control "
-        "list_hardware_interfaces), and does joint_state_broadcaster publish it?",
-    )
+def check_measured(recording: Recording) -> None:
+    """Raises RecordingError, which names the joints, where some have no position or measured effort
+    at all, or move with an effort that never changes."""
+    for what, values, remedy in (
+        ("position", recording.q, "Record the topic that has positions and efforts"),
+        ("effort", recording.effort, EXPORT_EFFORT),
+    ):
+        has = np.isfinite(values).any(axis=0)
+        missing = [recording.joints[j] for j in np.flatnonzero(~has).tolist()]
+        if missing:
+            who = f"{listed(missing)} {'has' if len(missing) == 1 else 'have'}"
+            if not has.any():
+                who = f"all joints ({listed(missing)}) have"
+            raise RecordingError(
+                f"{recording.source}: {who} no {what}: it is empty or NaN in all "
+                f"{len(recording.time)} samples. {remedy}"
+            )
     ranges = []
     for values in (recording.effort, recording.q):
         known = np.where(np.isfinite(values), values, np.nan)
@@ -157,25 +149,6 @@ def check_effort(recording: Recording) -> None:
         )
 
 
-def check_positions(recording: Recording) -> None:
-    """Raises RecordingError, which names the joints, where some have no position at all."""
-    remedy = "Record the topic that has positions and efforts"
-    _check_there(recording, recording.q, "position", remedy)
-
-
-def _check_there(recording: Recording, values: FloatArray, what: str, remedy: str) -> None:
-    has = np.isfinite(values).any(axis=0)
-    missing = [recording.joints[j] for j in np.flatnonzero(~has).tolist()]
-    if missing:
-        who = f"{listed(missing)} {'has' if len(missing) == 1 else 'have'}"
-        if not has.any():
-            who = f"all joints ({listed(missing)}) have"
-        raise RecordingError(
-            f"{recording.source}: {who} no {what}: it is empty or NaN in all "
-            f"{len(recording.time)} samples. {remedy}"
-        )
-
-
 def of_robot(recording: Recording, model: RobotModel) -> Recording:
     """The recording as one of this robot: continuous joints count their turns, and what no joint
     does from one state to the next is left out.
@@ -188,8 +161,7 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
         RecordingError: positions or velocities far beyond the limits, as if in degrees, or a
             position that jumps and stays.
     """
-    q, notes = recording.q.copy(), list(recording.notes)
-    source = recording.source
+    q, source, notes = recording.q.copy(), recording.source, []
     time = np.where(np.isfinite(recording.time), recording.time, 0.0)
     wrong: list[str] = []
     positions, efforts = np.zeros(q.shape, np.bool_), _effort_glitches(recording.effort)
@@ -198,14 +170,14 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
         if model.joint_types[j] == "continuous":
             turned = np.unwrap(q[known, j])
             if np.abs(turned - q[known, j]).max() > math.pi:
-                notes.append(f"{source}: {name} jumps by whole turns; they were counted")
+                notes.append(f"{name} jumps by whole turns; they were counted")
             q[known, j] = turned
         limit = float(model.velocity_limit[j])
         positions[known, j] = _position_glitches(q[known, j], time[known], limit)
         q[positions[:, j], j] = np.nan
         known = np.isfinite(q[:, j])
         if known.any():
-            wrong += _beyond_limits(source, model, j, q[known, j], time[known], notes)
+            wrong += _beyond_limits(model, j, q[known, j], time[known], notes)
     if wrong:
         raise RecordingError(
             f"{source}: {'; '.join(wrong)}. Positions must be in rad and m, with the zeros of the "
@@ -213,19 +185,19 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
         )
     for j in range(model.nv):
         known = np.isfinite(q[:, j])
-        _check_jumps(source, model, j, q[known, j], time[known])
+        if jump := _jump(model, j, q[known, j], time[known]):
+            raise RecordingError(f"{source}: {jump}")
     for what, where in (("positions", positions), ("efforts", efforts)):
         counts = zip(recording.joints, where.sum(axis=0).tolist(), strict=True)
-        at = ", ".join(f"{name} ({count})" for name, count in counts if count)
-        if at:
-            notes.append(f"{source}: {what} that jump there and back were left out: {at}")
-    return replace(
-        recording, q=q, effort=np.where(efforts, np.nan, recording.effort), notes=tuple(notes)
-    )
+        if at := ", ".join(f"{name} ({count})" for name, count in counts if count):
+            notes.append(f"{what} that jump there and back were left out: {at}")
+    effort = np.where(efforts, np.nan, recording.effort)
+    said = (*recording.notes, *(f"{source}: {note}" for note in notes))
+    return replace(recording, q=q, effort=effort, notes=said)
 
 
 def _beyond_limits(
-    source: str, model: RobotModel, j: int, q: FloatArray, time: FloatArray, notes: list[str]
+    model: RobotModel, j: int, q: FloatArray, time: FloatArray, notes: list[str]
 ) -> list[str]:
     """What cannot be of the joint; what is only odd goes to the notes."""
     name, unit = model.joint_names[j], units(model, j).position
@@ -238,34 +210,34 @@ def _beyond_limits(
             return [f"{name} goes from {low:.4g} to {high:.4g}, and {limits}"]
         if beyond > BEYOND * (upper - lower):
             notes.append(
-                f"{source}: {name} goes from {low:.4g} to {high:.4g} {unit}, and {limits}; are its "
-                "zero and direction those of the URDF?"
+                f"{name} goes from {low:.4g} to {high:.4g} {unit}, and {limits}; are its zero and "
+                "direction those of the URDF?"
             )
-    steps = np.diff(time)
-    moves = np.abs(np.diff(q))[steps > 0.0] / steps[steps > 0.0]
-    limit = float(model.velocity_limit[j])
-    if len(moves) and 0.0 < TOO_FAST * limit < float(np.median(moves)):
-        return [
-            f"{name} typically moves with {np.median(moves):.3g} {unit}/s, and its limit is "
-            f"{limit:.3g} {unit}/s"
-        ]
-    return []
+    rising, limit = np.diff(time) > 0.0, float(model.velocity_limit[j])
+    speeds = np.abs(np.diff(q))[rising] / np.diff(time)[rising]
+    typical = float(np.median(speeds)) if len(speeds) else 0.0
+    if not 0.0 < TOO_FAST * limit < typical:
+        return []
+    return [
+        f"{name} typically moves with {typical:.3g} {unit}/s, and its limit is {limit:.3g} {unit}/s"
+    ]
 
 
-def _check_jumps(source: str, model: RobotModel, j: int, q: FloatArray, time: FloatArray) -> None:
-    """Raises RecordingError where the position jumps as if its zero were set."""
+def _jump(model: RobotModel, j: int, q: FloatArray, time: FloatArray) -> str:
+    """Where the position jumps as if its zero were set, in words; empty if it does not."""
     moves, steps, limit = np.diff(q), np.diff(time), float(model.velocity_limit[j])
     if not (steps > 0.0).any() or not 0.0 < limit < math.inf:
-        return
+        return ""
     least = np.maximum(steps, np.median(steps[steps > 0.0]))
     jumps = (np.abs(moves) > LEAST_JUMP + GLITCH_SPEED * limit * least) & (steps > 0.0)
-    if jumps.any():
-        k, unit = int(np.argmax(jumps)), units(model, j).position
-        raise RecordingError(
-            f"{source}: {model.joint_names[j]} jumps by {moves[k]:.3g} {unit} within "
-            f"{steps[k]:.3g} s, {time[k]:.6g} s after the beginning; its limit is {limit:.3g} "
-            f"{unit}/s. Was its zero set there? Record again, or split the recording there"
-        )
+    if not jumps.any():
+        return ""
+    k, unit = int(np.argmax(jumps)), units(model, j).position
+    return (
+        f"{model.joint_names[j]} jumps by {moves[k]:.3g} {unit} within {steps[k]:.3g} s, "
+        f"{time[k]:.6g} s after the beginning; its limit is {limit:.3g} {unit}/s. Was its zero set "
+        "there? Record again, or split the recording there"
+    )
 
 
 def _position_glitches(q: FloatArray, time: FloatArray, limit: float) -> BoolArray:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -74,6 +75,8 @@ def read_recording(
         RecordingError: it is not there, not a recording, or has no such joints or topic.
     """
     path = Path(path)
+    if path.name == METADATA:
+        path = path.parent
     if not path.exists():
         raise RecordingError(f"{path} is not there; a recording must be {WANTED}")
     if path.is_dir() or path.suffix in STORAGES:
@@ -82,23 +85,16 @@ def read_recording(
             for message in _messages(part, topics):
                 topics.add(*message)
         return topics.recording(joints, topic)
-    if path.name == METADATA:
-        return read_recording(path.parent, joints, topic)
-    if path.suffix == ".zstd":
-        raise RecordingError(
-            f"{path} is compressed: give the folder that it is in, with its {METADATA}"
-        )
     if path.suffix == ".npz":
         return _of_joints(_read_npz(path), joints)
-    is_of_ros1 = path.suffix == ".bag"
+    why = f"is no recording that can be read; it must be {WANTED}"
     with suppress(OSError), path.open("rb") as file:
-        is_of_ros1 = is_of_ros1 or file.read(7) == b"#ROSBAG"
-    if is_of_ros1:
-        raise RecordingError(
-            f"{path} is a recording of ROS 1. Convert it: "
-            f"rosbags-convert --src {path} --dst {path.with_suffix('')}"
-        )
-    raise RecordingError(f"{path} is no recording that can be read; it must be {WANTED}")
+        if file.read(7) == b"#ROSBAG" or path.suffix == ".bag":
+            convert = f"rosbags-convert --src {path} --dst {path.with_suffix('')}"
+            why = f"is a recording of ROS 1. Convert it: {convert}"
+    if path.suffix == ".zstd":
+        why = f"is compressed: give the folder that it is in, with its {METADATA}"
+    raise RecordingError(f"{path} {why}")
 
 
 def refuse_existing(path: Path) -> None:
@@ -107,39 +103,36 @@ def refuse_existing(path: Path) -> None:
     It may be that something is there, that there is no folder for it, or that its name is that of
     a single file of rosbag2, which is always a folder.
     """
-    if path.exists() or path.is_symlink():
-        raise RecordingError(
-            f"{path} exists already, and is not overwritten; remove it, or choose another name"
-        )
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise RecordingError(
-            f"{path} cannot be written: there is no folder {folder}; make it first"
-        )
-    if path.suffix in (*STORAGES, ".bag", ".zstd", ".csv"):
-        raise RecordingError(
-            f"{path} would be a single file, and a rosbag2 recording is a folder; call it "
+    folder, why = path.absolute().parent, ""
+    if os.path.lexists(path):
+        why = "exists already, and is not overwritten; remove it, or choose another name"
+    elif not folder.is_dir():
+        why = f"cannot be written: there is no folder {folder}; make it first"
+    elif path.suffix in (*STORAGES, ".bag", ".zstd", ".csv"):
+        why = (
+            "would be a single file, and a rosbag2 recording is a folder; call it "
             f"{path.with_suffix('').name!r}, or let it end in .npz"
         )
+    if why:
+        raise RecordingError(f"{path} {why}")
 
 
 def _parts(path: Path) -> list[Path]:
     """The file, the bag, or the files of a bag without metadata."""
     if not path.is_dir() or (path / METADATA).exists():
         return [path]
-    files = sorted(file for file in path.iterdir() if file.suffix in STORAGES)
-    if files:
+    if files := sorted(file for file in path.iterdir() if file.suffix in STORAGES):
         return files
-    compressed = sorted(file.name for file in path.iterdir() if file.suffix == ".zstd")
-    if compressed:
-        raise RecordingError(
-            f"{path}: it has {listed(compressed)} but no {METADATA}, as after a recorder that was "
-            f"killed. Decompress the files with `unzstd`, and run `ros2 bag reindex {path}`"
-        )
-    raise RecordingError(
-        f"{path}: this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends "
-        f"in {' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made"
+    why = (
+        f"this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends in "
+        f"{' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made"
     )
+    if compressed := sorted(file.name for file in path.iterdir() if file.suffix == ".zstd"):
+        why = (
+            f"it has {listed(compressed)} but no {METADATA}, as after a recorder that was killed. "
+            f"Decompress the files with `unzstd`, and run `ros2 bag reindex {path}`"
+        )
+    raise RecordingError(f"{path}: {why}")
 
 
 def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, int, bytes]]:
@@ -175,19 +168,12 @@ def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, in
 
 @dataclass(frozen=True)
 class TopicMessages:
-    """The messages of a topic.
-
-    Attributes:
-        name: of the topic.
-        kind: their type.
-        messages: the time of each, ascending, [ns], and its bytes.
-        is_latched: whether who subscribes later shall have the last one.
-    """
+    """The messages of a topic."""
 
     name: str
-    kind: str
-    messages: list[tuple[int, bytes]]
-    is_latched: bool = False
+    kind: str  # their type
+    messages: list[tuple[int, bytes]]  # the time of each, ascending, [ns], and its bytes
+    is_latched: bool = False  # whether who subscribes later shall have the last one
 
 
 def write_rosbag(path: Path, topics: Sequence[TopicMessages]) -> None:
@@ -255,7 +241,7 @@ def _read_npz(path: Path) -> Recording:
             f"{path}: joints is of {joints.dtype} and shape {joints.shape}; it must be names"
         )
     names = tuple(map(str, joints.astype(str)))
-    time = _numbers(path, "time", arrays["time"], None)
+    time = _numbers(path, "time", arrays["time"])
     if not len(time) or not names:
         raise RecordingError(f"{path} has {len(time)} samples of {len(names)} joints; {NPZ_WANTED}")
     if len(set(names)) != len(names):
@@ -268,17 +254,18 @@ def _read_npz(path: Path) -> Recording:
     none = np.full((len(time), len(names)), np.nan)
     q, v, effort = (_numbers(path, name, arrays.get(name, none), none.shape) for name in _ARRAYS)
     description = str(arrays.get("robot_description", ""))
-    source, time = str(path), time - time[0]
-    return Recording(source, names, time, q, v, effort, robot_description=description)
+    return Recording(str(path), names, time - time[0], q, v, effort, robot_description=description)
 
 
-def _numbers(path: Path, name: str, array: np.ndarray, shape: tuple[int, ...] | None) -> FloatArray:
+def _numbers(
+    path: Path, name: str, array: np.ndarray, shape: tuple[int, ...] | None = None
+) -> FloatArray:
+    """Of this shape; by default of one dimension."""
     fits = array.ndim == 1 if shape is None else array.shape == shape
     if not fits or array.dtype.kind not in "fiu":
-        wanted = "(samples,)" if shape is None else str(shape)
         raise RecordingError(
             f"{path}: {name} is of {array.dtype} and shape {array.shape}; it must be numbers of "
-            f"shape {wanted}"
+            f"shape {shape or '(samples,)'}"
         )
     return np.ascontiguousarray(array, dtype=np.float64)
 

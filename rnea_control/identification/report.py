@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 
@@ -40,6 +39,19 @@ _FIRST_STEPS = (
     "overestimated: lower <code>friction.&lt;joint&gt;.coulomb</code>.",
     "<code>rnea_identify check</code> compares any later recording with the model that the "
     "controller uses.",
+)
+_HELD_OUT = (
+    "<p>First by what was <strong>held out</strong>: recordings that the parameters were not "
+    "fitted to.</p>"
+)
+_NONE_HELD_OUT = (
+    '<p class="verdict warning">No recording was held out: all figures and pictures are of the '
+    "data that the parameters were fitted to. How well they predict another motion is not "
+    "known.</p>"
+)
+_ABOUT_NOISE = (
+    "<p>The noise is the scatter of the measured torque about its own smooth course. Where no "
+    "prediction is drawn, the joint is at rest, and its friction may be anything.</p>"
 )
 
 _STYLE = """
@@ -95,14 +107,8 @@ def report(
     urdf: str = "",
     parameters: str = "",
 ) -> str:
-    """The HTML of the report.
-
-    Args:
-        identification: its results.
-        residuals: of all recordings; those that were held out come first in it.
-        words: the verdict, as of `verdict`.
-        urdf, parameters: the files that are written with it, for how to use them.
-    """
+    """The HTML of the report, with the verdict in words, and the names of the files that are
+    written with it."""
     title = text(f"Identified parameters of {identification.model.name}")
     kind = "verdict" if any(found.held_out for found in residuals) else "verdict warning"
     body = [
@@ -153,16 +159,7 @@ def _residuals(model: RobotModel, residuals: Sequence[Residuals]) -> list[str]:
     """A table and pictures for each recording."""
     if not residuals:
         return ["<p>There is no recording to compare with.</p>"]
-    held_out = (
-        "<p>First by what was <strong>held out</strong>: recordings that the parameters were not "
-        "fitted to.</p>"
-    )
-    none_held_out = (
-        '<p class="verdict warning">No recording was held out: all figures and pictures are of the '
-        "data that the parameters were fitted to. How well they predict another motion is not "
-        "known.</p>"
-    )
-    parts = [held_out if any(found.held_out for found in residuals) else none_held_out]
+    parts = [_HELD_OUT if any(found.held_out for found in residuals) else _NONE_HELD_OUT]
     pictures = 0
     for found in sorted(residuals, key=lambda each: not each.held_out):
         role = "held out" if found.held_out else "fitted to"
@@ -173,15 +170,10 @@ def _residuals(model: RobotModel, residuals: Sequence[Residuals]) -> list[str]:
             pictures += 1
             if pictures <= MOST_PICTURES:
                 words = f"{joint}: torque measured, by the URDF and identified, and errors of both"
-                parts.append(
-                    f"<figure><figcaption>{text(joint)}</figcaption>"
-                    f'<img alt="{text(words)}" '
-                    f'src="{torque_picture(found, joint, _torque_unit(model, joint))}"></figure>'
-                )
-    parts.append(
-        "<p>The noise is the scatter of the measured torque about its own smooth course. Where no "
-        "prediction is drawn, the joint is at rest, and its friction may be anything.</p>"
-    )
+                source = torque_picture(found, joint, _torque_unit(model, joint))
+                image = f'<img alt="{text(words)}" src="{source}">'
+                parts.append(f"<figure><figcaption>{text(joint)}</figcaption>{image}</figure>")
+    parts.append(_ABOUT_NOISE)
     if pictures > MOST_PICTURES:
         parts.append(f"<p>{pictures - MOST_PICTURES} more pictures are left out.</p>")
     return parts
@@ -195,24 +187,21 @@ def _score_table(model: RobotModel, of_recording: Iterable[JointScore]) -> str:
     )  # fmt: skip
     rows = []
     for score in of_recording:
-        gain = score.gain
-        words = "the same"
-        if abs(gain - 1.0) > SAME:
-            words = f"{factor(max(gain, 1.0 / gain))} times {'smaller' if gain > 1.0 else 'larger'}"
-        kind = "poor" if score.is_worse else "good" if score.is_at_noise else "fair"
-        limited = score.is_known and 0.0 < score.limit < math.inf
-        rows.append(
-            [
-                text(score.joint),
-                _torque_unit(model, score.joint),
-                number(score.before, 3),
-                _strong(number(score.after, 3)),
-                _pill(words, kind) if score.is_known else "did not move",
-                number(score.noise, 3),
-                number(score.after / score.noise if score.noise > 0.0 else math.nan, 2),
-                f"{number(100.0 * score.after / score.limit, 2)} %" if limited else NONE,
-            ]
-        )
+        gain, of_limit = score.gain, NONE
+        change = "did not move"
+        if score.is_known:
+            words = "the same"
+            if abs(gain - 1.0) > SAME:
+                size = "smaller" if gain > 1.0 else "larger"
+                words = f"{factor(max(gain, 1.0 / gain))} times {size}"
+            kind = "poor" if score.is_worse else "good" if score.is_at_noise else "fair"
+            change = _pill(words, kind)
+            if 0.0 < score.limit < math.inf:
+                of_limit = f"{number(100.0 * score.after / score.limit, 2)} %"
+        of_noise = number(score.after / score.noise if score.noise > 0.0 else math.nan, 2)
+        errors = number(score.before, 3), _strong(number(score.after, 3))
+        names = text(score.joint), _torque_unit(model, score.joint)
+        rows.append([*names, *errors, change, number(score.noise, 3), of_noise, of_limit])
     return _table(heads, rows, "RMS of measured less predicted torque")
 
 
@@ -235,16 +224,12 @@ def _parameter_table(identification: Identification) -> str:
 def _actuator_table(identification: Identification) -> str:
     """Friction, offset and rotor inertia of each joint, before and after."""
     model, rows = identification.model, []
-    for name, part in model.v_slices.items():
-        for k in range(part.start, part.stop):
-            pairs = [
-                (
-                    number(getattr(model, field)[k]),
-                    _strong(number(getattr(identification, field)[k])),
-                )
-                for field in _ACTUATORS.values()
-            ]
-            rows.append([text(name), *itertools.chain(*pairs)])
+    for j, name in enumerate(model.joint_names):
+        row = [text(name)]
+        for field in _ACTUATORS.values():
+            before, after = (number(getattr(each, field)[j]) for each in (model, identification))
+            row += [before, _strong(after)]
+        rows.append(row)
     words = "Actuators; URDF stands for URDF and configuration"
     return _table(("joint", *4 * _BEFORE_AFTER), rows, words, _ACTUATORS)
 
@@ -253,8 +238,8 @@ def _link_table(identification: Identification) -> str:
     """Mass and center of mass of each link, before and after."""
     rows = []
     for name, matrix in identification.inertias.items():
-        after = link_inertia_of(name, matrix)
         own = identification.model.link_inertias.get(name)
+        after = link_inertia_of(name, matrix)
         before = None if own is None else link_inertia_of(name, own)
         if after.mass == 0.0 and (before is None or before.mass == 0.0):
             continue  # a frame, such as that of a tool

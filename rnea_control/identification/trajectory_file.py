@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,21 +42,18 @@ _RESERVED = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 @dataclass(frozen=True, eq=False)
 class TrajectoryFile:
-    """The points of a file.
+    """The points of a file; NaN where a point has no velocity or acceleration."""
 
-    Attributes:
-        joints: the order of the columns.
-        time: from the start, rising, shape (points,), [s].
-        q: shape (points, joints), [rad] or [m].
-        v, a: the same shape, [rad/s] and [rad/s^2] or [m/s] and [m/s^2]; NaN where a point has
-            none.
-    """
+    joints: tuple[str, ...]  # the order of the columns
+    time: FloatArray  # from the start, rising, shape (points,), [s]
+    q: FloatArray  # shape (points, joints), [rad] or [m]
+    v: FloatArray  # [rad/s] or [m/s]
+    a: FloatArray  # [rad/s^2] or [m/s^2]
 
-    joints: tuple[str, ...]
-    time: FloatArray
-    q: FloatArray
-    v: FloatArray
-    a: FloatArray
+    @property
+    def points(self) -> Iterator[tuple[float, FloatArray, FloatArray, FloatArray]]:
+        """Time, position, velocity and acceleration of each."""
+        return zip(self.time.tolist(), self.q, self.v, self.a, strict=True)
 
 
 def trajectory_yaml(excitation: Excitation, approach: float = 5.0, limits: str = "") -> str:

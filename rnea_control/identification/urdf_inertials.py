@@ -123,14 +123,14 @@ def _numbers(link: str, matrix: FloatArray) -> dict[str, dict[str, list[float]]]
     Raises:
         IdentificationError: not a pseudo-inertia that a URDF can say.
     """
+    wanted = ""
     if matrix.shape != (4, 4) or not np.isfinite(matrix).all():
+        wanted = "a finite pseudo-inertia of shape (4, 4)"
+    elif np.abs(matrix - matrix.T).max() > _SYMMETRY * np.abs(matrix).max():
+        wanted = "symmetric"
+    if wanted:
         raise IdentificationError(
-            f"the inertia of link {link!r} is {matrix.tolist()}; it must be a finite "
-            "pseudo-inertia of shape (4, 4)"
-        )
-    if np.abs(matrix - matrix.T).max() > _SYMMETRY * np.abs(matrix).max():
-        raise IdentificationError(
-            f"the inertia of link {link!r} is {matrix.tolist()}; it must be symmetric"
+            f"the inertia of link {link!r} is {matrix.tolist()}; it must be {wanted}"
         )
     inertia = link_inertia_of(link, matrix)
     if inertia.mass < 0.0 or (inertia.mass == 0.0 and matrix[:3, 3].any()):

@@ -26,67 +26,47 @@ NO_NOISE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Measured torques beside those of two models, on one recording.
+    """Measured torques beside those of two models, on one recording, shape (samples, joints), [Nm]
+    or [N]; NaN where a joint stands."""
 
-    Attributes:
-        source: the recording.
-        held_out: whether it was kept from the fit.
-        joints: the order of the columns.
-        time: shape (samples,), [s].
-        measured, before, after: torques as measured, by the robot's description and with the
-            identified parameters, shape (samples, joints), [Nm] or [N]; NaN where a joint stands.
-        noise: standard deviation of the measured torque about its own smooth course, which no model
-            explains, shape (joints,).
-    """
-
-    source: str
-    held_out: bool
-    joints: tuple[str, ...]
-    time: FloatArray
+    source: str  # the recording
+    held_out: bool  # whether it was kept from the fit
+    joints: tuple[str, ...]  # the order of the columns
+    time: FloatArray  # shape (samples,), [s]
     measured: FloatArray
-    before: FloatArray
-    after: FloatArray
+    before: FloatArray  # by the robot's description
+    after: FloatArray  # with the identified parameters
+    # Standard deviation of the measured torque about its own smooth course, which no model
+    # explains, shape (joints,).
     noise: FloatArray
 
 
 def residuals_of(
     before: RobotModel, after: RobotModel, motion: Motion, held_out: bool
 ) -> Residuals:
-    """The torques of a motion, as measured and by two models, friction included.
-
-    Args:
-        before, after: models of the same joints.
-        motion: of these, with any delay made up for.
-        held_out: whether `after` knows nothing of it.
-    """
+    """The torques of a motion, with any delay made up for, as measured and by two models of the
+    same joints, friction included; `held_out` says whether `after` knows nothing of it."""
     arrays = motion.q, motion.v, motion.a
-    predicted = [inverse_dynamics_batch(model, *arrays) for model in (before, after)]
-    for tau in predicted:
-        tau[~motion.counts] = np.nan  # at rest, friction may be anything
-    source, noise = motion.source, measurement_noise(motion)
-    joints, time, effort = before.joint_names, motion.time, motion.effort
-    return Residuals(source, held_out, joints, time, effort, predicted[0], predicted[1], noise)
+    by_before, by_after = (inverse_dynamics_batch(model, *arrays) for model in (before, after))
+    by_before[~motion.counts] = by_after[~motion.counts] = (
+        np.nan
+    )  # friction may be anything at rest
+    measured = before.joint_names, motion.time, motion.effort
+    noise = measurement_noise(motion)
+    return Residuals(motion.source, held_out, *measured, by_before, by_after, noise)
 
 
 @dataclass(frozen=True)
 class JointScore:
-    """How far two models are from the measured torque of a joint; NaN if it never moves.
-
-    Attributes:
-        joint: its name.
-        before: RMS of the error of the robot's description, [Nm] or [N].
-        after: the same with the identified parameters.
-        noise: standard deviation of the part that no model explains.
-        torque: RMS of the measured torque.
-        limit: effort limit; infinite if there is none.
-    """
+    """How far two models are from the measured torque of a joint, [Nm] or [N]; NaN if it never
+    moves."""
 
     joint: str
-    before: float
-    after: float
-    noise: float
-    torque: float
-    limit: float
+    before: float  # RMS of the error of the robot's description
+    after: float  # the same with the identified parameters
+    noise: float  # standard deviation of the part that no model explains
+    torque: float  # RMS of the measured torque
+    limit: float  # effort limit; infinite if there is none
 
     @property
     def is_known(self) -> bool:
@@ -99,15 +79,14 @@ class JointScore:
         least = max(ROUNDING * self.torque, 1e-300)
         return max(self.before, least) / max(self.after, least)
 
-    @property
-    def least_error(self) -> float:
-        """Below it nothing is left to explain."""
-        return max(AT_NOISE * self.noise, ROUNDING * self.torque)
+    def explained(self, error: float) -> bool:
+        """Whether an error leaves nothing to explain."""
+        return error <= max(AT_NOISE * self.noise, ROUNDING * self.torque)
 
     @property
     def is_at_noise(self) -> bool:
-        """Whether nothing is left to explain."""
-        return self.after <= self.least_error
+        """Whether the identified parameters leave nothing to explain."""
+        return self.explained(self.after)
 
     @property
     def is_worse(self) -> bool:
@@ -143,14 +122,8 @@ def is_better(model: RobotModel, residuals: Sequence[Residuals]) -> bool:
 
 def verdict(identification: Identification, residuals: Sequence[Residuals]) -> str:
     """Whether the identified parameters are better than the description's, by how much, and the
-    next steps: a few sentences.
-
-    Judged by held-out recordings; without any, by those of the fit, and it says so.
-
-    Args:
-        identification: what was found.
-        residuals: of all recordings.
-    """
+    next steps: a few sentences. Judged by held-out recordings; without any, by those of the fit, as
+    it then says."""
     basis = [found for found in residuals if found.held_out] or residuals
     of_all = scores(identification.model, basis)
     known = [score for score in of_all if score.is_known]
@@ -187,12 +160,9 @@ def _comparison(known: Sequence[JointScore], gain: float, basis: Sequence[Residu
         sources = f"{basis[0].source}, which was" if one else f"{len(basis)} recordings, which were"
         where = f"On {sources} kept from the fit,"
     low, high = min(known, key=lambda s: s.gain), max(known, key=lambda s: s.gain)
-    span = ""
+    span, reach = "", f", {factor(low.gain)} at {low.joint} to {factor(high.gain)} at {high.joint}"
     if len(known) > 1 and high.gain > (1.0 + SAME) * low.gain:
-        span = " (geometric mean over the joints"
-        if low.gain > 1.0 - SAME:
-            span += f", {factor(low.gain)} at {low.joint} to {factor(high.gain)} at {high.joint}"
-        span += ")"
+        span = f" (geometric mean over the joints{reach if low.gain > 1.0 - SAME else ''})"
     size, end = "about as large as", ""
     if gain > 1.0 + SAME:
         size = f"{factor(gain)} times smaller than"
@@ -205,7 +175,7 @@ def _comparison(known: Sequence[JointScore], gain: float, basis: Sequence[Residu
 def _noise(known: Sequence[JointScore]) -> str:
     above = [score for score in known if not score.is_at_noise]
     if not above:
-        already = all(score.before <= score.least_error for score in known)
+        already = all(score.explained(score.before) for score in known)
         also = "; so was the URDF's, and there was nothing to improve" if already else ""
         return f"It is at the noise of the measured torques at every joint{also}."
     words = "At no joint does it reach" if len(above) == len(known) else "It does not reach"

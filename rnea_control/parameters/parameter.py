@@ -71,14 +71,8 @@ class Parameter:
         return words
 
     def check(self, name: str, value: Any) -> Any:
-        """The value in its proper type.
-
-        Args:
-            name: the full name that the value was given under.
-
-        Raises:
-            ParameterError: names the parameter, the value and what is allowed.
-        """
+        """The value in its proper type; ParameterError, which names the parameter by its full name,
+        the value and what is allowed."""
         converted = _converted(value, self.type)
         if isinstance(value, float) and (
             self._is_special(value) or (self.infinite and math.isinf(value))
@@ -105,10 +99,10 @@ class Parameter:
         return replace(self, special=special, infinite=self.infinite or self.bound)
 
     def _is_special(self, value: Any) -> bool:
-        special = None if self.special is None else self.special[0]
-        if isinstance(special, float) and math.isnan(special):
-            return isinstance(value, float) and math.isnan(value)
-        return special is not None and bool(value == special)
+        if self.special is None:
+            return False
+        special = self.special[0]  # NaN is special too, once in force
+        return bool(value == special) or bool(special != special and value != value)  # noqa: PLR0124
 
     def _within(self, value: Any) -> bool:
         if self._is_special(value):

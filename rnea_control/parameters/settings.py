@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, field, fields, is_dataclass
 from typing import Any, TypeVar
 
@@ -20,12 +20,8 @@ _OF_JOINTS = [row for row in ROBOT if row.name.startswith(("friction.", "armatur
 
 
 def row(name: str = "", default: Any = MISSING) -> Any:
-    """The field for a row of the table: an array of shape (nv,) where the name has a joint.
-
-    Args:
-        name: of the row; empty for a field that no parameter sets.
-        default: of programs; None is as if nothing were set.
-    """
+    """The field for a row of the table, an array of shape (nv,) where the name has a joint; without
+    a name one that no parameter sets. A default of None is as if nothing were set."""
     return field(default=default, metadata={"row": ROWS[name] if name else None})
 
 
@@ -76,12 +72,17 @@ class Settings:
                 raise ControllerError(str(error)) from error
 
 
+def quietly(make: Callable[..., RobotModel], *arguments: Any) -> RobotModel:
+    """A robot, whose warnings are in `RobotModel.warnings`; none is issued."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return make(*arguments)
+
+
 def load_model(
     parameters: Parameters, joints: list[str], locked: Sequence[str], description: str
 ) -> RobotModel:
-    """The robot of the parameter `robot_description`, or of the topic's `description`.
-
-    Its warnings are in `RobotModel.warnings`; none is issued.
+    """The robot of the parameter `robot_description`, or of the topic's `description`; `quietly`.
 
     Args:
         parameters: of the node.
@@ -100,9 +101,8 @@ def load_model(
             "robot_state_publisher, which publishes the topic robot_description"
         )
     positions = {name: parameters[f"locked_positions.{name}"] for name in locked}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)
-        return RobotModel.from_urdf_string(description, joints, positions, parameters["gravity"])
+    given = description, joints, positions, parameters["gravity"]
+    return quietly(RobotModel.from_urdf_string, *given)
 
 
 def update_model(parameters: Parameters, model: RobotModel) -> None:

@@ -306,7 +306,8 @@ START = (
         "configure and activate at start, without a lifecycle manager"),
 )
 
-LOCKED_POSITION = Parameter("locked_positions.<joint>", float, 0.0,
+LOCKED = "locked_positions."
+LOCKED_POSITION = Parameter(f"{LOCKED}<joint>", float, 0.0,
     "position of a joint that is not in `joints`, such as a gripper's", "rad or m")
 # fmt: on
 

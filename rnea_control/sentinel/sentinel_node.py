@@ -25,8 +25,8 @@ from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.conventions import COMMANDS, LATCHED, STATES
 from rnea_control.ros.effort_command import EffortCommand
-from rnea_control.ros.fast_dds import shared_memory_found
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
+from rnea_control.ros.middleware import shared_memory_found
 from rnea_control.ros.native_loop import COMMAND, TICKS
 from rnea_control.ros.node_parameters import (
     HANDOVER,

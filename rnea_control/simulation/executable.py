@@ -34,11 +34,8 @@ def run_in_real_time(
 ) -> None:
     """Publishes a state and steps the arm once a period of real time.
 
-    Args:
-        arm: the arm, added to `executor`.
-        executor: takes the commands in between.
-        running: asked once a period whether to go on.
-        observe: called once a period, after the state was published, with its stamp [ns].
+    `executor`, which has the arm, takes the commands in between. Once a period `running` is asked
+    whether to go on, and `observe` is called with the stamp of the state just published, [ns].
     """
     due = time.monotonic()
     arm.start_clock()

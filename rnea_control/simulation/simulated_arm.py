@@ -8,7 +8,6 @@ ForwardCommandController takes. It does not spin: the loops of `executable.py` d
 from __future__ import annotations
 
 import math
-import warnings
 from array import array
 from collections.abc import Sequence
 from dataclasses import fields
@@ -25,8 +24,9 @@ from std_srvs.srv import Trigger
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import ParameterError, SimulationError
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model import RobotModel
 from rnea_control.model.urdf_text import urdf_text
+from rnea_control.parameters.settings import quietly
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.simulation.mujoco_arm import MujocoArm
@@ -57,18 +57,18 @@ class SimulatedArm(Node):
             in_use=lambda: hasattr(self, "_physics"),
             remedy="start the simulated arm again with it",
         )
-        initial_positions = self._positions(parameters, INITIAL_POSITION)
-        locked_positions = self._positions(parameters, LOCKED_POSITION)
+        positions = []
+        for row in (INITIAL_POSITION, LOCKED_POSITION):
+            group = row.name.partition(".")[0]
+            names = parameters.add_group(group, row)
+            positions.append({name: parameters[f"{group}.{name}"] for name in names})
         for name in parameters.unknown():
             self.get_logger().warning(
                 f"parameter {name!r} is not known and has no effect; is it misspelt?"
             )
         xml = _description(parameters)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RobotModelWarning)  # logged below
-            self.model = RobotModel.from_urdf_string(
-                xml, parameters["joints"] or None, locked_positions, parameters["gravity"]
-            )
+        given = parameters["joints"] or None, positions[1], parameters["gravity"]
+        self.model = quietly(RobotModel.from_urdf_string, xml, *given)
         for warning in self.model.warnings:
             self.get_logger().warning(warning)
         if self.model.nv == 0:
@@ -88,8 +88,7 @@ class SimulatedArm(Node):
             xml,
             self.model,
             self.period,
-            initial_positions,
-            locked_positions,
+            *positions,
             ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)}),
         )
         noise = [parameters[f"{what}_noise"] for what in ("position", "velocity", "effort")]
@@ -170,13 +169,6 @@ class SimulatedArm(Node):
         self.effort_controller.active = True
         response.success, response.message = True, "the effort controller is active"
         return response
-
-    @staticmethod
-    def _positions(parameters: NodeParameters, parameter) -> dict[str, float]:
-        prefix = parameter.name.split(".")[0]
-        return {
-            name: parameters[f"{prefix}.{name}"] for name in parameters.add_group(prefix, parameter)
-        }
 
 
 def _description(parameters: NodeParameters) -> str | bytes:

@@ -71,9 +71,15 @@ def urdf_for_mujoco(
             damping, friction = repr(errors.joint_damping), repr(errors.joint_friction)
             ET.SubElement(joint, "dynamics", damping=damping, friction=friction)
         elif joint.get("type") != "fixed":
-            _fix(joint, *joints[name].placement_at(locked.get(name, 0.0)))
+            rotation, translation = joints[name].placement_at(locked.get(name, 0.0))
+            joint.set("type", "fixed")
+            _without(joint, "origin", "axis", "limit")
+            rpy = _text(rpy_from_rotation(rotation))
+            ET.SubElement(joint, "origin", xyz=_text(translation), rpy=rpy)
     mend_inertias(robot)
-    _scale_masses(robot, errors.mass_scale)
+    for element in (*robot.iterfind(".//inertial/mass"), *robot.iterfind(".//inertial/inertia")):
+        for attribute, value in element.attrib.items():
+            element.set(attribute, repr(float(value) * errors.mass_scale))
     _add_payload(robot, model, errors)
     ET.SubElement(ET.SubElement(robot, "mujoco"), "compiler", _COMPILER)
     return ET.tostring(robot, encoding="unicode")
@@ -83,12 +89,6 @@ def _without(joint: ET.Element, *tags: str) -> None:
     for element in list(joint):
         if element.tag in tags:
             joint.remove(element)
-
-
-def _fix(joint: ET.Element, rotation: np.ndarray, translation: np.ndarray) -> None:
-    joint.set("type", "fixed")
-    _without(joint, "origin", "axis", "limit")
-    ET.SubElement(joint, "origin", xyz=_text(translation), rpy=_text(rpy_from_rotation(rotation)))
 
 
 def mend_inertias(robot: ET.Element) -> None:
@@ -107,13 +107,6 @@ def mend_inertias(robot: ET.Element) -> None:
         mended = np.trace(second_moment) * np.eye(3) - second_moment
         for name, value in zip(_MOMENTS, mended[upper], strict=True):
             element.set(name, repr(float(value)))
-
-
-def _scale_masses(robot: ET.Element, factor: float) -> None:
-    for inertial in robot.iter("inertial"):
-        for element in (*inertial.findall("mass"), *inertial.findall("inertia")):
-            for attribute, value in element.attrib.items():
-                element.set(attribute, repr(float(value) * factor))
 
 
 def _add_payload(robot: ET.Element, model: RobotModel, errors: ModelErrors) -> None:

@@ -29,7 +29,7 @@ from rnea_control.commands.finding import LEVELS, Finding
 from rnea_control.commands.machine_checks import cpu_quota, priorities_of
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.model import RobotModel
-from rnea_control.ros.fast_dds import FastDds
+from rnea_control.ros.middleware import Transports
 from rnea_control.ros.real_time import largest_priority
 
 ROOT = Path(__file__).parents[2]
@@ -135,7 +135,7 @@ HEALTHY = Evidence(
         SENTINEL: (Status(0, "guarding", {"mode": "guarding"}),) * 3,
     },
     machine=Machine(
-        98, True, True, None, ((40, 50, 40), (50, 40)), FastDds("/profile.xml", PROFILE)
+        98, True, True, None, ((40, 50, 40), (50, 40)), Transports("/profile.xml", PROFILE)
     ),
 )
 
@@ -341,10 +341,14 @@ CASES: list[tuple[str, Evidence, str]] = [
     ("cpu-quota", computer(cpu_quota=1.5), "1.5 CPUs"),
     ("manager-priority", computer(manager_priorities=((50, 0, 0),)), "2 of its threads have none"),
     ("manager-priority", computer(manager_priorities=((50, 50, 49),)), "2 of its threads have up"),
-    ("dds-profile", computer(fast_dds=FastDds()), "no profile"),
-    ("dds-profile-unreadable", computer(fast_dds=FastDds("/profile.xml")), "/profile.xml"),
-    ("dds-local-only", computer(fast_dds=FastDds(local_only="LOCALHOST=1")), "LOCALHOST=1"),
-    ("dds-local-only", computer(fast_dds=FastDds("/p", local_only="LOCALHOST=1")), "LOCALHOST=1"),
+    ("dds-profile", computer(transports=Transports()), "no profile"),
+    ("dds-profile-unreadable", computer(transports=Transports("/profile.xml")), "/profile.xml"),
+    ("dds-local-only", computer(transports=Transports(local_only="LOCALHOST=1")), "LOCALHOST=1"),
+    (
+        "dds-local-only",
+        computer(transports=Transports("/p", local_only="LOCALHOST=1")),
+        "LOCALHOST=1",
+    ),
 ]
 # What else a fault brings with it, rightly.
 FOLLOW = {

@@ -279,8 +279,8 @@ def test_options_that_cannot_be_are_refused(bench: Bench) -> None:
     for output, said in (
         (there, "is there already"),
         (link, "is there already"),
-        (bench.urdf / "found", f"{bench.urdf} is no folder"),
-        (free.with_name("x" * 300), "cannot be made: File name too long"),
+        (bench.urdf / "found", "cannot be written: Not a directory"),
+        (free.with_name("x" * 300), "cannot be written: File name too long"),
     ):
         bench.output = output
         assert said in bench.refusal(bench.recording), output

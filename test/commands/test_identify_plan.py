@@ -12,10 +12,10 @@ from robots import example_robot, two_link_arm
 from rnea_control.analysis import inertial_parameters
 from rnea_control.commands.identify.executable import main
 from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot
-from rnea_control.commands.identify.motion_sender import trajectory_message
 from rnea_control.exceptions import ParameterError, RobotModelError
 from rnea_control.identification.trajectory_file import read_trajectory
 from rnea_control.model import RobotModel
+from rnea_control.ros.trajectory_client import trajectory_message
 
 CONFIG = """
 /**:
@@ -63,7 +63,7 @@ def test_plan_writes_trajectory_and_picture(urdf, tmp_path, capsys) -> None:
     assert found.time[[0, -1]].tolist() == [3.0, 9.0]
     assert found.q[:, 1].min() >= -0.5 and found.q[:, 1].max() <= 1.0
     # What record sends.
-    points = trajectory_message(found).points
+    points = trajectory_message(found.joints, found.points).points
     np.testing.assert_array_equal([point.positions for point in points], found.q)
     assert picture.read_bytes().startswith(b"\x89PNG")
     words = " ".join(capsys.readouterr().out.split())

@@ -8,10 +8,10 @@ import numpy as np
 from robots import two_link_arm
 
 from rnea_control.commands.identify.live_checks import LiveChecks
-from rnea_control.commands.identify.motion_sender import trajectory_message
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.identification.trajectory_file import read_trajectory
 from rnea_control.model import RobotModel
+from rnea_control.ros.trajectory_client import trajectory_message
 
 JOINTS = ("shoulder", "elbow")
 PERIOD = 4_000_000
@@ -107,7 +107,8 @@ points:
 - {positions: [0.2, -1.5], velocities: [1.0, 2.0], accelerations: [3.0, 4.0],
    time_from_start: {sec: 1, nanosec: 7}}
 """)
-    message = trajectory_message(read_trajectory(path))
+    trajectory = read_trajectory(path)
+    message = trajectory_message(trajectory.joints, trajectory.points)
     assert message.joint_names == ["a", "b"]
     assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 0)
     first, last = message.points

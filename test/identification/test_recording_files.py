@@ -13,7 +13,7 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 from rosbags.typesys import Stores, get_typestore
 
 from rnea_control.exceptions import RecordingError
-from rnea_control.identification.recording import Recording, check_effort, check_positions
+from rnea_control.identification.recording import Recording, check_measured
 from rnea_control.identification.recording_files import (
     read_recording,
     refuse_existing,
@@ -244,14 +244,14 @@ def test_missing_efforts_are_read_and_then_refused(tmp_path: Path) -> None:
     none = np.full((COUNT, 3), NAN)
     some = a_recording().effort.copy()
     some[:, 1] = NAN
-    check_effort(a_recording())
+    check_measured(a_recording())
     write_npz(tmp_path / "none.npz", a_recording(effort=none))
     with pytest.raises(RecordingError, match=r"all joints \(a, b, c\) have no effort.*export the"):
-        check_effort(read_recording(tmp_path / "none.npz"))
+        check_measured(read_recording(tmp_path / "none.npz"))
     with pytest.raises(RecordingError, match=r": b has no effort"):
-        check_effort(a_recording(effort=some))
+        check_measured(a_recording(effort=some))
     with pytest.raises(RecordingError, match=r"all joints .* have no position"):
-        check_positions(a_recording(q=none))
+        check_measured(a_recording(q=none))
 
 
 class Trap:

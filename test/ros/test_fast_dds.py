@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 from loopback import PROFILE
 
-from rnea_control.ros.fast_dds import BUILTIN, LOCAL_ONLY, PROFILES, fast_dds
+from rnea_control.ros.middleware import BUILTIN, LOCAL_ONLY, PROFILES, transports
 
 CONFIG = Path(__file__).parents[2] / "config"
 # Says what is expected, and what the process has mapped.
 PROBE = """
 import sys
 import rclpy
-from rnea_control.ros.fast_dds import fast_dds
+from rnea_control.ros.middleware import transports
 from rnea_control.ros.process import build
 rclpy.init()
 def node():
     return rclpy.create_node("probe")
 probe = build(node) if "build" in sys.argv else node()
-print("/dev/shm/fast" in open("/proc/self/maps").read(), bool(fast_dds().shared_memory))
+print("/dev/shm/fast" in open("/proc/self/maps").read(), bool(transports().shared_memory))
 """
 SHARED_MEMORY = """<dds xmlns="http://www.eprosima.com"><profiles>
 <transport_descriptors><transport_descriptor>
@@ -35,7 +35,7 @@ NAME_ONLY = """<dds xmlns="http://www.eprosima.com"><profiles>
 <participant profile_name="p" is_default_profile="true"><rtps>
 <name>p</name></rtps></participant>
 </profiles></dds>"""
-pytestmark = pytest.mark.skipif(fast_dds() is None, reason="the middleware is not Fast DDS")
+pytestmark = pytest.mark.skipif(transports() is None, reason="the middleware is not Fast DDS")
 NOWHERE = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
 
 
@@ -63,7 +63,7 @@ def test_reason(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patch:
             for name, value in given.items():
                 patch.setenv(name, value)
-            reason = fast_dds().shared_memory
+            reason = transports().shared_memory
         assert reason.startswith(words) and bool(reason) == bool(words)
 
 

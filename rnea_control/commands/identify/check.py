@@ -7,13 +7,8 @@ import argparse
 from rich.console import Console
 from rich.table import Table
 
-from rnea_control.commands.identify.inputs import (
-    add_recording_arguments,
-    add_robot_arguments,
-    check_distinct,
-    described_robot,
-    motions_of,
-)
+from rnea_control.commands.identify import inputs
+from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import listed
 from rnea_control.identification.diagnosis import Diagnosis, diagnose
 from rnea_control.identification.motion import join
@@ -26,16 +21,16 @@ GOOD = 0.05
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    add_recording_arguments(parser)
-    add_robot_arguments(parser)
+    inputs.add_recording_arguments(parser)
+    inputs.add_robot_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compares and prints; the exit status is 0 for a good model."""
     console = Console(markup=False, highlight=False)
-    _, model = described_robot(options)
-    motions = motions_of(options, model, options.recordings, console)
-    check_distinct(motions)
+    _, model = inputs.described_robot(options)
+    motions = inputs.motions_of(options, model, options.recordings, console)
+    inputs.check_distinct(motions)
     motion = join(motions)
     for note in motion.notes:
         console.print(f"note: {note}")
@@ -62,14 +57,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _table(model: RobotModel, found: Diagnosis) -> Table:
-    table = Table(title="Measured torque minus the model's, RMS")
-    headings = ("joint", "torque", "residual", "noise", "unexplained", "")
-    for k, name in enumerate(headings):
-        table.add_column(name, justify="right" if 0 < k < 5 else "left")
+    rows = []
     for j, name in enumerate(model.joint_names):
         columns = (found.torque, found.rms, found.noise, found.rms_left)
         numbers = [f"{each[j]:.3g}" for each in columns]
         if not found.rms[j]:
             numbers[1] = numbers[3] = "-"  # it stands
-        table.add_row(name, *numbers, units(model, j).effort)
-    return table
+        rows.append([name, *numbers, units(model, j).effort])
+    headings = ("joint", "torque", "residual", "noise", "unexplained", "")
+    return table_of("Measured torque minus the model's, RMS", headings, rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -22,14 +21,9 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one of the commands, and returns the exit status: 0 if all is well, 1 if not, 2 for
-    wrong options.
-
-    Interrupted by Ctrl-C, it returns 130 as a shell does.
-
-    Args:
-        arguments: the command line with the program's name; the process's own by default.
-    """
+    """Runs one of the commands by a command line with the program's name, the process's own by
+    default. Returns the exit status: 0 if all is well, 1 if not, 2 for wrong options, and 130 after
+    Ctrl-C, as a shell does."""
     try:
         return _run(list(sys.argv if arguments is None else arguments)[1:])
     except KeyboardInterrupt:
@@ -51,9 +45,8 @@ def _run(given: list[str]) -> int:
     chosen = next((word for word in arguments if word in COMMANDS), None)
     module = None
     for name, words in COMMANDS.items():
-        command = commands.add_parser(
-            name, help=words, description=f"rnea_identify {name}: {words}."
-        )
+        about = f"rnea_identify {name}: {words}."
+        command = commands.add_parser(name, help=words, description=about)
         if name == chosen:
             # Only the command asked for is imported: the others need more, and time.
             place = f"rnea_control.commands.identify.{name}"
@@ -76,14 +69,6 @@ def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
     start = arguments.index(ROS)
     end = arguments.index("--", start) if "--" in arguments[start:] else len(arguments)
     return arguments[:start] + arguments[end + 1 :], arguments[start:end]
-
-
-def positive(text: str) -> float:
-    """A number above 0, for argparse."""
-    value = float(text)
-    if not 0.0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text}; it must be positive and finite")
-    return value
 
 
 if __name__ == "__main__":

@@ -5,54 +5,38 @@ from __future__ import annotations
 
 import argparse
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import yaml
 from rich.console import Console
 
-from rnea_control.commands.identify.executable import positive
+from rnea_control.commands.options import delay, parameters_in, positive
 from rnea_control.exceptions import ParameterError, RecordingError
 from rnea_control.identification.identify import check_joints
 from rnea_control.identification.motion import Motion, motion_of
-from rnea_control.identification.recording import check_effort, check_positions, of_robot
+from rnea_control.identification.recording import check_measured, of_robot
 from rnea_control.identification.recording_files import read_recording
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import EARTH_GRAVITY
 from rnea_control.model.urdf_text import read_urdf_file
-from rnea_control.parameters.parameter import JOINT, GivenParameters, expand
-from rnea_control.parameters.settings import update_model
-from rnea_control.parameters.table import LOCKED_POSITION, ROBOT
-from rnea_control.ros.parameter_files import section_of
-
-LOCKED = LOCKED_POSITION.name.partition(JOINT)[0]
-# A delay that can be given, [s].
-LONGEST = 1.0
+from rnea_control.parameters.parameter import GivenParameters, expand
+from rnea_control.parameters.settings import quietly, update_model
+from rnea_control.parameters.table import LOCKED, LOCKED_POSITION, ROBOT
 
 
 def add_robot_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `load_robot`."""
-    group = parser.add_argument_group("robot")
-    group.add_argument(
-        "--joints",
-        nargs="+",
-        metavar="JOINT",
+    add = parser.add_argument_group("robot").add_argument
+    # fmt: off
+    add("--joints", nargs="+", metavar="JOINT",
         help="the joints that move, in this order; by default those of the --config, else every "
-        "joint that moves by itself. All others are locked",
-    )
-    group.add_argument(
-        "--config",
-        metavar="FILE.yaml",
+        "joint that moves by itself. All others are locked")
+    add("--config", metavar="FILE.yaml",
         help="parameters of rnea_controller: joints, locked positions, gravity, payload, friction "
-        "and armature are taken from it",
-    )
-    group.add_argument(
-        "--node",
-        default="/rnea_controller",
-        help="the node whose section of the --config is read; /rnea_controller by default",
-    )
+        "and armature are taken from it")
+    add("--node", default="/rnea_controller",
+        help="the node whose section of the --config is read; /rnea_controller by default")
+    # fmt: on
 
 
 def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes) -> RobotModel:
@@ -69,7 +53,13 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
     """
     if options.config is None:
         return _model(urdf, options.joints)
-    values = _section(options.config, options.node)
+    name = f"/{options.node.lstrip('/')}"
+    values = parameters_in(options.config, name)
+    if not values:
+        raise ParameterError(
+            f"{options.config} has no parameters for {name}; give the file of rnea_controller, or "
+            "the name of its node with --node"
+        )
     joints = options.joints or values.get("joints") or _model(urdf).joint_names
     positions = [name for name in values if name.startswith(LOCKED)]
     known = expand(ROBOT, joints if isinstance(joints, (list, tuple)) else [])
@@ -88,56 +78,26 @@ def _model(
     locked: Mapping[str, float] | None = None,
     gravity: Iterable[float] = EARTH_GRAVITY,
 ) -> RobotModel:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)
-        if isinstance(urdf, bytes):
-            return RobotModel.from_urdf_string(urdf, joints, locked or {}, gravity)
-        return RobotModel.from_urdf_file(urdf, joints, locked or {}, gravity)
-
-
-def _section(path: str, node: str) -> dict[str, Any]:
-    """What a file says for a node."""
-    name = f"/{node.lstrip('/')}"
-    try:
-        values = dict(section_of(name, ["--params-file", path]))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ParameterError(f"{path} cannot be read: {error}") from error
-    if not values:
-        raise ParameterError(
-            f"{path} has no parameters for {name}; give the file of rnea_controller, or the name "
-            "of its node with --node"
-        )
-    return values
+    is_text = isinstance(urdf, bytes)
+    make = RobotModel.from_urdf_string if is_text else RobotModel.from_urdf_file
+    return quietly(make, urdf, joints, locked, gravity)
 
 
 def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `motions_of` and `described_robot`."""
-    group = parser.add_argument_group("recordings")
-    group.add_argument(
-        "recordings",
-        nargs="+",
-        metavar="RECORDING",
-        help="rosbag2 folder, .mcap, .db3 or .npz with positions and efforts",
-    )
-    group.add_argument(
-        "--urdf",
-        metavar="FILE.urdf",
-        help="the robot; by default the robot_description that was recorded",
-    )
-    group.add_argument("--topic", help="of the joint states; found by the joints by default")
-    group.add_argument(
-        "--cutoff",
-        type=positive,
-        metavar="HZ",
+    add = parser.add_argument_group("recordings").add_argument
+    # fmt: off
+    add("recordings", nargs="+", metavar="RECORDING",
+        help="rosbag2 folder, .mcap, .db3 or .npz with positions and efforts")
+    add("--urdf", metavar="FILE.urdf",
+        help="the robot; by default the robot_description that was recorded")
+    add("--topic", help="of the joint states; found by the joints by default")
+    add("--cutoff", type=positive, metavar="HZ",
         help="cut-off of the zero-phase filter of the positions; by the motion's own frequencies "
-        "by default",
-    )
-    group.add_argument(
-        "--delay",
-        type=delay,
-        metavar="SECONDS",
-        help="by which the efforts are later than the positions; found from the data by default",
-    )
+        "by default")
+    add("--delay", type=delay, metavar="SECONDS",
+        help="by which the efforts are later than the positions; found from the data by default")
+    # fmt: on
 
 
 def described_robot(options: argparse.Namespace) -> tuple[bytes, RobotModel]:
@@ -174,8 +134,7 @@ def motions_of(
     motions = []
     for path in paths:
         recording = read_recording(path, model.joint_names, options.topic)
-        check_positions(recording)
-        check_effort(recording)
+        check_measured(recording)
         recording = of_robot(recording, model)
         for note in recording.notes:
             console.print(f"note: {note}")
@@ -198,11 +157,3 @@ def check_distinct(motions: Sequence[Motion]) -> None:
                     f"{one.source} has the same efforts as {other.source}; give each recording "
                     "once, to fit, to --hold-out or to --without"
                 )
-
-
-def delay(text: str) -> float:
-    """A time that efforts may be late by, for argparse."""
-    value = float(text)
-    if not abs(value) <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text}; it must be at most {LONGEST:g} s")
-    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,8 +12,9 @@ from rnea_control.exceptions import RneaControlError, RobotModelError, listed
 from rnea_control.identification.diagnosis import diagnose
 from rnea_control.identification.motion import motion_of
 from rnea_control.identification.recording import Recording, of_robot
-from rnea_control.model import RobotModel, RobotModelWarning
+from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
+from rnea_control.parameters.settings import quietly
 
 # So many states are looked at before efforts and rate are judged.
 ENOUGH = 20
@@ -25,7 +25,7 @@ STILL, REST = 0.005, 0.5
 # Periods that make a gap.
 GAP = 5.0
 LOWEST_RATE = 100.0
-# Periods that are kept for their median.
+# States whose periods have the median.
 _PERIODS = 2000
 # Gravity must need that much somewhere, and at a joint, to tell anything, [Nm] or [N].
 TELLING, LEAST = 10.0, 5.0
@@ -36,45 +36,33 @@ NOTHING = 0.01
 
 
 class LiveChecks:
-    """Looks at joint states in the order in which they come, and says each thing once.
-
-    Args:
-        joints: the columns.
-
-    Attributes:
-        states: how many were looked at.
-    """
+    """Looks at the states of `joints` in the order in which they come, and says each thing once;
+    `states` is how many there were so far."""
 
     def __init__(self, joints: Sequence[str]) -> None:
         self.states = 0
         self._joints = tuple(joints)
         self._said: set[str] = set()
         self._model: RobotModel | None = None
-        self._last: int | None = None
-        self._periods = np.zeros(0, dtype=np.int64)
+        self._stamps = np.zeros(0, dtype=np.int64)
         self._lowest = np.full(len(joints), np.inf)
         self._highest = np.full(len(joints), -np.inf)
         self._has_effort = np.zeros(len(joints), dtype=bool)
         self._has_other_than_zero = np.zeros(len(joints), dtype=bool)
         self._all: list[tuple[IntArray, FloatArray]] = []
         self._rested = 0  # from which of these on the robot may be at rest
-        self._gaps, self._longest, self._falls, self._repeats = 0, 0, 0, 0
+        self._gaps, self._longest = 0, 0
 
     def know(self, robot_description: str) -> None:
         """Takes the robot's model from its URDF; without one gravity is not looked at."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RobotModelWarning)
-                self._model = RobotModel.from_urdf_string(robot_description, self._joints)
+            self._model = quietly(RobotModel.from_urdf_string, robot_description, self._joints)
         except RobotModelError:  # `rnea_identify fit` and the controller say why
             self._model = None
 
     def look(self, stamps: IntArray, values: FloatArray) -> list[str]:
-        """What is wrong, a sentence each; nothing that was said before.
-
-        Args:
-            stamps: of the new states, shape (n,), [ns].
-            values: their positions, velocities and efforts, shape (3, n, joints).
+        """What is wrong with new states, a sentence each; nothing that was said before: by their
+        stamps, shape (n,), [ns], and their positions, velocities and efforts, shape (3, n, joints).
         """
         if not len(stamps):
             return []
@@ -99,8 +87,10 @@ class LiveChecks:
                 f"{self._gaps} gaps of more than {GAP:g} periods, the longest of "
                 f"{self._longest / 1e6:.1f} ms"
             )
-        if self._falls or self._repeats:
-            found.append(f"stamps fell {self._falls} times and repeated {self._repeats} times")
+        steps = np.diff(self._stamps)
+        falls, repeats = np.count_nonzero(steps < 0), np.count_nonzero(steps == 0)
+        if falls or repeats:
+            found.append(f"stamps fell {falls} times and repeated {repeats} times")
         if self._model is None or not self._all or self._said & {"none", "zero effort"}:
             return found
         stamps, values = self._since(0)
@@ -114,32 +104,28 @@ class LiveChecks:
         return found
 
     def _of_stamps(self, stamps: IntArray) -> Iterator[tuple[str, str]]:
-        first = stamps[0] if self._last is None else self._last
-        steps = np.diff(stamps, prepend=first)[0 if self._last is not None else 1 :]
-        self._last = int(stamps[-1])
         if not stamps.any():
             yield "zero", "the stamps of joint_states are 0; let the publisher fill header.stamp"
             return
-        rising = steps[steps > 0]
-        self._periods = np.concatenate([self._periods, rising])[-_PERIODS:]
-        falls, repeats = steps[steps < 0], int((steps == 0).sum())
-        self._falls, self._repeats = self._falls + len(falls), self._repeats + repeats
-        if len(falls):
+        self._stamps = np.concatenate([self._stamps, stamps])
+        steps = np.diff(self._stamps[-1 - len(stamps) :])
+        if (steps < 0).any():
             yield (
                 "fall",
-                f"the stamps of joint_states fall, by {-falls.min() / 1e6:.1f} ms; are there two "
+                f"the stamps of joint_states fall, by {-steps.min() / 1e6:.1f} ms; are there two "
                 "publishers, or was the simulation reset?",
             )
-        if repeats:
+        if (steps == 0).any():
             yield (
                 "repeat",
                 "the stamps of joint_states repeat; are there two publishers, or does the hardware "
                 "give a state twice?",
             )
-        if len(self._periods) < ENOUGH:
+        latest = np.diff(self._stamps[-_PERIODS:])
+        if np.count_nonzero(latest > 0) < ENOUGH:
             return
-        period = float(np.median(self._periods))
-        gaps = rising[rising > GAP * period]
+        period = float(np.median(latest[latest > 0]))
+        gaps = steps[steps > GAP * period]
         if len(gaps):
             self._gaps, self._longest = self._gaps + len(gaps), max(self._longest, int(gaps.max()))
             yield (
@@ -195,13 +181,8 @@ class LiveChecks:
 
 
 def motor_current_guess(model: RobotModel, q: FloatArray, effort: FloatArray) -> str:
-    """Why the efforts at rest may be currents, with the numbers; empty if nothing says so.
-
-    Args:
-        model: of the robot as it was recorded.
-        q: its positions, shape (nv,), [rad] or [m].
-        effort: measured there, shape (nv,).
-    """
+    """Why the efforts measured at rest at q, shape (nv,) each, may be currents, with the numbers;
+    empty if nothing says so."""
     needed = gravity(model, Workspace(model), np.ascontiguousarray(q), np.zeros(model.nv))
     heavy = np.flatnonzero(np.abs(needed) >= LEAST)
     if not len(heavy) or np.abs(needed).max() < TELLING or not np.isfinite(effort[heavy]).all():

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot
+from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import IdentificationError, listed
 from rnea_control.identification.excitation import (
     DETERMINANT,
@@ -27,6 +28,7 @@ from rnea_control.identification.excitation import (
 from rnea_control.identification.excitation_goal import CRITERIA
 from rnea_control.identification.pictures import draw_excitation, shortened
 from rnea_control.identification.trajectory_file import LONGEST_ARGUMENT, trajectory_yaml
+from rnea_control.model import RobotModel
 
 # A parameter whose relative deviation is larger would need a motion that is ten thousand times
 # longer.
@@ -39,51 +41,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("urdf", metavar="ROBOT.urdf", help="the robot's URDF")
     add_robot_arguments(parser)
-    files = parser.add_argument_group("files")
-    files.add_argument(
-        "--output", required=True, metavar="PLAN.yaml", help="the trajectory that is written"
-    )
-    files.add_argument("--picture", metavar="PLAN.png", help="a picture of it")
-    files.add_argument("--force", action="store_true", help="overwrite output and picture")
-    motion = parser.add_argument_group("motion")
-    for option, default, words in (
-        ("--duration", 20.0, "[s]; %(default)g by default"),
-        ("--speed", 0.5, "share of the velocity limits; %(default)g by default"),
-        ("--torque", 0.7, "share of the effort limits; %(default)g by default"),
-        (
-            "--approach",
-            5.0,
-            "time for the way from where the arm is to the start, [s]; %(default)g by default",
-        ),
-    ):
-        motion.add_argument(option, type=float, default=default, help=words)
-    motion.add_argument(
-        "--range",
-        nargs=3,
-        action="append",
-        default=[],
-        dest="ranges",
+    add = parser.add_argument_group("files").add_argument
+    # fmt: off
+    add("--output", required=True, metavar="PLAN.yaml", help="the trajectory that is written")
+    add("--picture", metavar="PLAN.png", help="a picture of it")
+    add("--force", action="store_true", help="overwrite output and picture")
+    add = parser.add_argument_group("motion").add_argument
+    add("--duration", type=float, default=20.0, help="[s]; %(default)g by default")
+    add("--speed", type=float, default=0.5,
+        help="share of the velocity limits; %(default)g by default")
+    add("--torque", type=float, default=0.7,
+        help="share of the effort limits; %(default)g by default")
+    add("--approach", type=float, default=5.0,
+        help="time for the way from where the arm is to the start, [s]; %(default)g by default")
+    add("--range", nargs=3, action="append", default=[], dest="ranges",
         metavar=("JOINT", "LOWER", "UPPER"),
         help="range of a joint within its limits, [rad] or [m]; by default all but 5 %% at both "
-        "ends; may be repeated",
-    )
-    motion.add_argument(
-        "--criterion",
-        choices=CRITERIA,
-        default=DETERMINANT,
+        "ends; may be repeated")
+    add("--criterion", choices=CRITERIA, default=DETERMINANT,
         help="what is made small: the determinant of the parameters' covariance (the default), or "
-        "the condition number of the regressor",
-    )
-    motion.add_argument(
-        "--seed", type=int, default=0, help="of the search: another one gives another motion"
-    )
+        "the condition number of the regressor")
+    add("--seed", type=int, default=0, help="of the search: another one gives another motion")
+    # fmt: on
 
 
 def run(options: argparse.Namespace) -> int:
     """Plans, writes and prints; returns the exit status 0.
-
-    Args:
-        options: of `add_arguments`.
 
     Raises:
         RneaControlError: a file that exists, or cannot be written; a robot or an option that no
@@ -94,28 +77,7 @@ def run(options: argparse.Namespace) -> int:
     model = load_robot(options, options.urdf)
     for warning in model.warnings:
         console.print(f"Warning: {warning}", style="yellow", soft_wrap=True)
-    ranges = {}
-    for name, lower, upper in options.ranges:
-        try:
-            ranges[name] = (float(lower), float(upper))
-        except ValueError as error:
-            raise IdentificationError(
-                f"--range {name} {lower} {upper}: LOWER and UPPER must be numbers, [rad] or [m]"
-            ) from error
-    with Progress(
-        TextColumn("planning"), BarColumn(), TimeElapsedColumn(), console=console, transient=True
-    ) as bar:
-        task = bar.add_task("", total=1.0)
-        excitation = plan_excitation(
-            model,
-            options.duration,
-            ranges=ranges,
-            speed=options.speed,
-            torque=options.torque,
-            criterion=options.criterion,
-            seed=options.seed,
-            progress=lambda done: bar.update(task, completed=done),
-        )
+    excitation = _planned(options, model, console)
     limits = f"{options.speed:g} of the velocity, {options.torque:g} of the effort"
     text = trajectory_yaml(excitation, options.approach, limits)
     path = options.output
@@ -135,13 +97,11 @@ def run(options: argparse.Namespace) -> int:
         "the motion in simulation first, and keep a hand on the emergency stop.",
         style="yellow",
     )
-    console.print(f"Trajectory: {options.output}", soft_wrap=True)
-    if options.picture is not None:
-        console.print(f"Picture: {options.picture}", soft_wrap=True)
-    console.print(
-        f"Next: rnea_identify record {shlex.quote(options.output)} --output recording",
-        soft_wrap=True,
-    )
+    files = {"Trajectory": options.output, "Picture": options.picture}
+    files["Next"] = f"rnea_identify record {shlex.quote(options.output)} --output recording"
+    for name, words in files.items():
+        if words is not None:
+            console.print(f"{name}: {words}", soft_wrap=True)
     size = len(text.encode())
     if size > LONGEST_ARGUMENT:
         console.print(
@@ -151,6 +111,30 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _planned(options: argparse.Namespace, model: RobotModel, console: Console) -> Excitation:
+    ranges = {}
+    for name, lower, upper in options.ranges:
+        try:
+            ranges[name] = (float(lower), float(upper))
+        except ValueError as error:
+            raise IdentificationError(
+                f"--range {name} {lower} {upper}: LOWER and UPPER must be numbers, [rad] or [m]"
+            ) from error
+    columns = TextColumn("planning"), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        return plan_excitation(
+            model,
+            options.duration,
+            ranges=ranges,
+            speed=options.speed,
+            torque=options.torque,
+            criterion=options.criterion,
+            seed=options.seed,
+            progress=lambda done: bar.update(task, completed=done),
+        )
+
+
 def _check_files(options: argparse.Namespace) -> None:
     taken = {os.path.realpath(options.urdf): "the URDF, which is never overwritten"}
     if options.config is not None:
@@ -158,19 +142,17 @@ def _check_files(options: argparse.Namespace) -> None:
     for name, given in (("--output", options.output), ("--picture", options.picture)):
         if given is None:
             continue
-        path, real = Path(given), os.path.realpath(given)
+        path, real, wrong = Path(given), os.path.realpath(given), ""
         if real in taken:
-            raise IdentificationError(f"{name} {path} is {taken[real]}; give another name")
-        if path.is_dir():
-            raise IdentificationError(f"{name} {path} is a folder; give the name of a file")
-        if path.exists() and not options.force:
-            raise IdentificationError(
-                f"{name} {path} exists; give another name, or overwrite it with --force"
-            )
-        if not path.parent.is_dir():
-            raise IdentificationError(
-                f"{name} {path}: there is no folder {path.parent}; make it first"
-            )
+            wrong = f" is {taken[real]}; give another name"
+        elif path.is_dir():
+            wrong = " is a folder; give the name of a file"
+        elif path.exists() and not options.force:
+            wrong = " exists; give another name, or overwrite it with --force"
+        elif not path.parent.is_dir():
+            wrong = f": there is no folder {path.parent}; make it first"
+        if wrong:
+            raise IdentificationError(f"{name} {path}{wrong}")
         taken[real] = f"that of {name}, too"
 
 
@@ -200,38 +182,29 @@ def _judgement(excitation: Excitation) -> Iterator[str]:
         )
 
 
-def _table(title: str, *headings: str) -> Table:
-    table = Table(title=title, box=SIMPLE_HEAD)
-    for k, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if k else "left", overflow="fold")
-    return table
-
-
 def _motion_table(excitation: Excitation) -> Table:
-    title = f"{excitation.model.name}: {excitation.duration:g} s, largest shares of what is allowed"
-    table = _table(title, "joint", "range", "velocity", "acceleration", "torque")
-    limits = excitation.limits
+    limits, rows = excitation.limits, []
     for j, name in enumerate(excitation.model.joint_names):
-        torque = f"{100.0 * excitation.peaks[3, j]:.0f} %"
-        table.add_row(
-            name,
-            f"{limits.lower[j]:.3g} to {limits.upper[j]:.3g}",
-            *(f"{100.0 * share:.0f} %" for share in excitation.peaks[1:3, j]),
-            torque if math.isfinite(limits.torque[j]) else "no limit",
-        )
-    return table
+        reach = f"{limits.lower[j]:.3g} to {limits.upper[j]:.3g}"
+        shares = [f"{100.0 * share:.0f} %" for share in excitation.peaks[1:, j]]
+        if not math.isfinite(limits.torque[j]):
+            shares[-1] = "no limit"
+        rows.append([name, reach, *shares])
+    title = f"{excitation.model.name}: {excitation.duration:g} s, largest shares of what is allowed"
+    return table_of(title, ("joint", "range", "velocity", "acceleration", "torque"), rows)
 
 
 def _parameter_table(excitation: Excitation) -> Table:
-    title = "What the motion will tell, in SI units"
-    table = _table(title, "base parameter", "by URDF", "deviation", "relative", "")
-    for k, relative in enumerate(excitation.relative_deviation):
-        table.add_row(
+    prior, deviation = excitation.prior, excitation.deviation
+    rows = [
+        [
             shortened(excitation.base.names[k], _LONGEST_NAME),
-            f"{excitation.prior[k]:.4g}",
-            f"{excitation.deviation[k]:.2g}",
+            f"{prior[k]:.4g}",
+            f"{deviation[k]:.2g}",
             f"{100.0 * relative:.2g} %",
-            "poor" if relative > POOR else "",
-            style="yellow" if relative > POOR else None,
-        )
-    return table
+            Text("poor" if relative > POOR else "", "yellow"),
+        ]
+        for k, relative in enumerate(excitation.relative_deviation)
+    ]
+    headings = ("base parameter", "by URDF", "deviation", "relative", "")
+    return table_of("What the motion will tell, in SI units", headings, rows)

@@ -7,18 +7,17 @@ from pathlib import Path
 
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.parameter import Parameter
 from rich.console import Console
 
-from rnea_control.commands.identify.executable import positive
-from rnea_control.commands.identify.motion_sender import MotionSender, trajectory_message
+from rnea_control.commands.identify.motion_sender import MotionSender
 from rnea_control.commands.identify.recorder import Recorder
 from rnea_control.commands.identify.recording_session import (
     MARGIN,
     RecordingDisplay,
     RecordingSession,
 )
+from rnea_control.commands.message_recorder import listening_node
+from rnea_control.commands.options import add_controller_options, positive
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.recording_files import refuse_existing
 from rnea_control.identification.trajectory_file import read_trajectory
@@ -29,50 +28,27 @@ NODE = "rnea_identify"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument(
-        "trajectory",
-        nargs="?",
-        type=Path,
-        metavar="TRAJECTORY.yaml",
+    add = parser.add_argument
+    # fmt: off
+    add("trajectory", nargs="?", type=Path, metavar="TRAJECTORY.yaml",
         help="a JointTrajectory, as `rnea_identify plan` writes it, to be followed by the "
-        "controller; without one nothing is sent",
-    )
-    parser.add_argument(
-        "--output",
-        required=True,
-        type=Path,
-        metavar="NAME",
-        help="folder for rosbag2 (MCAP), or a file that ends in .npz; must not exist",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=positive,
-        help="without a trajectory: how long to listen; until Ctrl-C by default",
-    )
-    parser.add_argument("--namespace", default="", help="namespace of the arm")
-    parser.add_argument("--node", default="rnea_controller", help="name of the controller's node")
-    parser.add_argument(
-        "--commands",
-        default="effort_controller/commands",
-        metavar="TOPIC",
-        help="topic of the effort commands; effort_controller/commands by default",
-    )
-    parser.add_argument(
-        "--joints",
-        nargs="+",
-        default=[],
-        metavar="JOINT",
+        "controller; without one nothing is sent")
+    add("--output", required=True, type=Path, metavar="NAME",
+        help="folder for rosbag2 (MCAP), or a file that ends in .npz; must not exist")
+    add("--seconds", type=positive,
+        help="without a trajectory: how long to listen; until Ctrl-C by default")
+    add_controller_options(parser)
+    add("--commands", default="effort_controller/commands", metavar="TOPIC",
+        help="topic of the effort commands; effort_controller/commands by default")
+    add("--joints", nargs="+", default=[], metavar="JOINT",
         help="joints to look at, and columns of .npz; those of the trajectory, or of "
-        "joint_states by default",
-    )
+        "joint_states by default")
+    # fmt: on
 
 
 def run(options: argparse.Namespace) -> int:
     """Records, writes, and returns the exit status: 0 if all is well, 1 if the motion failed, was
     interrupted, or nothing came. What was recorded is written in any case.
-
-    Args:
-        options: of `add_arguments`, and `ros_arguments`, the words from --ros-args on.
 
     Raises:
         RneaControlError: a wrong output or trajectory, before anything is sent.
@@ -87,20 +63,12 @@ def run(options: argparse.Namespace) -> int:
     joints = tuple(options.joints or (trajectory.joints if trajectory else ()))
     console = Console(markup=False, highlight=False)
     with ros_process([NODE, *getattr(options, "ros_arguments", [])]) as running:
+        sender = None
         try:
-            node = Node(
-                NODE,
-                namespace=options.namespace,
-                enable_rosout=False,
-                start_parameter_services=False,
-                parameter_overrides=[Parameter("start_type_description_service", value=False)],
-            )
+            node = listening_node(NODE, options.namespace)
             recorder = Recorder(node, options.commands)
-            sender = None
             if trajectory is not None:
-                sender = MotionSender(
-                    node, options.node, trajectory_message(trajectory), recorder.newest_stamp
-                )
+                sender = MotionSender(node, options.node, trajectory, recorder.newest_stamp)
         except NameValidationException as error:
             raise RecordingError(f"--namespace, --node or --commands: {error}") from error
         executor = SingleThreadedExecutor()

@@ -2,72 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from rnea_control.commands.message_recorder import LATCHED, MessageRecorder
 from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, RecordedTopics
 from rnea_control.identification.recording_files import TopicMessages, write_npz, write_rosbag
 from rnea_control.messages.cdr import BIG_ENDIAN, HEADER, CdrReader
 from rnea_control.node.sentinel_link import SENTINEL
 from rnea_control.ros.effort_command import publisher_names
-from rnea_control.ros.raw_subscription import RawSubscription
 
 FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"
-# BEST_EFFORT takes from every publisher. None may be lost while Python is busy.
-STREAM = QoSProfile(depth=10_000, reliability=ReliabilityPolicy.BEST_EFFORT)
-LATCHED = QoSProfile(
-    depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
-)
-# How long a thread waits before it looks whether it shall end, [s].
-LONGEST_WAIT = 0.1
 # Makes wall time of a clock that never falls, as the computer's may be set back meanwhile, [ns].
 _SINCE_EPOCH = time.time_ns() - time.monotonic_ns()
 
 
-class Channel:
-    """The messages of one topic, taken by a thread of its own in the name of a node that is spun:
-    the time at which each came by a clock that never falls, [ns], and its bytes. `topic` is its
-    full name."""
-
-    def __init__(self, node: Node, message_type: type, topic: str) -> None:
-        self.topic = node.resolve_topic_name(topic)
-        self.messages: list[tuple[int, bytes]] = []
-        self.is_stopped = False
-        self._subscription = RawSubscription(node, message_type, topic, STREAM)
-        self._thread = threading.Thread(target=self._take, name=f"recorder of {topic}", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ends the subscription."""
-        if not self.is_stopped:
-            self.is_stopped = True
-            self._thread.join()
-            self._subscription.destroy()
-
-    def _take(self) -> None:
-        while not self.is_stopped:
-            taken = self._subscription.take(LONGEST_WAIT)
-            while taken is not None:
-                self.messages.append((_now(), taken[0]))
-                taken = self._subscription.poll()
-
-
 class Recorder:
-    """Records joint_states, robot_description, and the commands while somebody takes them.
-
-    Args:
-        node: for the subscriptions; an executor must spin it.
-        commands: topic of the effort commands.
+    """Records joint_states, robot_description, and the effort commands while somebody takes them,
+    in the name of a node that an executor spins.
 
     Attributes:
         states: of joint_states.
@@ -76,10 +37,10 @@ class Recorder:
 
     def __init__(self, node: Node, commands: str) -> None:
         self._node = node
-        self.states = Channel(node, JointState, "joint_states")
+        self.states = MessageRecorder(node, JointState, "joint_states", _now)
         self.robot_description = ""
         self._command_topic = node.resolve_topic_name(commands)
-        self._commands: list[Channel] = []
+        self._commands: list[MessageRecorder] = []
         topic = node.resolve_topic_name("robot_description")
         self._descriptions = TopicMessages(topic, STRING, [], is_latched=True)
         node.create_subscription(
@@ -100,7 +61,7 @@ class Recorder:
         """Subscribes to the commands once somebody else does, and no longer than that: the
         controller would take this subscription for hardware that listens."""
         subscriptions = self._node.get_subscriptions_info_by_topic(self._command_topic)
-        # This node's channels are hidden, as is one that is not known yet; the sentinel only looks.
+        # This node's own are hidden, as is one that is not known yet; the sentinel only looks.
         onlookers = self._node.get_name(), SENTINEL
         others = [
             info.node_name
@@ -109,7 +70,9 @@ class Recorder:
         ]
         listening = bool(self._commands) and not self._commands[-1].is_stopped
         if others and not listening:
-            self._commands.append(Channel(self._node, Float64MultiArray, self._command_topic))
+            self._commands.append(
+                MessageRecorder(self._node, Float64MultiArray, self._command_topic, _now)
+            )
         elif listening and not others:
             self._commands[-1].stop()
 
@@ -141,20 +104,19 @@ class Recorder:
         elsewhere then, and the error is raised after that.
 
         Args:
-            path: `.npz` for a table of `joints`, else a rosbag2 folder.
-            joints: of a table; None for all.
+            path: `.npz` for a table of `joints`, None for all; else a rosbag2 folder.
 
         Raises:
             RecordingError: it cannot be written, or not as this table.
         """
         # Commands come before the states that are recorded at the same time.
         commands = [message for each in self._commands for message in each.messages]
-        found = [
+        topics = [
             self._descriptions,
             TopicMessages(self._command_topic, FLOAT64_MULTI_ARRAY, commands),
             TopicMessages(self.states.topic, JOINT_STATE, self.states.messages),
         ]
-        topics = [topic for topic in found if topic.messages]
+        topics = [topic for topic in topics if topic.messages]
         try:
             if path.suffix == ".npz":
                 recorded = RecordedTopics(str(path))
@@ -182,16 +144,13 @@ def _now() -> int:
 def _rescue(path: Path, topics: Sequence[TopicMessages]) -> Path:
     """Writes a rosbag2 folder beside `path`, or where this computer keeps temporary files; with a
     number where something is there."""
-    temporary = Path(tempfile.gettempdir()) / path.name
-    for wanted in (path, temporary):
-        folder, number = wanted, 1
-        while folder.exists():
-            number += 1
-            folder = wanted.with_name(f"{wanted.name}_{number}")
-        try:
-            write_rosbag(folder, topics)
-            break
-        except RecordingError:
-            if wanted is temporary:
-                raise
-    return folder
+    numbered = (path.with_name(f"{path.name}_{number}") for number in itertools.count(2))
+    folder = next(each for each in itertools.chain([path], numbered) if not each.exists())
+    try:
+        write_rosbag(folder, topics)
+        return folder
+    except RecordingError:
+        temporary = Path(tempfile.gettempdir())
+        if path.parent == temporary:
+            raise
+        return _rescue(temporary / path.name, topics)

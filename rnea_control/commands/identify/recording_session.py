@@ -32,13 +32,8 @@ LINES = 5.0
 
 
 class RecordingSession:
-    """Makes a recording; `recorder` has it then, however it ends.
-
-    Args:
-        recorder, executor, display: take the messages, spin the node, and show how it goes on.
-        joints: that are looked at; empty for those of the first message.
-        running: whether to go on, until so many signals came.
-    """
+    """Makes a recording of `joints`, empty for those of the first message; `recorder` has it then,
+    however it ends. `running` says whether to go on, until so many signals came."""
 
     def __init__(
         self,
@@ -80,13 +75,13 @@ class RecordingSession:
                 return f"no controller on {sender.sought}; is it running and active?"
         if not self._running():
             return f"{INTERRUPTED} before the trajectory was sent"
-        sender.send()
+        sender.start()
         self._display.say(f"sent {sender.duration:.1f} s of trajectory by {sender.way}")
         while self._running() and not sender.ended:
             self._step("moving")
             sender.check()
         if not sender.ended:
-            advice = sender.cancel()
+            advice = sender.stop()
             self._display.warn(f"{INTERRUPTED}. {advice}" if advice else INTERRUPTED)
             self._step_until(lambda: sender.ended, LONGEST_END)
             sender.failure = sender.failure or INTERRUPTED
@@ -133,39 +128,34 @@ class RecordingSession:
             self._display.warn(f"no joint states on {topic} for {SILENCE:.0f} s; {why}")
 
     def _judge(self, messages: list[bytes]) -> None:
-        states = self._recorder.states.topic
+        topic, odd = StatesTopic(self._recorder.states.topic), ""
         try:
-            topic = StatesTopic(states)
             for message in messages:
                 topic.add(0, message)
             topic.finish()
         except CdrError as error:
-            self._say_once(f"{error}; the recording has the message as it came")
-            return
+            odd = f"{error}; the recording has the message as it came"
         joints = self._joints = self._joints or topic.names
         if not joints:
-            self._say_once("joint_states names no joints: nothing can be identified from it")
-            return
-        self._checks = self._checks or LiveChecks(joints)
-        urdf = self._recorder.robot_description
-        if urdf != self._described:
-            self._described = urdf
-            self._checks.know(urdf)
-        named, stamps, values = topic.joint_columns(joints)
-        if not named.any():
-            missing = [joint for joint in joints if joint not in topic.names]
-            self._say_once(
-                f"{states} lacks {listed(missing)}; it has {listed(topic.names)}. Is --joints "
-                "right, or --namespace?"
-            )
-            return
-        for text in self._checks.look(stamps[named], np.ascontiguousarray(values[:, named])):
-            self._display.warn(text)
-
-    def _say_once(self, text: str) -> None:
-        if not self._odd_said:
+            odd = odd or "joint_states names no joints: nothing can be identified from it"
+        elif not odd:
+            self._checks = self._checks or LiveChecks(joints)
+            urdf = self._recorder.robot_description
+            if urdf != self._described:
+                self._described = urdf
+                self._checks.know(urdf)
+            named, stamps, values = topic.joint_columns(joints)
+            for text in self._checks.look(stamps[named], np.ascontiguousarray(values[:, named])):
+                self._display.warn(text)
+            if not named.any():
+                missing = [joint for joint in joints if joint not in topic.names]
+                odd = (
+                    f"{topic.name} lacks {listed(missing)}; it has {listed(topic.names)}. Is "
+                    "--joints right, or --namespace?"
+                )
+        if odd and not self._odd_said:
             self._odd_said = True
-            self._display.warn(text)
+            self._display.warn(odd)
 
 
 class RecordingDisplay(Progress):

@@ -1,4 +1,5 @@
-"""Whether Fast DDS shares memory with other processes, by the environment.
+"""What the rest of the package knows of the middleware: whether it shares memory with other
+processes, by the environment, and the words for that. Only Fast DDS is known.
 
 A process that is killed or stopped inside its `publish` keeps the lock of every port in shared
 memory that it was writing to, and whoever writes there next waits: docs/middleware.md.
@@ -21,10 +22,24 @@ LOCAL_ONLY = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_LOCALHOST_ONLY"
 # The transports of a process whose profile names none.
 BUILTIN = "FASTDDS_BUILTIN_TRANSPORTS"
 
+# For messages: its name, what sharing memory does, and what ends that.
+NAME = "Fast DDS"
+SHARES_MEMORY = (
+    f"{NAME} shares memory: a process that is killed, stopped or joins can hold up the others"
+)
+SET_PROFILE = (
+    f"Set {' and '.join(PROFILES)} to config/fastdds_real_time.xml for all ROS processes of the "
+    "computer, controller_manager first"
+)
+LOCAL_ONLY_SHARES = "with it rmw_fastrtps shares memory whatever the profile says: see dds-profile"
+SET_LOCAL_PROFILE = (
+    "Unset it, and set the profile config/fastdds_localhost.xml, which keeps DDS on this computer"
+)
+
 
 @dataclass(frozen=True)
-class FastDds:
-    """The settings of Fast DDS in the environment.
+class Transports:
+    """What the environment tells the middleware of its transports.
 
     Attributes:
         profile: path of the profile; empty without one.
@@ -58,8 +73,8 @@ def use_udp() -> None:
     os.environ.setdefault(BUILTIN, "UDPv4")
 
 
-def fast_dds() -> FastDds | None:
-    """The settings in the environment of this process; None if the middleware is another."""
+def transports() -> Transports | None:
+    """What the environment of this process tells; None if the middleware is another."""
     if not get_rmw_implementation_identifier().startswith("rmw_fastrtps"):
         return None
     given, text = os.environ, None
@@ -68,16 +83,16 @@ def fast_dds() -> FastDds | None:
         with suppress(OSError):
             text = Path(profile).read_text(encoding="utf-8", errors="replace")
     pairs = (f"{key}={value}" for key, value in LOCAL_ONLY.items() if given.get(key) == value)
-    return FastDds(profile, text, next(pairs, ""), given.get(BUILTIN, ""))
+    return Transports(profile, text, next(pairs, ""), given.get(BUILTIN, ""))
 
 
 def shared_memory_found() -> str:
     """That the middleware shares memory, why, and the remedy, in words; empty if it does not."""
-    settings = fast_dds()
+    settings = transports()
     if settings is None or not settings.shared_memory:
         return ""
     return (
-        f"Fast DDS shares memory ({settings.shared_memory}). docs/middleware.md has the remedy: a "
+        f"{NAME} shares memory ({settings.shared_memory}). docs/middleware.md has the remedy: a "
         "profile such as config/fastdds_localhost.xml, in place of LOCALHOST"
     )
 

@@ -1,0 +1,45 @@
+"""Options that several commands have, and the numbers and files that they take. No ROS."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+import yaml
+
+from rnea_control.exceptions import ParameterError
+from rnea_control.ros.parameter_files import section_of
+
+# A delay that can be given, [s].
+LONGEST = 1.0
+
+
+def add_controller_options(parser: argparse.ArgumentParser) -> None:
+    """Where the controller is."""
+    parser.add_argument("--namespace", default="", help="namespace of the arm")
+    parser.add_argument("--node", default="rnea_controller", help="name of the controller's node")
+
+
+def positive(text: str) -> float:
+    """A number above 0, for argparse."""
+    value = float(text)
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}; it must be positive and finite")
+    return value
+
+
+def delay(text: str) -> float:
+    """A time that efforts may be late by, for argparse."""
+    value = float(text)
+    if not abs(value) <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text}; it must be at most {LONGEST:g} s")
+    return value
+
+
+def parameters_in(path: str, node: str) -> dict[str, Any]:
+    """What a YAML file says for a node, by full name; ParameterError if it cannot be read."""
+    try:
+        return section_of(node, ["--params-file", path])
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ParameterError(f"{path} cannot be read: {error}") from error
