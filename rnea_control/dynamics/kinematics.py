@@ -217,11 +217,8 @@ def _link_acceleration(
     w, dw, acc = body.motion(memory, i)
     acc = add(acc, add(cross(dw, p), cross(w, cross(w, p))))
     # The recursion starts from a root that accelerates with -g.
-    acc = subtract(rotate(R, acc), body.base_acceleration(bodies))
-    dw = rotate(R, dw)
-    for k in range(3):
-        acceleration[k] = acc[k]
-        acceleration[3 + k] = dw[k]
+    acceleration[:3] = subtract(rotate(R, acc), body.base_acceleration(bodies))
+    acceleration[3:] = rotate(R, dw)
 
 
 @kernel_on_demand()
@@ -240,8 +237,5 @@ def _world_to_link_force(
     R, p = link_pose(links, memory, link)
     f_W = (world_force[0], world_force[1], world_force[2])
     n_W = (world_force[3], world_force[4], world_force[5])
-    f = vectors.rotate_back(R, f_W)
-    n = vectors.rotate_back(R, subtract(n_W, cross(p, f_W)))
-    for k in range(3):
-        link_force[k] = f[k]
-        link_force[3 + k] = n[k]
+    link_force[:3] = vectors.rotate_back(R, f_W)
+    link_force[3:] = vectors.rotate_back(R, subtract(n_W, cross(p, f_W)))

@@ -110,7 +110,7 @@ def decode(data: ByteArray, size: int, bits: WordArray) -> int:
         if position + 4 > size:
             return REFUSED
         position = cdr.aligned(position + 4 + cdr.word(data, position, big_endian), 4) + 8
-    position = cdr.aligned(position, 4) + 4  # data_offset
+    position += 4  # data_offset
     start = cdr.numbers_at(data, size, position, bits.shape[0], big_endian)
     if start < 0:
         return REFUSED
