@@ -312,13 +312,13 @@ class Controller(StepRows):
     def _step(
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
     ) -> int:
+        n, settings, bounds, rows, findings = self.arrays
+        step_once = advance.step_once
         try:
-            outcome: int = advance.step_once(*self.arrays, t, q, v, tau, predicted)
+            outcome: int = step_once(n, settings, bounds, rows, findings, t, q, v, tau, predicted)
         except TypeError as error:
-            raise ArgumentError(
-                "q, v and tau must each be a C-contiguous float64 array of shape "
-                f"({self.model.nv},)"
-            ) from error
+            wanted = f"a C-contiguous float64 array of shape ({self.model.nv},)"
+            raise ArgumentError(f"q, v and tau must each be {wanted}") from error
         if outcome >= step.BAD_STATE:
             raise self.refusal(outcome, t, q, v, tau)
         return outcome
