@@ -33,7 +33,7 @@ LEAST = 100
 # Positions and velocities are told apart by their range over this.
 BINS = 1024
 # So many waves over the range of positions are tried, in steps of one over `FINENESS`; none is
-# longer than this, as those of rigid bodies are, [rad].
+# longer than this, as those of rigid bodies are, [rad] or [m].
 MOST_WAVES, FINENESS, LONGEST = 64, 8, 2.5
 # Stribeck velocities are tried in steps of this factor, up to this part of the largest velocity.
 FACTOR, SLOW = 1.25, 0.3
@@ -195,22 +195,22 @@ def _remaining(
             of_v[j].add(motion.v[middles, j][used], means[used, j], Y[used, j])
     chance = CHANCE / len(solution.variance)
     for j in joints:
-        variance = solution.variance[j]
-        noise = variance / factor, solution.inverse
         v = np.abs(motion.v[rows, j][motion.counts[rows, j]])
+        variance = float(solution.variance[j])
+        noise = variance / factor, solution.inverse
         waves = np.arange(FINENESS, FINENESS * MOST_WAVES) / FINENESS
-        frequencies = 2.0 * math.pi * waves / of_q[j].reach
-        frequencies = frequencies[frequencies > LONGEST]
-        phase = frequencies[:, None] * of_q[j].middle
-        gain = of_q[j].gain(np.stack([np.sin(phase), np.cos(phase)], axis=1), *noise)
-        # The noise of the frequencies in time with which the joint passes the waves.
-        typical = np.quantile(v, (np.arange(QUANTILES) + 0.5) / QUANTILES)
-        passing = frequencies[:, None] * typical / (2.0 * math.pi)
-        power = np.interp(passing, spectrum.frequency, spectrum.power[:, j]).mean(axis=1)
-        gain *= variance / np.maximum(power, variance)
-        best = int(np.argmax(gain))
-        if gain[best] > math.log(MOST_WAVES / chance):
-            yield Ripple(j, float(of_q[j].middle.mean()), float(frequencies[best]))
+        frequencies = 2.0 * math.pi * waves[waves > of_q[j].reach / LONGEST] / of_q[j].reach
+        if len(frequencies):
+            phase = frequencies[:, None] * of_q[j].middle
+            gain = of_q[j].gain(np.stack([np.sin(phase), np.cos(phase)], axis=1), *noise)
+            # Slow noise has more power where the joint passes the waves slowly.
+            typical = np.quantile(v, (np.arange(QUANTILES) + 0.5) / QUANTILES)
+            passing = frequencies[:, None] * typical / (2.0 * math.pi)
+            power = np.interp(passing, spectrum.frequency, spectrum.power[:, j]).mean(axis=1)
+            gain *= variance / np.maximum(power, variance)
+            best = int(np.argmax(gain))
+            if gain[best] > math.log(MOST_WAVES / chance):
+                yield Ripple(j, float(of_q[j].middle.mean()), float(frequencies[best]))
         steps = math.log(max(SLOW * v.max() / STANDING, 1.0)) / math.log(FACTOR)
         speeds = STANDING * FACTOR ** np.arange(int(steps) + 1.0)
         gain = of_v[j].gain(_stribeck(of_v[j].middle, speeds[:, None, None]), *noise)
