@@ -275,12 +275,15 @@ class ParameterSpace:
         """How far the URDF leaves them open."""
         return np.asarray((self.to_beta / self.prior) @ self.to_beta.T)
 
-    def posterior(self, information: FloatArray) -> FloatArray:
-        """Covariance of the equations' unknowns, after the data and before positivity."""
+    def posterior(self, information: FloatArray, vector_covariance: FloatArray) -> FloatArray:
+        """Covariance of the equations' unknowns, after the data and before positivity; arguments
+        as the attributes of `Solution`."""
         matrix = self.to_beta.T @ information @ self.to_beta + np.diag(self.prior)
         scale = 1.0 / np.sqrt(np.diag(matrix))
         inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
-        return np.asarray(self.to_beta @ inverse @ self.to_beta.T)
+        gain = self.to_beta @ inverse
+        spread = self.to_beta.T @ vector_covariance @ self.to_beta + np.diag(self.prior)
+        return np.asarray(gain @ spread @ gain.T)
 
     def nearest(self, information: FloatArray, vector: FloatArray) -> ConsistentParameters:
         """The consistent parameters that fit and are nearest to the robot's own.

@@ -15,7 +15,7 @@ import numpy as np
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
 from rnea_control.identification.causes import Cause, Contribution, told
-from rnea_control.identification.least_squares import late
+from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.readings import Readings
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
@@ -44,7 +44,7 @@ class Diagnosis:
         rms_left: once all causes are accounted for.
         noise: of the measured torque.
         torque: root mean square of the measured torque.
-        delay: by which the efforts are later than the motion, [s]; 0 if that is not significant.
+        delay: by which the efforts are later than the motion; None if it was not looked for.
         contributions: the causes, those first that no fit makes up for. Their values are, one for
             each joint, scales, offsets, damping and then Coulomb friction, or rotor inertias that
             the model lacks; gravity; the delay; or ten parameters of the load in its link's frame.
@@ -55,7 +55,7 @@ class Diagnosis:
     rms_left: FloatArray
     noise: FloatArray
     torque: FloatArray
-    delay: float
+    delay: Delay | None
     contributions: tuple[Contribution, ...]
     question: str
 
@@ -89,7 +89,7 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     recorded = _of_signals(model, motion)
     at_noise = bool((rms <= AT_NOISE * noise).all())
     if at_noise or not motion.counts.any():
-        return Diagnosis(rms, rms, noise, torque, 0.0, tuple(recorded), "")
+        return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
     search = Readings(model, motion, delay is None)
     lies, best = search.found, search.best
     names = {name for each in lies for name in each.joints}
@@ -97,10 +97,11 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     if not lies and not recorded:
         lies += _unexplained(search, noise)
     parts, excess = _differences(search.evidence, best, SMALL * np.maximum(rms, noise))
-    if search.delay and not lies and not recorded:
+    if search.delay and search.delay.is_significant and not lies and not recorded:
         own = float(search.evidence.independent @ (search.undelayed / best.variance - 1.0))
         part = max(own / (own + excess), 0.0)
-        parts.append(told(Cause.delay, {}, (search.delay,), part, what=late(search.delay)))
+        later = search.delay.seconds
+        parts.append(told(Cause.delay, {}, (later,), part, what=late(later)))
     parts.sort(key=lambda each: -each.part)
     causes = (*recorded, *lies, *parts)
     left = np.sqrt(best.variance + search.evidence.rough)

@@ -12,24 +12,18 @@ from rnea_control.analysis import BaseParameters, base_parameters, inertial_para
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import ParameterSpace, actuator_scales
+from rnea_control.identification.delay import delay_column, delay_of, late
 from rnea_control.identification.diagnosis import diagnose
-from rnea_control.identification.least_squares import (
-    Solution,
-    delay_of,
-    late,
-    solve,
-    solve_for_any_delay,
-)
+from rnea_control.identification.least_squares import Solution, solve
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
 from rnea_control.model import RobotModel
 
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 # A standard deviation of less than this part of the value, or of what the URDF leaves open, is an
 # identified parameter; of more than all of it, none.
 CERTAIN = 0.1
-# A delay of more than so many of its standard deviations is told.
-SIGNIFICANT = 3.0
 # A friction that adds less than this part of the measured torque is as good as none.
 SMALL_FRICTION = 0.1
 # A joint that moves for a shorter time says little about its friction, [s].
@@ -139,12 +133,15 @@ def identify(
     space = ParameterSpace(model, base, actuator_scales(motion))
     notes = list(motion.notes)
     diagnosis = diagnose(model, motion, delay)
+    column, prior = None, space.beta
     if delay is None:
         delay, near = 0.0, space.beta
         if not diagnosis.doubts:
-            found = delay_of(equations, motion, space.beta, diagnosis.delay, robust)
+            found = diagnosis.delay
+            if found is None or robust:
+                found = delay_of(equations, motion, space.beta, robust=robust)
             near = found.beta
-            if abs(found.seconds) > SIGNIFICANT * found.deviation:
+            if found.is_significant:
                 delay = found.seconds
                 note = f"the efforts are {late(delay)} than the positions; that was made up for"
             else:
@@ -154,10 +151,15 @@ def identify(
                 )
             notes.append(note)
         motion = motion.delayed(delay)
-        solution = solve_for_any_delay(equations, motion, space.beta, near, robust)
+        column, prior = delay_column(equations, motion, near), np.append(prior, 0.0)
     else:
         motion = motion.delayed(delay)
-        solution = solve(equations, motion, space.beta, robust)
+    if diagnosis.doubts:
+        solution = solve(equations, motion, prior, robust, column)
+    else:
+        solution, unmodeled = solve_beside_unmodeled(equations, motion, prior, robust, column)
+        notes += unmodeled
+    solution = solution.first(base.rank)
     full = space.nearest(solution.information, solution.vector)
     notes += _notes(model, motion, solution, full.beta)
     beta = np.where(solution.determined, solution.beta, np.nan)

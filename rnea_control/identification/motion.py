@@ -94,6 +94,20 @@ class Motion:
         arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ARRAYS}
         return replace(self, ends=ends, **arrays)
 
+    def spread(self, samples: int, seconds: float) -> list[slice]:
+        """Ranges of so many seconds over all of the motion, with so many samples together; all of
+        the motion if it has no more."""
+        share = samples / len(self.time)
+        if share >= 1.0:
+            return self.parts
+        length = max(round(seconds / self.period), 100)
+        kept = [
+            slice(begin, min(begin + length, part.stop))
+            for part in self.parts
+            for begin in range(part.start, part.stop, round(length / share))
+        ]
+        return [each for each in kept if each.stop - each.start > 20]
+
     def split(self, share: float) -> tuple[Motion, Motion]:
         """The first part of each continuous part, and the `share` at its end."""
         first, last = [], []

@@ -15,10 +15,11 @@ from rnea_control.identification.consistent_parameters import (
     actuator_scales,
     parameters_in_body,
 )
+from rnea_control.identification.delay import delay_of
 from rnea_control.identification.identify import check_joints
-from rnea_control.identification.least_squares import delay_of, solve
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of
 
@@ -100,14 +101,15 @@ def identify_payload(
 
     start = space.beta.copy()
     start[base.rank :] = 0.0
-    solution = solve(equations, motion, start, robust, load_columns)
+    solution, unmodeled = solve_beside_unmodeled(equations, motion, start, robust, load_columns)
     full = space.nearest(solution.information, solution.vector)
     assert full.load is not None
     found = link_inertia_of(link, full.load)
-    covariance = space.posterior(solution.information)[base.rank :, base.rank :]
+    covariance = space.posterior(solution.information, solution.vector_covariance)
+    covariance = covariance[base.rank :, base.rank :]
     # c = mc / m, to first order.
     slope = np.concatenate([-found.center_of_mass[:, None], np.eye(3)], axis=1) / found.mass
-    notes = [*motion.notes]
+    notes = [*motion.notes, *unmodeled]
     mass_deviation = float(np.sqrt(covariance[0, 0]))
     if mass_deviation > max(UNKNOWN * LOAD_TRUST, found.mass):
         raise IdentificationError(

@@ -18,7 +18,7 @@ from rnea_control.analysis import base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.causes import Cause, Contribution, told
-from rnea_control.identification.least_squares import delay_of
+from rnea_control.identification.delay import Delay, delay_of
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
@@ -27,8 +27,6 @@ from rnea_control.model import RobotModel
 # The evidence, as the logarithm of a ratio of likelihoods, that another reading needs, and that
 # tells two of them apart.
 STRONG, CLOSE = 14.0, 5.0
-# A delay of more than so many standard deviations is significant.
-DELAYED = 3.0
 # So many readings may be wrong at once.
 MOST = 3
 # Scales this near to 1 are right, as parts; gravity may differ by this part, or this angle [rad].
@@ -63,7 +61,7 @@ class Readings:
 
     Attributes:
         evidence: of the motion, with the delay made up for.
-        delay: by which the efforts are later, [s]; 0 if that is not significant.
+        delay: by which the efforts are later; None if it was not looked for, or cannot be.
         undelayed: mean square of the residuals without that, shape (nv,).
         best: the likeliest reading so far.
         found: the causes, in the order in which they were found.
@@ -72,12 +70,13 @@ class Readings:
 
     def __init__(self, model: RobotModel, motion: Motion, finds_delay: bool) -> None:
         self.model = model
-        self.delay, self.undelayed = 0.0, np.ones(model.nv)
+        self.delay = self._delay(motion) if finds_delay else None
         self.evidence = evidence = TorqueEvidence(model, motion)
         self.best = evidence.fit(evidence.as_described)
-        if finds_delay and (found := self._delay(motion)):
-            self.delay, self.undelayed = found, self.best.variance
-            self.evidence = evidence = TorqueEvidence(model, motion.delayed(found))
+        self.undelayed = self.best.variance
+        if self.delay and self.delay.is_significant:
+            motion = motion.delayed(self.delay.seconds)
+            self.evidence = evidence = TorqueEvidence(model, motion)
         evidence.weigh(evidence.fit(evidence.as_described))
         self.best = evidence.fit(evidence.as_described)
         self.found: list[Contribution] = []
@@ -85,15 +84,14 @@ class Readings:
         while len(self.found) < MOST and self._one_more():
             pass
 
-    def _delay(self, motion: Motion) -> float:
-        """The delay of the efforts; 0 if it is not significant, or cannot be."""
+    def _delay(self, motion: Motion) -> Delay | None:
+        """The delay of the efforts, if there can be one."""
         base = base_parameters(self.model)
         equations = TorqueEquations(self.model, base.independent)
         try:
-            found = delay_of(equations, motion, base.values(inertial_parameters(self.model)))
+            return delay_of(equations, motion, base.values(inertial_parameters(self.model)))
         except IdentificationError:
-            return 0.0
-        return found.seconds if abs(found.seconds) > DELAYED * found.deviation else 0.0
+            return None
 
     def _one_more(self) -> bool:
         """Whether another reading is much likelier; it is the best one then."""

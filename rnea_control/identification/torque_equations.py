@@ -115,8 +115,8 @@ class TorqueEquations:
         return tau
 
     def rows(self, motion: Motion, part: slice, more: MoreColumns | None = None) -> FloatArray:
-        """The equations of a range of samples, shape (samples, nv, columns); other arguments as of
-        `normal`."""
+        """The equations of a range of samples, which may have a step, shape (samples, nv, columns);
+        other arguments as of `normal`."""
         blocks = []
         for rows, Y in self._blocks(motion, part):
             base = Y[:, :, self.columns]
@@ -126,12 +126,12 @@ class TorqueEquations:
     def _blocks(
         self, motion: Motion, part: slice | None = None
     ) -> Iterator[tuple[slice, FloatArray]]:
-        part = part or slice(0, len(motion.time))
-        for begin in range(part.start, part.stop, BLOCK):
-            rows = slice(begin, min(begin + BLOCK, part.stop))
+        every = range(len(motion.time))[part or slice(None)]
+        for begin in range(0, len(every), BLOCK):
+            block = every[begin : begin + BLOCK]
+            rows = slice(block.start, block.stop, block.step)
             arrays = [np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a)]
-            out = self._memory[: rows.stop - rows.start]
-            yield rows, self._robot.batch("regressor", *arrays, out=out)
+            yield rows, self._robot.batch("regressor", *arrays, out=self._memory[: len(block)])
 
 
 def _equations(Y: FloatArray, tau: FloatArray, weight: FloatArray) -> NormalEquations:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -100,6 +101,34 @@ def test_deviations_hold_in_slow_noise(robust: bool) -> None:
         true = base.values(inertial_parameters(hidden))
         standardised.append((found.beta - true) / np.sqrt(np.diag(found.covariance)))
     assert 0.7 < np.sqrt(np.mean(np.square(standardised))) < 1.3
+
+
+def test_torques_that_no_parameter_has_are_told_and_fitted_beside_them() -> None:
+    """Torque ripple of the first joint, Stribeck friction of the second; the others are as ever."""
+    model = arm("ur10_robot")
+    hidden = hidden_robot(model, 6)
+    recording = recording_of(hidden, 30.0, 6, rate=250.0)
+    first, second = model.joint_names[:2]
+    more = np.zeros_like(recording.effort)
+    more[:, 0] = 0.01 * model.effort_limit[0] * np.sin(9.0 * recording.q[:, 0] + 1.0)
+    v = np.gradient(recording.q[:, 1], recording.time)
+    more[:, 1] = 0.03 * model.effort_limit[1] * np.sign(v) * np.exp(-((v / 0.05) ** 2))
+    clean, found = (
+        identify(model, motion_of(replace(recording, effort=recording.effort + extra)))
+        for extra in (0.0 * more, more)
+    )
+    assert not any("no parameter has it" in note for note in clean.notes)
+    told = [note for note in found.notes if "no parameter has it" in note]
+    assert len(told) == 2
+    ripple = re.match(f"torque ripple of {first}: (.*) Nm, (.*) times a turn", told[0])
+    assert ripple is not None
+    assert abs(float(ripple[1]) / (0.01 * model.effort_limit[0]) - 1.0) < 0.2
+    assert abs(float(ripple[2]) - 9.0) < 0.3
+    assert re.match(f"Stribeck friction of {second}: \\+", told[1])
+    true = base_parameters(model).values(inertial_parameters(hidden))
+    z = (found.beta - true) / np.sqrt(np.diag(found.covariance))
+    assert np.abs(z).max() < 4.0
+    assert np.sqrt(np.mean(z**2)) < 1.3
 
 
 def test_equations_of_parts_are_those_of_the_whole() -> None:
