@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
+import numba
 import numpy as np
 import pytest
 
@@ -86,13 +88,24 @@ def read(numbers: np.ndarray, found: np.ndarray, times: int) -> int:
     return whole
 
 
+def test_a_fence_is_an_instruction_between_the_writes() -> None:
+    @numba.njit("void(i8[::1])")
+    def twice(numbers: np.ndarray) -> None:
+        numbers[0] = 1
+        fence()
+        numbers[0] = 2
+
+    (code,) = twice.inspect_asm().values()
+    assert re.search(r"\bmfence\b|\block\b.*\bor|\bdmb\s+ish\b", code), code
+
+
 def test_numbers_between_fences_are_read_as_they_were_written() -> None:
     """As the control loop and its readers do. A processor that keeps the order of writes anyway,
     such as x86-64, says less here than AArch64."""
     numbers, found = np.zeros(17, dtype=np.int64), np.zeros(17, dtype=np.int64)
-    writer = threading.Thread(target=write, args=(numbers, 300_000))
+    writer = threading.Thread(target=write, args=(numbers, 1_000_000))
     writer.start()
     while writer.is_alive():
         assert read(numbers, found, 1000) >= 0
     assert read(numbers, found, 1000) == 1000
-    assert numbers.tolist() == [600_000] + 16 * [300_000]
+    assert numbers.tolist() == [2_000_000] + 16 * [1_000_000]
