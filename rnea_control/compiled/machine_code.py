@@ -17,11 +17,11 @@ from rnea_control.compiled.llvm_text import Kind, Lines, Precision, StraightLine
 from rnea_control.compiled.programs import ALGORITHMS, BODIES, Program
 from rnea_control.dynamics.workspace import shapes
 from rnea_control.kernels.disk_cache import directories, read_sealed, write_sealed
-from rnea_control.kernels.fingerprint import environment
+from rnea_control.kernels.fingerprint import environment, processor
 from rnea_control.model import RobotModel
 
 # Numbers of eight bytes in a vector register, by a feature of the processor.
-_REGISTERS = (("avx512f", 8), ("avx", 4))
+_REGISTERS = (("+avx512f", 8), ("+avx", 4))
 _SMALLEST_REGISTER = 2  # SSE2 and NEON
 
 # So many are kept; then those that were made first go.
@@ -58,8 +58,8 @@ class MachineCode:
 @cache
 def lanes(precision: Precision = Precision.double) -> int:
     """How many numbers a vector register has."""
-    features = llvm.get_host_cpu_features()
-    doubles = next((n for feature, n in _REGISTERS if features.get(feature)), _SMALLEST_REGISTER)
+    features = processor()[1].split(",")
+    doubles = next((n for feature, n in _REGISTERS if feature in features), _SMALLEST_REGISTER)
     return doubles * Precision.double.value // precision.value
 
 
@@ -141,12 +141,13 @@ def _made_at(path: Path) -> float:
 
 
 def _target() -> llvm.TargetMachine:
-    features = llvm.get_host_cpu_features().flatten()
-    # Twice as wide is twice as fast here: there is nothing but arithmetic.
-    features += ",-prefer-256-bit"
+    name, features = processor()
+    if lanes() > 4:
+        # Twice as wide is twice as fast here: there is nothing but arithmetic.
+        features += ",-prefer-256-bit"
     target = llvm.Target.from_default_triple()
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features, opt=2, reloc="pic", codemodel="default"
+        cpu=name, features=features, opt=2, reloc="pic", codemodel="default"
     )
 
 

@@ -31,10 +31,10 @@ from rnea_control.ros.effort_command import EffortCommand, publisher_names
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
 from rnea_control.ros.raw_subscription import RawSubscription
 
-try:  # the ROS 2 wheels lack control_msgs
+try:  # the ROS 2 wheels lack control_msgs, and that of Humble has other messages
     from rnea_control.node.state_topics import StateTopics
-except ModuleNotFoundError as missing:
-    if missing.name != "control_msgs":
+except ImportError as missing:
+    if (missing.name or "").partition(".")[0] != "control_msgs":
         raise
     StateTopics = None
 
@@ -178,13 +178,14 @@ class Configured:
         topic = JointTrajectory, "~/joint_trajectory", self.trajectories.receive, 1
         node.until(undo, "subscription", *topic, raw=True)
         if StateTopics is None:
+            alone = "" if action else ", and no action: trajectories come by topic only"
             node.get_logger().warning(
-                "control_msgs is not installed: there is no action, no controller_state, "
-                "torque_terms, query_state or speed_scaling_input; trajectories come by topic only",
+                "control_msgs of Jazzy or newer is not installed: there is no controller_state, "
+                f"torque_terms, query_state or speed_scaling_input{alone}",
                 once=True,
             )
-            return
-        self._topics = StateTopics(node, loop, parameters["state_publish_rate"], undo)
+        else:
+            self._topics = StateTopics(node, loop, parameters["state_publish_rate"], undo)
         if action is not None:
             action.connect(self.trajectories, parameters["action_monitor_rate"])
             undo.callback(action.disconnect)

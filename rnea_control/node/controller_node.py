@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from rnea_control.control import ControllerSettings
 from rnea_control.control.feasibility import light_joints
 from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.node.configured import LONGEST_WAIT_FOR_REST, Configured, StateTopics
+from rnea_control.node.configured import LONGEST_WAIT_FOR_REST, Configured
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.diagnostics import findings, values_of
 from rnea_control.node.parameters import PARAMETERS, InForce, in_force, meaningless
@@ -91,7 +92,7 @@ class ControllerNode(ArmNode, LifecycleNode):
 
     def begin(self) -> None:
         """Serves the action, where control_msgs is installed, and starts by itself if it is to."""
-        if StateTopics is not None:
+        if find_spec("control_msgs") is not None:
             self.action = TrajectoryAction(self)
         self.autostart()
 

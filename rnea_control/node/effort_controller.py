@@ -13,12 +13,15 @@ from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.guarded_node import GuardedNode
 
 try:  # the ROS 2 wheels lack controller_manager_msgs
-    from controller_manager_msgs.msg import ControllerManagerActivity
     from controller_manager_msgs.srv import ListControllers, SwitchController
 except ModuleNotFoundError as missing:
     if missing.name != "controller_manager_msgs":
         raise
-    ControllerManagerActivity = ListControllers = SwitchController = None
+    ListControllers = SwitchController = None
+try:
+    from controller_manager_msgs.msg import ControllerManagerActivity
+except ImportError:  # Humble has none
+    ControllerManagerActivity = None
 
 # The end of the command topic of a ForwardCommandController, after its name.
 COMMANDS = "/commands"
@@ -66,7 +69,7 @@ class EffortController:
         self._known = False  # whether there is a controller_manager to ask
         if not (manager and self.name and command_topic.endswith(COMMANDS)):
             return
-        if ControllerManagerActivity is None:
+        if ListControllers is None:
             node.get_logger().info(
                 "controller_manager_msgs is not installed: an inactive effort controller is not "
                 "told from an active one"
@@ -74,8 +77,9 @@ class EffortController:
             return
         self._known = True
         self._topic = node.resolve_topic_name(f"{manager}/activity")
-        heard = ControllerManagerActivity, self._topic, self._hear, LATCHED
-        node.until(undo, "subscription", *heard)
+        if ControllerManagerActivity is not None:
+            heard = ControllerManagerActivity, self._topic, self._hear, LATCHED
+            node.until(undo, "subscription", *heard)
         self._list = node.until(undo, "client", ListControllers, f"{manager}/list_controllers")
         switch = SwitchController, f"{manager}/switch_controller"
         self._switch = node.until(undo, "client", *switch)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import signature
 
 from rclpy.duration import Duration
-from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.exceptions import InvalidTopicNameException
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -16,6 +14,11 @@ from rnea_control.exceptions import ParameterError
 from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
 from rnea_control.ros.rcl_calls import GID_SIZE
 from rnea_control.ros.rclpy_internals import raw_publish
+
+try:
+    from rclpy.event_handler import PublisherEventCallbacks
+except ModuleNotFoundError:  # Humble's tells no match
+    PublisherEventCallbacks = None
 
 # What rmw calls a node of which it has discovered the publisher only, so far.
 UNKNOWN = "_NODE_NAME_UNKNOWN_"
@@ -67,7 +70,7 @@ class EffortCommand(Command):
         topic: of a ForwardCommandController, `~/commands`.
         reliability: "reliable" or "best_effort".
         on_match: called in the executor when a subscription has come or gone, where this rclpy can
-            tell (from ROS 2 Iron on).
+            tell (Humble's cannot).
 
     Attributes:
         publisher: for machine code that publishes.
@@ -88,7 +91,7 @@ class EffortCommand(Command):
         super().__init__(joints)
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy[reliability.upper()])
         options = {}
-        if "matched" in signature(PublisherEventCallbacks).parameters:
+        if PublisherEventCallbacks is not None:
             options["event_callbacks"] = PublisherEventCallbacks(matched=lambda info: on_match())
         try:
             self.publisher = node.create_publisher(Float64MultiArray, topic, qos, **options)

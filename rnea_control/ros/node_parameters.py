@@ -79,7 +79,10 @@ class NodeParameters:
         self._known: dict[str, Parameter] = {}
         self.add_joints(())
         node.add_on_set_parameters_callback(self._refuse_wrong)
-        node.add_post_set_parameters_callback(self._put_in_force)
+        tell_after = getattr(node, "add_post_set_parameters_callback", None)
+        self._told_after = tell_after is not None  # Humble has none
+        if tell_after is not None:
+            tell_after(self._put_in_force)
 
     def add_joints(self, joints: Sequence[str]) -> None:
         """Declares the parameters of these joints."""
@@ -153,6 +156,8 @@ class NodeParameters:
                 self._prepared.append(self._prepare(changed))
         except RneaControlError as error:
             return SetParametersResult(successful=False, reason=str(error))
+        if not self._told_after:
+            self._put_in_force(changes)
         return SetParametersResult(successful=True)
 
     def _is_known(self, name: str, value: Any) -> bool:

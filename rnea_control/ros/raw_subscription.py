@@ -25,7 +25,7 @@ from rclpy.qos import QoSProfile
 from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.effort_command import publishers_of
 from rnea_control.ros.rcl_calls import Proof, RclTable, Taken, takes_like_rclpy
-from rnea_control.ros.rclpy_internals import RCLError
+from rnea_control.ros.rclpy_internals import TELLS_INFO, RCLError, publisher_count
 
 UNPROVEN = (
     "rcl does not answer by address as rclpy does here: an executor takes joint_states, which "
@@ -91,14 +91,14 @@ class RawSubscription:
             self._executor = SingleThreadedExecutor(context=self._context)
             self._executor.add_node(self._node)
 
-    def _keeping(self, depth: int) -> Callable[[bytes, dict[str, Any]], None]:
+    def _keeping(self, depth: int) -> Callable[..., None]:
         waiting: deque[Taken] = deque(maxlen=depth)
         self._waiting.append(waiting)
 
         def keep(message: bytes, info: dict[str, Any]) -> None:
             waiting.append(Taken(message, info.get("publication_sequence_number")))
 
-        return keep
+        return keep if TELLS_INFO else lambda message: keep(message, {})
 
     def take(self, timeout: float) -> Taken | None:
         """The next message; None after `timeout`, [s], when one of another subscription has come,
@@ -161,8 +161,7 @@ class RawSubscription:
 
     def publishers(self) -> int:
         """How many publishers it is matched with."""
-        count: int = self._subscriptions[0].get_publisher_count()
-        return count
+        return publisher_count(self._node, self._subscriptions[0])
 
     def destroy(self) -> None:
         """Takes the subscription down; nobody may be waiting for it."""

@@ -5,6 +5,7 @@ Another rclpy may lack these names, or give them other signatures. Each has a wa
 
 - without `RCLError`, its base class `RuntimeError` takes its place;
 - without a publisher's `publish_raw`, its public method takes its place;
+- without a subscription's `get_publisher_count`, as in Humble, the graph's count takes its place;
 - without `WaitSet` or `LIBRARY`, or with others, an executor takes messages (rcl_calls.py).
 """
 
@@ -12,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rclpy.node import Node
 from rclpy.publisher import Publisher
+from rclpy.subscription import Subscription
 
 try:
     from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
@@ -24,6 +27,8 @@ RCLError: type[Exception] = getattr(_rclpy, "RCLError", RuntimeError)
 WaitSet = getattr(_rclpy, "WaitSet", None)
 # The library that is linked to rcl; None where rclpy is another.
 LIBRARY: str | None = getattr(_rclpy, "__file__", None)
+# Whether an executor hands on with a message what tells of it; Humble's does not.
+TELLS_INFO = hasattr(Subscription, "CallbackType")
 
 
 def raw_publish(publisher: Publisher) -> Callable[[bytes], None]:
@@ -31,3 +36,10 @@ def raw_publish(publisher: Publisher) -> Callable[[bytes], None]:
     looks at each message; nobody may destroy the publisher meanwhile."""
     publish: Callable[[bytes], None] = getattr(publisher.handle, "publish_raw", publisher.publish)
     return publish
+
+
+def publisher_count(node: Node, subscription: Subscription) -> int:
+    """How many publishers a subscription of a node is matched with."""
+    if hasattr(subscription, "get_publisher_count"):
+        return int(subscription.get_publisher_count())
+    return int(node.count_publishers(subscription.topic_name))

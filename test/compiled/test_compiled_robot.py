@@ -17,7 +17,7 @@ import pytest
 from robots import PANDA_JOINTS, example_robot, load_quietly, random_mechanism, two_link_arm
 
 from rnea_control import dynamics
-from rnea_control.compiled import CompiledRobot, Order, compile_robot
+from rnea_control.compiled import CompiledRobot, Order, compile_robot, machine_code
 from rnea_control.compiled.compiled_robot import BLOCK
 from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import lanes
@@ -217,6 +217,17 @@ def test_single_precision(order: Order, panda, compiled) -> None:
             found = batch(compiled, algorithm, arrays, order)
             assert found.dtype == np.float32
             close(found, compiled.batch(algorithm, *exact), 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("features", "doubles"),
+    [("", 2), ("+neon,-sve", 2), ("+avx,-avx512f", 4), ("+avx,+avx512f", 8)],
+)
+def test_a_register_is_as_wide_as_the_processor_s(
+    features: str, doubles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_code, "processor", lambda: ("generic", features))
+    assert lanes.__wrapped__() == doubles
 
 
 @pytest.mark.parametrize("order", Order)

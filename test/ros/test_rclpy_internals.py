@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from dds import PATIENT, LockstepArm, controller, ros, wait_for
+import pytest
+from dds import (
+    ALWAYS,
+    PATIENT,
+    PYTHON_TICKS,
+    LockstepArm,
+    action_process,
+    ask,
+    controller,
+    ros,
+    settings,
+    wait_for,
+)
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.srv import SetParameters
 from robots import two_link_arm
 
 import rnea_control
@@ -26,12 +40,43 @@ SAID = UNPROVEN
 
 # Only our file sees that the implementation is gone; rclpy itself keeps its own.
 ANOTHER_RCLPY = """
-import rclpy.context, rclpy.publisher, rclpy.subscription
+import rclpy.node
 import rclpy.impl.implementation_singleton as singleton
 real = singleton.rclpy_implementation
 del singleton.rclpy_implementation
 import rnea_control.ros.rclpy_internals
 singleton.rclpy_implementation = real
+"""
+
+# What Humble's rclpy and messages lack, of all that this package uses.
+HUMBLE = """
+import sys
+from contextlib import suppress
+from importlib import import_module
+import rclpy.executors
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.subscription import Subscription
+sys.modules["rclpy.event_handler"] = None
+del Node.add_post_set_parameters_callback, Subscription.get_publisher_count
+take = rclpy_implementation.Subscription.take_message
+def take_message(*arguments):
+    taken = take(*arguments)
+    if taken is not None:
+        taken[1].pop("publication_sequence_number", None)
+    return taken
+rclpy_implementation.Subscription.take_message = take_message
+for package, lacks in (
+    ("control_msgs", "SpeedScalingFactor"),
+    ("controller_manager_msgs", "ControllerManagerActivity"),
+):
+    with suppress(ModuleNotFoundError):
+        delattr(import_module(package + ".msg"), lacks)
+"""
+# And its executor gives callbacks the message alone.
+HUMBLE_EXECUTOR = """
+from rnea_control.ros import raw_subscription
+raw_subscription.TELLS_INFO = False
 """
 
 
@@ -77,6 +122,31 @@ def test_states_are_answered_by_the_executor_and_a_refused_request_does_no_harm(
         arm.run(5)
         assert process.stop() == 0, process.output
         assert process.output.count(SAID) == 1
+        arm.destroy()
+
+
+@pytest.mark.parametrize("without", ["", PYTHON_TICKS + HUMBLE_EXECUTOR], ids=["native", "python"])
+def test_what_humble_lacks_is_done_without(without: str) -> None:
+    with ros(70), controller(PARAMETERS, before=HUMBLE + without) as process:
+        arm = LockstepArm(robot_description=two_link_arm())
+        arm.run(100)
+        arm.until_diagnosed("control_law", "computed_torque")
+        if not (without or ALWAYS):
+            ticks = "ticks without the interpreter"
+            wait_for(lambda: int(arm.diagnostics.get(ticks, 0)) > 0, arm.spin)
+        if find_spec("control_msgs") is not None:
+            assert "there is no controller_state" in process.output
+            assert "no action" not in process.output
+            wait_for(lambda: action_process(process.process.pid), arm.spin)
+        before, name = arm.torque[-1], "rnea_controller/set_parameters"
+        for value, allowed in (([0.0, 0.0, -5.0], True), ([0.0, 0.0], False)):
+            changes = settings({"gravity": value})
+            answer = ask(arm.node, arm.spin, SetParameters, name, parameters=changes)
+            assert answer.results[0].successful is allowed, answer
+        arm.run(5)
+        assert not np.allclose(arm.torque[-1], before, rtol=0.01)
+        assert process.stop() == 0, process.output
+        assert "Traceback" not in process.output
         arm.destroy()
 
 
