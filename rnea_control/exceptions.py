@@ -113,7 +113,7 @@ class TrajectoryPassedError(TrajectoryError):
 
 
 class TrajectoryPointsError(TrajectoryError):
-    """A trajectory without points, or with fields that are missing or not finite."""
+    """A trajectory without points, or with fields that are missing, not finite or too many."""
 
 
 class TrajectoryTimesError(TrajectoryError):

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rnea_control.array_types import BoolArray, ByteArray, FloatArray, IntArray, WordArray
-from rnea_control.exceptions import CdrError, TrajectoryError, TrajectoryJointsError, listed
+from rnea_control.exceptions import (
+    CdrError,
+    TrajectoryJointsError,
+    TrajectoryPointsError,
+    listed,
+)
 from rnea_control.kernels.kernel import kernel
 from rnea_control.messages.cdr import BIG_ENDIAN, CdrReader, aligned, double_word, word
 
@@ -49,7 +54,7 @@ def decode_trajectory(
 
     Raises:
         TrajectoryJointsError: joints that are unknown, missing or given twice, or none at all.
-        TrajectoryError: fields of the wrong size, bytes that are not a JointTrajectory. The
+        TrajectoryPointsError: fields of the wrong size, bytes that are not a JointTrajectory. The
             values themselves are not checked: they may be NaN, times may fall, and points may
             have no field at all.
     """
@@ -60,12 +65,14 @@ def decode_trajectory(
         names = reader.strings("joint_names")
         count = reader.integer("points")
     except CdrError as error:
-        raise TrajectoryError(str(error)) from error
+        raise TrajectoryPointsError(str(error)) from error
     columns = _columns(names, joints, partial)
     if count > len(data) // _SMALLEST_POINT:
-        raise TrajectoryError(f"it claims {count} points, which {len(data)} bytes cannot hold")
+        raise TrajectoryPointsError(
+            f"it claims {count} points, which {len(data)} bytes cannot hold"
+        )
     if count > MOST_POINTS:
-        raise TrajectoryError(f"it has {count} points; at most {MOST_POINTS} are allowed")
+        raise TrajectoryPointsError(f"it has {count} points; at most {MOST_POINTS} are allowed")
     counts = np.zeros((len(FIELDS), count), dtype=np.int64)
     bits = np.zeros((len(FIELDS), count, len(joints)), dtype=np.uint64)
     times = np.zeros(count)
@@ -75,12 +82,12 @@ def decode_trajectory(
     wrong = ((counts != len(names)) & (counts != 0)).T[: read + 1]
     if wrong.any():
         i, field = np.argwhere(wrong)[0]
-        raise TrajectoryError(
+        raise TrajectoryPointsError(
             f"point {i}: has {counts[field, i]} {FIELDS[field]} for {len(names)} joint_names; it "
             "must have one for each"
         )
     if read < count:
-        raise TrajectoryError(f"point {read}: the message ends before the point does")
+        raise TrajectoryPointsError(f"point {read}: the message ends before the point does")
     named = np.zeros(len(joints), dtype=bool)
     named[columns] = True
     stamp = seconds * 1_000_000_000 + nanoseconds
