@@ -82,11 +82,12 @@ def test_value_of_an_unknown_type_is_refused(asked: Asked) -> None:
 
 
 def test_transition_that_is_not_possible_is_answered(asked: Asked) -> None:
+    asked.node.new_failures()
     for transition in (Transition(label="activate"), Transition(id=3)):
         answer = asked.ask(ChangeState, "guarded/change_state", transition=transition)
         assert not answer.success
-    ((_, text),) = asked.node.new_failures()
-    assert "transition 3 is not possible now, only configure (1)" in text
+    for _, text in asked.node.new_failures():  # from Kilted on rclpy answers by itself
+        assert "transition 3 is not possible now, only configure (1)" in text
 
 
 def test_callback_that_raises_ends_nothing(asked: Asked) -> None:

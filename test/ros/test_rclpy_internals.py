@@ -53,7 +53,7 @@ HUMBLE = """
 import sys
 from contextlib import suppress
 from importlib import import_module
-import rclpy.executors
+import rclpy.action, rclpy.executors, rclpy.lifecycle
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.subscription import Subscription
