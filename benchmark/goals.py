@@ -42,6 +42,8 @@ def main(results: Path) -> None:
     action = ActionClient(node, FollowJointTrajectory, f"{CONTROLLER}/follow_joint_trajectory")
     resume = node.create_client(Trigger, f"{CONTROLLER}/resume")
     points = trajectory(POINTS, STEP, ("velocities", "accelerations"))
+    while running and not action.wait_for_server(0.1):
+        pass
     while running:
         handle = action.send_goal_async(FollowJointTrajectory.Goal(trajectory=points))
         future, reached = handle, False
