@@ -63,11 +63,13 @@ LOADS = {
     ", all of these, CPUs busy": ("goals", "long_trajectories", "parameters", "descriptions"),
 }
 PYTHON_LOOP, *_, ALL = LOADS
-# Has a thread of pure Python run beside what it runs.
+# Has a thread of pure Python run beside what it runs, once the file BEGIN is there.
 BESIDE_A_LOOP = """
-import runpy, sys, threading
+import os, runpy, sys, threading, time
 
 def spin():
+    while not os.path.exists(os.environ["BEGIN"]):
+        time.sleep(0.1)
     while True:
         pass
 
@@ -180,17 +182,20 @@ def measure(name: str, rate: float, how: str = AWAKE) -> tuple[np.ndarray, float
         if how != SLEEPING and os.access(CPU_LATENCY, os.W_OK):
             # In force for all CPUs while it is open.
             stack.enter_context(CPU_LATENCY.open("wb", buffering=0)).write(bytes(4))
+        begin = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "begin"
+        os.environ["BEGIN"] = str(begin)
         with normal_priority():  # what is started here inherits it
             started = stack.enter_context(controller(name, how))
         hardware.await_controller()
         hardware.run(rate, WARM_UP)
+        begin.touch()
         with normal_priority():
             if how == ALL:
                 for _ in range(os.cpu_count() or 1):
                     stack.enter_context(process("-c", "while True: pass"))
             for load in LOADS.get(how, ()):
                 stack.enter_context(process(str(FOLDER / "load.py"), load))
-        if LOADS.get(how):
+        if how in LOADS:
             hardware.run(rate, LOAD_WARM_UP)
         before = cpu_time(started.pid)
         trips = hardware.run(rate, SECONDS)
