@@ -4,7 +4,7 @@
   listens to controller_state and torque_terms.
 - chunks: sixteen positions on the topic fifty times a second, upsampled; somebody listens as well.
 - long_trajectories: 100 000 points on the topic once a second.
-- parameters: 10 000 at once, once a second.
+- parameters: 10 000 at once, once a second; the controller refuses so many.
 - descriptions: 50 MB on robot_description, twice a second.
 """
 

@@ -248,8 +248,9 @@ def tables() -> list[Table]:
     quiet.notes.append(how_measured)
     busy.notes.append(
         "A Python loop: a thread of pure Python in the controller's process, and in the floor's. "
-        "Goals, trajectories, parameters and descriptions as load.py sends them; with goals and "
-        "chunks somebody listens to controller_state and torque_terms at 100 Hz. " + how_measured
+        "Goals, trajectories, parameters and descriptions as load.py sends them; 10 000 parameters "
+        "at once are refused. With goals and chunks somebody listens to controller_state and "
+        "torque_terms at 100 Hz. " + how_measured
     )
     return [quiet, busy]
 

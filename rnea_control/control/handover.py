@@ -77,9 +77,18 @@ class HandoverTimes:
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
         """The times of the sentinel; its lease is longer, since the controller waits longer."""
-        waits, arming, yielding = (timeout, 3.0 * timeout, 13.0 * timeout), 0.5, 3.5 * timeout
-        times = 2.0 * lease, *waits, timeout - lease, arming, yielding
-        return cls(*times, revokes=True, accept=0.0, simulated=simulated)
+        return cls(
+            lease=2.0 * lease,
+            timeout=timeout,
+            recovery=3.0 * timeout,
+            grace=13.0 * timeout,
+            awake=timeout - lease,
+            arming=0.5,
+            yielding=3.5 * timeout,
+            revokes=True,
+            accept=0.0,
+            simulated=simulated,
+        )
 
 
 class Handover:
@@ -113,9 +122,10 @@ class Handover:
 
     @times.setter
     def times(self, times: HandoverTimes) -> None:
-        self._times = times
-        waits = times.lease, times.recovery, times.grace, times.awake
-        self.rows[lease.LEASE :] = *waits, times.states, times.simulated
+        h, self._times = self.rows, times
+        h[lease.LEASE], h[lease.RECOVERY], h[lease.GRACE] = times.lease, times.recovery, times.grace
+        h[lease.AWAKE] = times.awake
+        h[lease.LEAST_STATES], h[lease.SIMULATED] = times.states, times.simulated
 
     @property
     def phase(self) -> Phase:

@@ -142,11 +142,11 @@ class Planner:
         effort_limit = settings.effort_limit(model)
 
         def attempt(factor: float) -> _Attempt:
-            if factor > 1.0:  # not the first one
-                alive()
+            alive()
             with np.errstate(over="ignore", invalid="ignore"):  # the limits are checked later
                 points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
                 trajectory = self._joined(old, points, begin, start, request, at, rules)
+            alive()
             peak = peak_efforts(
                 *(model, self._workspace, trajectory, begin, trajectory.end_time),
                 *(effort_limit, friction, settings.hardware_compensates_gravity),

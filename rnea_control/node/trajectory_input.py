@@ -107,11 +107,11 @@ class TrajectoryInput:
                     f"its stamp is {ahead:.0f} s ahead of that of joint_states; do both use the "
                     "same clock (use_sim_time)?"
                 )
+            # Planning is no hang.
             plan = self.loop.controller.plan(request, situation, lead, self.loop.attend)
             if self.loop.adopt(plan):
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion
-            self.loop.attend()  # planning is no hang
             lead = max(LONGER * lead, MARGIN * (self.loop.states.time - situation.t))
         raise TrajectoryError(
             "it was not planned in time, as another trajectory took over or the computer is too "
