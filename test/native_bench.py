@@ -187,7 +187,7 @@ class Twin:
         """
         table = FakeTable(self, actions, states, meanwhile)
         loop = self.loop
-        loop.attach(table, ())
+        loop._table = table
         loop.controller.post = loop.controller.serve  # one thread does it all
         with self.clocks():
             loop.start("guarding")

@@ -54,11 +54,7 @@ class ActionNode(Node):
     """
 
     def __init__(self, name: str, namespace: str, end: socket) -> None:
-        super().__init__(
-            f"{name}_action",
-            namespace=namespace,
-            **HELPER,
-        )
+        super().__init__(f"{name}_action", namespace=namespace, **HELPER)
         self.closed = False
         self._running: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
         self._questions: deque[Future] = deque()

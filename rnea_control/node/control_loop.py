@@ -33,6 +33,7 @@ from rnea_control.control import (
     Waypoint,
 )
 from rnea_control.control.handover import Handover
+from rnea_control.control.mode import HAS_ARM
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.stopping import LONGEST_HALT
 from rnea_control.exceptions import ControllerError, TrajectoryError, TrajectoryModeError
@@ -117,7 +118,6 @@ class ControlLoop(PythonTicks):
         return self.supervisor.observer
 
     def is_usual(self) -> bool:
-        """Whether it would simply answer the next state."""
         return self.running and not self.refused and self.supervisor.steady
 
     def start(self, sentinel: str = "") -> None:
@@ -141,7 +141,7 @@ class ControlLoop(PythonTicks):
         with self.paused():
             if not self.running:
                 return False
-            commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
+            commanded = self.supervisor.mode in HAS_ARM
             self.running = False
             self.states.reset()
             self.supervisor.happen(Event.DEACTIVATED, reason)
@@ -157,8 +157,7 @@ class ControlLoop(PythonTicks):
         """Ends for good after a bug in this program: brakes by the model, then as `stop`."""
         with self.paused():
             self.running = False
-            commanded = self.supervisor.mode not in (Mode.WAITING, Mode.GUARDED, Mode.INACTIVE)
-            if commanded and self.now is not None:
+            if self.supervisor.mode in HAS_ARM:
                 try:
                     self._brake_blindly(reason)
                 finally:
@@ -169,7 +168,7 @@ class ControlLoop(PythonTicks):
     def halt(self, reason: str) -> bool:
         """Starts to bring a moving arm to rest; returns whether it still moves."""
         with self.lock:
-            return self.running and self.now is not None and self.supervisor.end(reason)
+            return self.running and self.supervisor.end(reason)
 
     def call(self, request: Callable[[Supervisor], T]) -> T:
         """Passes an operator's request to the supervisor, between two ticks."""
@@ -204,7 +203,7 @@ class ControlLoop(PythonTicks):
     def adopt(self, plan: Plan) -> bool:
         """Changes to a plan, unless it is too late for it."""
         with self.lock:
-            return self.now is not None and self.supervisor.adopt(plan)
+            return self.supervisor.adopt(plan)
 
     def snapshot(self) -> tuple[int, ControllerState] | None:
         """Stamp of the last state [ns], and the controller's state then; None before there is

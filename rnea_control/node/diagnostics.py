@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -29,7 +30,7 @@ STAGES = ("soft position limit", "velocity limit", "effort limit", "torque rate 
 
 def findings(
     configured: Configured, failed: list[Finding], recent: LoopStatistics, parameters: Parameters
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """What is to be said of a configured node, the causes of others first.
 
     Args:
@@ -38,17 +39,16 @@ def findings(
         recent: the loop's measurements since the last report, to which the thresholds apply.
         parameters: of the node.
     """
-    loop, rivals, model = configured.loop, configured.rivals(), configured.model_watch.findings
-    found = [(ERROR, rivals)] if rivals else []
-    found.append(_state(loop))
-    if model:
-        found.append((WARN, f"the model does not fit the robot: {model[0]}"))
+    if rivals := configured.rivals():
+        yield ERROR, rivals
+    yield _state(configured.loop)
+    if model := configured.model_watch.findings:
+        yield WARN, f"the model does not fit the robot: {model[0]}"
     if configured.sentinel.gone:
-        found.append((ERROR, GONE))
-    found += failed
-    if loop.running:
-        found += _timing(configured, recent, parameters)
-    return found
+        yield ERROR, GONE
+    yield from failed
+    if configured.loop.running:
+        yield from _timing(configured, recent, parameters)
 
 
 def _state(loop: ControlLoop) -> Finding:
@@ -69,41 +69,33 @@ def _state(loop: ControlLoop) -> Finding:
 
 def _timing(
     configured: Configured, recent: LoopStatistics, parameters: Parameters
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Findings about the time since the last report."""
-    states = max(recent.ticks + recent.missed, 1)
-    measured = {
-        "tick_duration": recent.quantiles(TICK_DURATION, 0.99)[0],
-        "state_age": recent.quantiles(STATE_AGE, 0.99)[0],
-        "period_jitter": recent.quantiles(PERIOD_JITTER, 0.99)[0],
-        "missed_states": recent.missed / states,
-        "late_states": recent.late / states,
-    }
-    found = []
     if recent.dropped:
-        publishers = configured.loop.heard.publishers()
-        text = (
+        yield (
+            WARN,
             f"trajectory dropped {recent.dropped} times in the last second: the stamps of "
-            f"joint_states went back or jumped; joint_states has {publishers} publisher(s)"
+            "joint_states went back or jumped; joint_states has "
+            f"{configured.loop.heard.publishers()} publisher(s)",
         )
-        found.append((WARN, text))
     longest = recent.largest[STATE_INTERVAL]
     if longest > configured.loop.settings.state_gap:
-        found.append((WARN, f"waited {longest:.3g} s for joint_states in the last second"))
+        yield WARN, f"waited {longest:.3g} s for joint_states in the last second"
     if recent.foreign:
-        text = (
+        yield (
+            ERROR,
             f"{recent.foreign} joint_states of another publisher were ignored in the last second; "
-            "only one may be"
+            "only one may be",
         )
-        found.append((ERROR, text))
+    timed = TICK_DURATION, STATE_AGE, PERIOD_JITTER
+    measured = {NAMES[row]: recent.quantiles(row, 0.99)[0] for row in timed}
+    states = max(recent.ticks + recent.missed, 1)
+    measured |= {"missed states": recent.missed / states, "late states": recent.late / states}
     for word, level in LEVELS.items():
         for name, value in measured.items():
-            threshold = parameters[f"diagnostics.{name}.{word}"]
+            threshold = parameters[f"diagnostics.{name.replace(' ', '_')}.{word}"]
             if value > threshold:
-                words = name.replace("_", " ")
-                text = f"{words} {value:.3g} exceeds the {word} threshold, {threshold:g}"
-                found.append((level, text))
-    return found
+                yield level, f"{name} {value:.3g} exceeds the {word} threshold, {threshold:g}"
 
 
 def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:

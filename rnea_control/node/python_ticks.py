@@ -128,15 +128,12 @@ class PythonTicks(SharedArm):
             if reason == native.YIELDED:
                 self._yield_if_asked()
                 return
-            outcome = int(self.numbers[native.ANSWER])
-            states, torque = self.states, self.command.torque
             if reason == native.PUSHED:
-                self.supervisor.collide(outcome, states.time, states.q, states.v)
+                self.supervisor.collide(int(self.numbers[native.ANSWER]), *self.state)
                 self.supervisor.follow_up(self.controller.tell())
                 return
-            state = states.time, states.q, states.v
-            error = self.controller.refusal(outcome, *state, torque)
-            self.supervisor.refuse_step(error, *state)
+            error = self._refusal()
+            self.supervisor.refuse_step(error, *self.state)
             self._note_refusal(error)
             self.handover.hear_nothing(time.monotonic())
 

@@ -155,7 +155,7 @@ class SharedArm(ArmLoop):
             self.supervisor.happen(Event.TAKEN_OVER, f"{held}: {self.handover.reason}")
 
     def _take_over(self, reason: str) -> None:
-        self.supervisor.take_over(self.states.time, self.states.q, self.states.v, reason)
+        self.supervisor.take_over(*self.state, reason)
 
 
 class SentinelLink:
@@ -176,11 +176,8 @@ class SentinelLink:
         node.until(undo, "subscription", kind, topic, self._hear, qos)
         # A node of its own, spun while an answer is waited for: a callback that awaits one keeps
         # rclpy's executor so busy that the answer is never taken.
-        self._asking = Node(
-            f"{node.get_name()}_asks_sentinel",
-            namespace=node.get_namespace(),
-            **HELPER,
-        )
+        name, namespace = f"{node.get_name()}_asks_sentinel", node.get_namespace()
+        self._asking = Node(name, namespace=namespace, **HELPER)
         undo.callback(self._asking.destroy_node)
         self._release = self._asking.create_client(Trigger, f"{SENTINEL}/release")
         self._executor = SingleThreadedExecutor()

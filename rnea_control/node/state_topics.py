@@ -10,7 +10,6 @@ from contextlib import ExitStack
 import numpy as np
 from control_msgs.msg import JointTrajectoryControllerState, SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
-from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 
 from rnea_control.control import ControllerState
@@ -21,8 +20,6 @@ from rnea_control.messages.controller_messages import ControllerStateEncoder, To
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.guarded_node import GuardedNode
-
-STATES = QoSProfile(depth=1)
 
 
 class StateTopics:
@@ -44,10 +41,14 @@ class StateTopics:
         names = loop.controller.model.joint_names
         self._state = ControllerStateEncoder(names)
         self._terms = TorqueTermsEncoder(names, TERMS)
-        states = JointTrajectoryControllerState, "~/controller_state", STATES
-        self._state_publisher = node.until(undo, "publisher", *states)
-        terms = JointState, "~/torque_terms", STATES
-        self._terms_publisher = node.until(undo, "publisher", *terms)
+        # The publishers, each with what encodes its message.
+        self._topics = tuple(
+            (node.until(undo, "publisher", kind, topic, 1), encoded)
+            for kind, topic, encoded in (
+                (JointTrajectoryControllerState, "~/controller_state", self._encoded_state),
+                (JointState, "~/torque_terms", self._encoded_terms),
+            )
+        )
         # As joint_trajectory_controller: a factor from before the controller started holds.
         scaling = SpeedScalingFactor, "~/speed_scaling_input", self._scale, LATCHED
         node.until(undo, "subscription", *scaling)
@@ -59,11 +60,7 @@ class StateTopics:
 
     def look_for_listeners(self) -> None:
         """Starts to publish if somebody listens, or stops; to be called now and then."""
-        listeners = sum(
-            publisher.get_subscription_count()
-            for publisher in (self._state_publisher, self._terms_publisher)
-        )
-        if not listeners:
+        if not any(publisher.get_subscription_count() for publisher, _ in self._topics):
             self._stop()
         elif self._thread is None:
             self._stopping.clear()
@@ -86,15 +83,15 @@ class StateTopics:
         snapshot = self._loop.snapshot()
         if snapshot is None:
             return
-        stamp, state = snapshot
-        if self._state_publisher.get_subscription_count():
-            self._state_publisher.publish(self._encoded(stamp, state))
-        if self._terms_publisher.get_subscription_count():
-            model, settings = self._loop.controller.model, self._loop.controller.settings
-            terms = torque_terms(model, self._workspace, settings, state)
-            self._terms_publisher.publish(self._terms.encode(stamp, terms))
+        for publisher, encoded in self._topics:
+            if publisher.get_subscription_count():
+                publisher.publish(encoded(*snapshot))
 
-    def _encoded(self, stamp: int, state: ControllerState) -> bytes:
+    def _encoded_terms(self, stamp: int, state: ControllerState) -> bytes:
+        model, settings = self._loop.controller.model, self._loop.controller.settings
+        return self._terms.encode(stamp, torque_terms(model, self._workspace, settings, state))
+
+    def _encoded_state(self, stamp: int, state: ControllerState) -> bytes:
         message, limit = self._state, self._loop.controller.effort_limit
         for fields, rows in (
             (message.reference, state.desired),

@@ -9,7 +9,8 @@ from socket import socketpair
 from rclpy.node import Node
 
 from rnea_control.child_process import command
-from rnea_control.control import EndKind, GoalTolerances, JointTolerance, Motion
+from rnea_control.control import EndKind, GoalTolerances, JointTolerance, Mode, Motion
+from rnea_control.control.mode import REFUSALS
 from rnea_control.exceptions import (
     TrajectoryError,
     TrajectoryJointsError,
@@ -21,6 +22,7 @@ from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros.arm_node import STEADY
 
 MODULE = "rnea_control.node.action_process"
+INACTIVE = REFUSALS[Mode.INACTIVE]
 # error_code of control_msgs/action/FollowJointTrajectory.
 SUCCESSFUL, INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP = 0, -1, -2, -3
 PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5
@@ -124,17 +126,15 @@ class TrajectoryAction:
     def _answer(self) -> None:
         """Rejects goals while none could be followed; a goal that is wrong in itself is accepted,
         as its result can say why."""
-        reason = "the controller is not active; activate it first"
-        if self._input is not None and self._input.loop.running:
-            try:
-                self._input.loop.situation()
-            except TrajectoryError as error:
-                reason = str(error)
-            else:
-                self._pipe.send("answer", True)
-                return
-        self._logger.error(f"goal rejected: {reason}")
-        self._pipe.send("answer", False)
+        try:
+            if self._input is None or not self._input.loop.running:
+                raise TrajectoryModeError(INACTIVE)
+            self._input.loop.situation()
+        except TrajectoryError as error:
+            self._logger.error(f"goal rejected: {error}")
+            self._pipe.send("answer", False)
+        else:
+            self._pipe.send("answer", True)
 
     def _follow(
         self,
@@ -149,7 +149,7 @@ class TrajectoryAction:
         tolerance; goal_time_tolerance, [s]; and how many points multi_dof_trajectory has."""
         try:
             if self._input is None:
-                raise TrajectoryModeError("the controller is not active; activate it first")
+                raise TrajectoryModeError(INACTIVE)
             if multi_dof_points:
                 raise TrajectoryError(
                     "multi_dof_trajectory has points, which this controller does not follow; leave "

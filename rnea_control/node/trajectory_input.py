@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rnea_control.control import (
-    Ending,
-    EndKind,
-    GoalTolerances,
-    Motion,
-    MotionRequest,
-    Waypoints,
-)
+from rnea_control.control import Ending, EndKind, GoalTolerances, Motion, MotionRequest, Waypoints
 from rnea_control.exceptions import TrajectoryError, TrajectoryTimesError
 from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop

@@ -63,9 +63,11 @@ class ArmLoop:
         names_publishers: whether messages tell who has sent them.
         log: messages of the ticks.
         failure: the bug that ended the loop; empty without one.
+        observer: tells whether something pushes the arm; None for no such check.
     """
 
     heard: RawSubscription
+    observer: MomentumObserver | None = None
     names_publishers = True
     failure = ""
 
@@ -94,7 +96,7 @@ class ArmLoop:
         self._clock = clock
         self._facts = facts
         self._message = np.zeros(native.LONGEST_MESSAGE, dtype=np.uint8)
-        self._table: RclTable | None = None
+        self._table: RclTable | None = None  # None where machine code may not answer states
         self._ticks_before = 0  # machine code had answered so many states when it ran last
         self._thread: threading.Thread | None = None
         self._stopping = False
@@ -102,19 +104,14 @@ class ArmLoop:
         self.look_at_clock()
 
     @property
-    def torque(self) -> FloatArray:
-        """The torques that are commanded, shape (nv,)."""
-        return self.command.torque
+    def state(self) -> tuple[float, FloatArray, FloatArray]:
+        """The last state: its time, [s], positions and velocities, shape (nv,)."""
+        return self.states.time, self.states.q, self.states.v
 
     @property
     def speed(self) -> float:
         """Of the fastest joint in the last state, [rad/s] or [m/s]."""
         return float(np.abs(self.states.v).max())
-
-    @property
-    def observer(self) -> MomentumObserver | None:
-        """Tells whether something pushes the arm; None for no such check."""
-        return None
 
     def is_usual(self) -> bool:
         """Whether it would simply answer the next state."""
@@ -143,8 +140,8 @@ class ArmLoop:
             self.numbers[native.OWN : native.OWN + 2] = np.frombuffer(own, dtype=np.int64)
         elif native.COMMAND in kinds:
             return  # machine code could not tell them from others
-        publisher, memory = self.command.publisher, self.command.message.memory
-        self.attach(heard.addresses(publisher, memory, wake), kinds)
+        self.numbers[native.KINDS : native.KINDS + len(kinds)] = kinds
+        self._table = heard.addresses(self.command.publisher, self.command.message.memory, wake)
 
     def begin(self, name: str, real_time: RealTime) -> None:
         """Answers states in a thread of its own until `end`; returns once that is set up. What it
@@ -221,6 +218,11 @@ class ArmLoop:
         if self.numbers[native.TELLS_EFFORTS]:
             self.applied.note(self.command.torque, now)
 
+    def _refusal(self) -> Exception:
+        """Why the last step of machine code has refused a state."""
+        outcome = int(self.numbers[native.ANSWER])
+        return self.controller.refusal(outcome, *self.state, self.command.torque)
+
     def _is_ignored(self, error: ControllerError) -> bool:
         """Logs why a step was refused; whether the state is ignored: else the torque is the gravity
         torque, or what is nearest to it."""
@@ -288,11 +290,6 @@ class ArmLoop:
                 return
         self.controller.serve()
 
-    def attach(self, table: RclTable | None, kinds: tuple[int, ...]) -> None:
-        """Machine code may answer states from now on, by these addresses; None where it may not."""
-        self._table = table
-        self.numbers[native.KINDS : native.KINDS + len(kinds)] = kinds
-
     def detach(self) -> None:
         """Ends the thread, and gives the memory back."""
         self.end()
@@ -306,7 +303,6 @@ class ArmLoop:
             self._table is not None
             and not self._stopping
             and self.states.begun
-            and self.states.layouts
             and self.handover.commanding
             and not self.numbers[native.ASKED]
             and self.is_usual()
@@ -327,7 +323,7 @@ class ArmLoop:
             numbers[native.OBSERVER_CODE], of_observer = observed(self.observer)
             arrays = (
                 *(table.array, numbers, self.times, states.numbers, states.times),
-                *(self.handover.rows, self._facts, *self.controller.arrays, self.torque),
+                *(self.handover.rows, self._facts, *self.controller.arrays, self.command.torque),
                 *self.controller.box,
                 *(states.buffer, first.pattern, first.indices, states.bits, states.rows),
                 *(statistics.counts, statistics.largest, statistics.numbers),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import wraps
 from typing import Any
@@ -90,7 +90,7 @@ class GuardedNode(Node):
         return self.get_clock().now()
 
     def status(
-        self, what: str, findings: Sequence[Finding], values: Mapping[str, str]
+        self, what: str, findings: Iterable[Finding], values: Mapping[str, str]
     ) -> DiagnosticArray:
         """A message for /diagnostics.
 

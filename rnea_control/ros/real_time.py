@@ -156,7 +156,7 @@ class RealTime:
         present = set(_threads())
         python = {thread.native_id for thread in threading.enumerate()}
         for thread in present - self._raised - self._loops:
-            spins = _thread_name(thread).startswith(_SPINNING_THREADS)
+            spins = _told(thread, "comm").startswith(_SPINNING_THREADS)
             less = SPINNING if spins else PYTHON if thread in python else MIDDLEWARE
             priority = self.settings.thread_priority - less
             if priority > 0 or not spins:
@@ -233,19 +233,17 @@ def _threads() -> list[int]:
     return [int(name) for name in os.listdir("/proc/self/task")]
 
 
-def _thread_name(thread: int) -> str:
+def _told(thread: int, file: str) -> str:
+    """A thread's file below /proc; empty if it has ended meanwhile."""
     try:
-        return Path(f"/proc/self/task/{thread}/comm").read_text().strip()
+        return Path(f"/proc/self/task/{thread}/{file}").read_text()
     except OSError:
-        return ""  # it has ended meanwhile
+        return ""
 
 
 def _cpu_time(thread: int) -> float:
-    """How much a thread has run so far, [s]."""
-    try:
-        return 1e-9 * int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[0])
-    except OSError:
-        return 0.0  # it has ended meanwhile
+    """How much a thread has run so far, [s]; 0 if it has ended meanwhile."""
+    return 1e-9 * int(_told(thread, "schedstat").partition(" ")[0] or 0)
 
 
 def _cpus(numbers: Iterable[int]) -> str:

@@ -181,7 +181,7 @@ class Guard(ArmLoop):
 
     def _rest(self, reason: str) -> None:
         if self.holds:
-            self.controller.holding_torque(self.states.q, self.torque)
+            self.controller.holding_torque(self.states.q, self.command.torque)
             self._publish()
         self.handover.stop(reason)
 
@@ -208,13 +208,14 @@ class Guard(ArmLoop):
         if reason == native.COMMANDED:
             return None, found
         if reason == native.REFUSED:
-            outcome, states = int(self.numbers[native.ANSWER]), self.states
-            given = states.time, states.q, states.v, self.torque
-            self._refuse(self.controller.refusal(outcome, *given))
+            self._refuse(self._refusal())
         return found, None
 
-    def _refuse(self, error: ControllerError) -> None:
-        self.refused_states += self._is_ignored(error)
+    def _refuse(self, error: Exception) -> bool:
+        """Logs why a step was refused; whether the state is ignored, and counted."""
+        ignored = self._is_ignored(error)
+        self.refused_states += ignored
+        return ignored
 
     def _round(self, taken: Taken | None, command: Taken | None = None) -> None:
         """Runs for every state, or every `LOOK`: takes in all that has come, then acts on it."""
@@ -297,11 +298,9 @@ class Guard(ArmLoop):
     def _catch(self) -> None:
         """Brakes the arm from where it is, and holds it then."""
         self.takeovers += 1
-        q, v = self.states.q, self.states.v
         self.controller.in_force = self._watch.in_force
-        self.controller.start(self.states.time, q)
-        state = self.states.time, q, v
-        self.controller.finish(self.handover.reason, Act.IS_CAUGHT, state=state)
+        self.controller.start(self.states.time, self.states.q)
+        self.controller.finish(self.handover.reason, Act.IS_CAUGHT, state=self.state)
 
     def _command_arm(self, now: float, fresh: bool) -> None:
         """Answers a state; without one for long, or one that cannot be true, a predicted one."""
@@ -317,27 +316,17 @@ class Guard(ArmLoop):
             self.times[native.PREDICTED_AT] = now
         if self.system_time:  # the rate limit counts no time ahead of the clock
             self.controller.limit_rate_step(now - self.times[native.PUBLISHED_AT] + LATENESS)
-        try:
-            if not (fresh and self._answer()):
-                self.controller.predict(t, self.torque)
-        except TorqueError as error:
-            self._refuse(error)
+        if fresh:
+            try:
+                self.controller.step(*self.state, self.command.torque)
+            except ControllerError as error:
+                fresh = not self._refuse(error)
+        if not fresh:
+            try:
+                self.controller.predict(t, self.command.torque)
+            except TorqueError as error:
+                self._refuse(error)
         self._publish()
-
-    def _answer(self) -> bool:
-        """Computes the torque for the newest state; whether that can be true.
-
-        Raises:
-            TorqueError: see `Controller.step`.
-        """
-        try:
-            self.controller.step(self.states.time, self.states.q, self.states.v, self.torque)
-        except TorqueError:
-            raise
-        except ControllerError as error:
-            self._refuse(error)
-            return False
-        return True
 
     def note_command(self, message: bytes, now: float) -> None:
         super().note_command(message, now)
