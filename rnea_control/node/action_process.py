@@ -51,12 +51,13 @@ class ActionNode(Node):
 
     Attributes:
         closed: whether the controller's process has gone.
+        running: the goals that run, each with the future of its end.
     """
 
     def __init__(self, name: str, namespace: str, end: socket) -> None:
         super().__init__(f"{name}_action", namespace=namespace, **HELPER)
         self.closed = False
-        self._running: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
+        self.running: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
         self._questions: deque[Future] = deque()
         handlers = {"answer": self._answer, "feedback": self._publish, "ended": self._finish}
         self._pipe = MessagePipe(self, end, handlers, self._close)
@@ -68,11 +69,6 @@ class ActionNode(Node):
             goal_callback=self._decide,
             cancel_callback=self._cancel,
         )
-
-    @property
-    def idle(self) -> bool:
-        """Whether no goal runs."""
-        return not self._running
 
     async def _decide(self, request: Goal) -> GoalResponse:
         question = Future()
@@ -86,7 +82,7 @@ class ActionNode(Node):
 
     async def _execute(self, handle: ServerGoalHandle) -> Result:
         key, ended = bytes(handle.goal_id.uuid), Future()
-        self._running[key] = handle, ended
+        self.running[key] = handle, ended
         request = handle.request
         path, goal = (
             [(each.name, each.position, each.velocity) for each in tolerances]
@@ -104,7 +100,7 @@ class ActionNode(Node):
         if handle.is_cancel_requested:
             self._pipe.send("cancel", key)
         outcome, code, text = await ended
-        del self._running[key]
+        del self.running[key]
         if outcome == "canceled" and not handle.is_cancel_requested:
             outcome = "abort"
         getattr(handle, outcome)()
@@ -112,13 +108,13 @@ class ActionNode(Node):
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
         key = bytes(handle.goal_id.uuid)
-        if key in self._running:
+        if key in self.running:
             self._pipe.send("cancel", key)
         return CancelResponse.ACCEPT
 
     def _finish(self, key: bytes, outcome: str, code: int, text: str) -> None:
         """A goal has ended: the goal handle's method that says how, error_code, error_string."""
-        self._running[key][1].set_result((outcome, code, text))
+        self.running[key][1].set_result((outcome, code, text))
 
     def _publish(
         self,
@@ -133,7 +129,7 @@ class ActionNode(Node):
         trajectory's start [s], and the index of the waypoint that is due next. `points` are desired
         position, velocity, acceleration and effort, shape (4, nv), then position and velocity of
         the actual ones and of the error, shape (2, nv) each."""
-        if key not in self._running:
+        if key not in self.running:
             return
         feedback = Feedback(joint_names=joint_names)
         feedback.header.stamp = Time(nanoseconds=stamp).to_msg()
@@ -146,12 +142,12 @@ class ActionNode(Node):
                 setattr(point, name, array("d", row))
         since = Duration(seconds=elapsed).to_msg()
         feedback.desired.time_from_start = feedback.actual.time_from_start = since
-        self._running[key][0].publish_feedback(feedback)
+        self.running[key][0].publish_feedback(feedback)
 
     def _close(self) -> None:
         while self._questions:
             self._answer(False)
-        for _, ended in self._running.values():
+        for _, ended in self.running.values():
             if not ended.done():
                 ended.set_result(GONE)
         self.closed = True
@@ -171,7 +167,7 @@ def main() -> int:
             executor.spin_once()
         deadline = time.monotonic() + LONGEST_END
         while time.monotonic() < deadline:
-            if node.idle:
+            if not node.running:
                 deadline = min(deadline, time.monotonic() + END)
             executor.spin_once(timeout_sec=END)
     finally:

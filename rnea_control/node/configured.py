@@ -26,7 +26,7 @@ from rnea_control.node.trajectory_action import TrajectoryAction
 from rnea_control.node.trajectory_input import TrajectoryInput
 from rnea_control.ros import native_loop as native
 from rnea_control.ros.arm_node import ArmNode
-from rnea_control.ros.conventions import LATCHED, STATES
+from rnea_control.ros.conventions import LATCHED, NEWEST
 from rnea_control.ros.effort_command import EffortCommand, publisher_names
 from rnea_control.ros.node_parameters import IN_FORCE, handover_times, parameters_in_force
 from rnea_control.ros.raw_subscription import RawSubscription
@@ -134,8 +134,7 @@ class Configured:
         node = self._node
         self._wake = wake = node.until(undo, "guard_condition", self.tell)
         self.states = node.resolve_topic_name("joint_states")
-        states = JointState, "joint_states", STATES
-        heard = RawSubscription(node, *states, *STOPS, MODE)
+        heard = RawSubscription(node, JointState, "joint_states", NEWEST, *STOPS, MODE)
         undo.callback(heard.destroy)
         self.loop.hear(heard, wake, (*[native.STOP] * len(STOPS), native.MODE))
         undo.callback(self.loop.detach)

@@ -116,7 +116,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         self._hold_on(spin, going_on)
         deadline = time.monotonic() + LONGEST_WAIT_FOR_REST
         while self.active and time.monotonic() < deadline:
-            has_goals = self.action is not None and self.action.has_goals
+            has_goals = self.action is not None and self.action.goals
             if not (self.loop.halt("the controller ends") or has_goals):
                 break
             spin()

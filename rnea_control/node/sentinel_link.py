@@ -196,11 +196,6 @@ class SentinelLink:
             return ""
         return UNHEARD if self._node.age < DISCOVERY or {SENTINEL, UNKNOWN} & self._seen() else ""
 
-    @property
-    def is_there(self) -> bool:
-        """Whether it is heard, or known to be there."""
-        return self.label not in ("", UNHEARD) or SENTINEL in self._seen()
-
     def _seen(self) -> set[str]:
         """`SENTINEL` if anything of it is discovered: its mode, or its publisher or subscription of
         the commands. Names are discovered after these, and are `UNKNOWN` until then."""
@@ -213,10 +208,12 @@ class SentinelLink:
         return {i.node_name for i in infos if i.node_name == UNKNOWN or i.node_namespace == space}
 
     def await_it(self) -> bool:
-        """Whether it is there, once one must have been discovered."""
-        while not self.is_there and self._node.age < DISCOVERY:
+        """Whether it is heard, or known to be there, once one must have been discovered."""
+        while True:
+            there = self.label not in ("", UNHEARD) or SENTINEL in self._seen()
+            if there or self._node.age >= DISCOVERY:
+                return there
             time.sleep(0.01)
-        return self.is_there
 
     def _discovered(self) -> None:
         """A sentinel that is there must have been discovered."""

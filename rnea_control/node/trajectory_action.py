@@ -49,23 +49,21 @@ class TrajectoryAction:
 
     A process of its own serves it (action_process.py), which is started here, and once more
     whenever it ends by itself.
+
+    Attributes:
+        goals: those that run, or have results that are still to be sent, by their keys.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._logger = node.get_logger()
         self._input: TrajectoryInput | None = None
-        self._goals: dict[bytes, Motion] = {}
+        self.goals: dict[bytes, Motion] = {}
         self._ended = node.create_guard_condition(self._report_ended)
         self._feedback = node.create_timer(1.0, self._give_feedback, clock=STEADY)
         self._feedback.cancel()  # until there is a goal
         self._later = node.create_timer(SHORTEST_LIFE, self._start, clock=STEADY)
         self._start()
-
-    @property
-    def has_goals(self) -> bool:
-        """Whether goals run, or have results that are still to be sent."""
-        return bool(self._goals)
 
     def connect(self, trajectories: TrajectoryInput, rate: float) -> None:
         """Has goals followed from now on, and their feedback published at `rate` [Hz]."""
@@ -108,9 +106,9 @@ class TrajectoryAction:
 
     def _restart(self) -> None:
         """The process has ended by itself: nobody can cancel its goals any more."""
-        for key in list(self._goals):
+        for key in list(self.goals):
             self._cancel(key)
-        self._goals.clear()
+        self.goals.clear()
         self._feedback.cancel()
         lived = time.monotonic() - self._started
         self._process.kill()  # one that hangs does not end by itself
@@ -165,20 +163,20 @@ class TrajectoryAction:
             self._logger.error(f"goal aborted, the controller goes on as before: {error}")
             self._pipe.send("ended", key, "abort", CODES.get(type(error), INVALID_GOAL), str(error))
             return
-        self._goals[key] = motion
+        self.goals[key] = motion
         if self._feedback.is_canceled():
             self._feedback.reset()
 
     def _cancel(self, key: bytes) -> None:
-        motion = self._goals.get(key)
+        motion = self.goals.get(key)
         if motion is not None and self._input is not None:
             self._input.loop.call(lambda supervisor: supervisor.cancel(motion))
 
     def _report_ended(self) -> None:
-        for key, motion in list(self._goals.items()):
+        for key, motion in list(self.goals.items()):
             if motion.ending is None:
                 continue
-            del self._goals[key]
+            del self.goals[key]
             outcome, code = RESULTS[motion.ending.kind]
             text = motion.ending.text
             if outcome == "abort":
@@ -186,7 +184,7 @@ class TrajectoryAction:
             else:
                 self._logger.info(f"goal {WORDS[outcome]}: {text}")
             self._pipe.send("ended", key, outcome, code, text)
-        if not self._goals:
+        if not self.goals:
             self._feedback.cancel()
 
     def _give_feedback(self) -> None:
@@ -194,7 +192,7 @@ class TrajectoryAction:
         if loop is None or (snapshot := loop.snapshot()) is None:
             return
         stamp, state = snapshot
-        for key, motion in self._goals.items():
+        for key, motion in self.goals.items():
             if motion is state.motion:
                 index, elapsed = motion.index(state.trajectory_time), state.time_from_start
                 names = loop.controller.model.joint_names

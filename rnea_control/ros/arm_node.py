@@ -10,7 +10,6 @@ from typing import Any
 
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 from rclpy.time import Time
@@ -19,7 +18,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import String
 
 from rnea_control.exceptions import ParameterError
-from rnea_control.ros.conventions import LATCHED
+from rnea_control.ros.conventions import LATCHED, NEWEST
 from rnea_control.ros.guarded_node import GuardedNode
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.ros.raw_subscription import RawSubscription
@@ -31,7 +30,7 @@ DIAGNOSTICS_PERIOD = 1.0
 DESCRIPTION = "robot_description"
 # For how long the latest description is waited for, [s].
 LONGEST_WAIT = 1.0
-CLOCK, NEWEST = "/clock", QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+CLOCK = "/clock"
 
 
 class ArmNode(GuardedNode):

@@ -11,7 +11,7 @@ LATCHED = QoSProfile(
     depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL
 )
 # Only the newest counts: with a queue old ones would be answered first.
-STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 # As many as come between two looks; none may be overlooked.
 COMMANDS = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Options of a node that only a part of the package uses: no user names or remaps it.

@@ -58,7 +58,7 @@ class RealTimeSettings(Settings):
 
 
 class RealTime:
-    """Applies settings, and restores what was before.
+    """Applies settings once, and restores what was before.
 
     Attributes:
         in_force: the parts that are in force, in words.
@@ -105,11 +105,6 @@ class RealTime:
     def leave(self) -> None:
         """Restores everything; not to be called by the control loop's thread."""
         self._undo.close()
-        self._takes_priority = False
-        self._raised.clear()
-        self._loops.clear()
-        self.in_force.clear()
-        self.denied.clear()
 
     def _raise_priorities(self, priority: int) -> None:
         thread = threading.get_native_id()
@@ -121,7 +116,6 @@ class RealTime:
             self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
             return
         self._takes_priority = True
-        self._left.clear()
         watch = threading.Thread(target=self._watch, name="real time", daemon=True)
         self._undo.callback(_restore_priorities, policy & ~os.SCHED_RESET_ON_FORK, before)
         watch.start()

@@ -23,7 +23,7 @@ from rnea_control.parameters.parameter import Parameters, expand, values_in_forc
 from rnea_control.parameters.settings import load_model, update_model
 from rnea_control.parameters.table import LOCKED_POSITION, SENTINEL
 from rnea_control.ros.arm_node import STEADY, ArmNode
-from rnea_control.ros.conventions import COMMANDS, LATCHED, STATES
+from rnea_control.ros.conventions import COMMANDS, LATCHED, NEWEST
 from rnea_control.ros.effort_command import EffortCommand
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
 from rnea_control.ros.middleware import shared_memory_found
@@ -209,8 +209,8 @@ class SentinelNode(ArmNode):
         undo.callback(command.destroy)
         namespace = self.get_namespace().rstrip("/")
         both = (self.get_fully_qualified_name(), f"{namespace}/{CONTROLLER}")
-        states = JointState, "joint_states", STATES
-        heard = RawSubscription(self, *states, (Float64MultiArray, topic, COMMANDS))
+        commands = Float64MultiArray, topic, COMMANDS
+        heard = RawSubscription(self, JointState, "joint_states", NEWEST, commands)
         undo.callback(heard.destroy)
         self.enter_real_time(values, undo)
         limit = controller.effort_limit.copy()

@@ -118,8 +118,8 @@ def test_what_is_granted_is_in_force_and_taken_back() -> None:
 
     before, cpus = policies(), os.sched_getaffinity(0)
     one = min(cpus)
-    real_time = RealTime(RealTimeSettings(51, (one,), True))
     for _ in range(2):
+        real_time = RealTime(RealTimeSettings(51, (one,), True))
         real_time.enter_process()
         try:
             real_time.enter_thread()
