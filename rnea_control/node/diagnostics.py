@@ -12,15 +12,9 @@ from rnea_control.node.configured import NO_CLOCK, Configured
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.sentinel_link import GONE
 from rnea_control.parameters.parameter import Parameters
+from rnea_control.ros import loop_records as records
 from rnea_control.ros.guarded_node import ERROR, OK, WARN, Finding
-from rnea_control.ros.loop_records import (
-    NAMES,
-    PERIOD_JITTER,
-    STATE_AGE,
-    STATE_INTERVAL,
-    TICK_DURATION,
-    LoopStatistics,
-)
+from rnea_control.ros.loop_records import LoopStatistics
 from rnea_control.ros.native_loop import TICKS
 
 LEVELS = {"error": ERROR, "warn": WARN}
@@ -78,7 +72,7 @@ def _timing(
             "joint_states went back or jumped; joint_states has "
             f"{configured.loop.heard.publishers()} publisher(s)",
         )
-    longest = recent.largest[STATE_INTERVAL]
+    longest = recent.largest[records.STATE_INTERVAL]
     if longest > configured.loop.settings.state_gap:
         yield WARN, f"waited {longest:.3g} s for joint_states in the last second"
     if recent.foreign:
@@ -87,8 +81,8 @@ def _timing(
             f"{recent.foreign} joint_states of another publisher were ignored in the last second; "
             "only one may be",
         )
-    timed = TICK_DURATION, STATE_AGE, PERIOD_JITTER
-    measured = {NAMES[row]: recent.quantiles(row, 0.99)[0] for row in timed}
+    timed = records.TICK_DURATION, records.STATE_AGE, records.PERIOD_JITTER
+    measured = {records.NAMES[row]: recent.quantiles(row, 0.99)[0] for row in timed}
     states = max(recent.ticks + recent.missed, 1)
     measured |= {"missed states": recent.missed / states, "late states": recent.late / states}
     for word, level in LEVELS.items():
@@ -140,7 +134,7 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
     values["states missed"] = str(loop.statistics.missed)
     values["states late"] = str(loop.statistics.late)
     values["trajectories dropped"] = str(loop.statistics.dropped)
-    for row, name in enumerate(NAMES):
+    for row, name in enumerate(records.NAMES):
         values[f"{name}, last second"] = recent.summary(row)
         values[f"{name}, since activation"] = loop.statistics.summary(row)
     age = loop.torque_age()

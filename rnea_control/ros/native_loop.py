@@ -11,18 +11,7 @@ import math
 from typing import Any
 
 from rnea_control.array_types import ByteArray, FloatArray, IntArray, WordArray
-from rnea_control.control import layout, lease
-from rnea_control.control.advance import (
-    ADOPT,
-    DONE,
-    HUNG,
-    REQUEST,
-    advance,
-    brake,
-    emergency_stop,
-    end_motion,
-    serve,
-)
+from rnea_control.control import advance, layout, lease
 from rnea_control.control.controller_state import LONGEST_REPEAT
 from rnea_control.control.mode import GAPS, PREDICTING, WATCHES
 from rnea_control.control.momentum_observer import NONE, SIGNATURE, observe
@@ -228,10 +217,10 @@ def run(  # noqa: PLR0915
     while m[ASKED] == 0:
         if m[POSTED] == WAITS:
             _begin(m)
-            if box[REQUEST] == ADOPT and m[HEARD] != m[TOLD]:
-                box[DONE] = 0  # the arm has just been stopped
+            if box[advance.REQUEST] == advance.ADOPT and m[HEARD] != m[TOLD]:
+                box[advance.DONE] = 0  # the arm has just been stopped
             else:
-                serve(n, settings, tolerances, state, *asked)
+                advance.serve(n, settings, tolerances, state, *asked)
             m[UNDER_WAY] = 1
             _end(m)
             m[POSTED] = SERVED
@@ -255,7 +244,7 @@ def run(  # noqa: PLR0915
                     lease.hear_revocation(h, now)
                 if kind == STOP and _hear_stop(calls, m, stops, size, message):
                     predicted = of_supervisor[PREDICTING] != 0
-                    emergency_stop(n, settings, state, findings, predicted)
+                    advance.emergency_stop(n, settings, state, findings, predicted)
                 _end(m)
                 if kind == STOP:
                     rcl.trigger(calls)
@@ -265,8 +254,8 @@ def run(  # noqa: PLR0915
             m[HANGS] = 1
             if n[layout.MOTION] != 0:
                 _begin(m)
-                end_motion(n, state, findings, HUNG)
-                brake(n, settings[n[layout.BRACED]], state, False, False)
+                advance.end_motion(n, state, findings, advance.HUNG)
+                advance.brake(n, settings[n[layout.BRACED]], state, False, False)
                 _end(m)
         answer = rcl.take(calls, 0, 1 - m[WHICH])
         now = rcl.monotonic(calls)
@@ -290,7 +279,7 @@ def run(  # noqa: PLR0915
                 of_supervisor[GAPS] += 1
                 observed[:] = 0.0  # it does not know the predicted torques
             rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
-            outcome = advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
+            outcome = advance.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
             if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.PATH_END, 0]:
                 state[layout.RESTS_SINCE, 0] = math.nan
             _end(m)
@@ -338,7 +327,7 @@ def run(  # noqa: PLR0915
         elapsed = now - r[PUBLISHED_AT] + LATENESS
         if m[SYSTEM_TIME] != 0 and gap > elapsed:  # the rate counts no time ahead of it
             state[layout.RATE_STEP, 0] = min(elapsed, LONGEST_RATE_STEP)
-        outcome = advance(n, settings, tolerances, state, findings, t, q, v, tau, False)
+        outcome = advance.advance(n, settings, tolerances, state, findings, t, q, v, tau, False)
         _end(m)
         if outcome >= BAD_STATE and outcome != BAD_TORQUE:
             m[ANSWER] = outcome

@@ -13,12 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rcl_interfaces.msg import (
-    ParameterDescriptor,
-    ParameterEvent,
-    ParameterType,
-    SetParametersResult,
-)
+from rcl_interfaces.msg import ParameterDescriptor, ParameterEvent, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
@@ -26,15 +21,6 @@ from rnea_control.exceptions import ParameterError, RneaControlError
 from rnea_control.parameters import table
 from rnea_control.parameters.parameter import GivenParameters, Parameter, Parameters, expand
 
-_ROS_TYPES = {
-    bool: ParameterType.PARAMETER_BOOL,
-    int: ParameterType.PARAMETER_INTEGER,
-    float: ParameterType.PARAMETER_DOUBLE,
-    str: ParameterType.PARAMETER_STRING,
-    list[str]: ParameterType.PARAMETER_STRING_ARRAY,
-    list[int]: ParameterType.PARAMETER_INTEGER_ARRAY,
-    list[float]: ParameterType.PARAMETER_DOUBLE_ARRAY,
-}
 # The parameters that rclpy itself declares.
 BUILT_IN = ("use_sim_time", "start_type_description_service", "qos_overrides.")
 # Parameters that must be equal on both sides, whatever the sentinel's own section says.
@@ -114,20 +100,16 @@ class NodeParameters:
     def _declare(self, name: str, parameter: Parameter) -> None:
         if name in self._known:
             return
-        value = parameter.default
-        if self._node.has_parameter(name):  # from a YAML file, declared without description
-            value = self._node.get_parameter(name).value
-            self._node.undeclare_parameter(name)
         unit = f" [{parameter.unit}]" if parameter.unit else ""
         descriptor = ParameterDescriptor(
-            name=name,
-            type=_ROS_TYPES[parameter.type],
             description=parameter.meaning + unit,
             additional_constraints=parameter.allowed,
-            # Types are checked by the table, which takes 400 for 400.0.
-            dynamic_typing=True,
+            dynamic_typing=True,  # the table checks types, and takes 400 for 400.0
         )
-        self._node.declare_parameter(name, value, descriptor, ignore_override=True)
+        if self._node.has_parameter(name):  # from a YAML file, declared without description
+            self._node.set_descriptor(name, descriptor)
+        else:
+            self._node.declare_parameter(name, parameter.default, descriptor)
         self._known[name] = parameter
 
     def take(self, values: Mapping[str, Any]) -> None:
