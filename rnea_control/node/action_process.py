@@ -74,8 +74,7 @@ class ActionNode(Node):
         question = Future()
         self._questions.append(question)
         self._pipe.send("ask")
-        accepts: bool = await question
-        return GoalResponse.ACCEPT if accepts else GoalResponse.REJECT
+        return GoalResponse.ACCEPT if await question else GoalResponse.REJECT
 
     def _answer(self, accepts: bool) -> None:
         self._questions.popleft().set_result(accepts)

@@ -143,8 +143,7 @@ class NodeClock:
     @property
     def ros_time_is_active(self) -> bool:
         """Whether it goes by /clock."""
-        active: bool = self._clock.ros_time_is_active
-        return active
+        return self._clock.ros_time_is_active
 
     def now(self) -> Time:
         """The time now."""

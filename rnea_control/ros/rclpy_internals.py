@@ -34,8 +34,7 @@ TELLS_INFO = hasattr(Subscription, "CallbackType")
 def raw_publish(publisher: Publisher) -> Callable[[bytes], None]:
     """A function that publishes serialized messages, at half the cost of `Publisher.publish`, which
     looks at each message; nobody may destroy the publisher meanwhile."""
-    publish: Callable[[bytes], None] = getattr(publisher.handle, "publish_raw", publisher.publish)
-    return publish
+    return getattr(publisher.handle, "publish_raw", publisher.publish)
 
 
 def publisher_count(node: Node, subscription: Subscription) -> int:

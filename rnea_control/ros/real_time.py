@@ -89,7 +89,8 @@ class RealTime:
             self._keep_awake(self.settings.cpu_dma_latency)
 
     def enter_thread(self) -> None:
-        """Applies priority and affinity to the calling thread, which is the control loop's."""
+        """Applies priority and affinity to the calling thread, which is the control loop's, and
+        ends before the process leaves."""
         thread = threading.get_native_id()
         if self._takes_priority:
             self._loops.add(thread)
@@ -158,14 +159,12 @@ class RealTime:
         self._raised = present
 
     def _bind(self, thread: int, cpus: tuple[int, ...]) -> None:
-        before = os.sched_getaffinity(thread)
         try:
             os.sched_setaffinity(thread, cpus)
         except OSError as error:
             text = f"{_cpus(cpus)} ({error.strerror}; there are {os.cpu_count()})"
             _add_once(self.denied, text)
             return
-        self._undo.callback(_restore_affinity, thread, before)
         granted = os.sched_getaffinity(thread)
         _add_once(self.in_force, _cpus(granted))
         if refused := set(cpus) - granted:
@@ -252,11 +251,6 @@ def _add_once(texts: list[str], text: str) -> None:
 def _restore_priorities(policy: int, priority: int) -> None:
     for thread in _threads():
         _schedule(thread, policy, priority)
-
-
-def _restore_affinity(thread: int, cpus: set[int]) -> None:
-    if thread == threading.get_native_id():  # else it was the loop's own, and has ended
-        os.sched_setaffinity(thread, cpus)
 
 
 def _schedule(thread: int, policy: int, priority: int) -> None:
