@@ -79,7 +79,6 @@ class Configured:
     Attributes:
         loop: the control loop.
         command: publishes its torques.
-        states: the topic from which it takes the states.
         trajectories: the way of trajectories to it.
         effort_controller: takes the commands.
         sentinel, model_watch: see their classes.
@@ -133,7 +132,6 @@ class Configured:
         """Has the loop take states, emergency stops and the sentinel's mode."""
         node = self._node
         self._wake = wake = node.until(undo, "guard_condition", self.tell)
-        self.states = node.resolve_topic_name("joint_states")
         heard = RawSubscription(node, JointState, "joint_states", NEWEST, *STOPS, MODE)
         undo.callback(heard.destroy)
         self.loop.hear(heard, wake, (*[native.STOP] * len(STOPS), native.MODE))
@@ -267,7 +265,8 @@ class Configured:
 
     def rivals(self) -> str:
         """Who else publishes states or commands, where only one may."""
-        node, commands, states = self._node, self.command.topic, self.states
+        node, commands = self._node, self.command.topic
+        states = node.resolve_topic_name("joint_states")
         if node.count_publishers(commands) <= 1 and node.count_publishers(states) <= 1:
             return ""  # the usual case: asking for names takes longer
         names = publisher_names(node, commands)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
 from builtin_interfaces.msg import Duration
+from rclpy.client import Client
 from rclpy.task import Future
 
 from rnea_control.ros.conventions import LATCHED
@@ -66,7 +67,7 @@ class EffortController:
         self._pending: Future | None = None
         self._asked_at = 0.0
         self.was_active = False
-        self._known = False  # whether there is a controller_manager to ask
+        self._list: Client | None = None  # None without a controller_manager to ask
         if not (manager and self.name and command_topic.endswith(COMMANDS)):
             return
         if ListControllers is None:
@@ -75,7 +76,6 @@ class EffortController:
                 "told from an active one"
             )
             return
-        self._known = True
         self._topic = node.resolve_topic_name(f"{manager}/activity")
         if ControllerManagerActivity is not None:
             heard = ControllerManagerActivity, self._topic, self._hear, LATCHED
@@ -95,7 +95,7 @@ class EffortController:
 
     def look(self) -> None:
         """Once a second: whether controller_manager is still there."""
-        if not self._known or self._waits:
+        if self._list is None or self._waits:
             return
         if self._node.count_publishers(self._topic):
             return

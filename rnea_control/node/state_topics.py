@@ -76,16 +76,11 @@ class StateTopics:
     def _run(self) -> None:
         due = time.monotonic()
         while not self._stopping.wait(due - time.monotonic()):
-            self._publish()
+            snapshot = self._loop.snapshot()
+            for publisher, encoded in self._topics if snapshot else ():
+                if publisher.get_subscription_count():
+                    publisher.publish(encoded(*snapshot))
             due = max(due + self._period, time.monotonic())
-
-    def _publish(self) -> None:
-        snapshot = self._loop.snapshot()
-        if snapshot is None:
-            return
-        for publisher, encoded in self._topics:
-            if publisher.get_subscription_count():
-                publisher.publish(encoded(*snapshot))
 
     def _encoded_terms(self, stamp: int, state: ControllerState) -> bytes:
         model, settings = self._loop.controller.model, self._loop.controller.settings

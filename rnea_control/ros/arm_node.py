@@ -11,7 +11,6 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
-from rclpy.subscription import Subscription
 from rclpy.time import Time
 from rclpy.wait_for_message import wait_for_message
 from rosgraph_msgs.msg import Clock as ClockMessage
@@ -57,7 +56,6 @@ class ArmNode(GuardedNode):
         self.fault = ""
         self._born = time.monotonic()
         self.clock = NodeClock(self)
-        self._descriptions: Subscription | None = None
         self.hear_descriptions()
         self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
 
@@ -76,16 +74,12 @@ class ArmNode(GuardedNode):
 
     def hear_descriptions(self) -> None:
         """Hears the latest description, and those that follow."""
-        if self._descriptions is None:
-            self._descriptions = self.create_subscription(
-                String, DESCRIPTION, self._hear_description, LATCHED
-            )
+        heard = String, DESCRIPTION, self._hear_description, LATCHED
+        self._descriptions = self.create_subscription(*heard)
 
     def leave_descriptions(self) -> None:
-        """Hears none any more."""
-        if self._descriptions is not None:
-            self.destroy_subscription(self._descriptions)
-            self._descriptions = None
+        """Hears none any more, until it is told to again."""
+        self.destroy_subscription(self._descriptions)
 
     def latest_description(self) -> str:
         """The latest description, waited for; empty if there is none."""

@@ -65,10 +65,9 @@ class NodeParameters:
         self._known: dict[str, Parameter] = {}
         self.add_joints(())
         node.add_on_set_parameters_callback(self._refuse_wrong)
-        tell_after = getattr(node, "add_post_set_parameters_callback", None)
-        self._told_after = tell_after is not None  # Humble has none
-        if tell_after is not None:
-            tell_after(self._put_in_force)
+        self._told_after = hasattr(node, "add_post_set_parameters_callback")  # Humble has none
+        if self._told_after:
+            node.add_post_set_parameters_callback(self._put_in_force)
 
     def add_joints(self, joints: Sequence[str]) -> None:
         """Declares the parameters of these joints."""

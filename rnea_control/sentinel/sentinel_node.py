@@ -65,6 +65,7 @@ class SentinelNode(ArmNode):
         self.differs = ""
         self._undo = ExitStack()
         self._publishing = threading.Lock()  # the guard's thread publishes changes at once
+        self._controller = f"{self.get_namespace().rstrip('/')}/{CONTROLLER}"
         self._own = set(self.get_parameters_by_prefix(""))  # what the sentinel's own section says
         self._take_parameters_of_controller()
         self._told: ParameterEvent | None = None  # what is in force in the controller
@@ -138,8 +139,7 @@ class SentinelNode(ArmNode):
     def _take_parameters_of_controller(self) -> None:
         """Declares the values of the controller's section of the same YAML file that the sentinel's
         own section lacks."""
-        name = f"{self.get_namespace().rstrip('/')}/{CONTROLLER}"
-        section = section_of(name, sys.argv)
+        section = section_of(self._controller, sys.argv)
         joints = section.get("joints", [])
         known = expand(SENTINEL, joints if isinstance(joints, list) else [])
         for key, value in section.items():
@@ -161,6 +161,7 @@ class SentinelNode(ArmNode):
         if self._told is None:
             return
         told, joints = values_in_event(self._told), self.parameters["joints"]
+        self.differs = ""
         try:
             if list(told["joints"]) != joints:
                 raise ParameterError(f"its joints are {listed(told['joints'])}")
@@ -171,8 +172,6 @@ class SentinelNode(ArmNode):
                 f"the sentinel cannot take over what is in force in {self._told.node}: {error}"
             )
             self.get_logger().error(self.differs)
-            return
-        self.differs = ""
 
     def _heed(self, applied: bool) -> None:
         self._applied = applied
@@ -207,8 +206,7 @@ class SentinelNode(ArmNode):
         topic = parameters["command_topic"]
         command = EffortCommand(self, topic, parameters["command_reliability"], model.nv)
         undo.callback(command.destroy)
-        namespace = self.get_namespace().rstrip("/")
-        both = (self.get_fully_qualified_name(), f"{namespace}/{CONTROLLER}")
+        both = self.get_fully_qualified_name(), self._controller
         commands = Float64MultiArray, topic, COMMANDS
         heard = RawSubscription(self, JointState, "joint_states", NEWEST, commands)
         undo.callback(heard.destroy)
