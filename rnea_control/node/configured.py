@@ -122,8 +122,7 @@ class Configured:
         self._tell_sentinel()
         self._hear_states(undo)
         self._hear_operator(undo)
-        trusts_effort, link = values["measured_effort_is_trusted"], parameters["payload.link"]
-        self.model_watch = ModelWatch(self.loop, trusts_effort, link or None)
+        self.model_watch = ModelWatch(self.loop, parameters["payload.link"] or None)
         undo.callback(self._publish_changes)
         undo.callback(self.deactivate, "the controller was cleaned up or shut down")
         self.loop.warm_up()

@@ -20,17 +20,16 @@ class ModelWatch:
     """Compares the model's gravity torque with the torque that holds the arm.
 
     Args:
-        loop: that holds it.
-        trusts_effort: whether the measured effort is compared, else the controller's feedback.
+        loop: that holds it; the measured effort is compared if it trusts that, else its feedback.
         link: that a payload would be fixed to; None for the last one.
 
     Attributes:
         findings: one sentence for each joint that differs.
     """
 
-    def __init__(self, loop: ControlLoop, trusts_effort: bool, link: str | None) -> None:
+    def __init__(self, loop: ControlLoop, link: str | None) -> None:
         self.findings: tuple[str, ...] = ()
-        self._loop, self._trusts_effort, self._link = loop, trusts_effort, link
+        self._loop, self._link = loop, link
         self._workspace = Workspace(loop.controller.model)
         self._said: object = None
 
@@ -49,7 +48,7 @@ class ModelWatch:
         if np.abs(velocity).max() > RESTING or message is None:
             return
         law, hardware = settings.control_law, settings.hardware_compensates_gravity
-        if self._trusts_effort:
+        if loop.settings.trusts_effort:
             witness = Witness.effort
             torque = measured_efforts(message, model.joint_names) - model.torque_offset
         elif not law.holds_position or law.model is Model.none:

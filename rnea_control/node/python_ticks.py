@@ -152,13 +152,12 @@ class PythonTicks(SharedArm):
             if not self.running or self.now is None:
                 return False
             self.times[native.PREDICTED_AT] = now
+            self.supervisor.miss(missing)
             if not self.handover.may_answer(now):  # a torque that does not leave is not in force
-                self.supervisor.miss(missing)
                 if self.supervisor.mode is not Mode.WAITING:  # it has not had the arm yet
                     self._yield_if_asked()
                 return True
             t = self.states.time + missing
-            self.supervisor.miss(missing)
             if not self.refused and self.controller.repeats(t):
                 return True
             try:
@@ -202,8 +201,7 @@ class PythonTicks(SharedArm):
                 return False
             self._take_over("the sentinel commands no more")
         if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
-            efforts = measured_efforts(state, self.controller.model.joint_names)
-            self.controller.in_force = efforts
+            self.controller.in_force = measured_efforts(state, self.controller.model.joint_names)
         if self.system_time and gap > (
             elapsed := taken_at - self.times[native.PUBLISHED_AT] + LATENESS
         ):
@@ -224,13 +222,12 @@ class PythonTicks(SharedArm):
             self.log.say("info", "reset", f"{jump}; the motion goes on, as the time is simulated")
             longest = self.settings.state_timeout
             return max(self.states.time, self.controller.time) + min(max(gap, 0.0), longest)
-        blind = self.supervisor.mode is Mode.BLIND
         motion = self.controller.motion
-        if gap < 0.0 and not blind:
+        if gap < 0.0 and self.supervisor.mode is not Mode.BLIND:
             self._refuse(jump, "stamps")
             if self.supervisor.mode is not Mode.BLIND:
                 return None
-        elif not blind:
+        else:
             self.supervisor.happen(Event.LOST, jump)
         dropped = motion is not None and self.controller.motion is None
         self.statistics.numbers[DROPPED] += dropped

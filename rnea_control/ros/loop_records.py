@@ -117,10 +117,9 @@ class LoopStatistics:
         """Median, 99 %, 99.9 % and largest value of a row in words."""
         if not self.counts[row].any():
             return "not measured"
-        quantiles = self.quantiles(row, 0.5, 0.99, 0.999)
-        median, high, higher = (f"{1e6 * value:.0f}" for value in quantiles)
-        largest = f"{1e6 * self.largest[row]:.0f}"
-        return f"median {median} us, 99 % {high} us, 99.9 % {higher} us, largest {largest} us"
+        seconds = *self.quantiles(row, 0.5, 0.99, 0.999), self.largest[row]
+        names = "median", "99 %", "99.9 %", "largest"
+        return ", ".join(f"{n} {1e6 * s:.0f} us" for n, s in zip(names, seconds, strict=True))
 
     def __str__(self) -> str:
         rows = "".join(f"\n  {name}: {self.summary(row)}" for row, name in enumerate(NAMES))
