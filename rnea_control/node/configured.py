@@ -117,8 +117,7 @@ class Configured:
         self.sentinel = SentinelLink(node, self.loop, self.command.topic, undo)
         node.enter_real_time(values, undo)
         self._hear_trajectories(given, action, undo)
-        in_force = ParameterEvent, f"~/{IN_FORCE}", LATCHED
-        self._in_force = node.until(undo, "publisher", *in_force)
+        self._in_force = node.until(undo, "publisher", ParameterEvent, f"~/{IN_FORCE}", LATCHED)
         self._tell_sentinel()
         self._hear_states(undo)
         self._hear_operator(undo)
@@ -206,7 +205,7 @@ class Configured:
         log.info(f"real time: {real_time}")
         if real_time.denied:
             log.warning(
-                f"real time: the system denies {', '.join(real_time.denied)}; "
+                f"real time: the system denies {', '.join(real_time.denied.values())}; "
                 "docs/realtime.md says how to allow it. To run without it, set the parameters to "
                 "0, [-1], false and -1"
             )

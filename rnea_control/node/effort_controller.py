@@ -81,8 +81,7 @@ class EffortController:
             heard = ControllerManagerActivity, self._topic, self._hear, LATCHED
             node.until(undo, "subscription", *heard)
         self._list = node.until(undo, "client", ListControllers, f"{manager}/list_controllers")
-        switch = SwitchController, f"{manager}/switch_controller"
-        self._switch = node.until(undo, "client", *switch)
+        self._switch = node.until(undo, "client", SwitchController, f"{manager}/switch_controller")
 
     def __str__(self) -> str:
         state = f"{self.name or 'the effort controller'} is {self.state or 'not known'}"

@@ -61,14 +61,14 @@ class RealTime:
     """Applies settings once, and restores what was before.
 
     Attributes:
-        in_force: the parts that are in force, in words.
+        in_force: the parts that are in force, in words, by what they are about.
         denied: the parts that the system denied, in words, and why.
     """
 
     def __init__(self, settings: RealTimeSettings) -> None:
         self.settings = settings
-        self.in_force: list[str] = []
-        self.denied: list[str] = []
+        self.in_force: dict[str, str] = {}
+        self.denied: dict[str, str] = {}
         self._takes_priority = False
         self._raised: set[int] = set()
         self._loops: set[int] = set()  # threads that never give way
@@ -114,7 +114,7 @@ class RealTime:
             _schedule(thread, os.SCHED_FIFO, priority)  # raises if the limit is lower
             self._raise_others()
         except OSError as error:
-            self.denied.append(f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)")
+            self.denied["priority"] = f"SCHED_FIFO ({error.strerror}; needs an rtprio limit)"
             return
         self._takes_priority = True
         watch = threading.Thread(target=self._watch, name="real time", daemon=True)
@@ -122,7 +122,7 @@ class RealTime:
         watch.start()
         self._undo.callback(watch.join)
         self._undo.callback(self._left.set)
-        self.in_force.append(f"SCHED_FIFO priority {priority}")
+        self.in_force["priority"] = f"SCHED_FIFO priority {priority}"
 
     def _watch(self) -> None:
         """Has threads of Python give way that use a CPU up; see `MOST_WORK`."""
@@ -162,27 +162,27 @@ class RealTime:
         try:
             os.sched_setaffinity(thread, cpus)
         except OSError as error:
-            text = f"{_cpus(cpus)} ({error.strerror}; there are {os.cpu_count()})"
-            _add_once(self.denied, text)
+            self.denied["CPUs"] = f"{_cpus(cpus)} ({error.strerror}; there are {os.cpu_count()})"
             return
         granted = os.sched_getaffinity(thread)
-        _add_once(self.in_force, _cpus(granted))
+        self.in_force["CPUs"] = _cpus(granted)
         if refused := set(cpus) - granted:
-            _add_once(self.denied, f"{_cpus(refused)} (there are {os.cpu_count()})")
+            self.denied["CPUs"] = f"{_cpus(refused)} (there are {os.cpu_count()})"
 
     def _lock_memory(self) -> None:
         # With a limit, allocations fail once it is reached.
         if not may_lock_memory():
             limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-            self.denied.append(f"memory lock (the memlock limit is {limit} bytes, not unlimited)")
+            self.denied["memory"] = (
+                f"memory lock (the memlock limit is {limit} bytes, not unlimited)"
+            )
             return
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT) != 0:
-            self.denied.append(f"memory lock ({os.strerror(ctypes.get_errno())})")
+            self.denied["memory"] = f"memory lock ({os.strerror(ctypes.get_errno())})"
             return
         self._undo.callback(libc.munlockall)
-        megabytes = int(_status("VmRSS")) // 1024
-        self.in_force.append(f"{megabytes} MB locked in memory")
+        self.in_force["memory"] = f"{int(_status('VmRSS')) // 1024} MB locked in memory"
 
     def _keep_awake(self, latency: int) -> None:
         try:
@@ -190,13 +190,15 @@ class RealTime:
             self._undo.callback(device.close)
             device.write(struct.pack("=i", latency))
         except OSError as error:
-            self.denied.append(f"CPU latency ({error.strerror}; needs to write {CPU_LATENCY})")
+            self.denied["latency"] = f"CPU latency ({error.strerror}; needs to write {CPU_LATENCY})"
             return
-        self.in_force.append(f"CPUs awake within {latency} us")
+        self.in_force["latency"] = f"CPUs awake within {latency} us"
 
     def __str__(self) -> str:
         kernel = "with" if is_real_time_kernel() else "without"
-        return f"{', '.join(self.in_force) or 'nothing in force'}; kernel {kernel} PREEMPT_RT"
+        return (
+            f"{', '.join(self.in_force.values()) or 'nothing in force'}; kernel {kernel} PREEMPT_RT"
+        )
 
 
 def is_real_time_kernel() -> bool:
@@ -241,11 +243,6 @@ def _cpu_time(thread: int) -> float:
 
 def _cpus(numbers: Iterable[int]) -> str:
     return f"CPU {', '.join(map(str, sorted(numbers)))}"
-
-
-def _add_once(texts: list[str], text: str) -> None:
-    if text not in texts:  # every activation adds it again
-        texts.append(text)
 
 
 def _restore_priorities(policy: int, priority: int) -> None:

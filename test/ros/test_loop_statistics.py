@@ -186,7 +186,7 @@ def test_what_is_denied_is_said_and_the_rest_is_in_force(monkeypatch, tmp_path: 
     real_time.enter_process()
     real_time.enter_thread()
     try:
-        denied_parts = ", ".join(real_time.denied)
+        denied_parts = ", ".join(real_time.denied.values())
         assert "SCHED_FIFO (Operation not permitted" in denied_parts
         assert "CPU 4095 (" in denied_parts
         assert "CPU latency (No such file or directory; needs to write" in denied_parts
