@@ -46,6 +46,9 @@ class ArmLoop:
     hold `lock` then, or while it is `paused`. Machine code does not hold the lock, and serves what
     they ask the controller for.
 
+    A class of it has `answer_next`, which answers the next state, or those that machine code
+    answers, or that none comes; and `fail`, which ends for good after a bug in this program.
+
     Args:
         controller: computes the torques.
         command: publishes them.
@@ -173,14 +176,6 @@ class ArmLoop:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-
-    def answer_next(self) -> None:
-        """Answers the next state, or those that machine code answers, or that none comes."""
-        raise NotImplementedError
-
-    def fail(self, reason: str) -> None:
-        """Ends for good after a bug in this program."""
-        raise NotImplementedError
 
     # Ticks in Python.
 

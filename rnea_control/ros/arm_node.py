@@ -39,6 +39,9 @@ class ArmNode(GuardedNode):
     the process waiting, the control loop as well: for a second if somebody publishes 50 MB. So it
     is heard only while the node lacks a description; who wants a new one asks for the latest.
 
+    A class of it has `publish_diagnostics`, which also does what is due once a second, and
+    `receive_description`, for one that has come by the topic while the parameter has none.
+
     Attributes:
         parameters: its parameters, of the class of the node.
         clock: its time.
@@ -63,14 +66,6 @@ class ArmNode(GuardedNode):
     def age(self) -> float:
         """For how long it has been there, by the steady clock, [s]."""
         return time.monotonic() - self._born
-
-    def publish_diagnostics(self) -> None:
-        """Publishes what there is to say of the last second, and does what is due then."""
-        raise NotImplementedError
-
-    def receive_description(self, description: str) -> None:
-        """A description has come by the topic, and the parameter has none."""
-        raise NotImplementedError
 
     def hear_descriptions(self) -> None:
         """Hears the latest description, and those that follow."""
