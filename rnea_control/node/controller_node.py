@@ -247,8 +247,7 @@ class ControllerNode(ArmNode, LifecycleNode):
         """
         self.loop.attend()  # many that change at once are no hang
         given = in_force(values, self._robot)
-        objection = self.loop.call(lambda it: it.objection(given.model, given.controller))
-        if objection:
+        if objection := self.loop.call(lambda it: it.objection(given.model, given.controller)):
             raise ParameterError(objection)
         return given
 

@@ -106,11 +106,8 @@ class LoopStatistics:
     def quantiles(self, row: int, *parts: float) -> list[float]:
         """Quantiles of a row's measurements, [s]; 0 without any. A part is 0.99 for 99 %."""
         cumulative = self.counts[row].cumsum()
-        total = int(cumulative[-1])
-        if total == 0:
-            return [0.0] * len(parts)
-        ranks = [max(math.ceil(part * total), 1) for part in parts]
-        largest = float(self.largest[row])
+        ranks = [max(math.ceil(part * int(cumulative[-1])), 1) for part in parts]
+        largest = float(self.largest[row])  # 0 without any
         return [min(_upper_edge(int(j)), largest) for j in cumulative.searchsorted(ranks)]
 
     def summary(self, row: int) -> str:

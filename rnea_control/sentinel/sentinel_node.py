@@ -84,9 +84,7 @@ class SentinelNode(ArmNode):
         modes, in_force = f"{CONTROLLER}/mode", f"{CONTROLLER}/{IN_FORCE}"
         self.create_subscription(TransitionEvent, modes, self._hear_controller, LATCHED)
         self.create_subscription(ParameterEvent, in_force, self._hear_parameters, LATCHED)
-        self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
-        self._fast = self.create_timer(COMMANDING_HEARTBEAT, self._fast_heartbeat, clock=STEADY)
-        self._fast.cancel()
+        self._heartbeat = self.create_timer(HEARTBEAT, self.publish_mode, clock=STEADY)
         if self.parameters["robot_description"]:
             self.receive_description("")
 
@@ -258,14 +256,9 @@ class SentinelNode(ArmNode):
         text = f"{before} -> {self.label}: {self.reason}"
         calm = self.label in ("idle", "guarding") and not self.guard.handover.contested
         self.guard.log.say("info" if calm else "error", self.label, text)
-        if self.label == "commanding":
-            self._fast.reset()
-
-    def _fast_heartbeat(self) -> None:
-        if self.label == "commanding":
-            self.publish_mode()
-        else:
-            self._fast.cancel()
+        period = COMMANDING_HEARTBEAT if self.label == "commanding" else HEARTBEAT
+        self._heartbeat.timer_period_ns = 1e9 * period
+        self._heartbeat.reset()
 
     @property
     def _holds(self) -> bool:
