@@ -39,18 +39,17 @@ class ModelWatch:
         snapshot = loop.snapshot()
         if part == 0.0 or snapshot is None or loop.supervisor.mode is not Mode.HOLDING:
             return
-        if loop.now is None or loop.now - loop.changed_at < HELD:
+        if loop.now - loop.changed_at < HELD:
             return
         state, controller = snapshot[1], loop.controller
         model, settings = controller.model, controller.settings
         measured, velocity = (np.ascontiguousarray(row) for row in state.measured)
-        message = loop.newest()
-        if np.abs(velocity).max() > RESTING or message is None:
+        if np.abs(velocity).max() > RESTING:
             return
         law, hardware = settings.control_law, settings.hardware_compensates_gravity
         if loop.settings.trusts_effort:
             witness = Witness.effort
-            torque = measured_efforts(message, model.joint_names) - model.torque_offset
+            torque = measured_efforts(loop.newest(), model.joint_names) - model.torque_offset
         elif not law.holds_position or law.model is Model.none:
             return
         else:

@@ -181,10 +181,9 @@ class PythonTicks(SharedArm):
         stamp, age = self._take(state, count, publisher, taken_at)
         gap, now, step = states.gap(stamp), math.nan, 0
         if gap < 0.0 or gap > self.settings.state_timeout:
-            bridged = self._bridge(gap)
-            if bridged is None:
+            now = self._bridge(gap)
+            if now is None:
                 return False
-            now = bridged
         if gap == 0.0 and supervisor.predicting:
             return False  # the same state again tells nothing new
         moved = gap > 0.0 or (states.q != self.controller.last_state[0]).any()
@@ -202,9 +201,8 @@ class PythonTicks(SharedArm):
             self._take_over("the sentinel commands no more")
         if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
             self.controller.in_force = measured_efforts(state, self.controller.model.joint_names)
-        if self.system_time and gap > (
-            elapsed := taken_at - self.times[native.PUBLISHED_AT] + LATENESS
-        ):
+        elapsed = taken_at - self.times[native.PUBLISHED_AT] + LATENESS
+        if self.system_time and gap > elapsed:
             self.controller.limit_rate_step(elapsed)  # it counts no time ahead of the clock
         if not supervisor.answer(now, states.q, states.v, self.command.torque):
             return False
@@ -235,10 +233,10 @@ class PythonTicks(SharedArm):
         return max(self.states.time, self.controller.time)
 
     def _record(self, taken_at: float, age: float) -> None:
+        states = self.states
         # Where another clock makes the stamps, the steady one tells nobody's lateness.
-        interval = self.states.interval if self.system_time else math.nan
+        interval = states.interval if self.system_time else math.nan
         if not 0.0 <= age < LONGEST_AGE:
             age = math.nan  # the stamps are of another clock
         duration = time.monotonic() - taken_at
-        states = self.states
         self.statistics.record(duration, age + duration, interval, states.period, states.missed)

@@ -192,24 +192,18 @@ class Guard(ArmLoop):
     def answer_next(self) -> None:
         taken, command = None, None
         if self.may_run_natively():
-            taken, command = self._natively()
+            reason, taken = self.run_natively()
+            self._last_round = time.monotonic()  # machine code was awake
+            if reason == native.COMMANDED:
+                taken, command = None, taken
+            elif reason == native.REFUSED:
+                self._refuse(self._refusal())
         elif self.holds:
             taken = self.heard.take(PREDICTION_PERIOD)
         else:
             time.sleep(self._pause)
             taken = self.heard.poll()
         self._round(taken, command)
-
-    def _natively(self) -> tuple[Taken | None, Taken | None]:
-        """Has machine code answer states; returns the state and the command that are left to look
-        at."""
-        reason, found = self.run_natively()
-        self._last_round = time.monotonic()  # machine code was awake
-        if reason == native.COMMANDED:
-            return None, found
-        if reason == native.REFUSED:
-            self._refuse(self._refusal())
-        return found, None
 
     def _refuse(self, error: Exception) -> bool:
         """Logs why a step was refused; whether the state is ignored, and counted."""
