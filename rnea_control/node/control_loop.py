@@ -114,7 +114,6 @@ class ControlLoop(PythonTicks):
 
     @property
     def observer(self) -> MomentumObserver | None:
-        """Tells whether something pushes the arm."""
         return self.supervisor.observer
 
     def is_usual(self) -> bool:

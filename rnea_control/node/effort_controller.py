@@ -94,9 +94,7 @@ class EffortController:
 
     def look(self) -> None:
         """Once a second: whether controller_manager is still there."""
-        if self._list is None or self._waits:
-            return
-        if self._node.count_publishers(self._topic):
+        if self._list is None or self._waits or self._node.count_publishers(self._topic):
             return
         if self._list.service_is_ready():
             self._ask(self._list.call_async(ListControllers.Request()), self._take_list)

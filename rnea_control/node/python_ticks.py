@@ -198,7 +198,7 @@ class PythonTicks(SharedArm):
             self._hear_waiting_commands()
             if not handover.look(taken_at):
                 return False
-            self._take_over("the sentinel commands no more")
+            supervisor.take_over(*self.state, "the sentinel commands no more")
         if self.settings.trusts_effort and supervisor.mode is Mode.WAITING:
             self.controller.in_force = measured_efforts(state, self.controller.model.joint_names)
         elapsed = taken_at - self.times[native.PUBLISHED_AT] + LATENESS

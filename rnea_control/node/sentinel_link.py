@@ -118,7 +118,7 @@ class SharedArm(ArmLoop):
             self._hear_waiting_commands()  # the last of them is in force
             if not self.handover.receive(time.monotonic(), requested_at):
                 return False
-            self._take_over("the sentinel has given the arm back")
+            self.supervisor.take_over(*self.state, "the sentinel has given the arm back")
             return True
 
     def _hear_command(self, message: bytes) -> None:
@@ -153,9 +153,6 @@ class SharedArm(ArmLoop):
         if named or not guarded:
             held = HELD_BY_ANOTHER if self._sentinel in ("", UNHEARD) else HELD_BY_SENTINEL
             self.supervisor.happen(Event.TAKEN_OVER, f"{held}: {self.handover.reason}")
-
-    def _take_over(self, reason: str) -> None:
-        self.supervisor.take_over(*self.state, reason)
 
 
 class SentinelLink:

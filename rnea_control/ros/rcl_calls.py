@@ -47,7 +47,6 @@ _MESSAGE_WORDS = 8
 _COUNT = 2  # word of an rmw_message_info_t
 GID_SIZE = 16  # bytes that tell publishers apart; some distributions have more, which are zero
 _GID_AT = 40
-_GID = slice(_GID_AT, _GID_AT + GID_SIZE)
 _INFO_WORDS = 64  # it has 9 to 12
 # Room for a message at first; rcl makes more where it is needed.
 _ROOM = 4096
@@ -218,7 +217,9 @@ class RclTable:
         address, length = (int(each) for each in self._messages[which, :2])
         count = int(self._info[_COUNT])
         data = ctypes.string_at(address, length)
-        return Taken(data, None if count < 0 else count, self._info.tobytes()[_GID])
+        return Taken(
+            data, None if count < 0 else count, self._info.tobytes()[_GID_AT : _GID_AT + GID_SIZE]
+        )
 
     def destroy(self) -> None:
         """Gives the memory back; nothing uses the addresses any more."""
