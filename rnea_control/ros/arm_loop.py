@@ -46,7 +46,7 @@ class ArmLoop:
     hold `lock` then, or while it is `paused`. Machine code does not hold the lock, and serves what
     they ask the controller for.
 
-    A class of it has `answer_next`, which answers the next state, or those that machine code
+    A subclass has `answer_next`, which answers the next state, or those that machine code
     answers, or that none comes; and `fail`, which ends for good after a bug in this program.
 
     Args:

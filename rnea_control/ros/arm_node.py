@@ -39,7 +39,7 @@ class ArmNode(GuardedNode):
     the process waiting, the control loop as well: for a second if somebody publishes 50 MB. So it
     is heard only while the node lacks a description; who wants a new one asks for the latest.
 
-    A class of it has `publish_diagnostics`, which also does what is due once a second, and
+    A subclass has `publish_diagnostics`, which also does what is due once a second, and
     `receive_description`, for one that has come by the topic while the parameter has none.
 
     Attributes:

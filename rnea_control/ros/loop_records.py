@@ -116,7 +116,8 @@ class LoopStatistics:
             return "not measured"
         seconds = *self.quantiles(row, 0.5, 0.99, 0.999), self.largest[row]
         names = "median", "99 %", "99.9 %", "largest"
-        return ", ".join(f"{n} {1e6 * s:.0f} us" for n, s in zip(names, seconds, strict=True))
+        times = (f"{name} {1e6 * s:.0f} us" for name, s in zip(names, seconds, strict=True))
+        return ", ".join(times)
 
     def __str__(self) -> str:
         rows = "".join(f"\n  {name}: {self.summary(row)}" for row, name in enumerate(NAMES))

@@ -216,10 +216,8 @@ class RclTable:
         """The message that was taken last."""
         address, length = (int(each) for each in self._messages[which, :2])
         count = int(self._info[_COUNT])
-        data = ctypes.string_at(address, length)
-        return Taken(
-            data, None if count < 0 else count, self._info.tobytes()[_GID_AT : _GID_AT + GID_SIZE]
-        )
+        gid = self._info.tobytes()[_GID_AT : _GID_AT + GID_SIZE]
+        return Taken(ctypes.string_at(address, length), None if count < 0 else count, gid)
 
     def destroy(self) -> None:
         """Gives the memory back; nothing uses the addresses any more."""

@@ -173,16 +173,14 @@ class RealTime:
         # With a limit, allocations fail once it is reached.
         if not may_lock_memory():
             limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
-            self.denied["memory"] = (
-                f"memory lock (the memlock limit is {limit} bytes, not unlimited)"
-            )
+            self.denied["lock"] = f"memory lock (the memlock limit is {limit} bytes, not unlimited)"
             return
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE | _MCL_ONFAULT) != 0:
-            self.denied["memory"] = f"memory lock ({os.strerror(ctypes.get_errno())})"
+            self.denied["lock"] = f"memory lock ({os.strerror(ctypes.get_errno())})"
             return
         self._undo.callback(libc.munlockall)
-        self.in_force["memory"] = f"{int(_status('VmRSS')) // 1024} MB locked in memory"
+        self.in_force["lock"] = f"{int(_status('VmRSS')) // 1024} MB locked in memory"
 
     def _keep_awake(self, latency: int) -> None:
         try:
@@ -196,9 +194,8 @@ class RealTime:
 
     def __str__(self) -> str:
         kernel = "with" if is_real_time_kernel() else "without"
-        return (
-            f"{', '.join(self.in_force.values()) or 'nothing in force'}; kernel {kernel} PREEMPT_RT"
-        )
+        in_force = ", ".join(self.in_force.values()) or "nothing in force"
+        return f"{in_force}; kernel {kernel} PREEMPT_RT"
 
 
 def is_real_time_kernel() -> bool:
