@@ -65,26 +65,27 @@ def _timing(
     configured: Configured, recent: LoopStatistics, parameters: Parameters
 ) -> Iterator[Finding]:
     """Findings about the time since the last report."""
-    if recent.dropped:
+    late, missed, foreign, dropped = recent.numbers.tolist()
+    if dropped:
         yield (
             WARN,
-            f"trajectory dropped {recent.dropped} times in the last second: the stamps of "
+            f"trajectory dropped {dropped} times in the last second: the stamps of "
             "joint_states went back or jumped; joint_states has "
             f"{configured.loop.heard.publishers()} publisher(s)",
         )
     longest = recent.largest[records.STATE_INTERVAL]
     if longest > configured.loop.settings.state_gap:
         yield WARN, f"waited {longest:.3g} s for joint_states in the last second"
-    if recent.foreign:
+    if foreign:
         yield (
             ERROR,
-            f"{recent.foreign} joint_states of another publisher were ignored in the last second; "
+            f"{foreign} joint_states of another publisher were ignored in the last second; "
             "only one may be",
         )
     timed = records.TICK_DURATION, records.STATE_AGE, records.PERIOD_JITTER
     measured = {records.NAMES[row]: recent.quantiles(row, 0.99)[0] for row in timed}
-    states = max(recent.ticks + recent.missed, 1)
-    measured |= {"missed states": recent.missed / states, "late states": recent.late / states}
+    states = max(recent.ticks + missed, 1)
+    measured |= {"missed states": missed / states, "late states": late / states}
     for word, level in LEVELS.items():
         for name, value in measured.items():
             threshold = parameters[f"diagnostics.{name.replace(' ', '_')}.{word}"]
@@ -131,9 +132,10 @@ def values_of(configured: Configured, recent: LoopStatistics) -> dict[str, str]:
         values[f"model {number}"] = sentence
     values["publishers of joint_states"] = str(configured.loop.heard.publishers())
     values["ticks without the interpreter"] = str(loop.numbers[TICKS])
-    values["states missed"] = str(loop.statistics.missed)
-    values["states late"] = str(loop.statistics.late)
-    values["trajectories dropped"] = str(loop.statistics.dropped)
+    counts = loop.statistics.numbers
+    values["states missed"] = str(counts[records.MISSED])
+    values["states late"] = str(counts[records.LATE])
+    values["trajectories dropped"] = str(counts[records.DROPPED])
     for row, name in enumerate(records.NAMES):
         values[f"{name}, last second"] = recent.summary(row)
         values[f"{name}, since activation"] = loop.statistics.summary(row)

@@ -154,13 +154,12 @@ class ArmLoop:
 
         def run() -> None:
             try:
-                try:
-                    real_time.enter_thread()
-                finally:
-                    ready.set()
+                real_time.enter_thread()
+                ready.set()
                 while not self._stopping:
                     self.answer_next()
             except Exception:
+                ready.set()
                 self.failure = f"the {name} has failed:\n{traceback.format_exc()}"
                 self.log.say("fatal", "failure", self.failure)
                 self.fail(self.failure)

@@ -23,7 +23,9 @@ BINS_PER_DECADE = 100
 SHORTEST = 1e-6
 BINS = 7 * BINS_PER_DECADE
 
-# Rows of the numbers.
+# Rows of the numbers: states that came more than half a period after they were due; that their
+# publisher counted before an answered one, and the loop never took; of another publisher than the
+# one that is followed; trajectories dropped because the states' stamps went back or jumped.
 LATE, MISSED, FOREIGN, DROPPED = range(4)
 NUMBERS = 4
 # Rows of the histograms.
@@ -47,11 +49,6 @@ LOG: dict[str, Callable[[Any, str], object]] = {
 }
 
 
-def _row(row: int) -> Any:
-    """The attribute that is a row of the numbers."""
-    return property(lambda statistics: int(statistics.numbers[row]))
-
-
 class LoopStatistics:
     """Histograms of four durations, and counts of states.
 
@@ -63,13 +60,7 @@ class LoopStatistics:
 
     Attributes:
         counts, largest, numbers: for machine code that records, as `record` does.
-        late: states that came more than half a period after they were due.
-        missed: states that their publisher counted before an answered one, and the loop never took.
-        foreign: states of another publisher than the one that is followed; they are ignored.
-        dropped: trajectories dropped because the states' stamps went back or jumped.
     """
-
-    late, missed, foreign, dropped = map(_row, range(NUMBERS))
 
     def __init__(self) -> None:
         self.counts: IntArray = np.zeros((len(NAMES), BINS), dtype=np.int64)
@@ -121,7 +112,8 @@ class LoopStatistics:
 
     def __str__(self) -> str:
         rows = "".join(f"\n  {name}: {self.summary(row)}" for row, name in enumerate(NAMES))
-        return f"{self.ticks} ticks, {self.missed} states missed, {self.late} late{rows}"
+        late, missed = self.numbers[[LATE, MISSED]]
+        return f"{self.ticks} ticks, {missed} states missed, {late} late{rows}"
 
 
 def _upper_edge(index: int) -> float:

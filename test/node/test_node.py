@@ -82,7 +82,7 @@ def test_bad_state_is_answered_by_the_model(bench: Bench, state: tuple, words: s
     np.testing.assert_allclose(bench.commands[count:], np.tile(GRAVITY, (4, 1)), rtol=1e-12)
     np.testing.assert_allclose(bench.answer(), GRAVITY, rtol=1e-12)
     assert bench.status.message == "in control" and bench.values["motion"] == "holding"
-    assert bench.node.loop.statistics.missed == 0  # it was refused
+    assert bench.node.loop.statistics.numbers[MISSED] == 0  # it was refused
 
 
 def test_bad_states_do_not_let_time_run_faster(bench: Bench) -> None:

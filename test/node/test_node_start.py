@@ -23,7 +23,7 @@ from rnea_control.control import Waypoint
 from rnea_control.node import configured
 from rnea_control.node.configured import NO_CLOCK
 from rnea_control.ros import raw_subscription
-from rnea_control.ros.loop_records import PERIOD_JITTER, STATE_INTERVAL
+from rnea_control.ros.loop_records import DROPPED, LATE, PERIOD_JITTER, STATE_INTERVAL
 from rnea_control.ros.rcl_calls import Proof
 
 NUMBERS = itertools.count()
@@ -75,7 +75,7 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
         bench.answer()
         time.sleep(0.11)  # a hundred times as long as the stamps say, and longer than the timeout
     loop = bench.node.loop
-    assert loop.statistics.late == 0
+    assert loop.statistics.numbers[LATE] == 0
     assert not loop.statistics.counts[[PERIOD_JITTER, STATE_INTERVAL]].any()
     # A reset ends no motion.
     target = Waypoint(1.0, np.array(Q) + 0.01, np.zeros(2), np.zeros(2))
@@ -86,7 +86,7 @@ def test_simulated_time_needs_a_clock_and_is_never_late(make) -> None:
         bench.answer()
         assert before <= loop.now <= before + 0.2
         assert loop.controller.is_moving and not loop.fault
-    assert loop.statistics.dropped == loop.supervisor.bad_states == 0
+    assert loop.statistics.numbers[DROPPED] == loop.supervisor.bad_states == 0
 
 
 def test_without_addresses_the_executor_does_it(make, monkeypatch, capfd) -> None:
