@@ -36,7 +36,7 @@ from rnea_control.control.handover import Handover
 from rnea_control.control.mode import HAS_ARM
 from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.control.stopping import LONGEST_HALT
-from rnea_control.exceptions import ControllerError, TrajectoryError, TrajectoryModeError
+from rnea_control.exceptions import ControllerError, TrajectoryError
 from rnea_control.kernels.linking import barrier
 from rnea_control.messages.joint_state import measured_efforts
 from rnea_control.model import RobotModel
@@ -193,10 +193,6 @@ class ControlLoop(PythonTicks):
             TrajectoryModeError: none may be followed now.
         """
         with self.lock:
-            if self.now is None:
-                raise TrajectoryModeError(
-                    "the controller is not active or has no joint_states yet; send it again later"
-                )
             return self.consistent(lambda: self.supervisor.situation(self.states.time))
 
     def adopt(self, plan: Plan) -> bool:

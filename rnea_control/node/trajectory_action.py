@@ -125,7 +125,7 @@ class TrajectoryAction:
         """Rejects goals while none could be followed; a goal that is wrong in itself is accepted,
         as its result can say why."""
         try:
-            if self._input is None or not self._input.loop.running:
+            if self._input is None:
                 raise TrajectoryModeError(INACTIVE)
             self._input.loop.situation()
         except TrajectoryError as error:

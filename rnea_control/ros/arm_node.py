@@ -136,12 +136,11 @@ class NodeClock:
 
     def now(self) -> Time:
         """The time now."""
-        if self._subscription is not None:
-            with self._lock:
-                taken = self._subscription.poll()
-                if taken is not None:
-                    message = deserialize_message(taken.data, ClockMessage)
-                    self._clock.set_ros_time_override(Time.from_msg(message.clock))
+        with self._lock:
+            taken = self._subscription and self._subscription.poll()
+            if taken:
+                message = deserialize_message(taken.data, ClockMessage)
+                self._clock.set_ros_time_override(Time.from_msg(message.clock))
         return self._clock.now()
 
     def destroy(self) -> None:

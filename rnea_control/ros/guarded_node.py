@@ -150,19 +150,15 @@ class GuardedNode(Node):
                 )
         if isinstance(request, ChangeState.Request):
             wanted = request.transition.label or request.transition.id
-            possible = ", ".join(f"{name} ({number})" for name, number in self._transitions())
-            return f"transition {wanted} is not possible now, only {possible or 'none'}"
+            return f"transition {wanted} is not possible now, only {self._transitions() or 'none'}"
         return f"{type(error).__name__}: {error}"
 
-    def _transitions(self) -> list[tuple[str, int]]:
-        """The lifecycle transitions that are possible now."""
-        service = next(
-            each for each in self.services if each.srv_name.endswith("/get_available_transitions")
-        )
-        found = service.callback(
-            GetAvailableTransitions.Request(), GetAvailableTransitions.Response()
-        )
-        return [(each.transition.label, each.transition.id) for each in found.available_transitions]
+    def _transitions(self) -> str:
+        """The lifecycle transitions that are possible now, in words."""
+        name, kind = "/get_available_transitions", GetAvailableTransitions
+        service = next(each for each in self.services if each.srv_name.endswith(name))
+        found = service.callback(kind.Request(), kind.Response()).available_transitions
+        return ", ".join(f"{each.transition.label} ({each.transition.id})" for each in found)
 
 
 def refuse(request: Any, response: Any, reason: str) -> Any:

@@ -113,13 +113,14 @@ def build(node_class: Callable[[], N]) -> N:
     try:
         return node_class()
     except RneaControlError as error:
-        sys.exit(f"{node_class.__name__} does not start: {error.with_code}")
+        reason = error.with_code
     except ValueError as error:
         # rclpy cannot declare a parameter that a YAML file sets to [], as that tells no type.
-        sys.exit(
-            f"{node_class.__name__} does not start: {error}. Does the YAML file set a parameter "
-            "to [] or leave it empty? Leave the parameter out instead"
+        reason = (
+            f"{error}. Does the YAML file set a parameter to [] or leave it empty? Leave the "
+            "parameter out instead"
         )
+    sys.exit(f"{node_class.__name__} does not start: {reason}")
 
 
 @contextmanager

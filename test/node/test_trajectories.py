@@ -218,7 +218,7 @@ def test_deactivation_ends_a_goal(bench: TrajectoryBench) -> None:
     assert "goal rejected: the controller is not active; activate it first" in line
     bench.transition(Transition.TRANSITION_ACTIVATE)
     line = bench.rejected(bench.goal(POINTS))
-    assert "has no joint_states yet; send it again later" in line
+    assert "the controller waits, for joint_states" in line
     bench.first_steps()
     assert bench.end(bench.follow(BACK)) == REACHED
 
