@@ -78,7 +78,11 @@ class TrajectoryAction:
         """Takes the action down, once its last results are sent."""
         self._node.destroy_timer(self._later)
         self._pipe.destroy()
-        self._wait(LONGEST_END)
+        try:
+            self._process.wait(LONGEST_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._node.destroy_timer(self._feedback)
         self._node.destroy_guard_condition(self._ended)
 
@@ -97,13 +101,6 @@ class TrajectoryAction:
         handlers = {"ask": self._answer, "goal": self._follow, "cancel": self._cancel}
         self._pipe = MessagePipe(self._node, ours, handlers, self._restart)
 
-    def _wait(self, longest: float) -> int:
-        try:
-            return self._process.wait(longest)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            return self._process.wait()
-
     def _restart(self) -> None:
         """The process has ended by itself: nobody can cancel its goals any more."""
         for key in list(self.goals):
@@ -112,7 +109,7 @@ class TrajectoryAction:
         self._feedback.cancel()
         lived = time.monotonic() - self._started
         self._process.kill()  # one that hangs does not end by itself
-        ended = f"the process of the action has ended with status {self._wait(LONGEST_END)}"
+        ended = f"the process of the action has ended with status {self._process.wait()}"
         self._pipe.destroy()
         if lived < SHORTEST_LIFE:
             self._logger.error(f"{ended}; it is started again in {SHORTEST_LIFE:g} s")

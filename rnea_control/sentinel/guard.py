@@ -124,11 +124,6 @@ class Guard(ArmLoop):
         """How many commands it has published."""
         return self._sent + int(self.numbers[native.TICKS])
 
-    @property
-    def moving(self) -> bool:
-        """Whether the arm moves."""
-        return self.speed > MOVING
-
     def release(self) -> str:
         """Gives the arm to the controller; says what comes.
 
@@ -155,7 +150,7 @@ class Guard(ArmLoop):
         )
 
     def _demand_rest(self) -> None:
-        if self.holds and self.moving:
+        if self.holds and self.speed > MOVING:
             raise ControllerError(
                 f"the arm still moves at {self.speed:.2g} rad/s or m/s; it is being braked"
             )

@@ -17,6 +17,7 @@ from std_msgs.msg import Float64MultiArray
 
 from rnea_control.control import Controller, ControllerSettings, Gains, Mode
 from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.control.step import MOVING
 from rnea_control.exceptions import ControllerError, ParameterError, RneaControlError, listed
 from rnea_control.model import RobotModel
 from rnea_control.parameters.parameter import Parameters, expand, values_in_force
@@ -94,7 +95,7 @@ class SentinelNode(ArmNode):
     def end(self, spin: Callable[[], None], going_on: Callable[..., bool]) -> None:
         """Waits for an arm that it brakes."""
         deadline = time.monotonic() + LONGEST_BRAKING
-        while self._holds and self.guard.moving and time.monotonic() < deadline:
+        while self._holds and self.guard.speed > MOVING and time.monotonic() < deadline:
             spin()
         if self._holds:
             self.get_logger().error(
