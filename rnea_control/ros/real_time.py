@@ -16,6 +16,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from rnea_control.array_types import IntArray
+from rnea_control.kernels.kernel import kernel
+from rnea_control.kernels.linking import call_c
 from rnea_control.parameters.settings import Settings, row
 
 # Lock present and future pages, each when it is first used: otherwise every thread's whole stack
@@ -33,8 +38,11 @@ _SPINNING_THREADS = "dds.asyn"
 # Where real-time threads use a CPU up, Linux gives usual programs 50 ms of each second there,
 # before all of them, the loop too. So a thread of Python that works for more than this part of the
 # time that is watched gives way to usual programs for `REST` after every `WORK`, [s]: briefly, as
-# it may hold a lock that the loop waits for.
+# it may hold a lock that the loop waits for, and in machine code, as it may hold the interpreter's.
 MOST_WORK, WATCHED, WORK, REST = 0.5, 0.1, 0.005, 0.005
+# What `_give_way` calls and hands over; its policies.
+_SCHEDULE, _SLEEP, _TIME, _USUAL, _RAISED = range(5)
+_RESTING, _WORKING = (os.SCHED_RESET_ON_FORK | each for each in (os.SCHED_OTHER, os.SCHED_FIFO))
 # While a process holds it open, the CPUs enter no sleep state that takes longer to leave.
 CPU_LATENCY = Path("/dev/cpu_dma_latency")
 _REALTIME_KERNEL = Path("/sys/kernel/realtime")
@@ -130,15 +138,18 @@ class RealTime:
         self._loops.add(own)
         _schedule(own, os.SCHED_FIFO, max(self.settings.thread_priority - MIDDLEWARE, 1))
         priority = max(self.settings.thread_priority - PYTHON, 1)
+        libc = ctypes.CDLL(None)
+        called = (
+            ctypes.cast(f, ctypes.c_void_p).value for f in (libc.sched_setscheduler, libc.nanosleep)
+        )
+        given = np.array([0, round(1e9 * REST), 0, priority])  # a timespec, and two sched_param
+        calls = np.array([*called, *(given.ctypes.data + 8 * np.array([0, 2, 3]))])
         used: dict[int, float] = {}
         busy: list[int] = []
         looked_at = time.monotonic()
         while not self._left.wait(WORK if busy else WATCHED):
-            for thread in busy:
-                _schedule(thread, os.SCHED_OTHER, 0)
-            self._left.wait(REST if busy else 0.0)
-            for thread in busy:
-                _schedule(thread, os.SCHED_FIFO, priority)
+            if busy:
+                _give_way(calls, np.array(busy))
             watched = time.monotonic() - looked_at
             if watched >= WATCHED:
                 ids = {each.native_id or own for each in threading.enumerate()} - self._loops
@@ -235,7 +246,9 @@ def _told(thread: int, file: str) -> str:
 
 def _cpu_time(thread: int) -> float:
     """How much a thread has run so far, [s]; 0 if it has ended meanwhile."""
-    return 1e-9 * int(_told(thread, "schedstat").partition(" ")[0] or 0)
+    with suppress(OSError):
+        return time.clock_gettime(~thread << 3 | 6)  # the kernel's number for the clock of a thread
+    return 0.0
 
 
 def _cpus(numbers: Iterable[int]) -> str:
@@ -245,6 +258,16 @@ def _cpus(numbers: Iterable[int]) -> str:
 def _restore_priorities(policy: int, priority: int) -> None:
     for thread in _threads():
         _schedule(thread, policy, priority)
+
+
+@kernel("void(i8[::1], i8[::1])", nogil=True)
+def _give_way(calls: IntArray, threads: IntArray) -> None:
+    """Has threads rest, and work at their priority again."""
+    for i in range(threads.shape[0]):
+        call_c(calls[_SCHEDULE], (threads[i], _RESTING, calls[_USUAL]))
+    call_c(calls[_SLEEP], (calls[_TIME], 0))
+    for i in range(threads.shape[0]):
+        call_c(calls[_SCHEDULE], (threads[i], _WORKING, calls[_RAISED]))
 
 
 def _schedule(thread: int, policy: int, priority: int) -> None:

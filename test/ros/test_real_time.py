@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
+import subprocess
+import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from rnea_control.ros import real_time
+
+# How long a thread's priority was the usual one, each time in two seconds, [s].
+WATCHER = """
+import json, os, sys, time
+thread, rests, since = int(sys.argv[1]), [], None
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(30))
+end = time.monotonic() + 2.0
+while (now := time.monotonic()) < end:
+    if os.sched_getscheduler(thread) & ~os.SCHED_RESET_ON_FORK != os.SCHED_OTHER:
+        rests += [] if since is None else [now - since]
+        since = None
+    elif since is None:
+        since = now
+    time.sleep(0.0003)
+print(json.dumps(rests))
+"""
 
 
 def test_priority_and_locked_memory_by_limits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,3 +71,32 @@ def test_python_that_never_rests_gives_way_again_and_again() -> None:
         of_process.leave()
     assert seen == [os.SCHED_OTHER, os.SCHED_FIFO] * 2
     assert os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_OTHER
+
+
+def test_python_that_keeps_the_interpreter_rests_no_longer() -> None:
+    """Each call below keeps the interpreter's lock for tens of milliseconds."""
+    of_process = real_time.RealTime(real_time.RealTimeSettings(thread_priority=20))
+    of_process.enter_process()
+    rests: list[float] = []
+    try:
+        if of_process.denied:
+            pytest.skip("the system allows no real-time priority")
+        running = [True]
+
+        def work() -> None:
+            while running:
+                sum(range(3_000_000))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        of_process.housekeeping()
+        told = subprocess.run(
+            [sys.executable, "-c", WATCHER, str(thread.native_id)], capture_output=True, check=True
+        )
+        rests = json.loads(told.stdout)
+        running.clear()
+        thread.join()
+    finally:
+        of_process.leave()
+    assert len(rests) > 3
+    assert np.median(rests) < 2.0 * real_time.REST, rests
