@@ -4,7 +4,6 @@ either may have, and `SentinelLink`, by which it has news of the sentinel and as
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -29,8 +28,10 @@ from rnea_control.ros.rcl_calls import Taken
 
 SENTINEL = "rnea_sentinel"
 MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
-# A sentinel that has published no mode for this long has gone: five of its heartbeats, [s].
-LONGEST_SILENCE = 0.5
+# A sentinel that was not heard between so many looks in a row, a second apart, has gone: ten of its
+# heartbeats from one to the next. The first two may be on both sides of a time in which this
+# process was away, or its executor busy.
+SILENT_LOOKS = 3
 # How long a new participant may take to discover those that are there, [s]: it is announced five
 # times within half of it, and on a busy machine answers come late.
 DISCOVERY = 1.0
@@ -164,10 +165,9 @@ class SentinelLink:
 
     def __init__(self, node: ArmNode, loop: SharedArm, command_topic: str, undo: ExitStack) -> None:
         self._node, self._loop, self._topic = node, loop, command_topic
-        self._label = ""
+        self._label: str | None = None  # until it is heard; "" when it has gone
         self.gone = False
-        self._heard_at = -math.inf
-        self._silent = False  # when it was looked at last
+        self._looks = 0  # since it was heard
         self._commands: RawSubscription | None = None
         kind, topic, qos = MODE
         node.until(undo, "subscription", kind, topic, self._hear, qos)
@@ -187,10 +187,8 @@ class SentinelLink:
     @property
     def label(self) -> str:
         """Its mode; empty without one, `UNHEARD` while one may be there that was not heard yet."""
-        if time.monotonic() - self._heard_at < LONGEST_SILENCE:
+        if self._label is not None:
             return self._label
-        if self._heard_at > 0.0:
-            return ""
         return UNHEARD if self._node.age < DISCOVERY or {SENTINEL, UNKNOWN} & self._seen() else ""
 
     def _seen(self) -> set[str]:
@@ -247,18 +245,18 @@ class SentinelLink:
 
     def look(self) -> None:
         """Once a second: whether it has gone, and whether its commands must be heard."""
-        before, self._silent = self._silent, not self.label
-        if self._silent and before:  # the first time this process may have been away itself
-            if self._label and self._label != Phase.idle.value:
+        self._looks += 1
+        if self._looks >= SILENT_LOOKS and self._label:
+            if self._label != Phase.idle.value:
                 self._node.get_logger().error(f"{GONE}; start it again")
                 self.gone = True
             self._label = ""
+        if not self.label:
             self._loop.hear_sentinel("")
         self._listen(self._loop.listens)
 
     def _hear(self, event: TransitionEvent) -> None:
-        self._label, self._heard_at = event.goal_state.label, time.monotonic()
-        self.gone = False
+        self._label, self._looks, self.gone = event.goal_state.label, 0, False
         if self._loop.running:
             self._loop.hear_sentinel(self._label)
             self._listen(self._loop.listens)

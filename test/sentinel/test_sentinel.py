@@ -311,6 +311,23 @@ def test_controller_and_sentinel_know_of_each_other(bench: Bench) -> None:
         process.said("rnea_sentinel has gone: nobody guards the arm")
 
 
+@pytest.mark.explores
+def test_sentinel_that_a_busy_controller_does_not_hear_has_not_gone(bench: Bench) -> None:
+    """Each request keeps the controller's executor busy for a second or more."""
+    with controller(PARAMETERS) as process:
+        bench.guarded()
+        client = bench.node.create_client(SetParameters, "rnea_controller/set_parameters")
+        bench.wait(client.service_is_ready)
+        many = SetParameters.Request(parameters=1000 * dds.settings({"gains.elbow.p": 90.0}))
+        answers = [client.call_async(many) for _ in range(4)]
+        bench.wait(lambda: all(answer.done() for answer in answers))
+        bench.run(round(RATE))
+        bench.node.destroy_client(client)
+        assert "has gone" not in process.output
+        process.said("holding")
+        assert bench.modes == ["idle", "guarding"]
+
+
 def test_controller_of_other_joints_is_an_error(bench: Bench) -> None:
     with controller({**PARAMETERS, "joints": ["shoulder"]}):
         bench.sentinel.said("cannot take over what is in force in /rnea_controller: its joints are")
