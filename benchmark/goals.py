@@ -2,8 +2,8 @@
 
     python goals.py <file>
 
-It then writes into the file, as JSON, how many there were, how many of them were lost, and how
-often the sentinel took the arm; the client has the controller take it back.
+It then writes into the file, as JSON, how many there were, how many of them were lost and why, and
+how often the sentinel took the arm; the client has the controller take it back.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ def main(results: Path) -> None:
     signal.signal(signal.SIGTERM, lambda *_: running.clear())
     node = rclpy.create_node("client")
     counts = {"goals": 0, "lost": 0, "takeovers": 0}
+    reasons: list[str] = []
 
     def hear(event: TransitionEvent) -> None:
         changed = event.start_state.label != event.goal_state.label
@@ -46,7 +47,7 @@ def main(results: Path) -> None:
         pass
     while running:
         handle = action.send_goal_async(FollowJointTrajectory.Goal(trajectory=points))
-        future, reached = handle, False
+        future, reached, reason = handle, False, "not accepted"
         for _ in range(2):  # the answer, and the result
             while running and not future.done():
                 rclpy.spin_once(node, timeout_sec=0.1)
@@ -56,12 +57,14 @@ def main(results: Path) -> None:
                 future = handle.result().get_result_async()
             else:
                 reached = future.result().status == GoalStatus.STATUS_SUCCEEDED
+                reason = future.result().result.error_string
         if running:
             counts["goals"] += 1
             counts["lost"] += not reached
             if not reached:
+                reasons.append(reason)
                 resume.call_async(Trigger.Request())
-    results.write_text(json.dumps(counts))
+    results.write_text(json.dumps({**counts, "reasons": reasons}))
 
 
 if __name__ == "__main__":
