@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from posixpath import commonpath
 
 import numpy as np
 
@@ -17,8 +18,6 @@ from rnea_control.messages.cdr import CdrError, CdrReader
 JOINT_STATE = "sensor_msgs/msg/JointState"
 STRING = "std_msgs/msg/String"
 ROBOT_DESCRIPTION = "/robot_description"
-# How compressed bytes begin.
-_ZSTD = "28 b5 2f fd"
 # So many messages are decoded at once.
 _BLOCK = 4096
 
@@ -48,32 +47,12 @@ class StatesTopic:
         self._waiting = []
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Every joint that a message names."""
-        return tuple(dict.fromkeys(name for each in self.batches for name in each.layout.names))
-
-    def with_effort(self) -> set[str]:
-        """The joints that have a finite effort in some message."""
-        found: set[str] = set()
+    def names(self) -> list[tuple[str, ...]]:
+        """The joints that messages name together, in the order of the first of these."""
+        found: dict[frozenset[str], tuple[str, ...]] = {}
         for batch in self.batches:
-            efforts, names = batch.numbers[2], batch.layout.names
-            if efforts.shape[1] == len(names) and not found.issuperset(names):
-                has = np.flatnonzero(np.isfinite(efforts).any(axis=0))
-                found.update(names[i] for i in has.tolist())
-        return found
-
-    def most_efforts(self) -> tuple[str, ...]:
-        """The joints of the messages that have the most efforts, and of these the most joints."""
-        having = self.with_effort()
-        kinds = dict.fromkeys(batch.layout.names for batch in self.batches)
-        return max(kinds, key=lambda names: (len(having & set(names)), len(names)))
-
-    def worth(self, names: set[str]) -> tuple[int, int]:
-        """How many of these joints, or without any of all, have efforts; and how many messages
-        name them all."""
-        having = self.with_effort()
-        count = sum(len(each.rows) for each in self.batches if names <= set(each.layout.names))
-        return len(having & names if names else having), count
+            found.setdefault(frozenset(batch.layout.names), batch.layout.names)
+        return list(found.values())
 
     def joint_columns(self, joints: tuple[str, ...]) -> tuple[BoolArray, IntArray, FloatArray]:
         """The joint states of some joints, as they came.
@@ -136,8 +115,7 @@ class RecordedTopics:
             except CdrError as error:
                 raise self._unreadable(name, error) from error
         notes: list[str] = []
-        chosen = self._choose(joints, topic, notes)
-        wanted = tuple(joints) if joints is not None else chosen.most_efforts()
+        chosen, wanted = self._choose(joints, topic, notes)
         named, stamps, values = chosen.joint_columns(wanted)
         logged = np.array(chosen.log_times, dtype=np.int64)[named]
         stamps, values = stamps[named], values[:, named]
@@ -154,22 +132,19 @@ class RecordedTopics:
             )
             stamps = logged
         time = (stamps - stamps[0]) / 1e9
-        namespace = chosen.name.split("/")[:-1]
-
-        def nearness(topic: str) -> int:
-            """How many parts of its namespace are those of the states, from the front."""
-            pairs = zip(topic.split("/")[:-1], namespace, strict=False)
-            return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
-
-        urdf = self.descriptions.get(max(self.descriptions, key=nearness, default=""), "")
+        # Of several descriptions that of the nearest namespace.
+        nearest = max(
+            self.descriptions, key=lambda each: len(commonpath([each, chosen.name])), default=""
+        )
+        urdf = self.descriptions.get(nearest, "")
         return Recording(
             self.source, wanted, time, *values, robot_description=urdf, notes=tuple(notes)
         )
 
     def _choose(
         self, joints: Sequence[str] | None, topic: str | None, notes: list[str]
-    ) -> StatesTopic:
-        """The most complete joint states that there are of the joints."""
+    ) -> tuple[StatesTopic, tuple[str, ...]]:
+        """The most complete joint states that there are, and their joints."""
         states = self.states
         if topic is not None:
             topic = "/" + topic.lstrip("/")
@@ -183,30 +158,35 @@ class RecordedTopics:
                 f"{self.source}: no {JOINT_STATE} message; {self._has()}. Record the topic of "
                 "joint_state_broadcaster, /joint_states"
             )
-        names = set(joints or ())
-        if joints is not None and (not joints or len(names) != len(joints)):
+        if joints is not None and (not joints or len({*joints}) != len(joints)):
             raise RecordingError(
                 f"{self.source}: the joints to read are {listed(joints) or 'none'}; name at least "
                 "one, and each once"
             )
-        fit = [each for each in states.values() if each.worth(names)[1]]
+        fit = {}
+        for each in states.values():
+            for names in each.names if joints is None else [tuple(joints)]:
+                named, _, values = each.joint_columns(names)
+                efforts = int(np.isfinite(values[2]).any(axis=0).sum())
+                if names and named.any():
+                    fit[each.name, names] = efforts, len(names), int(named.sum())
         if not fit:
             found = "; ".join(
-                f"{name} has {listed(each.names) or 'no names'}" for name, each in states.items()
+                f"{name} has {listed([*itertools.chain(*each.names)]) or 'no names'}"
+                for name, each in states.items()
             )
             raise RecordingError(
                 f"{self.source}: no message names all of the joints {listed(joints or [])}; "
                 f"{found}. Give the joints as joint_states names them, or the recording of this "
                 "robot"
             )
-        best = max(fit, key=lambda each: each.worth(names))
-        others = [each.name for each in fit if each is not best]
-        if others:
+        best, names = max(fit, key=lambda each: fit[each])
+        if others := dict.fromkeys(name for name, _ in fit if name != best):
             notes.append(
-                f"{self.source}: the joint states are those of {best.name}, the most complete "
+                f"{self.source}: the joint states are those of {best}, the most complete "
                 f"ones; {listed(others)} could be meant too"
             )
-        return best
+        return states[best], names
 
     def _has(self) -> str:
         """The contents of the recording, for an error."""
@@ -216,10 +196,8 @@ class RecordedTopics:
         return f"it has {listed(known) or 'no topics'}"
 
     def _unreadable(self, topic: str, error: CdrError) -> RecordingError:
-        hint = "Record it again, or convert it with the tool that wrote it"
-        if _ZSTD in str(error):
-            hint = (
-                "Its messages are compressed, which only metadata.yaml says: give the folder with "
-                "that file, not the file in it"
-            )
-        return RecordingError(f"{self.source}: {topic}: {error}. {hint}")
+        return RecordingError(
+            f"{self.source}: {topic}: {error}. If its messages are compressed, which only "
+            "metadata.yaml says, give the folder with that file; else record it again, or convert "
+            "it with the tool that wrote it"
+        )

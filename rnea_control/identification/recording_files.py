@@ -22,7 +22,6 @@ from rosbags import interfaces
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer, WriterError
 from rosbags.typesys import Stores, get_typestore
 
-from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, RecordedTopics
 from rnea_control.identification.recording import Recording
@@ -41,19 +40,18 @@ NPZ_WANTED = (
 )
 _ARRAYS = ("q", "v", "effort")
 _FOREVER = interfaces.QosTime(0, 0)
-STREAM = interfaces.Qos(
+# Who subscribes later shall have the last message.
+LATCHED = interfaces.Qos(
     interfaces.QosHistory.KEEP_LAST,
-    1000,
+    1,
     interfaces.QosReliability.RELIABLE,
-    interfaces.QosDurability.VOLATILE,
+    interfaces.QosDurability.TRANSIENT_LOCAL,
     deadline=_FOREVER,
     lifespan=_FOREVER,
     liveliness=interfaces.QosLiveliness.AUTOMATIC,
     liveliness_lease_duration=_FOREVER,
     avoid_ros_namespace_conventions=False,
 )
-# Who subscribes later shall have the last message.
-LATCHED = STREAM._replace(depth=1, durability=interfaces.QosDurability.TRANSIENT_LOCAL)
 
 
 def read_recording(
@@ -123,16 +121,11 @@ def _parts(path: Path) -> list[Path]:
         return [path]
     if files := sorted(file for file in path.iterdir() if file.suffix in STORAGES):
         return files
-    why = (
-        f"this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends in "
-        f"{' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made"
+    raise RecordingError(
+        f"{path}: this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends "
+        f"in {' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made; if that was "
+        f"killed, decompress what ends in .zstd with `unzstd`, and run `ros2 bag reindex {path}`"
     )
-    if compressed := sorted(file.name for file in path.iterdir() if file.suffix == ".zstd"):
-        why = (
-            f"it has {listed(compressed)} but no {METADATA}, as after a recorder that was killed. "
-            f"Decompress the files with `unzstd`, and run `ros2 bag reindex {path}`"
-        )
-    raise RecordingError(f"{path}: {why}")
 
 
 def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, int, bytes]]:
@@ -188,9 +181,11 @@ def write_rosbag(path: Path, topics: Sequence[TopicMessages]) -> None:
         with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
             messages = []
             for topic in topics:
-                qos = LATCHED if topic.is_latched else STREAM
                 connection = bag.add_connection(
-                    topic.name, topic.kind, typestore=types, offered_qos_profiles=[qos]
+                    topic.name,
+                    topic.kind,
+                    typestore=types,
+                    offered_qos_profiles=[LATCHED] * topic.is_latched,
                 )
                 messages += [(connection, *each) for each in topic.messages]
             for message in sorted(messages, key=itemgetter(1)):
@@ -229,45 +224,37 @@ def _read_npz(path: Path) -> Recording:
             f"{path} is not a readable .npz file: {error}. I{NPZ_WANTED[1:]}; write "
             "it with numpy.savez, names as an array of strings, without pickled objects"
         ) from error
-    missing = [name for name in NPZ_NEEDED if name not in arrays]
-    if missing:
+    if missing := [name for name in NPZ_NEEDED if name not in arrays]:
         raise RecordingError(
             f"{path} has {listed(list(arrays)) or 'no arrays'}, but no {listed(missing)}; "
             f"{NPZ_WANTED}"
         )
-    joints = arrays["joints"]
-    if joints.ndim != 1 or joints.dtype.kind not in "US":
-        raise RecordingError(
-            f"{path}: joints is of {joints.dtype} and shape {joints.shape}; it must be names"
-        )
-    names = tuple(map(str, joints.astype(str)))
-    time = _numbers(path, "time", arrays["time"])
-    if not len(time) or not names:
-        raise RecordingError(f"{path} has {len(time)} samples of {len(names)} joints; {NPZ_WANTED}")
-    if len(set(names)) != len(names):
-        raise RecordingError(f"{path} names a joint twice: {listed(names)}; name each once")
-    if not np.isfinite(time).all():
+    samples, joints = arrays["time"].size, arrays["joints"].size
+    arrays.setdefault("v", np.full((samples, joints), np.nan))
+    shapes = {"time": (samples,), "joints": (joints,)} | dict.fromkeys(_ARRAYS, (samples, joints))
+    for name, shape in shapes.items():
+        what, kinds = ("names", "US") if name == "joints" else ("numbers", "fiu")
+        if arrays[name].shape != shape or arrays[name].dtype.kind not in kinds:
+            raise RecordingError(
+                f"{path}: {name} is of {arrays[name].dtype} and shape {arrays[name].shape}; it "
+                f"must be {what} of shape {shape}"
+            )
+    names = tuple(map(str, arrays["joints"].astype(str)))
+    time, q, v, effort = (
+        np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("time", *_ARRAYS)
+    )
+    wrong = ""
+    if not samples or not joints:
+        wrong = f"there are {samples} samples of {joints} joints; {NPZ_WANTED}"
+    elif len(set(names)) != joints:
+        wrong = f"it names a joint twice: {listed(names)}; name each once"
+    elif not np.isfinite(time).all():
         i = int(np.argmin(np.isfinite(time)))
-        raise RecordingError(
-            f"{path}: time {i} is {time[i]}; every time must be finite, in seconds"
-        )
-    none = np.full((len(time), len(names)), np.nan)
-    q, v, effort = (_numbers(path, name, arrays.get(name, none), none.shape) for name in _ARRAYS)
+        wrong = f"time {i} is {time[i]}; every time must be finite, in seconds"
+    if wrong:
+        raise RecordingError(f"{path}: {wrong}")
     description = str(arrays.get("robot_description", ""))
     return Recording(str(path), names, time - time[0], q, v, effort, robot_description=description)
-
-
-def _numbers(
-    path: Path, name: str, array: np.ndarray, shape: tuple[int, ...] | None = None
-) -> FloatArray:
-    """Of this shape; by default of one dimension."""
-    fits = array.ndim == 1 if shape is None else array.shape == shape
-    if not fits or array.dtype.kind not in "fiu":
-        raise RecordingError(
-            f"{path}: {name} is of {array.dtype} and shape {array.shape}; it must be numbers of "
-            f"shape {shape or '(samples,)'}"
-        )
-    return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def _of_joints(recording: Recording, joints: Sequence[str] | None) -> Recording:

@@ -1,21 +1,58 @@
-"""`MotionSender`: has a controller follow a trajectory, and notices when that is over."""
+"""`MotionSender`: has a controller follow the trajectory of a file, and notices the end."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import yaml
+from builtin_interfaces.msg import Duration
 from rcl_interfaces.msg import Log
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rnea_control.identification.trajectory_file import TrajectoryFile
-from rnea_control.ros.trajectory_client import TrajectoryClient, trajectory_message
+from rnea_control.exceptions import TrajectoryError
+from rnea_control.trajectory_client import TrajectoryClient
 
 # Levels of log messages, by rcl_interfaces/Log.
 WARNING, ERROR = 30, 40
 # So long the controller may be out of sight, [s].
 ABSENCE = 5.0
+
+
+def read_trajectory(path: Path) -> JointTrajectory:
+    """A file that `rnea_identify plan` wrote, or another one that `ros2 topic pub` takes. Whether
+    the trajectory can be followed is the controller's to say.
+
+    Raises:
+        TrajectoryError: the file cannot be read, or is no JointTrajectory; the message names the
+            point.
+    """
+    where = "it"
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+        message = JointTrajectory(joint_names=content["joint_names"])
+        for i, point in enumerate(content["points"]):
+            where = f"points[{i}]"
+            numbers = {
+                name: list(map(float, point.get(name) or ()))
+                for name in ("positions", "velocities", "accelerations")
+            }
+            time_from_start = Duration(**point["time_from_start"])
+            message.points.append(JointTrajectoryPoint(**numbers, time_from_start=time_from_start))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise TrajectoryError(f"{path} cannot be read: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        raise TrajectoryError(
+            f"{path}: {where} is not as in a JointTrajectory, which `rnea_identify plan` writes "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    if not message.points:
+        raise TrajectoryError(f"{path}: points must be a list of at least one point")
+    return message
 
 
 class MotionSender(TrajectoryClient):
@@ -36,13 +73,14 @@ class MotionSender(TrajectoryClient):
         self,
         node: Node,
         controller: str,
-        trajectory: TrajectoryFile,
+        trajectory: JointTrajectory,
         newest_stamp: Callable[[], int],
     ) -> None:
         super().__init__(node, controller)
-        self.duration = float(trajectory.time[-1])
+        last = trajectory.points[-1].time_from_start
+        self.duration = last.sec + 1e-9 * last.nanosec
         self.words: list[str] = []
-        self._message = trajectory_message(trajectory.joints, trajectory.points)
+        self._trajectory = trajectory
         self._newest_stamp = newest_stamp
         self._sent_at = self._seen = time.monotonic()
         self._stamp_at = 0
@@ -52,7 +90,7 @@ class MotionSender(TrajectoryClient):
         """Sends the trajectory."""
         self._sent_at = self._seen = time.monotonic()
         self._stamp_at = self._newest_stamp()
-        self.send(self._message)
+        self.send(self._trajectory)
 
     def check(self) -> None:
         """Looks whether the motion has ended."""

@@ -9,18 +9,13 @@ from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
 from rich.console import Console
 
-from rnea_control.commands.identify.motion_sender import MotionSender
+from rnea_control.commands.identify.motion_sender import MotionSender, read_trajectory
 from rnea_control.commands.identify.recorder import Recorder
-from rnea_control.commands.identify.recording_session import (
-    MARGIN,
-    RecordingDisplay,
-    RecordingSession,
-)
+from rnea_control.commands.identify.recording_session import RecordingSession
 from rnea_control.commands.message_recorder import listening_node
 from rnea_control.commands.options import add_controller_options, positive
 from rnea_control.exceptions import RecordingError
 from rnea_control.identification.recording_files import refuse_existing
-from rnea_control.identification.trajectory_file import read_trajectory
 from rnea_control.ros.process import ros_process
 
 NODE = "rnea_identify"
@@ -60,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
         raise RecordingError(
             "--seconds is for listening without a trajectory; with one, its end ends the recording"
         )
-    joints = tuple(options.joints or (trajectory.joints if trajectory else ()))
+    joints = options.joints or (trajectory.joint_names if trajectory else [])
     console = Console(markup=False, highlight=False)
     with ros_process([NODE, *getattr(options, "ros_arguments", [])]) as running:
         sender = None
@@ -73,23 +68,21 @@ def run(options: argparse.Namespace) -> int:
             raise RecordingError(f"--namespace, --node or --commands: {error}") from error
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        seconds = options.seconds if sender is None else sender.duration + 2.0 * MARGIN
         failure = "it failed"
         try:
-            with RecordingDisplay(seconds, console) as display:
-                session = RecordingSession(recorder, executor, display, joints, running)
-                failure = session.listen(seconds) if sender is None else session.move(sender)
-                recorder.stop()
-                for text in session.summary():
-                    display.warn(text)
+            with console.status("waiting") as status:
+                session = RecordingSession(recorder, executor, status, joints, running)
+                listens = sender is None
+                failure = session.listen(options.seconds) if listens else session.move(sender)
+                session.conclude()
             if failure:
-                display.say(f"not as planned: {failure}")
+                console.print(f"not as planned: {failure}", soft_wrap=True)
         finally:
             recorder.stop()
             count = len(recorder.states.messages)
             words = f"nothing came on {recorder.states.topic}: {output} is not written"
             if count:
-                recorder.write(output, joints or None)
+                recorder.write(output, joints)
                 words = f"{count} joint states in {output}"
             console.print(words, soft_wrap=True)
             executor.shutdown()

@@ -1,58 +1,55 @@
-"""`RecordingSession`: from the first joint state to the last one, with a motion in between; and how
-it is shown."""
+"""`RecordingSession`: from the first joint state to the last one, with a motion in between."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
 from rclpy.executors import SingleThreadedExecutor
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.status import Status
 
-from rnea_control.commands.identify.live_checks import LiveChecks
 from rnea_control.commands.identify.motion_sender import MotionSender
 from rnea_control.commands.identify.recorder import Recorder
-from rnea_control.exceptions import listed
-from rnea_control.identification.recorded_topics import StatesTopic
-from rnea_control.messages.cdr import CdrError
+from rnea_control.commands.identify.recording_checks import early_faults, faults
+from rnea_control.exceptions import RecordingError
+from rnea_control.identification.recording import Recording
 
 # Before and after the motion, [s].
 MARGIN = 1.0
 # Between two looks at what came, [s].
 LOOK = 0.1
+# The recording is judged when it is so long, and whenever it is twice as long, [s].
+FIRST_JUDGEMENT = 1.0
 # Without joint states for so long it is said; a motion waits so long for its controller, [s].
 SILENCE, PATIENCE = 5.0, 20.0
 # How long a canceled motion may take to end, [s].
 LONGEST_END = 3.0
 INTERRUPTED = "interrupted"
-# Between two lines, where the output is no terminal, [s].
-LINES = 5.0
 
 
 class RecordingSession:
-    """Makes a recording of `joints`, empty for those of the first message; `recorder` has it then,
-    however it ends. `running` says whether to go on, until so many signals came."""
+    """Makes a recording, of which `joints` are looked at, all if it is empty; `recorder` has it
+    then, however it ends. `running` says whether to go on, until so many signals came; `status` is
+    a line of the console that shows how far it is."""
 
     def __init__(
         self,
         recorder: Recorder,
         executor: SingleThreadedExecutor,
-        display: RecordingDisplay,
+        status: Status,
         joints: Sequence[str],
         running: Callable[..., bool],
     ) -> None:
         self._recorder = recorder
         self._executor = executor
-        self._display = display
-        self._joints = tuple(joints)
+        self._status = status
+        self._joints = joints
         self._running = running
-        self._checks: LiveChecks | None = None
-        self._described = ""
-        self._looked = 0  # at so many messages
+        self._said: set[str] = set()
+        self._judge_at = FIRST_JUDGEMENT
+        self._states = 0  # that were seen
         self._started = self._heard = time.monotonic()
-        self._silence_said = self._odd_said = False
+        self._silence_said = False
         self._first: float | None = None
         self._sender: MotionSender | None = None
 
@@ -76,22 +73,23 @@ class RecordingSession:
         if not self._running():
             return f"{INTERRUPTED} before the trajectory was sent"
         sender.start()
-        self._display.say(f"sent {sender.duration:.1f} s of trajectory by {sender.way}")
+        self._say(f"sent {sender.duration:.1f} s of trajectory by {sender.way}")
         while self._running() and not sender.ended:
             self._step("moving")
             sender.check()
         if not sender.ended:
             advice = sender.stop()
-            self._display.warn(f"{INTERRUPTED}. {advice}" if advice else INTERRUPTED)
+            self._warn(f"{INTERRUPTED}. {advice}" if advice else INTERRUPTED)
             self._step_until(lambda: sender.ended, LONGEST_END)
             sender.failure = sender.failure or INTERRUPTED
         self._step_until(lambda: False, MARGIN)
         return sender.failure
 
-    def summary(self) -> list[str]:
-        """What the checks counted."""
-        self._look()
-        return [] if self._checks is None else self._checks.summary()
+    def conclude(self) -> None:
+        """Ends the recording, and says what is wrong with it."""
+        self._recorder.stop()
+        if self._recorder.states.messages:
+            self._judge(faults)
 
     @property
     def _elapsed(self) -> float:
@@ -111,88 +109,37 @@ class RecordingSession:
         self._recorder.follow_commands()
         self._look()
         while self._sender is not None and self._sender.words:
-            self._display.warn(self._sender.words.pop(0))
-        self._display.show(phase, self._elapsed, len(self._recorder.states.messages))
+            self._warn(self._sender.words.pop(0))
+        states, seconds = len(self._recorder.states.messages), self._elapsed
+        rate = states / seconds if seconds else 0.0
+        self._status.update(f"{phase}: {seconds:.1f} s, {states} joint states, {rate:.0f} Hz")
 
     def _look(self) -> None:
-        messages, now = self._recorder.states.messages, time.monotonic()
-        new = messages[self._looked :]
-        self._looked += len(new)
-        if new:
-            self._heard, self._silence_said = now, False
+        now, states = time.monotonic(), len(self._recorder.states.messages)
+        if states > self._states:
+            self._states, self._heard, self._silence_said = states, now, False
             self._first = now if self._first is None else self._first
-            self._judge([message for _, message in new])
         elif now - self._heard > SILENCE and not self._silence_said:
             self._silence_said = True
-            topic, why = self._recorder.states.topic, self._recorder.why_silent()
-            self._display.warn(f"no joint states on {topic} for {SILENCE:.0f} s; {why}")
+            topic, remedy = self._recorder.states.topic, self._recorder.where_else()
+            self._warn(f"no joint states on {topic} for {SILENCE:.0f} s; {remedy}")
+        if self._elapsed >= self._judge_at:
+            self._judge_at *= 2.0
+            self._judge(early_faults)
 
-    def _judge(self, messages: list[bytes]) -> None:
-        topic, odd = StatesTopic(self._recorder.states.topic), ""
+    def _judge(self, check: Callable[[Recording], Iterator[str]]) -> None:
+        """Says what is wrong, and each thing once."""
         try:
-            for message in messages:
-                topic.add(0, message)
-            topic.finish()
-        except CdrError as error:
-            odd = f"{error}; the recording has the message as it came"
-        joints = self._joints = self._joints or topic.names
-        if not joints:
-            odd = odd or "joint_states names no joints: nothing can be identified from it"
-        elif not odd:
-            self._checks = self._checks or LiveChecks(joints)
-            urdf = self._recorder.robot_description
-            if urdf != self._described:
-                self._described = urdf
-                self._checks.know(urdf)
-            named, stamps, values = topic.joint_columns(joints)
-            for text in self._checks.look(stamps[named], np.ascontiguousarray(values[:, named])):
-                self._display.warn(text)
-            if not named.any():
-                missing = [joint for joint in joints if joint not in topic.names]
-                odd = (
-                    f"{topic.name} lacks {listed(missing)}; it has {listed(topic.names)}. Is "
-                    "--joints right, or --namespace?"
-                )
-        if odd and not self._odd_said:
-            self._odd_said = True
-            self._display.warn(odd)
+            found = list(check(self._recorder.recording(self._joints)))
+        except RecordingError as error:
+            found = [str(error)]
+        for text in found:
+            if text not in self._said:
+                self._said.add(text)
+                self._warn(text)
 
+    def _warn(self, text: str) -> None:
+        self._say(f"warning: {text}", "yellow")
 
-class RecordingDisplay(Progress):
-    """A bar with time, messages and rate in a terminal, else a line from time to time; a context
-    manager. `seconds` is how long the recording is to be; None if nobody knows."""
-
-    def __init__(self, seconds: float | None, console: Console) -> None:
-        super().__init__(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[figures]}", markup=False),
-            console=console,
-            disable=not console.is_terminal,
-        )
-        self._seconds = seconds
-        self._bar = self.add_task("waiting", total=seconds, figures="")
-        self._line_at = time.monotonic() + LINES
-        self._counts: list[tuple[float, int]] = []
-
-    def show(self, phase: str, seconds: float, messages: int) -> None:
-        """Shows what is going on, the time since the first message, [s], and the joint states so
-        far."""
-        now = time.monotonic()
-        self._counts = [*(each for each in self._counts if now - each[0] < 1.0), (now, messages)]
-        start, first = self._counts[0]
-        rate = (messages - first) / max(now - start, 1e-9)
-        figures = f"{seconds:5.1f} s, {messages} joint states, {rate:.0f} Hz"
-        done = seconds if self._seconds is None else min(seconds, self._seconds)
-        self.update(self._bar, description=phase, completed=done, figures=figures)
-        if self.disable and now >= self._line_at:
-            self._line_at = now + LINES
-            self.say(f"{phase}: {figures.strip()}")
-
-    def say(self, text: str, style: str | None = None) -> None:
-        """Prints a line above the bar."""
-        self.console.print(text, style=style, soft_wrap=True)
-
-    def warn(self, text: str) -> None:
-        """Prints a warning above the bar."""
-        self.say(f"warning: {text}", "yellow")
+    def _say(self, text: str, style: str | None = None) -> None:
+        self._status.console.print(text, style=style, soft_wrap=True)
