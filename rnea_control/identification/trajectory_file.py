@@ -80,20 +80,14 @@ def _comment(excitation: Excitation, approach: float, words: str) -> list[str]:
         f"number {excitation.condition:.3g}",
         *([f"limits:   {words}"] if words else []),
         "",
-        "Largest values, with what was allowed:",
+        "Range of each joint, with what was allowed:",
     ]
-    time = np.linspace(0.0, series.period, 4001)
-    q, v, a = series.sample(time)
+    q, _, _ = series.sample(np.linspace(0.0, series.period, 4001))
     for j, name in enumerate(excitation.model.joint_names):
-        unit, _, effort = units(excitation.model, j)
-        torque, allowed = "no effort limit", limits.torque[j]
-        if math.isfinite(allowed):
-            torque = f"{excitation.peaks[3, j] * allowed:.3g} {effort} ({allowed:.3g})"
+        unit = units(excitation.model, j).position
         lines.append(
             f"{name}: {q[:, j].min():.3f} to {q[:, j].max():.3f} {unit} ({limits.lower[j]:.3f} to "
-            f"{limits.upper[j]:.3f}), {np.abs(v[:, j]).max():.3g} {unit}/s "
-            f"({limits.velocity[j]:.3g}), {np.abs(a[:, j]).max():.3g} {unit}/s^2 "
-            f"({limits.acceleration[j]:.3g}), {torque}"
+            f"{limits.upper[j]:.3f})"
         )
     return lines
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -62,48 +61,38 @@ class MotionSender(TrajectoryClient):
         node: that sends; an executor must spin it.
         controller: name of the controller's node.
         trajectory: to follow.
-        newest_stamp: gives the stamp of the newest joint state, [ns]; 0 without one.
 
     Attributes:
         duration: of the trajectory, [s].
         words: what the controller has logged since, from warnings on.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        controller: str,
-        trajectory: JointTrajectory,
-        newest_stamp: Callable[[], int],
-    ) -> None:
+    def __init__(self, node: Node, controller: str, trajectory: JointTrajectory) -> None:
         super().__init__(node, controller)
         last = trajectory.points[-1].time_from_start
         self.duration = last.sec + 1e-9 * last.nanosec
         self.words: list[str] = []
         self._trajectory = trajectory
-        self._newest_stamp = newest_stamp
         self._sent_at = self._seen = time.monotonic()
         self._stamp_at = 0
         node.create_subscription(Log, "/rosout", self._hear, QoSProfile(depth=100))
 
-    def start(self) -> None:
-        """Sends the trajectory."""
+    def start(self, stamp: int) -> None:
+        """Sends the trajectory; `stamp` is that of the newest joint state, [ns], 0 without one."""
         self._sent_at = self._seen = time.monotonic()
-        self._stamp_at = self._newest_stamp()
+        self._stamp_at = stamp
         self.send(self._trajectory)
 
-    def check(self) -> None:
-        """Looks whether the motion has ended."""
+    def check(self, stamp: int) -> None:
+        """Looks whether the motion has ended, by the same stamp now."""
         now = time.monotonic()
         if self.is_there:
             self._seen = now
         if now - self._seen > ABSENCE:
             self.end(f"{self.controller} is gone; see its output")
-        if not self.by_action and not self.ended:
-            stamp = self._newest_stamp()
-            elapsed = 1e-9 * (stamp - self._stamp_at) if stamp else now - self._sent_at
-            if elapsed >= self.duration:
-                self.end()
+        elapsed = 1e-9 * (stamp - self._stamp_at) if stamp else now - self._sent_at
+        if not self.by_action and elapsed >= self.duration:
+            self.end()
 
     def stop(self) -> str:
         """Has the motion ended early; returns what is left to do for the user."""
