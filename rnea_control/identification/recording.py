@@ -131,14 +131,11 @@ def check_measured(recording: Recording, moved: float = MOVED) -> None:
             raise RecordingError(
                 f"{recording.source}: {who} no {what}: it is empty or NaN in all samples. {remedy}"
             )
-    ranges = []
-    for values in (recording.effort, recording.q):
-        known = np.where(np.isfinite(values), values, np.nan)
-        ranges.append((np.nanmin(known, axis=0), np.nanmax(known, axis=0)))
-    (lowest, highest), (low, high) = ranges
+    effort, q = (np.where(np.isfinite(x), x, np.nan) for x in (recording.effort, recording.q))
+    lowest, way = np.nanmin(effort, axis=0), np.nanmax(q, axis=0) - np.nanmin(q, axis=0)
     dead = [
         f"{recording.joints[j]} ({lowest[j]:g} throughout)"
-        for j in np.flatnonzero((lowest == highest) & ~(low - high >= -moved)).tolist()
+        for j in np.flatnonzero((np.nanmax(effort, axis=0) == lowest) & (way > moved)).tolist()
     ]
     if dead:
         raise RecordingError(

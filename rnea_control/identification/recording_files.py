@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from operator import itemgetter
+from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +24,13 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer, WriterError
 from rosbags.typesys import Stores, get_typestore
 
 from rnea_control.exceptions import RecordingError, listed
-from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, RecordedTopics
+from rnea_control.identification.recorded_topics import (
+    JOINT_STATE,
+    ROBOT_DESCRIPTION,
+    STRING,
+    Message,
+    recording_of,
+)
 from rnea_control.identification.recording import Recording
 
 METADATA = "metadata.yaml"
@@ -78,11 +85,9 @@ def read_recording(
     if not path.exists():
         raise RecordingError(f"{path} is not there; a recording must be {WANTED}")
     if path.is_dir() or path.suffix in STORAGES:
-        topics = RecordedTopics(str(path))
-        for part in _parts(path):
-            for message in _messages(part, topics):
-                topics.add(*message)
-        return topics.recording(joints, topic)
+        types: dict[str, str] = {}
+        messages = chain.from_iterable(_messages(part, types) for part in _parts(path))
+        return recording_of(str(path), messages, joints, topic, types)
     if path.suffix == ".npz":
         return _of_joints(_read_npz(path), joints)
     why = f"is no recording that can be read; it must be {WANTED}"
@@ -128,8 +133,9 @@ def _parts(path: Path) -> list[Path]:
     )
 
 
-def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, int, bytes]]:
-    """Topic, type, time of the recording [ns] and bytes of each message in a file or a bag."""
+def _messages(path: Path, types: dict[str, str]) -> Iterator[Message]:
+    """The messages of a file or a bag that `recording_of` takes; `types` gets those of all its
+    topics."""
     write_ahead = path.with_name(f"{path.name}-wal")
     if path.suffix == ".db3" and write_ahead.exists() and write_ahead.stat().st_size:
         raise RecordingError(
@@ -139,10 +145,10 @@ def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, in
     # The library raises many kinds of errors for files that are broken.
     try:
         with Reader(path) as reader:
-            topics.others.update((each.topic, each.msgtype) for each in reader.connections)
+            types.update((each.topic, each.msgtype) for each in reader.connections)
             wanted = [each for each in reader.connections if each.msgtype in (JOINT_STATE, STRING)]
             for connection, time, message in reader.messages(wanted) if wanted else ():
-                yield connection.topic, connection.msgtype, time, message
+                yield Message(connection.topic, connection.msgtype, time, message)
     except (GeneratorExit, MemoryError):
         raise
     except Exception as error:
@@ -159,37 +165,23 @@ def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, in
         raise RecordingError(f"{path}: rosbag2 cannot be read: {words}. {remedy}") from error
 
 
-@dataclass(frozen=True)
-class TopicMessages:
-    """The messages of a topic."""
-
-    name: str
-    kind: str  # their type
-    messages: list[tuple[int, bytes]]  # the time of each, ascending, [ns], and its bytes
-    is_latched: bool = False  # whether who subscribes later shall have the last one
-
-
-def write_rosbag(path: Path, topics: Sequence[TopicMessages]) -> None:
-    """Writes a folder with MCAP storage; of messages with the same time those of the topic named
-    first come first.
+def write_rosbag(path: Path, messages: Iterable[Message]) -> None:
+    """Writes a folder with MCAP storage, by the time of the messages, else in their order.
 
     Raises:
         RecordingError: it exists already, or cannot be written.
     """
     types = get_typestore(Stores.ROS2_JAZZY)
+    connections: dict[str, interfaces.Connection] = {}
     try:
         with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
-            messages = []
-            for topic in topics:
-                connection = bag.add_connection(
-                    topic.name,
-                    topic.kind,
-                    typestore=types,
-                    offered_qos_profiles=[LATCHED] * topic.is_latched,
-                )
-                messages += [(connection, *each) for each in topic.messages]
-            for message in sorted(messages, key=itemgetter(1)):
-                bag.write(*message)
+            for topic, kind, log_time, data in sorted(messages, key=attrgetter("log_time")):
+                if topic not in connections:
+                    qos = [LATCHED] if topic.endswith(ROBOT_DESCRIPTION) else []
+                    connections[topic] = bag.add_connection(
+                        topic, kind, typestore=types, offered_qos_profiles=qos
+                    )
+                bag.write(connections[topic], log_time, data)
     except (OSError, WriterError) as error:
         raise RecordingError(f"{path} cannot be written: {error}") from error
 

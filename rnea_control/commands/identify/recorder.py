@@ -13,9 +13,9 @@ from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.commands.message_recorder import LATCHED, MessageRecorder
 from rnea_control.exceptions import CdrError, RecordingError, listed
-from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, RecordedTopics
+from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, Message, recording_of
 from rnea_control.identification.recording import Recording
-from rnea_control.identification.recording_files import TopicMessages, write_npz, write_rosbag
+from rnea_control.identification.recording_files import write_npz, write_rosbag
 from rnea_control.messages.joint_state import JointStateFields
 from rnea_control.node.sentinel_link import SENTINEL
 
@@ -96,11 +96,7 @@ class Recorder:
         Raises:
             RecordingError: no joint states came, or none that names these joints.
         """
-        recorded = RecordedTopics("the recording")
-        for topic in self._topics():
-            for received, message in topic.messages:
-                recorded.add(topic.name, topic.kind, received, message)
-        return recorded.recording(joints or None)
+        return recording_of("the recording", self._messages(), joints or None)
 
     def write(self, path: Path, joints: Sequence[str]) -> None:
         """Writes what was recorded.
@@ -118,31 +114,30 @@ class Recorder:
             if path.suffix == ".npz":
                 write_npz(path, self.recording(joints))
             else:
-                write_rosbag(path, self._topics())
+                write_rosbag(path, self._messages())
         except RecordingError as error:
             folder = self._rescue(path.with_suffix(""))
             raise RecordingError(
                 f"{error}. All messages are in the rosbag2 folder {folder}"
             ) from error
 
-    def _topics(self) -> list[TopicMessages]:
+    def _messages(self) -> list[Message]:
         # Commands come before the states that are recorded at the same time.
-        description = self._node.resolve_topic_name("robot_description")
         commands = [message for each in self._commands for message in each.messages]
-        topics = [
-            TopicMessages(description, STRING, self._descriptions, is_latched=True),
-            TopicMessages(self._command_topic, FLOAT64_MULTI_ARRAY, commands),
-            TopicMessages(self.states.topic, JOINT_STATE, self.states.messages),
+        description = self._node.resolve_topic_name("robot_description")
+        return [
+            *(Message(description, STRING, *each) for each in self._descriptions),
+            *(Message(self._command_topic, FLOAT64_MULTI_ARRAY, *each) for each in commands),
+            *(Message(self.states.topic, JOINT_STATE, *each) for each in self.states.messages),
         ]
-        return [topic for topic in topics if topic.messages]
 
     def _rescue(self, path: Path) -> Path:
         """Writes a rosbag2 folder at `path`, or where this computer keeps temporary files."""
         try:
-            write_rosbag(path, self._topics())
+            write_rosbag(path, self._messages())
         except RecordingError:
             path = Path(tempfile.mkdtemp(prefix="rnea_identify_")) / path.name
-            write_rosbag(path, self._topics())
+            write_rosbag(path, self._messages())
         return path
 
 
