@@ -118,8 +118,11 @@ class _Session:
         status: Status,
         running: Callable[..., bool],
     ) -> None:
-        self._recorder, self._executor, self._joints = recorder, executor, joints
-        self._status, self._running = status, running
+        self._recorder = recorder
+        self._executor = executor
+        self._joints = joints
+        self._status = status
+        self._running = running
         self._sender: MotionSender | None = None
         self._started = self._heard = time.monotonic()
         self._first: float | None = None  # when the first state came

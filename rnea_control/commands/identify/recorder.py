@@ -80,6 +80,7 @@ class Recorder:
             name
             for name, types in self._node.get_topic_names_and_types()
             if JOINT_STATE in types and name != self.states.topic
+            if name.endswith("/joint_states")
         ]
         if others:
             return f"there are joint states on {listed(others)}: give --namespace"
