@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from pathlib import Path
 
 import yaml
-from builtin_interfaces.msg import Duration
 from rcl_interfaces.msg import Log
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -30,21 +31,26 @@ def read_trajectory(path: Path) -> JointTrajectory:
             point.
     """
     where = "it"
+    message = JointTrajectory()
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
-        message = JointTrajectory(joint_names=content["joint_names"])
+        message.joint_names = list(content["joint_names"])
+        if not all(isinstance(name, str) for name in message.joint_names):
+            raise TypeError("joint_names must be strings")
         for i, point in enumerate(content["points"]):
             where = f"points[{i}]"
             numbers = {
                 name: list(map(float, point.get(name) or ()))
                 for name in ("positions", "velocities", "accelerations")
             }
-            time_from_start = Duration(**point["time_from_start"])
-            message.points.append(JointTrajectoryPoint(**numbers, time_from_start=time_from_start))
+            start = point["time_from_start"]
+            sec, nanosec = (operator.index(start.get(name, 0)) for name in ("sec", "nanosec"))
+            at = Duration(seconds=sec, nanoseconds=nanosec).to_msg()
+            message.points.append(JointTrajectoryPoint(**numbers, time_from_start=at))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise TrajectoryError(f"{path} cannot be read: {error}") from error
-    except (KeyError, TypeError, ValueError, AttributeError, AssertionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise TrajectoryError(
             f"{path}: {where} is not as in a JointTrajectory, which `rnea_identify plan` writes "
             f"({type(error).__name__}: {error})"
@@ -69,8 +75,8 @@ class MotionSender(TrajectoryClient):
 
     def __init__(self, node: Node, controller: str, trajectory: JointTrajectory) -> None:
         super().__init__(node, controller)
-        last = trajectory.points[-1].time_from_start
-        self.duration = last.sec + 1e-9 * last.nanosec
+        last = Duration.from_msg(trajectory.points[-1].time_from_start)
+        self.duration = 1e-9 * last.nanoseconds
         self.words: list[str] = []
         self._trajectory = trajectory
         self._sent_at = self._seen = time.monotonic()
