@@ -104,7 +104,7 @@ def test_files_that_are_no_trajectory(tmp_path: Path) -> None:
         (of_a + "[1]", r"points\[0\] is not as in a JointTrajectory"),
         (of_a + "[{positions: [1.0]}]", r"points\[0\] is not .*time_from_start"),
         (of_a + "[{positions: [x], time_from_start: {sec: 1}}]", r"points\[0\] is not .*x"),
-        (of_a + "[{positions: [1.0], time_from_start: {sec: 1.5}}]", r"points\[0\] is not .*sec"),
+        (of_a + "[{positions: [1.0], time_from_start: {sec: 1.5}}]", r"points\[0\] is not .*float"),
     ):
         path.write_text(text)
         with pytest.raises(TrajectoryError, match=f"{path}: .*{words}|{path} {words}"):
