@@ -2,8 +2,8 @@
 
 Comments, order, line breaks between elements, prefixes and the encoding survive, so that a diff of
 the two files shows little more than the numbers. Within tags lxml writes what XML does not tell
-apart in its own way: attributes one space apart between double quotes, `<link/>` without content,
-and characters in place of references to them.
+apart in its own way: namespaces, then attributes, one space apart and between double quotes,
+`<link/>` without content, and characters in place of references to them.
 """
 
 from __future__ import annotations

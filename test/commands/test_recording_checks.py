@@ -41,7 +41,7 @@ def test_right_recording_has_no_fault_and_says_so_with_and_without_a_description
 
 def test_effort_that_is_not_measured_is_said_at_once() -> None:
     only_one = with_effort(lambda effort: effort * [1.0, np.nan])
-    zero = with_effort(lambda effort: effort * [0.0, 1.0])
+    zero = with_effort(lambda effort: np.abs(effort) * [0.0, 1.0])
     for recording, words in (
         (with_effort(lambda effort: np.nan * effort), "all joints .shoulder, elbow. have no eff"),
         (only_one, "elbow has no effort: it is empty or NaN"),

@@ -321,10 +321,13 @@ BROKEN: dict[str, tuple[Made, str]] = {
     "table.csv": ("time,a.position,a.effort\n", "is no recording that can be read"),
     "notes.txt": ("a text", "is no recording that can be read; it must be a rosbag2 folder"),
     "empty.npz": (
-        lambda path: save(path, time=[], q=[], effort=[]),
+        lambda path: save(path, time=[], q=np.ones((0, 1)), effort=np.ones((0, 1))),
         "there are 0 samples of 1 joints",
     ),
-    "twice.npz": (lambda path: save(path, joints=["a", "a"]), "names a joint twice: a, a"),
+    "twice.npz": (
+        lambda path: save(path, joints=["a", "a"], q=[[0, 0]], effort=[[0, 0]]),
+        "names a joint twice: a, a",
+    ),
     "time.npz": (lambda path: save(path, time=[NAN]), "time 0 is nan; every time must be finite"),
 }
 
