@@ -20,6 +20,7 @@ from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_text import encoding_of
 
+Element = etree._Element  # lxml has no public name for it
 _SYMMETRY = 1e-9  # relative
 # An inertia that is this near to the one in the file differs by rounding, relative.
 _SAME = 1e-14
@@ -84,18 +85,18 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
     return (text[: prolog.end()] + body).encode(encoding, "xmlcharrefreplace")
 
 
-def _name(element: etree._Element) -> str:
+def _name(element: Element) -> str:
     """As it stands in the file, with its prefix."""
     name: str = element.tag.rpartition("}")[2]
     return f"{element.prefix}:{name}" if element.prefix else name
 
 
-def _children(parent: etree._Element, name: str, prefix: str) -> list[etree._Element]:
+def _children(parent: Element, name: str, prefix: str) -> list[Element]:
     """Those of this name, with the prefix of the root or, as `RobotModel` takes them, without."""
     return [each for each in parent.iterchildren("*") if _name(each) in (name, prefix + name)]
 
 
-def _child(parent: etree._Element, name: str, prefix: str, place: int = 0) -> etree._Element:
+def _child(parent: Element, name: str, prefix: str, place: int = 0) -> Element:
     """The one of this name; if there is none a new one, on a line of its own if what follows has
     one."""
     if children := _children(parent, name, prefix):
@@ -106,7 +107,7 @@ def _child(parent: etree._Element, name: str, prefix: str, place: int = 0) -> et
     return child
 
 
-def _write(attributes: dict[str, list[float]], element: etree._Element) -> None:
+def _write(attributes: dict[str, list[float]], element: Element) -> None:
     """Numbers that read back as the same, but where they stay equal."""
     for name, values in attributes.items():
         if [float(word) for word in element.get(name, "").split()] != values:
