@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 from lxml import etree
@@ -20,7 +21,7 @@ from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_text import encoding_of
 
-Element = etree._Element  # lxml has no public name for it
+Element: TypeAlias = etree._Element  # lxml has no public name for it
 _SYMMETRY = 1e-9  # relative
 # An inertia that is this near to the one in the file differs by rounding, relative.
 _SAME = 1e-14
