@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWa
 INERTIA = pseudo_inertia(2.0, np.array([0.5, -0.25, 1.0]), np.diag([0.5, 0.75, 0.875]))
 MASS = '<mass value="2.0"/>'
 ELEMENTS = (
-    '<origin xyz="0.5 -0.25 1.0" rpy="0.0 0.0 0.0"/>',
+    '<origin xyz="0.5 -0.25 1.0"/>',
     MASS,
     '<inertia ixx="0.5" ixy="0.0" ixz="0.0" iyy="0.75" iyz="0.0" izz="0.875"/>',
 )
