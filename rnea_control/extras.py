@@ -10,7 +10,7 @@ from types import ModuleType
 EXTRAS = {
     "sim": ("mujoco",),
     "demo": ("mujoco", "matplotlib", "rich", "yaml"),
-    "identify": ("scipy", "clarabel", "rosbags", "matplotlib", "rich"),
+    "identify": ("scipy", "clarabel", "rosbags", "lxml", "matplotlib", "rich"),
 }
 
 

@@ -10,8 +10,11 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 import numpy as np
+from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
+from rclpy.time import Time
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import ControlLaw
@@ -20,9 +23,9 @@ from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.ros.trajectory_client import TrajectoryClient, trajectory_message
 from rnea_control.simulation.executable import run_in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
+from rnea_control.trajectory_client import TrajectoryClient
 
 # Apart from any real robot in the same network.
 NAMESPACE = "rnea_demo"
@@ -154,8 +157,7 @@ def _recorder(
 
     start, duration, passed = stamp + AHEAD, robot.waypoints[-1].time, -math.inf
     watch.begin()
-    points = [(p.time, p.position, p.velocity, p.acceleration) for p in robot.waypoints]
-    client.send(trajectory_message(robot.model.joint_names, points, start))
+    client.send(_message(robot, start))
     # Stamp, positions, torques, lateness, and how many commands had come.
     rows: list[tuple[int, FloatArray, FloatArray, float, int]] = []
     while not rows or (passed <= duration + TAIL and not client.failure):
@@ -182,6 +184,21 @@ def _recorder(
     sent = f"{client.way}, which reports: {client.result or 'nothing'}"
     moved, told = (times, desired, measured, torque), (watch.latency, sent)
     return Recording(law.name, *moved, *told, *counted, tuple(incidents))
+
+
+def _message(robot: DemoRobot, start: int) -> JointTrajectory:
+    """The robot's trajectory; `start` is the stamp at which it begins, [ns]."""
+    message = JointTrajectory(joint_names=list(robot.model.joint_names))
+    message.header.stamp = Time(nanoseconds=start).to_msg()
+    for point in robot.waypoints:
+        numbers = {
+            "positions": point.position.tolist(),
+            "velocities": point.velocity.tolist(),
+            "accelerations": point.acceleration.tolist(),
+        }
+        at = Duration(nanoseconds=round(1e9 * point.time)).to_msg()
+        message.points.append(JointTrajectoryPoint(**numbers, time_from_start=at))
+    return message
 
 
 def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:

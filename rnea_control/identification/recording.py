@@ -115,9 +115,9 @@ def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[s
     return long
 
 
-def check_measured(recording: Recording) -> None:
+def check_measured(recording: Recording, moved: float = MOVED) -> None:
     """Raises RecordingError, which names the joints, where some have no position or measured effort
-    at all, or move with an effort that never changes."""
+    at all, or go further than `moved`, [rad] or [m], with an effort that never changes."""
     for what, values, remedy in (
         ("position", recording.q, "Record the topic that has positions and efforts"),
         ("effort", recording.effort, EXPORT_EFFORT),
@@ -129,17 +129,13 @@ def check_measured(recording: Recording) -> None:
             if not has.any():
                 who = f"all joints ({listed(missing)}) have"
             raise RecordingError(
-                f"{recording.source}: {who} no {what}: it is empty or NaN in all "
-                f"{len(recording.time)} samples. {remedy}"
+                f"{recording.source}: {who} no {what}: it is empty or NaN in all samples. {remedy}"
             )
-    ranges = []
-    for values in (recording.effort, recording.q):
-        known = np.where(np.isfinite(values), values, np.nan)
-        ranges.append((np.nanmin(known, axis=0), np.nanmax(known, axis=0)))
-    (lowest, highest), (low, high) = ranges
+    effort, q = (np.where(np.isfinite(x), x, np.nan) for x in (recording.effort, recording.q))
+    lowest, way = np.nanmin(effort, axis=0), np.nanmax(q, axis=0) - np.nanmin(q, axis=0)
     dead = [
         f"{recording.joints[j]} ({lowest[j]:g} throughout)"
-        for j in np.flatnonzero((lowest == highest) & ~(low - high >= -MOVED)).tolist()
+        for j in np.flatnonzero((np.nanmax(effort, axis=0) == lowest) & (way > moved)).tolist()
     ]
     if dead:
         raise RecordingError(
@@ -164,6 +160,7 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
     q, source, notes = recording.q.copy(), recording.source, []
     time = np.where(np.isfinite(recording.time), recording.time, 0.0)
     wrong: list[str] = []
+    jumps: list[str] = []
     positions, efforts = np.zeros(q.shape, np.bool_), _effort_glitches(recording.effort)
     for j, name in enumerate(recording.joints):
         known = np.isfinite(q[:, j])
@@ -178,15 +175,14 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
         known = np.isfinite(q[:, j])
         if known.any():
             wrong += _beyond_limits(model, j, q[known, j], time[known], notes)
+            jumps += _jump(model, j, q[known, j], time[known])
     if wrong:
         raise RecordingError(
             f"{source}: {'; '.join(wrong)}. Positions must be in rad and m, with the zeros of the "
             "URDF: are they in degrees or mm?"
         )
-    for j in range(model.nv):
-        known = np.isfinite(q[:, j])
-        if jump := _jump(model, j, q[known, j], time[known]):
-            raise RecordingError(f"{source}: {jump}")
+    if jumps:
+        raise RecordingError(f"{source}: {'; '.join(jumps)}")
     for what, where in (("positions", positions), ("efforts", efforts)):
         counts = zip(recording.joints, where.sum(axis=0).tolist(), strict=True)
         if at := ", ".join(f"{name} ({count})" for name, count in counts if count):
@@ -223,21 +219,21 @@ def _beyond_limits(
     ]
 
 
-def _jump(model: RobotModel, j: int, q: FloatArray, time: FloatArray) -> str:
-    """Where the position jumps as if its zero were set, in words; empty if it does not."""
+def _jump(model: RobotModel, j: int, q: FloatArray, time: FloatArray) -> list[str]:
+    """Where the position jumps first as if its zero were set, in words; empty if it does not."""
     moves, steps, limit = np.diff(q), np.diff(time), float(model.velocity_limit[j])
     if not (steps > 0.0).any() or not 0.0 < limit < math.inf:
-        return ""
+        return []
     least = np.maximum(steps, np.median(steps[steps > 0.0]))
     jumps = (np.abs(moves) > LEAST_JUMP + GLITCH_SPEED * limit * least) & (steps > 0.0)
     if not jumps.any():
-        return ""
+        return []
     k, unit = int(np.argmax(jumps)), units(model, j).position
-    return (
+    return [
         f"{model.joint_names[j]} jumps by {moves[k]:.3g} {unit} within {steps[k]:.3g} s, "
         f"{time[k]:.6g} s after the beginning; its limit is {limit:.3g} {unit}/s. Was its zero set "
         "there? Record again, or split the recording there"
-    )
+    ]
 
 
 def _position_glitches(q: FloatArray, time: FloatArray, limit: float) -> BoolArray:

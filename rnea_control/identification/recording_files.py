@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from operator import itemgetter
+from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
@@ -22,9 +23,14 @@ from rosbags import interfaces
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer, WriterError
 from rosbags.typesys import Stores, get_typestore
 
-from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import RecordingError, listed
-from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, RecordedTopics
+from rnea_control.identification.recorded_topics import (
+    JOINT_STATE,
+    ROBOT_DESCRIPTION,
+    STRING,
+    Message,
+    recording_of,
+)
 from rnea_control.identification.recording import Recording
 
 METADATA = "metadata.yaml"
@@ -41,19 +47,18 @@ NPZ_WANTED = (
 )
 _ARRAYS = ("q", "v", "effort")
 _FOREVER = interfaces.QosTime(0, 0)
-STREAM = interfaces.Qos(
+# Who subscribes later shall have the last message.
+LATCHED = interfaces.Qos(
     interfaces.QosHistory.KEEP_LAST,
-    1000,
+    1,
     interfaces.QosReliability.RELIABLE,
-    interfaces.QosDurability.VOLATILE,
+    interfaces.QosDurability.TRANSIENT_LOCAL,
     deadline=_FOREVER,
     lifespan=_FOREVER,
     liveliness=interfaces.QosLiveliness.AUTOMATIC,
     liveliness_lease_duration=_FOREVER,
     avoid_ros_namespace_conventions=False,
 )
-# Who subscribes later shall have the last message.
-LATCHED = STREAM._replace(depth=1, durability=interfaces.QosDurability.TRANSIENT_LOCAL)
 
 
 def read_recording(
@@ -80,11 +85,9 @@ def read_recording(
     if not path.exists():
         raise RecordingError(f"{path} is not there; a recording must be {WANTED}")
     if path.is_dir() or path.suffix in STORAGES:
-        topics = RecordedTopics(str(path))
-        for part in _parts(path):
-            for message in _messages(part, topics):
-                topics.add(*message)
-        return topics.recording(joints, topic)
+        types: dict[str, str] = {}
+        messages = chain.from_iterable(_messages(part, types) for part in _parts(path))
+        return recording_of(str(path), messages, joints, topic, types)
     if path.suffix == ".npz":
         return _of_joints(_read_npz(path), joints)
     why = f"is no recording that can be read; it must be {WANTED}"
@@ -123,20 +126,16 @@ def _parts(path: Path) -> list[Path]:
         return [path]
     if files := sorted(file for file in path.iterdir() if file.suffix in STORAGES):
         return files
-    why = (
-        f"this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends in "
-        f"{' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made"
+    raise RecordingError(
+        f"{path}: this folder is no rosbag2 recording: it has no {METADATA}, and no file that ends "
+        f"in {' or '.join(STORAGES)}. Give the folder that `ros2 bag record` made; if that was "
+        f"killed, decompress what ends in .zstd with `unzstd`, and run `ros2 bag reindex {path}`"
     )
-    if compressed := sorted(file.name for file in path.iterdir() if file.suffix == ".zstd"):
-        why = (
-            f"it has {listed(compressed)} but no {METADATA}, as after a recorder that was killed. "
-            f"Decompress the files with `unzstd`, and run `ros2 bag reindex {path}`"
-        )
-    raise RecordingError(f"{path}: {why}")
 
 
-def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, int, bytes]]:
-    """Topic, type, time of the recording [ns] and bytes of each message in a file or a bag."""
+def _messages(path: Path, types: dict[str, str]) -> Iterator[Message]:
+    """The messages of a file or a bag that `recording_of` takes; `types` gets those of all its
+    topics."""
     write_ahead = path.with_name(f"{path.name}-wal")
     if path.suffix == ".db3" and write_ahead.exists() and write_ahead.stat().st_size:
         raise RecordingError(
@@ -146,10 +145,10 @@ def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, in
     # The library raises many kinds of errors for files that are broken.
     try:
         with Reader(path) as reader:
-            topics.others.update((each.topic, each.msgtype) for each in reader.connections)
+            types.update((each.topic, each.msgtype) for each in reader.connections)
             wanted = [each for each in reader.connections if each.msgtype in (JOINT_STATE, STRING)]
             for connection, time, message in reader.messages(wanted) if wanted else ():
-                yield connection.topic, connection.msgtype, time, message
+                yield Message(connection.topic, connection.msgtype, time, message)
     except (GeneratorExit, MemoryError):
         raise
     except Exception as error:
@@ -166,35 +165,23 @@ def _messages(path: Path, topics: RecordedTopics) -> Iterator[tuple[str, str, in
         raise RecordingError(f"{path}: rosbag2 cannot be read: {words}. {remedy}") from error
 
 
-@dataclass(frozen=True)
-class TopicMessages:
-    """The messages of a topic."""
-
-    name: str
-    kind: str  # their type
-    messages: list[tuple[int, bytes]]  # the time of each, ascending, [ns], and its bytes
-    is_latched: bool = False  # whether who subscribes later shall have the last one
-
-
-def write_rosbag(path: Path, topics: Sequence[TopicMessages]) -> None:
-    """Writes a folder with MCAP storage; of messages with the same time those of the topic named
-    first come first.
+def write_rosbag(path: Path, messages: Iterable[Message]) -> None:
+    """Writes a folder with MCAP storage, by the time of the messages, else in their order.
 
     Raises:
         RecordingError: it exists already, or cannot be written.
     """
     types = get_typestore(Stores.ROS2_JAZZY)
+    connections: dict[str, interfaces.Connection] = {}
     try:
         with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
-            messages = []
-            for topic in topics:
-                qos = LATCHED if topic.is_latched else STREAM
-                connection = bag.add_connection(
-                    topic.name, topic.kind, typestore=types, offered_qos_profiles=[qos]
-                )
-                messages += [(connection, *each) for each in topic.messages]
-            for message in sorted(messages, key=itemgetter(1)):
-                bag.write(*message)
+            for topic, kind, log_time, data in sorted(messages, key=attrgetter("log_time")):
+                if topic not in connections:
+                    qos = [LATCHED] if topic.endswith(ROBOT_DESCRIPTION) else []
+                    connections[topic] = bag.add_connection(
+                        topic, kind, typestore=types, offered_qos_profiles=qos
+                    )
+                bag.write(connections[topic], log_time, data)
     except (OSError, WriterError) as error:
         raise RecordingError(f"{path} cannot be written: {error}") from error
 
@@ -229,45 +216,37 @@ def _read_npz(path: Path) -> Recording:
             f"{path} is not a readable .npz file: {error}. I{NPZ_WANTED[1:]}; write "
             "it with numpy.savez, names as an array of strings, without pickled objects"
         ) from error
-    missing = [name for name in NPZ_NEEDED if name not in arrays]
-    if missing:
+    if missing := [name for name in NPZ_NEEDED if name not in arrays]:
         raise RecordingError(
             f"{path} has {listed(list(arrays)) or 'no arrays'}, but no {listed(missing)}; "
             f"{NPZ_WANTED}"
         )
-    joints = arrays["joints"]
-    if joints.ndim != 1 or joints.dtype.kind not in "US":
-        raise RecordingError(
-            f"{path}: joints is of {joints.dtype} and shape {joints.shape}; it must be names"
-        )
-    names = tuple(map(str, joints.astype(str)))
-    time = _numbers(path, "time", arrays["time"])
-    if not len(time) or not names:
-        raise RecordingError(f"{path} has {len(time)} samples of {len(names)} joints; {NPZ_WANTED}")
-    if len(set(names)) != len(names):
-        raise RecordingError(f"{path} names a joint twice: {listed(names)}; name each once")
-    if not np.isfinite(time).all():
+    samples, joints = arrays["time"].size, arrays["joints"].size
+    arrays.setdefault("v", np.full((samples, joints), np.nan))
+    shapes = {"time": (samples,), "joints": (joints,)} | dict.fromkeys(_ARRAYS, (samples, joints))
+    for name, shape in shapes.items():
+        what, kinds = ("names", "US") if name == "joints" else ("numbers", "fiu")
+        if arrays[name].shape != shape or arrays[name].dtype.kind not in kinds:
+            raise RecordingError(
+                f"{path}: {name} is of {arrays[name].dtype} and shape {arrays[name].shape}; it "
+                f"must be {what} of shape {shape}"
+            )
+    names = tuple(map(str, arrays["joints"].astype(str)))
+    time, q, v, effort = (
+        np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("time", *_ARRAYS)
+    )
+    wrong = ""
+    if not samples or not joints:
+        wrong = f"there are {samples} samples of {joints} joints; {NPZ_WANTED}"
+    elif len(set(names)) != joints:
+        wrong = f"it names a joint twice: {listed(names)}; name each once"
+    elif not np.isfinite(time).all():
         i = int(np.argmin(np.isfinite(time)))
-        raise RecordingError(
-            f"{path}: time {i} is {time[i]}; every time must be finite, in seconds"
-        )
-    none = np.full((len(time), len(names)), np.nan)
-    q, v, effort = (_numbers(path, name, arrays.get(name, none), none.shape) for name in _ARRAYS)
+        wrong = f"time {i} is {time[i]}; every time must be finite, in seconds"
+    if wrong:
+        raise RecordingError(f"{path}: {wrong}")
     description = str(arrays.get("robot_description", ""))
     return Recording(str(path), names, time - time[0], q, v, effort, robot_description=description)
-
-
-def _numbers(
-    path: Path, name: str, array: np.ndarray, shape: tuple[int, ...] | None = None
-) -> FloatArray:
-    """Of this shape; by default of one dimension."""
-    fits = array.ndim == 1 if shape is None else array.shape == shape
-    if not fits or array.dtype.kind not in "fiu":
-        raise RecordingError(
-            f"{path}: {name} is of {array.dtype} and shape {array.shape}; it must be numbers of "
-            f"shape {shape or '(samples,)'}"
-        )
-    return np.ascontiguousarray(array, dtype=np.float64)
 
 
 def _of_joints(recording: Recording, joints: Sequence[str] | None) -> Recording:

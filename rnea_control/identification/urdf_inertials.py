@@ -1,34 +1,34 @@
-"""Writes inertias into a URDF, and leaves every other byte as it is.
+"""Writes inertias into a URDF, and leaves its other elements as they are.
 
-Only the numbers in `<inertial>` change, so that comments, order and white space survive, in any
-encoding, and a diff of the two files shows the numbers alone. XML libraries would write attributes,
-entities and line ends anew; of them only the places of the tags are taken.
+Comments, order, line breaks between elements, prefixes and the encoding survive, so that a diff of
+the two files shows little more than the numbers. Within tags lxml writes what XML does not tell
+apart in its own way: namespaces, then attributes, one space apart and between double quotes,
+`<link/>` without content, and characters in place of references to them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import suppress
-from xml.parsers import expat
+from typing import TypeAlias
 
 import numpy as np
+from lxml import etree
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError, listed
 from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_description import description_from_urdf
+from rnea_control.model.urdf_text import encoding_of
 
+Element: TypeAlias = etree._Element  # lxml has no public name for it
 _SYMMETRY = 1e-9  # relative
 # An inertia that is this near to the one in the file differs by rounding, relative.
 _SAME = 1e-14
-_TAG = re.compile(r"<([^\s/>]+:)?([^\s/>]+)((?:[^\"'>]|\"[^\"]*\"|'[^']*')*?)(/?)>", re.ASCII)
-_ATTRIBUTE = re.compile(r"([^\s=]+)\s*=\s*([\"'])(.*?)\2", re.DOTALL | re.ASCII)
-
-# What stands in place of text[start:end].
-Edit = tuple[int, int, str]
-# The start tags of a link: "link", and those of its inertial, by their names.
-Tags = dict[str, re.Match[str]]
+# What stands before the root, and in it the DOCTYPE.
+_PROLOG = re.compile(
+    r"(?:[\s\ufeff]|<\?.*?\?>|<!--.*?-->)*(<!DOCTYPE[^\[>]*(?:\[.*?\])?\s*>)?", re.DOTALL
+)
 
 
 def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str) -> bytes:
@@ -45,76 +45,75 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
     Raises:
         RobotModelError: it is no URDF, or a link has more than one `<inertial>`.
         IdentificationError: a link that is not there, an inertia that is no pseudo-inertia, or a
-            file in which elements have no place of their own.
+            link that is written as an XML entity.
     """
     present = description_from_urdf(urdf, source).inertias
-    codec = _codec_of(urdf)
-    text = urdf.decode(codec, "surrogatepass")
-    links = _links(text)
-    if len(links) != len(present):
-        raise IdentificationError(
-            f"{source}: inertias cannot be written into this file: its links are not all found in "
-            "it. Write the text of XML entities in their place, and save it as UTF-8"
-        )
-    # Both are in the order of the file: names need not be decoded.
-    tags_of = dict(zip(present, links, strict=True))
-    edits: list[Edit] = []
-    for link, inertia in inertias.items():
+    encoding = encoding_of(urdf)
+    text = urdf.decode(encoding)
+    prolog = _PROLOG.match(text)
+    assert prolog is not None  # it matches nothing, too
+    # It is well-formed, as it was read above: what lxml recovers from are undeclared prefixes. The
+    # element around all of it keeps what follows the root.
+    parser = etree.XMLParser(resolve_entities=False, strip_cdata=False, recover=True)
+    document = etree.fromstring(f"{prolog[1] or ''}<_>{text[prolog.end() :]}</_>", parser)
+    robot = document.find("*")
+    prefix = _name(robot).removesuffix("robot")
+    links = {link.get("name"): link for link in _children(robot, "link", prefix)}
+    changed = False
+    for name, inertia in inertias.items():
         matrix = np.asarray(inertia, dtype=np.float64)
-        if link not in present:
+        if name not in present:
             raise IdentificationError(
-                f"{source}: there is no link {link!r} to give an inertia to; the robot has "
+                f"{source}: there is no link {name!r} to give an inertia to; the robot has "
                 f"{listed(present)}"
             )
-        numbers = _numbers(link, matrix)
-        if np.abs(matrix - present[link]).max() <= _SAME * np.abs(matrix).max():
+        numbers = _numbers(name, matrix)
+        if np.abs(matrix - present[name]).max() <= _SAME * np.abs(matrix).max():
             continue
-        tags = tags_of[link]
-        if not {"mass", "inertia"} <= tags.keys() and ("inertial" in tags or present[link].any()):
+        if name not in links or next(links[name].iter(etree.Entity), None) is not None:
             raise IdentificationError(
-                f"{source}: link {link!r} is written as an XML entity; write its text in its place"
+                f"{source}: link {name!r} is written as an XML entity; write its text in its place"
             )
-        edits += _edits(text, tags, numbers)
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
-    return text.encode(codec, "surrogatepass")
+        inertial = _child(links[name], "inertial", prefix)
+        for place, (element, attributes) in enumerate(numbers.items()):
+            _write(attributes, _child(inertial, element, prefix, place))
+        changed = True
+    if not changed:
+        return urdf
+    body: str = etree.tostring(document, encoding="unicode")[len("<_>") : -len("</_>")]
+    if "\r\n" in text:
+        body = body.replace("\n", "\r\n")
+    return (text[: prolog.end()] + body).encode(encoding, "xmlcharrefreplace")
 
 
-def _codec_of(urdf: bytes) -> str:
-    """A codec that reads any bytes, and in which "<" and quotes are what they are."""
-    if urdf.startswith(b"\xff\xfe") or urdf[1:2] == b"\x00":
-        return "utf-16-le"
-    if urdf.startswith(b"\xfe\xff") or urdf[:1] == b"\x00":
-        return "utf-16-be"
-    return "latin-1"
+def _name(element: Element) -> str:
+    """As it stands in the file, with its prefix."""
+    name: str = element.tag.rpartition("}")[2]
+    return f"{element.prefix}:{name}" if element.prefix else name
 
 
-def _links(text: str) -> list[Tags]:
-    """The tags of each link and of what its inertial holds, in the order of the text; as far as it
-    can be read."""
-    links: list[Tags] = []
-    path: list[str] = []
-    begin = max(text.find("<"), 0)
-    parser = expat.ParserCreate("utf-8")
+def _children(parent: Element, name: str, prefix: str) -> list[Element]:
+    """Those of this name, with the prefix of the root or, as `RobotModel` takes them, without."""
+    return [each for each in parent.iterchildren("*") if _name(each) in (name, prefix + name)]
 
-    def start(name: str, _: object) -> None:
-        # Elements are known with the prefix of the root, as for RobotModel, and without any.
-        root = path[0] if path else name
-        path.append(name.removeprefix(root[: root.find(":") + 1]) if path else name)
-        tag = _TAG.match(text, begin + parser.CurrentByteIndex)
-        if tag is None:  # in the text of an entity
-            return
-        if path[1:] == ["link"]:
-            links.append({})
-        if path[1:] == ["link"] or (path[1:3] == ["link", "inertial"] and len(path) < 5):
-            links[-1][path[-1]] = tag
 
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda _: path.pop()
-    with suppress(expat.ExpatError):
-        # A byte for each character, so that places are the same; what names say does not matter.
-        parser.Parse(re.sub("[^\x01-\x7f]", "x", text[begin:]), True)
-    return links
+def _child(parent: Element, name: str, prefix: str, place: int = 0) -> Element:
+    """The one of this name; if there is none a new one, on a line of its own if what follows has
+    one."""
+    if children := _children(parent, name, prefix):
+        return children[0]
+    child = etree.Element(parent.tag[: parent.tag.rfind("}") + 1] + name)
+    child.tail = parent.text
+    parent.insert(place, child)
+    return child
+
+
+def _write(attributes: dict[str, list[float]], element: Element) -> None:
+    """Numbers that read back as the same, but where they stay equal: `<origin>` has zeros where it
+    says nothing."""
+    for name, values in attributes.items():
+        if [float(word) for word in element.get(name, "0 0 0").split()] != values:
+            element.set(name, " ".join(map(repr, values)))
 
 
 def _numbers(link: str, matrix: FloatArray) -> dict[str, dict[str, list[float]]]:
@@ -144,46 +143,3 @@ def _numbers(link: str, matrix: FloatArray) -> dict[str, dict[str, list[float]]]
         "mass": {"value": [inertia.mass]},
         "inertia": {"ixx": [xx], "ixy": [xy], "ixz": [xz], "iyy": [yy], "iyz": [yz], "izz": [zz]},
     }
-
-
-def _edits(text: str, tags: Tags, numbers: dict[str, dict[str, list[float]]]) -> list[Edit]:
-    """New numbers in an inertial, but where they stay equal; and what is missing of it at the
-    beginning of what it belongs to, on a line of its own if the next thing has one."""
-    edits: list[Edit] = []
-    missing = ""
-    into = tags.get("inertial", tags["link"])
-    prefix = into[1] or ""
-    for element, attributes in numbers.items():
-        if element not in tags:
-            given = "".join(f' {key}="{_text(values)}"' for key, values in attributes.items())
-            missing += f"<{prefix}{element}{given}/>"
-            continue
-        tag = tags[element]
-        written = {found[1]: found.span(3) for found in _ATTRIBUTE.finditer(text, *tag.span(3))}
-        for key, values in attributes.items():
-            if key not in written:
-                if any(values):
-                    edits.append((tag.start(3), tag.start(3), f' {key}="{_text(values)}"'))
-            elif not _says(text[slice(*written[key])], values):
-                edits.append((*written[key], _text(values)))
-    if "inertial" not in tags:
-        missing = f"<{prefix}inertial>{missing}</{prefix}inertial>"
-    end, rest = into.end(), text[into.end() :]
-    if into[4]:  # <link/>
-        start = into.start(3) + len(into[3].rstrip())
-        edits.append((start, end, f">{missing}</{prefix}{into[2]}>"))
-    elif missing:
-        edits.append((end, end, rest[: len(rest) - len(rest.lstrip())] + missing))
-    return edits
-
-
-def _text(values: list[float]) -> str:
-    """Numbers that read back as the same."""
-    return " ".join(map(repr, values))
-
-
-def _says(text: str, values: list[float]) -> bool:
-    try:
-        return [float(word) for word in text.split()] == values
-    except ValueError:  # written with character references
-        return False

@@ -167,7 +167,7 @@ def urdf_text(xml: str | bytes) -> str:
 
 def _decoded(data: bytes) -> str:
     _refuse_beginning(data.lstrip())
-    encoding = _encoding_of(data)
+    encoding = encoding_of(data)
     try:
         text = data.decode(encoding)
     except LookupError as error:
@@ -190,7 +190,7 @@ def _decoded(data: bytes) -> str:
     return text
 
 
-def _encoding_of(data: bytes) -> str:
+def encoding_of(data: bytes) -> str:
     """By the byte-order mark, or the first two bytes, or the declaration; else UTF-8."""
     for beginning, encoding in _ENCODINGS.items():
         if re.match(beginning, data):

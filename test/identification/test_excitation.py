@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from scipy.interpolate import BPoly
 
 from rnea_control.analysis import inertial_parameters, inverse_dynamics_batch, regressor
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import IdentificationError, TrajectoryError
+from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.excitation import (
     RATE,
     Excitation,
@@ -33,11 +31,7 @@ from rnea_control.identification.excitation_goal import (
 )
 from rnea_control.identification.excitation_problem import ExcitationProblem
 from rnea_control.identification.pictures import shortened
-from rnea_control.identification.trajectory_file import (
-    LONGEST_ARGUMENT,
-    read_trajectory,
-    trajectory_yaml,
-)
+from rnea_control.identification.trajectory_file import trajectory_yaml
 from rnea_control.model import Joint, RobotModel, RobotModelWarning
 from rnea_control.model.rigid_body import pseudo_inertia
 
@@ -249,37 +243,35 @@ def test_robots_that_are_not_planned_for() -> None:
         plan_excitation(weak, ranges=dict.fromkeys(weak.joint_names, (-0.3, 0.3)))
 
 
-POINT = "{positions: [0.1, 0.2], time_from_start: {sec: %d, nanosec: 0}}"
-
-
 @cache
 def short() -> Excitation:
     model = RobotModel.from_urdf_string(two_link_arm())
     return plan_excitation(model, 5.0, starts=1, iterations=20)
 
 
-def write(folder: Path, text: str) -> Path:
-    path = folder / "plan.yaml"
-    path.write_text(text)
-    return path
+def numbers(text: str) -> tuple[np.ndarray, np.ndarray]:
+    """Times, and positions, velocities and accelerations, shape (points, 3, nv), of a file."""
+    points = yaml.safe_load(text)["points"]
+    starts = [point["time_from_start"] for point in points]
+    names = ("positions", "velocities", "accelerations")
+    rows = [[point[name] for name in names] for point in points]
+    return np.array([start["sec"] + 1e-9 * start["nanosec"] for start in starts]), np.array(rows)
 
 
 @pytest.mark.parametrize(("duration", "points"), [(5.0, 51), (3.0, 41)])
-def test_read_back_and_quintics_between_follow_the_series(tmp_path, duration, points) -> None:
+def test_quintics_between_the_points_follow_the_series(duration, points) -> None:
     excitation = short()
     excitation = replace(excitation, series=replace(excitation.series, period=duration))
-    found = read_trajectory(write(tmp_path, trajectory_yaml(excitation, 4.0)))
-    assert found.joints == excitation.model.joint_names
-    assert found.time[0] == 4.0
-    assert found.time[-1] == pytest.approx(4.0 + excitation.duration, abs=1e-9)
-    assert len(found.time) == points  # 0.1 s apart, and 8 in the fastest oscillation
-    read = np.stack([found.q, found.v, found.a], axis=1)
-    made = np.stack(excitation.sample(found.time - 4.0), axis=1)
+    found, read = numbers(trajectory_yaml(excitation, 4.0))
+    assert found[0] == 4.0
+    assert found[-1] == pytest.approx(4.0 + excitation.duration, abs=1e-9)
+    assert len(found) == points  # 0.1 s apart, and 8 in the fastest oscillation
+    made = np.stack(excitation.sample(found - 4.0), axis=1)
     np.testing.assert_allclose(read, made, atol=1e-7)
     assert (read[[0, -1], 1:] == 0.0).all()
     time = np.linspace(0.0, excitation.duration, 20001)
     q, _, _ = excitation.sample(time)
-    assert np.abs(BPoly.from_derivatives(found.time, read)(time + 4.0) - q).max() < 1e-4
+    assert np.abs(BPoly.from_derivatives(found, read)(time + 4.0) - q).max() < 1e-4
 
 
 def test_any_yaml_reader_finds_the_message() -> None:
@@ -293,7 +285,7 @@ def test_any_yaml_reader_finds_the_message() -> None:
             assert [type(number) for number in point[name]] == [float, float]
 
 
-def test_comment_says_how_it_was_made_and_names_may_be_anything(tmp_path: Path) -> None:
+def test_comment_says_how_it_was_made_and_names_may_be_anything() -> None:
     text = trajectory_yaml(short(), limits="half the velocity")
     comment, _, _ = text.partition("joint_names:")
     assert all(line.startswith("#") for line in comment.splitlines())
@@ -309,55 +301,20 @@ def test_comment_says_how_it_was_made_and_names_may_be_anything(tmp_path: Path) 
         assert words in comment
     urdf = two_link_arm().replace("shoulder", "on").replace("elbow", "it's: 5")
     excitation = replace(short(), model=RobotModel.from_urdf_string(urdf))
-    path = write(tmp_path, trajectory_yaml(excitation))
-    assert read_trajectory(path).joints == ("on", "it's: 5")
+    found = yaml.safe_load(trajectory_yaml(excitation))
+    assert found["joint_names"] == ["on", "it's: 5"]
 
 
 def test_half_a_minute_of_seven_joints_fits_on_a_command_line() -> None:
     model = load_quietly(example_robot("panda"), PANDA_JOINTS)
     excitation = plan_excitation(model, 30.0, starts=1, iterations=1)
-    assert len(trajectory_yaml(excitation).encode()) <= LONGEST_ARGUMENT
+    assert len(trajectory_yaml(excitation).encode()) < 128 * 1024  # as Linux allows an argument
 
 
 @pytest.mark.parametrize("approach", [0.0, np.nan])
 def test_times_that_are_not_allowed(approach: float) -> None:
     with pytest.raises(IdentificationError, match=f"approach is {approach} s"):
         trajectory_yaml(short(), approach)
-
-
-def test_points_with_positions_only(tmp_path: Path) -> None:
-    text = f"header: {{}}\njoint_names: [a, b]\npoints: [{POINT % 1}, {POINT % 2}]"
-    found = read_trajectory(write(tmp_path, text))
-    np.testing.assert_array_equal(found.q, [[0.1, 0.2]] * 2)
-    assert np.isnan([found.v, found.a]).all()
-
-
-AB = "{joint_names: [a, b], points: "
-A = "{joint_names: [a], points: "
-
-
-def test_files_that_are_no_trajectory(tmp_path: Path) -> None:
-    at_1_s = "time_from_start: {sec: 1}}]}"
-    for text, message in (
-        ("joint_names: [", "is not valid YAML"),
-        ("just words", "is not a JointTrajectory"),
-        ("joint_names: [a, b]", "must have joint_names and points"),
-        ("{joint_names: [], points: []}", "joint_names must be a list of at least one name"),
-        ("{joint_names: [a, a], points: []}", "joint_names has a more than once"),
-        (AB + "[]}", "points must be a list of at least one point"),
-        (AB + "[1]}", "points[0] has no time_from_start"),
-        (AB + "[{positions: [1, 2], time_from_start: {sec: -1}}]}", "points[0] has no time_from"),
-        (f"{AB}[{POINT % 2}, {POINT % 2}]}}", "points[1] is 2 s, and of the point before 2 s; it"),
-        (f"{A}[{POINT % 1}]}}", "points[0] is [0.1, 0.2]; it must be a list of 1 finite"),
-        (A + "[{" + at_1_s, "positions of points[0] is None"),
-        (A + "[{positions: [.nan], " + at_1_s, "positions of points[0] is [nan]"),
-    ):
-        path = write(tmp_path, text)
-        with pytest.raises(TrajectoryError, match=re.escape(message)) as caught:
-            read_trajectory(path)
-        assert str(path) in str(caught.value)
-    with pytest.raises(TrajectoryError, match="cannot be read"):
-        read_trajectory(tmp_path / "none.yaml")
 
 
 def test_short_names() -> None:

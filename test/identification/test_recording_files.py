@@ -308,7 +308,7 @@ BROKEN: dict[str, tuple[Made, str]] = {
     "one.zstd": (lambda path: part(path, "bag.mcap.zstd", "MCAP", "FILE"), "is compressed: give"),
     "without_metadata": (
         lambda path: without(part(path, "metadata.yaml", "MCAP", "FILE")),
-        "bag.mcap.zstd but no metadata.yaml.*unzstd.*ros2 bag reindex",
+        "it has no metadata.yaml.*unzstd.*ros2 bag reindex",
     ),
     "lost_file": (lambda path: without(part(path, "bag.mcap")), "Some database files are missing"),
     "no_states": (lambda path: write_bag(path, [DESCRIPTION]), "has /robot_description .std_msg"),
@@ -320,8 +320,14 @@ BROKEN: dict[str, tuple[Made, str]] = {
     "ros1.data": ("#ROSBAG V2.0\n", "a recording of ROS 1"),
     "table.csv": ("time,a.position,a.effort\n", "is no recording that can be read"),
     "notes.txt": ("a text", "is no recording that can be read; it must be a rosbag2 folder"),
-    "empty.npz": (lambda path: save(path, time=[], q=[], effort=[]), "has 0 samples of 1 joints"),
-    "twice.npz": (lambda path: save(path, joints=["a", "a"]), "names a joint twice: a, a"),
+    "empty.npz": (
+        lambda path: save(path, time=[], q=np.ones((0, 1)), effort=np.ones((0, 1))),
+        "there are 0 samples of 1 joints",
+    ),
+    "twice.npz": (
+        lambda path: save(path, joints=["a", "a"], q=[[0, 0]], effort=[[0, 0]]),
+        "names a joint twice: a, a",
+    ),
     "time.npz": (lambda path: save(path, time=[NAN]), "time 0 is nan; every time must be finite"),
 }
 

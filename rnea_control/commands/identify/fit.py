@@ -33,7 +33,6 @@ from rnea_control.model.robot_model import units
 HELD_OUT = 0.2
 URDF, PARAMETERS, REPORT = "robot.urdf", "rnea_controller.yaml", "report.html"
 WORST = 8
-NEW_FOLDER = "Name a new folder by --output"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -219,20 +218,14 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     temporary = path.with_name(f".{path.name}_{uuid4().hex}")
     try:
-        check_new(path)
+        if os.path.lexists(path):
+            raise FileExistsError("it is there already, and nothing is overwritten")
         temporary.mkdir(parents=True)
         yield temporary
-        check_new(path)
         temporary.rename(path)
     except OSError as error:
         raise IdentificationError(
-            f"{path} cannot be written: {error.strerror or error}. {NEW_FOLDER}"
+            f"{path} cannot be written: {error.strerror or error}. Name a new folder by --output"
         ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-def check_new(path: Path) -> None:
-    """Raises IdentificationError if there is something of this name already."""
-    if os.path.lexists(path):
-        raise IdentificationError(f"{path} is there already; nothing is overwritten. {NEW_FOLDER}")

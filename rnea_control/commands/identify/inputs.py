@@ -60,11 +60,12 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
             f"{options.config} has no parameters for {name}; give the file of rnea_controller, or "
             "the name of its node with --node"
         )
-    joints = options.joints or values.get("joints") or _model(urdf).joint_names
+    joints = options.joints
+    if joints is None and "joints" in values:
+        joints = GivenParameters(values, expand(ROBOT, ()))["joints"]
     positions = [name for name in values if name.startswith(LOCKED)]
-    known = expand(ROBOT, joints if isinstance(joints, (list, tuple)) else [])
+    known = expand(ROBOT, joints or _model(urdf).joint_names)
     parameters = GivenParameters(values, known | dict.fromkeys(positions, LOCKED_POSITION))
-    joints = options.joints or (parameters["joints"] if "joints" in values else None)
     moving = {f"{LOCKED}{name}" for name in joints or ()}
     locked = {name.removeprefix(LOCKED): parameters[name] for name in {*positions} - moving}
     model = _model(urdf, joints, locked, parameters["gravity"])

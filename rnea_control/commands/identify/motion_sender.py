@@ -1,21 +1,63 @@
-"""`MotionSender`: has a controller follow a trajectory, and notices when that is over."""
+"""`MotionSender`: has a controller follow the trajectory of a file, and notices the end."""
 
 from __future__ import annotations
 
+import operator
 import time
-from collections.abc import Callable
+from pathlib import Path
 
+import yaml
 from rcl_interfaces.msg import Log
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rnea_control.identification.trajectory_file import TrajectoryFile
-from rnea_control.ros.trajectory_client import TrajectoryClient, trajectory_message
+from rnea_control.exceptions import TrajectoryError
+from rnea_control.trajectory_client import TrajectoryClient
 
 # Levels of log messages, by rcl_interfaces/Log.
 WARNING, ERROR = 30, 40
 # So long the controller may be out of sight, [s].
 ABSENCE = 5.0
+
+
+def read_trajectory(path: Path) -> JointTrajectory:
+    """A file that `rnea_identify plan` wrote, or another one that `ros2 topic pub` takes. Whether
+    the trajectory can be followed is the controller's to say.
+
+    Raises:
+        TrajectoryError: the file cannot be read, or is no JointTrajectory; the message names the
+            point.
+    """
+    where = "it"
+    message = JointTrajectory()
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+        message.joint_names = list(content["joint_names"])
+        if not all(isinstance(name, str) for name in message.joint_names):
+            raise TypeError("joint_names must be strings")
+        for i, point in enumerate(content["points"]):
+            where = f"points[{i}]"
+            numbers = {
+                name: list(map(float, point.get(name) or ()))
+                for name in ("positions", "velocities", "accelerations")
+            }
+            start = point["time_from_start"]
+            sec, nanosec = (operator.index(start.get(name, 0)) for name in ("sec", "nanosec"))
+            at = Duration(seconds=sec, nanoseconds=nanosec).to_msg()
+            message.points.append(JointTrajectoryPoint(**numbers, time_from_start=at))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise TrajectoryError(f"{path} cannot be read: {error}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise TrajectoryError(
+            f"{path}: {where} is not as in a JointTrajectory, which `rnea_identify plan` writes "
+            f"({type(error).__name__}: {error})"
+        ) from error
+    if not message.points:
+        raise TrajectoryError(f"{path}: points must be a list of at least one point")
+    return message
 
 
 class MotionSender(TrajectoryClient):
@@ -25,47 +67,38 @@ class MotionSender(TrajectoryClient):
         node: that sends; an executor must spin it.
         controller: name of the controller's node.
         trajectory: to follow.
-        newest_stamp: gives the stamp of the newest joint state, [ns]; 0 without one.
 
     Attributes:
         duration: of the trajectory, [s].
         words: what the controller has logged since, from warnings on.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        controller: str,
-        trajectory: TrajectoryFile,
-        newest_stamp: Callable[[], int],
-    ) -> None:
+    def __init__(self, node: Node, controller: str, trajectory: JointTrajectory) -> None:
         super().__init__(node, controller)
-        self.duration = float(trajectory.time[-1])
+        last = Duration.from_msg(trajectory.points[-1].time_from_start)
+        self.duration = 1e-9 * last.nanoseconds
         self.words: list[str] = []
-        self._message = trajectory_message(trajectory.joints, trajectory.points)
-        self._newest_stamp = newest_stamp
+        self._trajectory = trajectory
         self._sent_at = self._seen = time.monotonic()
         self._stamp_at = 0
         node.create_subscription(Log, "/rosout", self._hear, QoSProfile(depth=100))
 
-    def start(self) -> None:
-        """Sends the trajectory."""
+    def start(self, stamp: int) -> None:
+        """Sends the trajectory; `stamp` is that of the newest joint state, [ns], 0 without one."""
         self._sent_at = self._seen = time.monotonic()
-        self._stamp_at = self._newest_stamp()
-        self.send(self._message)
+        self._stamp_at = stamp
+        self.send(self._trajectory)
 
-    def check(self) -> None:
-        """Looks whether the motion has ended."""
+    def check(self, stamp: int) -> None:
+        """Looks whether the motion has ended, by the same stamp now."""
         now = time.monotonic()
         if self.is_there:
             self._seen = now
         if now - self._seen > ABSENCE:
             self.end(f"{self.controller} is gone; see its output")
-        if not self.by_action and not self.ended:
-            stamp = self._newest_stamp()
-            elapsed = 1e-9 * (stamp - self._stamp_at) if stamp else now - self._sent_at
-            if elapsed >= self.duration:
-                self.end()
+        elapsed = 1e-9 * (stamp - self._stamp_at) if stamp else now - self._sent_at
+        if not self.by_action and elapsed >= self.duration:
+            self.end()
 
     def stop(self) -> str:
         """Has the motion ended early; returns what is left to do for the user."""

@@ -27,7 +27,7 @@ from rnea_control.identification.excitation import (
 )
 from rnea_control.identification.excitation_goal import CRITERIA
 from rnea_control.identification.pictures import draw_excitation, shortened
-from rnea_control.identification.trajectory_file import LONGEST_ARGUMENT, trajectory_yaml
+from rnea_control.identification.trajectory_file import trajectory_yaml
 from rnea_control.model import RobotModel
 
 # A parameter whose relative deviation is larger would need a motion that is ten thousand times
@@ -102,12 +102,6 @@ def run(options: argparse.Namespace) -> int:
     for name, words in files.items():
         if words is not None:
             console.print(f"{name}: {words}", soft_wrap=True)
-    size = len(text.encode())
-    if size > LONGEST_ARGUMENT:
-        console.print(
-            f"The file has {size} bytes. A shell passes at most {LONGEST_ARGUMENT} as "
-            '"$(cat FILE)" to `ros2 topic pub`; rnea_identify record sends any.',
-        )
     return 0
 
 

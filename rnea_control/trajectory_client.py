@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
-from array import array
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-from builtin_interfaces.msg import Duration
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.task import Future
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 try:
     from control_msgs.action import FollowJointTrajectory
@@ -23,30 +19,6 @@ except ModuleNotFoundError as missing:
 
 # The action is discovered later than the topic: how long the topic waits for it, [s].
 GRACE = 3.0
-
-
-def trajectory_message(
-    joints: Iterable[str], points: Iterable[Sequence[Any]], start: int = 0
-) -> JointTrajectory:
-    """A message.
-
-    Args:
-        joints: names, in the order of the columns.
-        points: time from the start, [s], then position, velocity and acceleration, shape (joints,)
-            each; what is not finite of the last two is left out.
-        start: stamp at which the motion begins, [ns]; 0 for when the message comes.
-    """
-    message = JointTrajectory(joint_names=list(joints))
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(start, 1_000_000_000)
-    for seconds, position, velocity, acceleration in points:
-        sec, nanosec = divmod(round(1e9 * seconds), 1_000_000_000)
-        point = JointTrajectoryPoint(time_from_start=Duration(sec=sec, nanosec=nanosec))
-        point.positions = array("d", position)
-        for field, values in (("velocities", velocity), ("accelerations", acceleration)):
-            if np.isfinite(values).all():
-                setattr(point, field, array("d", values))
-        message.points.append(point)
-    return message
 
 
 class TrajectoryClient:
