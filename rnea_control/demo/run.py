@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
 from rnea_control.ros.trajectory_client import TrajectoryClient, trajectory_message
-from rnea_control.simulation.executable import run_in_real_time
+from rnea_control.simulation.executable import in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # Apart from any real robot in the same network.
@@ -113,53 +113,50 @@ def run(
     arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=_arm_parameters(robot, rate))
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
-    recorded: list[Recording] = []
     gc.freeze()  # what was loaded before would be looked through in mid-motion, for 80 ms
     try:
         with controller(robot, law, rate, NAMESPACE) as process:
-            recorder = _recorder(robot, law, arm, progress)
-            next(recorder)
 
-            def observe(stamp: int) -> None:
+            def going_on() -> bool:
+                if not running():
+                    raise RneaControlError("the demo was stopped")
                 if process.poll() is not None:
                     raise RneaControlError("the controller has ended; its output above says why")
-                try:
-                    recorder.send(stamp)
-                except StopIteration as end:
-                    recorded.append(end.value)
+                return True
 
-            run_in_real_time(arm, executor, lambda: running() and not recorded, observe)
+            return _recorded(robot, law, arm, in_real_time(arm, executor, going_on), progress)
     finally:
         executor.shutdown()
         arm.destroy_node()
-    if not recorded:
-        raise RneaControlError("the demo was stopped")
-    return recorded[0]
 
 
-def _recorder(
-    robot: DemoRobot, law: ControlLaw, arm: SimulatedArm, progress: Callable[[float], None]
-) -> Generator[None, int, Recording]:
+def _recorded(
+    robot: DemoRobot,
+    law: ControlLaw,
+    arm: SimulatedArm,
+    states: Iterator[int],
+    progress: Callable[[float], None],
+) -> Recording:
     """Sends the trajectory once the controller holds the arm, and records until its report after
-    the end; gets the stamp of each state, just published."""
+    the end; `states` has the stamp of each, just published."""
     client, watch = TrajectoryClient(arm, CONTROLLER), ControllerWatch(arm)
     deadline, settled = time.monotonic() + LONGEST_START, math.inf
-    while not (time.monotonic() > settled and client.is_ready and watch.reports):
-        stamp = yield
+    for _ in states:
         now = time.monotonic()
+        if now > settled and client.is_ready and watch.reports:
+            break
         if now > deadline:
             raise RneaControlError("the controller did not start; its output above says why")
         if arm.commands_received > 0:
             settled = min(settled, now + SETTLING)
 
-    start, duration, passed = stamp + AHEAD, robot.waypoints[-1].time, -math.inf
+    start, duration = next(states) + AHEAD, robot.waypoints[-1].time
     watch.begin()
     points = [(p.time, p.position, p.velocity, p.acceleration) for p in robot.waypoints]
     client.send(trajectory_message(robot.model.joint_names, points, start))
     # Stamp, positions, torques, lateness, and how many commands had come.
     rows: list[tuple[int, FloatArray, FloatArray, float, int]] = []
-    while not rows or (passed <= duration + TAIL and not client.failure):
-        stamp = yield
+    for stamp in states:
         if client.rejected:
             raise RneaControlError(f"{client.way}: {client.failure}")
         passed = 1e-9 * (stamp - start)
@@ -168,20 +165,32 @@ def _recorder(
             if len(rows) % 64 == 0:
                 progress(min(passed / duration, 1.0))
             rows.append((stamp, arm.q, arm.torque, late, arm.commands_received))
+        if rows and (passed > duration + TAIL or client.failure):
+            break
 
     reports, deadline = watch.reports, time.monotonic() + LONGEST_REPORT
-    while watch.reports == reports and time.monotonic() <= deadline:
-        yield
+    for _ in states:
+        if watch.reports > reports or time.monotonic() > deadline:
+            break
     incidents = [*filter(None, [client.failure]), *watch.incidents()]
     if watch.reports == reports:
         incidents.append("the controller did not report how the run went")
-    stamps, measured, torque, *counted = map(np.array, zip(*rows, strict=True))
+    stamps, measured, torque, lateness, commands = map(np.array, zip(*rows, strict=True))
     times = 1e-9 * (stamps - start)
     trajectory = motion(robot.model, robot.start, robot.waypoints)
     desired = np.array([trajectory.at(t)[0] for t in times])
-    sent = f"{client.way}, which reports: {client.result or 'nothing'}"
-    moved, told = (times, desired, measured, torque), (watch.latency, sent)
-    return Recording(law.name, *moved, *told, *counted, tuple(incidents))
+    return Recording(
+        law=law.name,
+        time=times,
+        desired=desired,
+        measured=measured,
+        torque=torque,
+        latency=watch.latency,
+        sent=f"{client.way}, which reports: {client.result or 'nothing'}",
+        lateness=lateness,
+        commands=commands,
+        incidents=tuple(incidents),
+    )
 
 
 def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
