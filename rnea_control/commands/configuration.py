@@ -112,25 +112,21 @@ def _parameters(evidence: Evidence, settings: Configuration) -> Iterator[Finding
         yield PARAMETERS_MISSING.found(evidence.file_fault)
     elif not settings.where:
         there = "does not answer" if evidence.controller in evidence.nodes else "is not there"
-        file = ", and no file is given"
-        if evidence.file:
-            file = f", and {evidence.file} has no section for it"
-        yield PARAMETERS_MISSING.found(f"{evidence.controller} {there}{file}")
+        file = f"{evidence.file} has no section for it" if evidence.file else "no file is given"
+        yield PARAMETERS_MISSING.found(f"{evidence.controller} {there}, and {file}")
     if not settings.where:
         return
     faults = settings.faults()
     for fault in faults or _that_do_not_fit(settings):
         yield PARAMETER_WRONG.found(f"{settings.where}: {fault}")
-    unknown = [
-        name for name in settings.unknown() if not (name.startswith(BUILT_IN) or meaningless(name))
-    ]
+    own = [name for name in settings.unknown() if not name.startswith(BUILT_IN)]
+    unknown = [name for name in own if not meaningless(name)]
     if unknown and settings.joints:
         yield PARAMETER_UNKNOWN.found(f"{settings.where}: {listed(unknown)}")
-    running = settings.values
     different = [
-        f"{name} ({running.get(name)!r} runs, {value!r} in the file)"
+        f"{name} ({settings.values.get(name)!r} runs, {value!r} in the file)"
         for name, value in evidence.file_parameters.items()
-        if running.get(name) != value and not name.startswith(BUILT_IN)
+        if settings.values.get(name) != value and not name.startswith(BUILT_IN)
     ]
     if different and settings.where == evidence.controller:
         yield PARAMETERS_DIFFER.found(

@@ -3,7 +3,8 @@ topics are full ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,6 +45,12 @@ class State:
     position: tuple[float, ...]
     velocity: tuple[float, ...]
     effort: tuple[float, ...] = ()
+
+    def of(self, joints: Sequence[str], quantity: str) -> list[float]:
+        """Its positions, velocities or efforts of `joints`; NaN where the message has none."""
+        values = getattr(self, quantity)
+        by_name = dict(zip(self.names, values)) if len(values) == len(self.names) else {}
+        return [by_name.get(joint, math.nan) for joint in joints]
 
 
 @dataclass(frozen=True)
@@ -103,9 +110,8 @@ class Evidence:
     clock_times: int = 0  # how many messages came on /clock
     has_manager_messages: bool = True  # whether controller_manager_msgs is installed
     controllers: tuple[LoadedController, ...] | None = None  # None if nobody answered
-    diagnostics: dict[str, tuple[Status, ...]] = field(
-        default_factory=dict
-    )  # by node, oldest first
+    # By node, the oldest first.
+    diagnostics: dict[str, tuple[Status, ...]] = field(default_factory=dict)
 
     def parameter(self, node: str, name: str) -> Any:
         """A parameter of a running node; None if it is not known, or not set."""

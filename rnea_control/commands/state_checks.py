@@ -153,8 +153,8 @@ def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code | None, str]:
         if len(values) != len(state.names):
             words = f"{len(values)} {quantity} values for {len(state.names)} names"
             return STATES_INCOMPLETE, words
-        by_name = dict(zip(state.names, values, strict=True))
-        if broken := [joint for joint in joints if not math.isfinite(by_name[joint])]:
+        is_finite = zip(joints, map(math.isfinite, state.of(joints, quantity)), strict=True)
+        if broken := [joint for joint, finite in is_finite if not finite]:
             return STATES_INCOMPLETE, f"{quantity} of {listed(broken)} is not finite"
     return None, ""
 

@@ -11,7 +11,6 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 from rclpy.exceptions import InvalidTopicNameException
@@ -23,9 +22,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import ParameterError, SimulationError
+from rnea_control.exceptions import ParameterError, SimulationError, errors_of
 from rnea_control.model import RobotModel
-from rnea_control.model.urdf_text import urdf_text
+from rnea_control.model.urdf_text import read_urdf_file, urdf_text
 from rnea_control.parameters.settings import quietly
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.node_parameters import NodeParameters
@@ -180,12 +179,8 @@ def _description(parameters: NodeParameters) -> str | bytes:
             "parameter 'urdf_file' is not set; it must be the path of the robot's URDF file, "
             "unless the parameter 'robot_description' has the URDF as text"
         )
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ParameterError(
-            f"parameter 'urdf_file' is {path!r}, which cannot be read: {error}"
-        ) from error
+    with errors_of("parameter 'urdf_file'"):
+        return read_urdf_file(path)
 
 
 class EffortController:

@@ -204,5 +204,5 @@ def test_executable_runs_ends_on_a_signal_and_says_what_is_wrong() -> None:
         process.said("simulating 'two_link_arm' with 2 joints at 1000 Hz, in real time")
         assert process.stop() == 0
         assert wrong.process.wait(timeout=60.0) == 1
-        assert "'/no/such.urdf', which cannot be" in wrong.output
+        assert "parameter 'urdf_file': /no/such.urdf: cannot be read" in wrong.output
         assert "Traceback" not in process.output + wrong.output
