@@ -1,17 +1,25 @@
-"""What was observed of a running system, as plain values: no ROS, no judgment. Names of nodes and
-topics are full ones."""
+"""What was observed of a running system, as plain values, and the controller's configuration by
+it; no judgment. Names of nodes and topics are full ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.model import RobotModel
+from rnea_control.node.parameters import PARAMETERS
+from rnea_control.parameters.parameter import GivenParameters, expand
+from rnea_control.parameters.settings import load_model, update_model
+from rnea_control.parameters.table import LOCKED, LOCKED_POSITION
 from rnea_control.ros.middleware import Transports
 
 # Of the parameters of one node, by full name.
 Values = Mapping[str, Any]
+SIM_TIME = "use_sim_time"
 
 
 @dataclass(frozen=True)
@@ -116,3 +124,67 @@ class Evidence:
     def parameter(self, node: str, name: str) -> Any:
         """A parameter of a running node; None if it is not known, or not set."""
         return (self.parameters.get(node) or {}).get(name)
+
+    @cached_property
+    def settings(self) -> Configuration:
+        """Those of the running controller, else of the file, once all is observed."""
+        values, where = self.parameters.get(self.controller), self.controller
+        if values is None:
+            values, where = self.file_parameters, self.file if self.file_parameters else ""
+        return Configuration(values, where, next(iter(self.descriptions), ""))
+
+    @cached_property
+    def arm_states(self) -> list[State]:
+        """The states with one of the arm's joints."""
+        joints = set(self.settings.joints)
+        return [state for state in self.states if joints & set(state.names)]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the controller's time is that of /clock."""
+        return bool(self.settings.values.get(SIM_TIME))
+
+
+class ControllerParameters(GivenParameters):
+    """The controller's parameters, `values` by full name, checked by its table; `joints` are those
+    to control, empty if they are not known."""
+
+    def __init__(self, values: Values) -> None:
+        super().__init__(values, expand(PARAMETERS, ()))
+        self.values = values
+        self.joints = tuple(self.get("joints") or ())
+        self._known = expand(PARAMETERS, self.joints)
+        self._known |= {name: LOCKED_POSITION for name in values if name.startswith(LOCKED)}
+
+    def get(self, name: str) -> Any:
+        """A parameter, or its default if its value is not allowed."""
+        try:
+            return self[name]
+        except ParameterError:
+            return self._known[name].default
+
+
+class Configuration(ControllerParameters):
+    """What the controller's parameters put in force.
+
+    Attributes:
+        where: what the parameters are from, for messages; empty if they are not known.
+        description: the URDF that the controller takes; empty without one.
+        model: made of it; None if that is not possible.
+        fault: why not; None if it is, or if there is nothing to make it of.
+    """
+
+    def __init__(self, values: Values, where: str, published: str) -> None:
+        super().__init__(values)
+        self.where = where
+        self.description: str = self.get("robot_description") or published
+        self.model: RobotModel | None = None
+        self.fault: RneaControlError | None = None
+        if self.description and self.joints:
+            locked = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
+            try:
+                model = load_model(self, list(self.joints), locked, self.description)
+                update_model(self, model)
+                self.model = model
+            except RneaControlError as problem:
+                self.fault = problem

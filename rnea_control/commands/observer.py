@@ -26,7 +26,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from rnea_control.commands import evidence
-from rnea_control.commands.configuration import ControllerParameters
 from rnea_control.commands.machine_checks import this_machine
 from rnea_control.commands.message_recorder import LATCHED, MessageRecorder, listening_node
 from rnea_control.commands.options import parameters_in
@@ -104,7 +103,7 @@ class Observer:
         """The full names of controller_manager, of the effort controller and of the topic of its
         commands, by what is known of the controller's parameters by now; empty for none."""
         running = self._seen.parameters.get(self._controller)
-        known = ControllerParameters(running or self._seen.file_parameters)
+        known = evidence.ControllerParameters(running or self._seen.file_parameters)
         manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
         effort_controller = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
         return self._resolve(manager) if manager else "", effort_controller, topic

@@ -8,10 +8,9 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.commands.command_checks import effort_controller
-from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import Finding, error, note, warning
-from rnea_control.commands.state_checks import are_complete, of_joints
+from rnea_control.commands.state_checks import are_complete
 from rnea_control.control.feasibility import RESTING, light_joints
 from rnea_control.control.model_check import Cause, Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
@@ -77,8 +76,9 @@ OF_CAUSE = {
 }
 
 
-def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def check(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with the model's torques."""
+    settings, states = evidence.settings, evidence.arm_states
     model = settings.model
     if model is None:
         return
@@ -90,7 +90,6 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield PAYLOAD_AT_ORIGIN.found(
             f"{settings.where}: payload.mass is {mass:g} kg, payload.center_of_mass is 0, 0, 0"
         )
-    states = of_joints(evidence, settings)
     if not are_complete(states, model.joint_names) or any(
         len(model.joint_names) != each for each in (model.nq, model.nv)
     ):
@@ -109,13 +108,14 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
     if speed > RESTING:
         yield ARM_MOVES.found(f"{evidence.states_topic.name}: up to {speed:.2g} rad/s or m/s")
     elif settings.get("model_check.bound") > 0.0:
-        yield from _gravity(evidence, settings, model, q, effort.mean(axis=0))
+        yield from _gravity(evidence, model, q, effort.mean(axis=0))
 
 
 def _gravity(
-    evidence: Evidence, settings: Configuration, model: RobotModel, q: FloatArray, effort: FloatArray
+    evidence: Evidence, model: RobotModel, q: FloatArray, effort: FloatArray
 ) -> Iterator[Finding]:
-    topic, ws, effort = evidence.states_topic.name, Workspace(model), effort - model.torque_offset
+    topic, settings, ws = evidence.states_topic.name, evidence.settings, Workspace(model)
+    effort = effort - model.torque_offset
     if not np.isfinite(effort).any():
         yield EFFORT_UNKNOWN.found(f"{topic} has no finite effort")
         return
