@@ -58,7 +58,7 @@ class Observer:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._controller = self._resolve(node)
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[str, Client] = {}  # by service
         self._answers: dict[str, Future] = {}
         self._time: int | None = None
         self._states = MessageRecorder(self._node, JointState, "joint_states", self._times)
@@ -166,8 +166,7 @@ class Observer:
         client = self._clients[service]
         if service not in self._answers and client.service_is_ready():
             self._answers[service] = client.call_async(kind.Request(**request))
-        future = self._answers.get(service)
-        return future.result() if future is not None and future.done() else None
+        return self._answers[service].result() if service in self._answers else None
 
     def _hear_description(self, message: String) -> None:
         if message.data not in self._seen.descriptions:

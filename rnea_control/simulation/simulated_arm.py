@@ -29,7 +29,7 @@ from rnea_control.parameters.settings import quietly
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.simulation.mujoco_arm import MujocoArm
-from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
+from rnea_control.simulation.parameters import PARAMETER_GROUPS, PARAMETERS
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
 
 COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -56,17 +56,16 @@ class SimulatedArm(Node):
             in_use=lambda: hasattr(self, "_physics"),
             remedy="start the simulated arm again with it",
         )
-        positions = []
-        for row in (INITIAL_POSITION, LOCKED_POSITION):
-            group = row.name.partition(".")[0]
-            names = parameters.add_group(group, row)
-            positions.append({name: parameters[f"{group}.{name}"] for name in names})
+        initial, locked = (
+            {name: parameters[f"{group}.{name}"] for name in parameters.add_group(group, row)}
+            for group, row in PARAMETER_GROUPS.items()
+        )
         for name in parameters.unknown():
             self.get_logger().warning(
                 f"parameter {name!r} is not known and has no effect; is it misspelt?"
             )
         xml = _description(parameters)
-        given = parameters["joints"] or None, positions[1], parameters["gravity"]
+        given = parameters["joints"] or None, locked, parameters["gravity"]
         self.model = quietly(RobotModel.from_urdf_string, xml, *given)
         for warning in self.model.warnings:
             self.get_logger().warning(warning)
@@ -83,13 +82,8 @@ class SimulatedArm(Node):
         self._brakes = parameters["brakes_until_command"]
         self._simulated_time = self.lockstep or parameters["publish_clock"]
         self.effort_controller = EffortController(self.model)
-        self._physics = MujocoArm(
-            xml,
-            self.model,
-            self.period,
-            *positions,
-            ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)}),
-        )
+        errors = ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)})
+        self._physics = MujocoArm(xml, self.model, self.period, initial, locked, errors)
         noise = [parameters[f"{what}_noise"] for what in ("position", "velocity", "effort")]
         seed = parameters["noise_seed"]
         self._noise = SensorNoise(self.model, *noise, seed) if any(noise) else None
