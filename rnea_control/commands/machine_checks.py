@@ -51,8 +51,14 @@ MANAGER = "ros2_control_node"
 
 def this_machine() -> Machine:
     """This computer as this process finds it."""
-    allowed = largest_priority(), may_lock_memory(), is_real_time_kernel(), cpu_quota()
-    return Machine(*allowed, priorities_of(MANAGER), middleware.transports())
+    return Machine(
+        largest_priority=largest_priority(),
+        may_lock_memory=may_lock_memory(),
+        real_time_kernel=is_real_time_kernel(),
+        cpu_quota=cpu_quota(),
+        manager_priorities=priorities_of(MANAGER),
+        transports=middleware.transports(),
+    )
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:

@@ -110,7 +110,18 @@ def run(
     Raises:
         RneaControlError: the controller did not start, or was stopped.
     """
-    arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=_arm_parameters(robot, rate))
+    joints = list(robot.model.joint_names)
+    start = zip(joints, robot.start.tolist(), strict=True)
+    locked = robot.parameters.get("locked_positions", {})
+    values = {
+        "robot_description": robot.urdf,
+        "joints": joints,
+        "rate": rate,
+        **{f"initial_positions.{joint}": position for joint, position in start},
+        **{f"locked_positions.{joint}": position for joint, position in locked.items()},
+    }
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=overrides)
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
     gc.freeze()  # what was loaded before would be looked through in mid-motion, for 80 ms
@@ -191,17 +202,6 @@ def _recorded(
         commands=commands,
         incidents=tuple(incidents),
     )
-
-
-def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
-    model, locked = robot.model, robot.parameters.get("locked_positions", {})
-    start = zip(model.joint_names, robot.start.tolist(), strict=True)
-    joints = list(model.joint_names)
-    values = {"robot_description": robot.urdf, "joints": joints, "rate": rate} | {
-        **{f"initial_positions.{joint}": position for joint, position in start},
-        **{f"locked_positions.{joint}": position for joint, position in locked.items()},
-    }
-    return [Parameter(name, value=value) for name, value in values.items()]
 
 
 def void(robot: DemoRobot) -> str:
