@@ -15,7 +15,7 @@ from rclpy.parameter import Parameter
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import ControlLaw
-from rnea_control.demo.controller import CONTROLLER, ControllerWatch, controller
+from rnea_control.demo.controller import CONTROLLER, controller, heard_of_controller, incidents
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
@@ -150,11 +150,12 @@ def _recorded(
 ) -> Recording:
     """Sends the trajectory once the controller holds the arm, and records until its report after
     the end; `states` has the stamp of each, just published."""
-    client, watch = TrajectoryClient(arm, CONTROLLER), ControllerWatch(arm)
+    client = TrajectoryClient(arm, CONTROLLER)
+    reports, modes = heard_of_controller(arm)
     deadline, settled = time.monotonic() + LONGEST_START, math.inf
     for _ in states:
         now = time.monotonic()
-        if now > settled and client.is_ready and watch.reports:
+        if now > settled and client.is_ready and reports:
             break
         if now > deadline:
             raise RneaControlError("the controller did not start; its output above says why")
@@ -162,7 +163,8 @@ def _recorded(
             settled = min(settled, now + SETTLING)
 
     start, duration = next(states) + AHEAD, robot.waypoints[-1].time
-    watch.begin()
+    before = reports[-1]
+    modes.clear()
     points = [(p.time, p.position, p.velocity, p.acceleration) for p in robot.waypoints]
     client.send(trajectory_message(robot.model.joint_names, points, start))
     # Stamp, positions, torques, lateness, and how many commands had come.
@@ -179,13 +181,13 @@ def _recorded(
         if rows and (passed > duration + TAIL or client.failure):
             break
 
-    reports, deadline = watch.reports, time.monotonic() + LONGEST_REPORT
+    count, deadline = len(reports), time.monotonic() + LONGEST_REPORT
     for _ in states:
-        if watch.reports > reports or time.monotonic() > deadline:
+        if len(reports) > count or time.monotonic() > deadline:
             break
-    incidents = [*filter(None, [client.failure]), *watch.incidents()]
-    if watch.reports == reports:
-        incidents.append("the controller did not report how the run went")
+    found = [*filter(None, [client.failure]), *incidents(before, reports[-1], modes)]
+    if len(reports) == count:
+        found.append("the controller did not report how the run went")
     stamps, measured, torque, lateness, commands = map(np.array, zip(*rows, strict=True))
     times = 1e-9 * (stamps - start)
     trajectory = motion(robot.model, robot.start, robot.waypoints)
@@ -196,11 +198,11 @@ def _recorded(
         desired=desired,
         measured=measured,
         torque=torque,
-        latency=watch.latency,
+        latency=reports[-1].get("state age, since activation", "not reported"),
         sent=f"{client.way}, which reports: {client.result or 'nothing'}",
         lateness=lateness,
         commands=commands,
-        incidents=tuple(incidents),
+        incidents=tuple(found),
     )
 
 

@@ -39,14 +39,14 @@ def in_real_time(
         due += arm.period
         while (left := due - time.monotonic()) > 0.0:
             executor.spin_once(timeout_sec=left)
+        arm.advance()
         if -left > LONGEST_DELAY:
             arm.get_logger().warning(
                 f"the simulated arm is {-left:.3f} s behind real time and does not catch up",
                 throttle_duration_sec=1.0,
             )
             due = time.monotonic()
-            arm.start_clock(1)
-        arm.advance()
+            arm.start_clock()
 
 
 def in_lockstep(

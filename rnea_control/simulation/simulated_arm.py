@@ -121,10 +121,10 @@ class SimulatedArm(Node):
             return round((self.ticks + 1) * self.period * 1e9)
         return self._start + round(self.ticks * self.period * 1e9)
 
-    def start_clock(self, ahead: int = 0) -> None:
+    def start_clock(self) -> None:
         """Sets the clock of the states; their stamps say when they are due, not when they are sent.
-        The state that is due now is the one so many after the present one."""
-        elapsed = round((self.ticks + ahead) * self.period * 1e9)
+        The present one is due now."""
+        elapsed = round(self.ticks * self.period * 1e9)
         self._start = self.get_clock().now().nanoseconds - elapsed
 
     def publish_state(self) -> int:
