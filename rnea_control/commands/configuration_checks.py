@@ -9,7 +9,7 @@ import numpy as np
 from rnea_control.commands.evidence import Configuration, Evidence
 from rnea_control.commands.finding import Finding, error, warning
 from rnea_control.control import SupervisionSettings
-from rnea_control.exceptions import ParameterError, RobotModelError, listed
+from rnea_control.exceptions import ParameterError, RneaControlError, RobotModelError, listed
 from rnea_control.model import RobotModel
 from rnea_control.node.parameters import meaningless
 from rnea_control.parameters.parameter import values_in_force
@@ -68,8 +68,8 @@ def _parameters(evidence: Evidence) -> Iterator[Finding]:
     if not settings.where:
         return
     faults = settings.faults()
-    for fault in faults or _that_do_not_fit(settings):
-        yield PARAMETER_WRONG.found(f"{settings.where}: {fault}")
+    for sentence in faults or _that_do_not_fit(settings):
+        yield PARAMETER_WRONG.found(f"{settings.where}: {sentence}")
     own = [name for name in settings.unknown() if not name.startswith(BUILT_IN)]
     unknown = [name for name in own if not meaningless(name)]
     if unknown and settings.joints:
@@ -83,8 +83,9 @@ def _parameters(evidence: Evidence) -> Iterator[Finding]:
         yield PARAMETERS_DIFFER.found(
             f"{evidence.controller}, {evidence.file}: {listed(different)}"
         )
-    if settings.fault is not None and str(settings.fault) not in faults:
-        yield MODEL_REFUSED.found(settings.fault.with_code)
+    fault = settings.robot
+    if isinstance(fault, RneaControlError) and str(fault) not in faults:
+        yield MODEL_REFUSED.found(fault.with_code)
 
 
 def _that_do_not_fit(settings: Configuration) -> Iterator[str]:

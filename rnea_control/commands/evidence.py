@@ -145,16 +145,27 @@ class Evidence:
         return bool(self.settings.values.get(SIM_TIME))
 
 
-class ControllerParameters(GivenParameters):
-    """The controller's parameters, `values` by full name, checked by its table; `joints` are those
-    to control, empty if they are not known."""
+class Configuration(GivenParameters):
+    """The controller's parameters, checked by its table, and the robot that they make.
 
-    def __init__(self, values: Values) -> None:
+    Args:
+        values: by full name.
+        where: what they are from, for messages; empty if they are not known.
+        published: the URDF on the topic robot_description; empty without one.
+
+    Attributes:
+        joints: those to control; empty if they are not known.
+        description: the URDF that the controller takes; empty without one.
+    """
+
+    def __init__(self, values: Values, where: str = "", published: str = "") -> None:
         super().__init__(values, expand(PARAMETERS, ()))
-        self.values = values
+        self.where = where
         self.joints = tuple(self.get("joints") or ())
-        self._known = expand(PARAMETERS, self.joints)
-        self._known |= {name: LOCKED_POSITION for name in values if name.startswith(LOCKED)}
+        locked = [name for name in values if name.startswith(LOCKED)]
+        self._known = expand(PARAMETERS, self.joints) | dict.fromkeys(locked, LOCKED_POSITION)
+        self._locked = [name.removeprefix(LOCKED) for name in locked]
+        self.description: str = self.get("robot_description") or published
 
     def get(self, name: str) -> Any:
         """A parameter, or its default if its value is not allowed."""
@@ -163,28 +174,19 @@ class ControllerParameters(GivenParameters):
         except ParameterError:
             return self._known[name].default
 
+    @cached_property
+    def robot(self) -> RobotModel | RneaControlError | None:
+        """The robot, or why there is none; None if there is nothing to make it of."""
+        if not (self.description and self.joints):
+            return None
+        try:
+            model = load_model(self, list(self.joints), self._locked, self.description)
+            update_model(self, model)
+        except RneaControlError as fault:
+            return fault
+        return model
 
-class Configuration(ControllerParameters):
-    """What the controller's parameters put in force.
-
-    Attributes:
-        where: what the parameters are from, for messages; empty if they are not known.
-        description: the URDF that the controller takes; empty without one.
-        model: made of it; None if that is not possible.
-        fault: why not; None if it is, or if there is nothing to make it of.
-    """
-
-    def __init__(self, values: Values, where: str, published: str) -> None:
-        super().__init__(values)
-        self.where = where
-        self.description: str = self.get("robot_description") or published
-        self.model: RobotModel | None = None
-        self.fault: RneaControlError | None = None
-        if self.description and self.joints:
-            locked = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
-            try:
-                model = load_model(self, list(self.joints), locked, self.description)
-                update_model(self, model)
-                self.model = model
-            except RneaControlError as problem:
-                self.fault = problem
+    @property
+    def model(self) -> RobotModel | None:
+        """The robot, if there is one."""
+        return self.robot if isinstance(self.robot, RobotModel) else None

@@ -103,7 +103,7 @@ class Observer:
         """The full names of controller_manager, of the effort controller and of the topic of its
         commands, by what is known of the controller's parameters by now; empty for none."""
         running = self._seen.parameters.get(self._controller)
-        known = evidence.ControllerParameters(running or self._seen.file_parameters)
+        known = evidence.Configuration(running or self._seen.file_parameters)
         manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
         effort_controller = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
         return self._resolve(manager) if manager else "", effort_controller, topic
