@@ -122,12 +122,10 @@ def find_urdf(robot: str | None) -> tuple[str, Path]:
     path = Path(robot)
     if path.suffix == ".urdf" or os.path.exists(robot):
         return path.stem, path
-    are = f"there are {', '.join(sorted(known))}, or give a path that ends in .urdf"
-    if "panda" in known:
-        raise RneaControlError(f"there is no robot {robot!r}; {are}")
+    more = "" if "panda" in known else "; pip install example-robot-data for more"
     raise RneaControlError(
-        f"robot {robot!r} comes with example-robot-data: pip install example-robot-data. Without "
-        f"it {are}"
+        f"there is no robot {robot!r}; there are {', '.join(sorted(known))}, or give a path that "
+        f"ends in .urdf{more}"
     )
 
 

@@ -193,7 +193,7 @@ WRONG_OPTIONS = {
     "--rate 1e6": "--rate is 1e+06",
     "--rate nan": "--rate is nan",
     "--joints a,,b": "--joints is 'a,,b'",
-    "--picture /no/such/picture.png": "there is no folder /no/such",
+    "--picture /no/such/picture.png": "which cannot be written: No such file",
     "--picture /tmp.png/..": "--picture is",
     "--picture picture.txt": "it must end in one of",
     "--picture /proc/picture.png": "which cannot be written",
