@@ -90,9 +90,8 @@ def check(evidence: Evidence) -> Iterator[Finding]:
         yield PAYLOAD_AT_ORIGIN.found(
             f"{settings.where}: payload.mass is {mass:g} kg, payload.center_of_mass is 0, 0, 0"
         )
-    if not are_complete(states, model.joint_names) or any(
-        len(model.joint_names) != each for each in (model.nq, model.nv)
-    ):
+    of_one_degree = len(model.joint_names) == model.nq == model.nv
+    if not (of_one_degree and are_complete(states, model.joint_names)):
         return
     position, velocity, effort = (
         np.array([state.of(model.joint_names, quantity) for state in states])
