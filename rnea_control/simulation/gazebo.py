@@ -12,11 +12,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import yaml
 
 from rnea_control.exceptions import ParameterError
-from rnea_control.model.urdf_text import parse_xml
 from rnea_control.ros.parameter_files import section_of
 
 NODE = "/rnea_controller"
@@ -97,10 +97,9 @@ def start_positions(
     """Where each joint starts, [rad] or [m]: as given, else well within its limits.
 
     Raises:
-        ParameterError: a joint is not in the URDF, or not among `joints`.
-        UrdfFileError: the URDF is none.
+        ParameterError: a joint is not in the URDF, or not among `joints`; the URDF is no XML.
     """
-    limits = {joint.get("name"): joint.find("limit") for joint in parse_xml(urdf).findall("joint")}
+    limits = {joint.get("name"): joint.find("limit") for joint in _root(urdf).findall("joint")}
     for name in (*joints, *given):
         if name not in limits or name not in joints:
             raise ParameterError(
@@ -126,10 +125,9 @@ def description(urdf: str, start: Mapping[str, float], controllers: Path | str) 
         controllers: the file with ros2_control's parameters.
 
     Raises:
-        ParameterError: its <ros2_control> is for other hardware.
-        UrdfFileError: the URDF is none.
+        ParameterError: the URDF is no XML, or its <ros2_control> is for other hardware.
     """
-    robot = parse_xml(urdf)
+    robot = _root(urdf)
     children = {child.get("link") for child in robot.findall("joint/child")}
     links = [str(link.get("name")) for link in robot.findall("link")]
     root = next((name for name in links if name not in children), "world")
@@ -172,6 +170,13 @@ def world(step: float, real_time_factor: float) -> str:
             f"a step of {step} s and a real-time factor of {real_time_factor}: both must be above 0"
         )
     return WORLD.format(step=step, factor=real_time_factor)
+
+
+def _root(urdf: str) -> ElementTree.Element:
+    try:
+        return ElementTree.fromstring(urdf.encode())
+    except ElementTree.ParseError as error:
+        raise ParameterError(f"the URDF is no XML: {error}") from error
 
 
 def main() -> None:

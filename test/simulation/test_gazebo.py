@@ -9,7 +9,7 @@ import pytest
 import yaml
 from robots import two_link_arm
 
-from rnea_control.exceptions import ParameterError, UrdfFileError
+from rnea_control.exceptions import ParameterError
 from rnea_control.model import RobotModel
 from rnea_control.simulation import gazebo
 
@@ -44,7 +44,7 @@ def test_tags_of_other_hardware_are_refused() -> None:
     foreign = URDF.replace("</robot>", f"{tags}</ros2_control></robot>")
     with pytest.raises(ParameterError, match="is for franka/X, not for Gazebo"):
         gazebo.description(foreign, {}, "/tmp/c.yaml")
-    with pytest.raises(UrdfFileError, match="not well-formed XML"):
+    with pytest.raises(ParameterError, match="the URDF is no XML"):
         gazebo.description("<robot>", {}, "/tmp/c.yaml")
 
 
