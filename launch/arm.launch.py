@@ -16,7 +16,6 @@ from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchContext, LaunchDescription
 
-
 PROFILE = [FindPackageShare("rnea_control"), "config", "fastdds_real_time.xml"]
 # Default and meaning; the one without a default must be given.
 ARGUMENTS = {

@@ -13,7 +13,6 @@ from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchDescription
 
-
 SHARE = FindPackageShare("rnea_control")
 # Default and meaning. Further arguments, such as sentinel and namespace, are those of
 # arm.launch.py.

@@ -55,10 +55,12 @@ class State:
     effort: tuple[float, ...] = ()
 
     def of(self, joints: Sequence[str], quantity: str) -> list[float]:
-        """Its positions, velocities or efforts of `joints`; NaN where the message has none."""
+        """Its positions, velocities or efforts of `joints`, which it names; NaN if it has none."""
         values = getattr(self, quantity)
-        by_name = dict(zip(self.names, values)) if len(values) == len(self.names) else {}
-        return [by_name.get(joint, math.nan) for joint in joints]
+        if len(values) != len(self.names):
+            return [math.nan] * len(joints)
+        by_name = dict(zip(self.names, values, strict=True))
+        return [by_name[joint] for joint in joints]
 
 
 @dataclass(frozen=True)

@@ -199,10 +199,10 @@ def _clock(evidence: Evidence) -> Iterator[Finding]:
         words = [f"{str(value).lower()} for {node}" for node, value in known.items()]
         yield SIM_TIME_DIFFERS.found(f"{SIM_TIME} is {listed(words)}")
     if evidence.simulated and evidence.clock_times == 0:
-        count = len(evidence.clock_topic.publishers)
+        topic, count = evidence.clock_topic.name, len(evidence.clock_topic.publishers)
         yield CLOCK_MISSING.found(
-            f"{evidence.settings.where}: {SIM_TIME} is true; {evidence.clock_topic.name} has {count} "
-            f"publisher(s), and nothing came in {evidence.seconds:g} s"
+            f"{evidence.settings.where}: {SIM_TIME} is true; {topic} has {count} publisher(s), and "
+            f"nothing came in {evidence.seconds:g} s"
         )
 
 

@@ -146,9 +146,7 @@ def draw(
     figure.savefig(path, dpi=110)
 
 
-def _scales(
-    axis: Axes, found: Collection[Units], prefix: str = ""
-) -> Iterator[tuple[Units, Axes]]:
+def _scales(axis: Axes, found: Collection[Units], prefix: str = "") -> Iterator[tuple[Units, Axes]]:
     """A scale for each unit of positions: the first one's on the left, the other's on the right."""
     for scale, unit in zip((axis, axis.twinx()) if len(found) > 1 else (axis,), found, strict=True):
         kind = f" ({KINDS[unit.position]} joints{NOTES[unit.position]})" if len(found) > 1 else ""
