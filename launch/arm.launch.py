@@ -16,45 +16,31 @@ from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchContext, LaunchDescription
 
+PROFILE = [FindPackageShare("rnea_control"), "config", "fastdds_real_time.xml"]
+# Default and meaning; the one without a default must be given.
+ARGUMENTS = {
+    "parameters": (None, "YAML file with the parameters"),
+    "namespace": ("", "namespace of the robot's topics"),
+    "joint_states": ("joint_states", "topic of the joint states, such as franka/joint_states"),
+    "robot_description": ("", "URDF text; if empty, the YAML's, else the topic robot_description"),
+    "use_sim_time": ("", "true for a robot in Gazebo; if empty, what the YAML says"),
+    "activate_effort_controller": (
+        "",
+        "whether the controller has the effort controller activated once it commands the gravity "
+        "torque; if empty, what the YAML says",
+    ),
+    "sentinel": ("true", "whether rnea_sentinel guards the arm (docs/safety.md)"),
+    "fastdds_profile": (
+        PathJoinSubstitution(PROFILE),
+        "profile of Fast DDS, where the environment has none (docs/middleware.md)",
+    ),
+}
+
 
 def generate_launch_description() -> LaunchDescription:
-    share = FindPackageShare("rnea_control")
     arguments = [
-        DeclareLaunchArgument("parameters", description="YAML file with the parameters"),
-        DeclareLaunchArgument(
-            "namespace", default_value="", description="namespace of the robot's topics"
-        ),
-        DeclareLaunchArgument(
-            "joint_states",
-            default_value="joint_states",
-            description="topic of the joint states, such as franka/joint_states",
-        ),
-        DeclareLaunchArgument(
-            "robot_description",
-            default_value="",
-            description="URDF text; if empty, the YAML's, else the topic robot_description",
-        ),
-        DeclareLaunchArgument(
-            "use_sim_time",
-            default_value="",
-            description="true for a robot in Gazebo; if empty, what the YAML says",
-        ),
-        DeclareLaunchArgument(
-            "activate_effort_controller",
-            default_value="",
-            description="whether the controller has the effort controller activated once it "
-            "commands the gravity torque; if empty, what the YAML says",
-        ),
-        DeclareLaunchArgument(
-            "sentinel",
-            default_value="true",
-            description="whether rnea_sentinel guards the arm (docs/safety.md)",
-        ),
-        DeclareLaunchArgument(
-            "fastdds_profile",
-            default_value=PathJoinSubstitution([share, "config", "fastdds_real_time.xml"]),
-            description="profile of Fast DDS, where the environment has none (docs/middleware.md)",
-        ),
+        DeclareLaunchArgument(name, default_value=default, description=meaning)
+        for name, (default, meaning) in ARGUMENTS.items()
     ]
     # Fast DDS 3 reads the first of them, and 2 the second.
     newer = os.environ.get("ROS_DISTRO") not in ("humble", "jazzy")

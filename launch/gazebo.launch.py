@@ -24,39 +24,29 @@ from rnea_control.simulation import gazebo
 LONGEST_START = "120"
 
 
+SHARE = FindPackageShare("rnea_control")
+# Default and meaning. Further arguments, such as sentinel, are those of arm.launch.py.
+ARGUMENTS = {
+    "urdf": (
+        PathJoinSubstitution([SHARE, "urdf", "seven_axis_arm.urdf"]),
+        "URDF file of the arm, without ros2_control's tags or with Gazebo's",
+    ),
+    "parameters": (
+        PathJoinSubstitution([SHARE, "config", "rnea_controller.yaml"]),
+        "YAML file with the parameters; its joints get effort interfaces",
+    ),
+    "start": ("{}", "where joints start, as in '{joint2: 0.3}', rad or m"),
+    "step": ("0.001", "of the physics, in seconds"),
+    "update_rate": ("", "of controller_manager, in simulated Hz; if empty, once a step"),
+    "real_time_factor": ("1.0", "how fast simulated time is to pass"),
+    "gui": ("true", "whether to show it"),
+}
+
+
 def generate_launch_description() -> LaunchDescription:
-    share = FindPackageShare("rnea_control")
-    # Further arguments, such as sentinel, are those of arm.launch.py.
     arguments = [
-        DeclareLaunchArgument(
-            "urdf",
-            default_value=PathJoinSubstitution([share, "urdf", "seven_axis_arm.urdf"]),
-            description="URDF file of the arm, without ros2_control's tags or with Gazebo's",
-        ),
-        DeclareLaunchArgument(
-            "parameters",
-            default_value=PathJoinSubstitution([share, "config", "rnea_controller.yaml"]),
-            description="YAML file with the parameters; its joints get effort interfaces",
-        ),
-        DeclareLaunchArgument(
-            "start",
-            default_value="{}",
-            description="where joints start, as in '{joint2: 0.3}', rad or m",
-        ),
-        DeclareLaunchArgument(
-            "step", default_value="0.001", description="of the physics, in seconds"
-        ),
-        DeclareLaunchArgument(
-            "update_rate",
-            default_value="",
-            description="of controller_manager, in simulated Hz; if empty, once a step",
-        ),
-        DeclareLaunchArgument(
-            "real_time_factor",
-            default_value="1.0",
-            description="how fast simulated time is to pass",
-        ),
-        DeclareLaunchArgument("gui", default_value="true", description="whether to show it"),
+        DeclareLaunchArgument(name, default_value=default, description=meaning)
+        for name, (default, meaning) in ARGUMENTS.items()
     ]
     return LaunchDescription([*arguments, OpaqueFunction(function=_everything)])
 

@@ -13,29 +13,26 @@ from launch_ros.substitutions import FindPackageShare
 
 from launch import LaunchDescription
 
+SHARE = FindPackageShare("rnea_control")
+# Default and meaning. Further arguments, such as sentinel and namespace, are those of
+# arm.launch.py.
+ARGUMENTS = {
+    "urdf": (PathJoinSubstitution([SHARE, "urdf", "seven_axis_arm.urdf"]), "URDF file of the arm"),
+    "parameters": (
+        PathJoinSubstitution([SHARE, "config", "rnea_controller.yaml"]),
+        "YAML file with the parameters of all nodes",
+    ),
+    "use_sim_time": ("false", "whether the arm publishes /clock and the controller goes by it"),
+}
+
 
 def generate_launch_description() -> LaunchDescription:
-    share = FindPackageShare("rnea_control")
-    # Further arguments, such as sentinel and namespace, are those of arm.launch.py.
     arguments = [
-        DeclareLaunchArgument(
-            "urdf",
-            default_value=PathJoinSubstitution([share, "urdf", "seven_axis_arm.urdf"]),
-            description="URDF file of the arm",
-        ),
-        DeclareLaunchArgument(
-            "parameters",
-            default_value=PathJoinSubstitution([share, "config", "rnea_controller.yaml"]),
-            description="YAML file with the parameters of all nodes",
-        ),
-        DeclareLaunchArgument(
-            "use_sim_time",
-            default_value="false",
-            description="whether the arm publishes /clock and the controller goes by it",
-        ),
+        DeclareLaunchArgument(name, default_value=default, description=meaning)
+        for name, (default, meaning) in ARGUMENTS.items()
     ]
     controller = IncludeLaunchDescription(
-        PythonLaunchDescriptionSource(PathJoinSubstitution([share, "launch", "arm.launch.py"])),
+        PythonLaunchDescriptionSource(PathJoinSubstitution([SHARE, "launch", "arm.launch.py"])),
         launch_arguments={"parameters": LaunchConfiguration("parameters")}.items(),
     )
     arm = Node(

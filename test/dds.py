@@ -25,7 +25,7 @@ from rclpy.parameter import Parameter
 from robots import two_link_arm
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rnea_control.simulation.executable import run_in_lockstep
+from rnea_control.simulation.executable import in_lockstep
 from rnea_control.simulation.simulated_arm import SimulatedArm
 
 # Nothing below takes this long but for a machine that is badly overloaded, [s].
@@ -219,12 +219,6 @@ class LockstepArm:
         self.diagnostics = {value.key: value.value for value in status.values}
         self.diagnostics["message"] = status.message
 
-    def _observe(self, stamp: int) -> None:
-        self.time.append(1e-9 * stamp - self.node.period)
-        self.q.append(self.node.q)
-        self.v.append(self.node.v)
-        self.torque.append(self.node.torque.copy())
-
     def run(self, ticks: int) -> None:
         """Lets so many periods pass, each with the command that answers its state."""
         end = self.node.ticks + ticks
@@ -234,7 +228,11 @@ class LockstepArm:
             assert time.monotonic() < deadline, "the controller does not answer"
             return self.node.ticks < end
 
-        run_in_lockstep(self.node, self.executor, running, self._observe)
+        for stamp in in_lockstep(self.node, self.executor, running):
+            self.time.append(1e-9 * stamp - self.node.period)
+            self.q.append(self.node.q)
+            self.v.append(self.node.v)
+            self.torque.append(self.node.torque.copy())
 
     def answers(self) -> bool:
         """Lets one period pass if the controller still answers the state."""

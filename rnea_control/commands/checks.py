@@ -10,7 +10,7 @@ from types import FunctionType
 
 from rnea_control.commands import (
     command_checks,
-    configuration,
+    configuration_checks,
     controller_checks,
     machine_checks,
     state_checks,
@@ -21,7 +21,7 @@ from rnea_control.commands.finding import LEVELS, Code, Finding
 
 # From the ground up: what the later ones rest on comes first.
 CHECKS = (
-    configuration.check,
+    configuration_checks.check,
     state_checks.check,
     command_checks.check,
     controller_checks.check,
@@ -41,8 +41,7 @@ CODES = tuple(dict.fromkeys(code for check in CHECKS for code in codes_of(check)
 
 def findings(evidence: Evidence) -> list[Finding]:
     """What is wrong, errors first, then warnings and notes."""
-    settings = configuration.Configuration(evidence)
-    found = [finding for check in CHECKS for finding in check(evidence, settings)]
+    found = [finding for check in CHECKS for finding in check(evidence)]
     return sorted(found, key=lambda finding: LEVELS.index(finding.level))
 
 

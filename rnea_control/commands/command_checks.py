@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, LoadedController
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.exceptions import listed
@@ -79,9 +78,9 @@ def effort_controller(evidence: Evidence) -> LoadedController | None:
     return next((each for each in evidence.controllers or () if each.name == name), None)
 
 
-def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def check(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with the way of the commands."""
-    yield from _topic(evidence, settings)
+    yield from _topic(evidence)
     if not evidence.manager:
         return
     if evidence.manager not in evidence.nodes:
@@ -94,16 +93,16 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
             f"{evidence.manager} has not answered list_controllers in {evidence.seconds:g} s"
         )
     elif evidence.effort_controller:
-        yield from _loaded(evidence, settings)
+        yield from _loaded(evidence)
     enforced = evidence.parameter(evidence.manager, "enforce_command_limits")
-    scale = settings.get("velocity_limit_scale")
+    scale = evidence.settings.get("velocity_limit_scale")
     if enforced and scale >= 1.0:
         yield VELOCITY_LIMITS_ENFORCED.found(
             f"{evidence.manager} has enforce_command_limits, and velocity_limit_scale is {scale:g}"
         )
 
 
-def _topic(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def _topic(evidence: Evidence) -> Iterator[Finding]:
     topic = evidence.commands_topic
     own = evidence.controller, evidence.sentinel
     hidden = tuple(node.rpartition("/")[2] for node in own)  # some begin with an underscore
@@ -118,7 +117,7 @@ def _topic(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield COMMANDS_TYPE.found(f"{topic.name}: {listed(wrong)}; commands are {COMMAND_TYPE}")
     # As the running controller offers it, else as it is set.
     offered = [one.reliable for one in topic.publishers if one.node == evidence.controller]
-    offered = offered or [settings.get("command_reliability") == "reliable"]
+    offered = offered or [evidence.settings.get("command_reliability") == "reliable"]
     strict = [one.node for one in others if one.reliable and one.type == COMMAND_TYPE]
     if strict and not all(offered):
         yield COMMANDS_QOS.found(f"{topic.name}: {listed(strict)}")
@@ -126,7 +125,7 @@ def _topic(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield COMMANDS_SECOND_PUBLISHER.found(f"{topic.name}: {listed(rivals)}")
 
 
-def _loaded(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def _loaded(evidence: Evidence) -> Iterator[Finding]:
     name, own = evidence.effort_controller, effort_controller(evidence)
     short = name.rpartition("/")[2]
     if own is None:
@@ -143,8 +142,8 @@ def _loaded(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
             yield EFFORT_CONTROLLER_DEPRECATED.found(f"{name} is a {own.type}")
         elif own.type != FORWARD:
             yield EFFORT_CONTROLLER_TYPE.found(f"{name} is a {own.type}")
-        yield from _parameters(evidence, settings)
-    prefixes = tuple(f"{joint}/" for joint in settings.joints)
+        yield from _parameters(evidence)
+    prefixes = tuple(f"{joint}/" for joint in evidence.settings.joints)
     for each in evidence.controllers or ():
         claimed = [interface for interface in each.claimed if interface.startswith(prefixes)]
         if prefixes and claimed and each is not own and each.state == "active":
@@ -153,8 +152,8 @@ def _loaded(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
             )
 
 
-def _parameters(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
-    name = evidence.effort_controller
+def _parameters(evidence: Evidence) -> Iterator[Finding]:
+    name, settings = evidence.effort_controller, evidence.settings
     interface = evidence.parameter(name, "interface_name")
     if interface is not None and interface != "effort":
         yield INTERFACE_NOT_EFFORT.found(f"{name} has interface_name {interface!r}")

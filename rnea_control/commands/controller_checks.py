@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, Status
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.exceptions import listed
@@ -113,7 +112,7 @@ SHARED = {
 TICKS, NEVER = "ticks", "never"
 
 
-def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def check(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with controller and sentinel."""
     counts = Counter(evidence.nodes)
     ours = {evidence.controller, evidence.sentinel, evidence.manager}
@@ -128,7 +127,7 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield CONTROLLER_ABSENT.found(f"{evidence.controller} is not there")
         return
     yield from _controller(evidence)
-    yield from _sentinel(evidence, settings)
+    yield from _sentinel(evidence)
 
 
 def _controller(evidence: Evidence) -> Iterator[Finding]:
@@ -161,8 +160,8 @@ def _messages(reports: tuple[Status, ...], level: int) -> list[str]:
     return [f"{said[-1]} ({len(said)} of {len(reports)} reports)" for said in kinds.values()]
 
 
-def _sentinel(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
-    name = evidence.sentinel
+def _sentinel(evidence: Evidence) -> Iterator[Finding]:
+    name, settings = evidence.sentinel, evidence.settings
     if name not in evidence.nodes:
         code = SENTINEL_REQUIRED if settings.get("require_sentinel") else SENTINEL_ABSENT
         yield code.found(f"{name} is not there")
@@ -184,7 +183,7 @@ def _sentinel(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
             yield code.found(f"{name}: {listed(different)}")
 
 
-def check_motion(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def check_motion(evidence: Evidence) -> Iterator[Finding]:
     """A verdict on what the controller counted since its activation."""
     name = evidence.controller
     reports = [one.values for one in evidence.diagnostics.get(name, ()) if "mode" in one.values]
@@ -210,7 +209,7 @@ def check_motion(evidence: Evidence, settings: Configuration) -> Iterator[Findin
             yield code.found(counted(key) + (why if key == "gave way" else ""))
     states = max(count[TICKS] + count["states missed"], 1)
     for key, (code, bound) in SHARED.items():
-        part, allowed = count[key] / states, settings.get(bound)
+        part, allowed = count[key] / states, evidence.settings.get(bound)
         if part > allowed:
             yield code.found(
                 f"{counted(key)}; that is {100.0 * part:.2g} % of the states, and "

@@ -28,9 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv if arguments is None else arguments)
     with ros_process(arguments) as running:
         options = _options(remove_ros_args(arguments)[1:])
-        asked = options.namespace, options.node, options.parameters, options.seconds
         try:
-            observer = Observer(*asked)
+            observer = Observer(
+                options.namespace, options.node, options.parameters, options.seconds
+            )
         except NameValidationException as error:
             sys.exit(f"rnea_doctor does not start: --namespace or --node: {error}")
         try:

@@ -1,16 +1,25 @@
-"""What was observed of a running system, as plain values: no ROS, no judgment. Names of nodes and
-topics are full ones."""
+"""What was observed of a running system, as plain values, and the controller's configuration by
+it; no judgment. Names of nodes and topics are full ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
+from rnea_control.exceptions import ParameterError, RneaControlError
+from rnea_control.model import RobotModel
+from rnea_control.node.parameters import PARAMETERS
+from rnea_control.parameters.parameter import GivenParameters, expand
+from rnea_control.parameters.settings import load_model, update_model
+from rnea_control.parameters.table import LOCKED, LOCKED_POSITION
 from rnea_control.ros.middleware import Transports
 
 # Of the parameters of one node, by full name.
 Values = Mapping[str, Any]
+SIM_TIME = "use_sim_time"
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,14 @@ class State:
     position: tuple[float, ...]
     velocity: tuple[float, ...]
     effort: tuple[float, ...] = ()
+
+    def of(self, joints: Sequence[str], quantity: str) -> list[float]:
+        """Its positions, velocities or efforts of `joints`, which it names; NaN if it has none."""
+        values = getattr(self, quantity)
+        if len(values) != len(self.names):
+            return [math.nan] * len(joints)
+        by_name = dict(zip(self.names, values, strict=True))
+        return [by_name[joint] for joint in joints]
 
 
 @dataclass(frozen=True)
@@ -103,10 +120,75 @@ class Evidence:
     clock_times: int = 0  # how many messages came on /clock
     has_manager_messages: bool = True  # whether controller_manager_msgs is installed
     controllers: tuple[LoadedController, ...] | None = None  # None if nobody answered
-    diagnostics: dict[str, tuple[Status, ...]] = field(
-        default_factory=dict
-    )  # by node, oldest first
+    # By node, the oldest first.
+    diagnostics: dict[str, tuple[Status, ...]] = field(default_factory=dict)
 
     def parameter(self, node: str, name: str) -> Any:
         """A parameter of a running node; None if it is not known, or not set."""
         return (self.parameters.get(node) or {}).get(name)
+
+    @cached_property
+    def settings(self) -> Configuration:
+        """Those of the running controller, else of the file, once all is observed."""
+        values, where = self.parameters.get(self.controller), self.controller
+        if values is None:
+            values, where = self.file_parameters, self.file if self.file_parameters else ""
+        return Configuration(values, where, next(iter(self.descriptions), ""))
+
+    @cached_property
+    def arm_states(self) -> list[State]:
+        """The states with one of the arm's joints."""
+        joints = set(self.settings.joints)
+        return [state for state in self.states if joints & set(state.names)]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the controller's time is that of /clock."""
+        return bool(self.settings.values.get(SIM_TIME))
+
+
+class Configuration(GivenParameters):
+    """The controller's parameters, checked by its table, and the robot that they make.
+
+    Args:
+        values: by full name.
+        where: what they are from, for messages; empty if they are not known.
+        published: the URDF on the topic robot_description; empty without one.
+
+    Attributes:
+        joints: those to control; empty if they are not known.
+        description: the URDF that the controller takes; empty without one.
+    """
+
+    def __init__(self, values: Values, where: str = "", published: str = "") -> None:
+        super().__init__(values, expand(PARAMETERS, ()))
+        self.where = where
+        self.joints = tuple(self.get("joints") or ())
+        locked = [name for name in values if name.startswith(LOCKED)]
+        self._known = expand(PARAMETERS, self.joints) | dict.fromkeys(locked, LOCKED_POSITION)
+        self._locked = [name.removeprefix(LOCKED) for name in locked]
+        self.description: str = self.get("robot_description") or published
+
+    def get(self, name: str) -> Any:
+        """A parameter, or its default if its value is not allowed."""
+        try:
+            return self[name]
+        except ParameterError:
+            return self._known[name].default
+
+    @cached_property
+    def robot(self) -> RobotModel | RneaControlError | None:
+        """The robot, or why there is none; None if there is nothing to make it of."""
+        if not (self.description and self.joints):
+            return None
+        try:
+            model = load_model(self, list(self.joints), self._locked, self.description)
+            update_model(self, model)
+        except RneaControlError as fault:
+            return fault
+        return model
+
+    @property
+    def model(self) -> RobotModel | None:
+        """The robot, if there is one."""
+        return self.robot if isinstance(self.robot, RobotModel) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from rnea_control.commands.configuration import Configuration
 from rnea_control.commands.evidence import Evidence, Machine
 from rnea_control.commands.finding import Finding, note, warning
 from rnea_control.ros import middleware
@@ -52,13 +51,19 @@ MANAGER = "ros2_control_node"
 
 def this_machine() -> Machine:
     """This computer as this process finds it."""
-    allowed = largest_priority(), may_lock_memory(), is_real_time_kernel(), cpu_quota()
-    return Machine(*allowed, priorities_of(MANAGER), middleware.transports())
+    return Machine(
+        largest_priority=largest_priority(),
+        may_lock_memory=may_lock_memory(),
+        real_time_kernel=is_real_time_kernel(),
+        cpu_quota=cpu_quota(),
+        manager_priorities=priorities_of(MANAGER),
+        transports=middleware.transports(),
+    )
 
 
-def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def check(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with the computer."""
-    machine = evidence.machine
+    machine, settings = evidence.machine, evidence.settings
     priority, locks = settings.get("thread_priority"), settings.get("lock_memory")
     reports = evidence.diagnostics.get(evidence.controller, ())
     in_force = reports[-1].values.get(IN_FORCE) if reports else None

@@ -26,7 +26,6 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from rnea_control.commands import evidence
-from rnea_control.commands.configuration import ControllerParameters
 from rnea_control.commands.machine_checks import this_machine
 from rnea_control.commands.message_recorder import LATCHED, MessageRecorder, listening_node
 from rnea_control.commands.options import parameters_in
@@ -59,7 +58,7 @@ class Observer:
         self._executor = SingleThreadedExecutor()
         self._executor.add_node(self._node)
         self._controller = self._resolve(node)
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[str, Client] = {}  # by service
         self._answers: dict[str, Future] = {}
         self._time: int | None = None
         self._states = MessageRecorder(self._node, JointState, "joint_states", self._times)
@@ -104,7 +103,7 @@ class Observer:
         """The full names of controller_manager, of the effort controller and of the topic of its
         commands, by what is known of the controller's parameters by now; empty for none."""
         running = self._seen.parameters.get(self._controller)
-        known = ControllerParameters(running or self._seen.file_parameters)
+        known = evidence.Configuration(running or self._seen.file_parameters)
         manager, topic = known.get("controller_manager"), self._resolve(known.get("command_topic"))
         effort_controller = topic.removesuffix(COMMANDS) if topic.endswith(COMMANDS) else ""
         return self._resolve(manager) if manager else "", effort_controller, topic
@@ -167,8 +166,7 @@ class Observer:
         client = self._clients[service]
         if service not in self._answers and client.service_is_ready():
             self._answers[service] = client.call_async(kind.Request(**request))
-        future = self._answers.get(service)
-        return future.result() if future is not None and future.done() else None
+        return self._answers[service].result() if service in self._answers else None
 
     def _hear_description(self, message: String) -> None:
         if message.data not in self._seen.descriptions:

@@ -10,8 +10,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from rnea_control.commands.configuration import Configuration
-from rnea_control.commands.evidence import Evidence, State
+from rnea_control.commands.evidence import SIM_TIME, Evidence, State
 from rnea_control.commands.finding import Code, Finding, error, warning
 from rnea_control.control.handover import HandoverTimes
 from rnea_control.exceptions import ParameterError, listed
@@ -78,7 +77,6 @@ STAMPS_OF_ANOTHER_CLOCK = warning("stamps-of-another-clock",
     "Synchronize the computers' clocks (chrony); in simulation compare use_sim_time of all nodes")
 # fmt: on
 
-SIM_TIME = "use_sim_time"
 # By so much, as a part, the rate may differ from update_rate.
 RATE_TOLERANCE = 0.1
 # States that seem to be older than this were stamped by another clock, [ns].
@@ -87,29 +85,21 @@ OTHER_CLOCK = 1_000_000_000
 FEWEST = 10
 
 
-def of_joints(evidence: Evidence, settings: Configuration) -> list[State]:
-    """The states of the arm: those with one of its joints."""
-    joints = set(settings.joints)
-    return [state for state in evidence.states if joints & set(state.names)]
-
-
 def are_complete(states: list[State], joints: tuple[str, ...]) -> bool:
     """Whether each has one finite position and velocity for every joint."""
-    return bool(states) and all(_fault(state, joints)[0] is None for state in states)
+    return bool(states) and all(_fault(state, joints) is None for state in states)
 
 
-def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def check(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with joint_states, clocks and stamps."""
-    states = of_joints(evidence, settings)
     yield from _publishers(evidence)
-    simulated = bool(settings.values.get(SIM_TIME))
     if evidence.states:
-        yield from _content(evidence, settings, states)
-        if len(evidence.states_topic.publishers) <= 1 and len(states) >= FEWEST:
-            yield from _timing(evidence, settings, simulated, states)
-    yield from _clock(evidence, settings, simulated)
-    if states:
-        yield from _stamps(evidence, simulated, states)
+        yield from _content(evidence)
+        if len(evidence.states_topic.publishers) <= 1 and len(evidence.arm_states) >= FEWEST:
+            yield from _timing(evidence)
+    yield from _clock(evidence)
+    if evidence.arm_states:
+        yield from _stamps(evidence)
 
 
 def _publishers(evidence: Evidence) -> Iterator[Finding]:
@@ -129,20 +119,20 @@ def _publishers(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _content(evidence: Evidence, settings: Configuration, states: list[State]) -> Iterator[Finding]:
-    topic, joints = evidence.states_topic.name, settings.joints
+def _content(evidence: Evidence) -> Iterator[Finding]:
+    topic, joints = evidence.states_topic.name, evidence.settings.joints
+    states = evidence.arm_states
     if joints and not states:
         names = sorted({name for state in evidence.states for name in state.names})
         yield STATES_LACK_JOINTS.found(
             f"{topic} has none of {listed(joints)}; it has {listed(names) or 'no names'}"
         )
-    faults = Counter(_fault(state, joints) for state in states)
+    faults = Counter(filter(None, (_fault(state, joints) for state in states)))
     for (code, words), count in faults.items():
-        if code is not None:
-            yield code.found(f"{topic}: {words} (in {count} of {len(states)} messages)")
+        yield code.found(f"{topic}: {words} (in {count} of {len(states)} messages)")
 
 
-def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code | None, str]:
+def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code, str] | None:
     """What is wrong with one message, also in words; None if nothing is."""
     if missing := [joint for joint in joints if joint not in state.names]:
         return STATES_LACK_JOINTS, f"{listed(missing)} missing"
@@ -153,16 +143,14 @@ def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code | None, str]:
         if len(values) != len(state.names):
             words = f"{len(values)} {quantity} values for {len(state.names)} names"
             return STATES_INCOMPLETE, words
-        by_name = dict(zip(state.names, values, strict=True))
-        if broken := [joint for joint in joints if not math.isfinite(by_name[joint])]:
+        is_finite = zip(joints, map(math.isfinite, state.of(joints, quantity)), strict=True)
+        if broken := [joint for joint, finite in is_finite if not finite]:
             return STATES_INCOMPLETE, f"{quantity} of {listed(broken)} is not finite"
-    return None, ""
+    return None
 
 
-def _timing(
-    evidence: Evidence, settings: Configuration, simulated: bool, states: list[State]
-) -> Iterator[Finding]:
-    topic = evidence.states_topic.name
+def _timing(evidence: Evidence) -> Iterator[Finding]:
+    topic, settings, states = evidence.states_topic.name, evidence.settings, evidence.arm_states
     received = np.diff([state.received for state in states])
     stamped = 1e-9 * np.diff([state.stamp for state in states])
     advances = bool((stamped > 0.0).all())
@@ -170,7 +158,7 @@ def _timing(
     period = float(np.median(stamped) if advances else mean)
     rate, gap, timeout = 1.0 / period, settings.get("joint_state_gap"), math.inf
     with suppress(ParameterError):  # a finding of its own
-        timeout = handover_times(settings, simulated)[1]
+        timeout = handover_times(settings, evidence.simulated)[1]
     if period >= gap:
         yield RATE_TOO_LOW.found(f"{topic} has {rate:.4g} Hz, and joint_state_gap is {gap:g} s")
     elif HandoverTimes.of_sentinel().states * period > timeout:
@@ -180,7 +168,7 @@ def _timing(
         yield RATE_DIFFERS.found(
             f"{topic} has {rate:.4g} Hz, and {evidence.manager} has update_rate {nominal}"
         )
-    if simulated or not advances:
+    if evidence.simulated or not advances:
         return  # the steady clock tells nothing of simulated time
     if received.max() > gap > period:
         yield STATES_PAUSE.found(
@@ -203,23 +191,23 @@ def _timing(
         )
 
 
-def _clock(evidence: Evidence, settings: Configuration, simulated: bool) -> Iterator[Finding]:
+def _clock(evidence: Evidence) -> Iterator[Finding]:
     nodes = evidence.controller, evidence.sentinel, evidence.manager
     known = {node: evidence.parameter(node, SIM_TIME) for node in nodes}
     known = {node: bool(value) for node, value in known.items() if value is not None}
     if len(set(known.values())) > 1:
         words = [f"{str(value).lower()} for {node}" for node, value in known.items()]
         yield SIM_TIME_DIFFERS.found(f"{SIM_TIME} is {listed(words)}")
-    if simulated and evidence.clock_times == 0:
-        count = len(evidence.clock_topic.publishers)
+    if evidence.simulated and evidence.clock_times == 0:
+        topic, count = evidence.clock_topic.name, len(evidence.clock_topic.publishers)
         yield CLOCK_MISSING.found(
-            f"{settings.where}: {SIM_TIME} is true; {evidence.clock_topic.name} has {count} "
-            f"publisher(s), and nothing came in {evidence.seconds:g} s"
+            f"{evidence.settings.where}: {SIM_TIME} is true; {topic} has {count} publisher(s), and "
+            f"nothing came in {evidence.seconds:g} s"
         )
 
 
-def _stamps(evidence: Evidence, simulated: bool, states: list[State]) -> Iterator[Finding]:
-    topic = evidence.states_topic.name
+def _stamps(evidence: Evidence) -> Iterator[Finding]:
+    topic, states, simulated = evidence.states_topic.name, evidence.arm_states, evidence.simulated
     stamps = np.array([state.stamp for state in states])
     back = int((np.diff(stamps) < 0).sum())
     age, clock = _typical_age(states, simulated), evidence.clock_topic.name

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.commands.command_checks import effort_controller
-from rnea_control.commands.configuration import Configuration
-from rnea_control.commands.evidence import Evidence, State
+from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import Finding, error, note, warning
-from rnea_control.commands.state_checks import are_complete, of_joints
+from rnea_control.commands.state_checks import are_complete
 from rnea_control.control.feasibility import RESTING, light_joints
 from rnea_control.control.model_check import Cause, Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
@@ -78,8 +76,9 @@ OF_CAUSE = {
 }
 
 
-def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def check(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with the model's torques."""
+    settings, states = evidence.settings, evidence.arm_states
     model = settings.model
     if model is None:
         return
@@ -91,50 +90,31 @@ def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
         yield PAYLOAD_AT_ORIGIN.found(
             f"{settings.where}: payload.mass is {mass:g} kg, payload.center_of_mass is 0, 0, 0"
         )
-    states = of_joints(evidence, settings)
-    if not are_complete(states, model.joint_names) or any(
-        len(model.joint_names) != each for each in (model.nq, model.nv)
-    ):
+    of_one_degree = len(model.joint_names) == model.nq == model.nv
+    if not (of_one_degree and are_complete(states, model.joint_names)):
         return
-    q = _history(states, "position", model.joint_names).mean(axis=0)
+    position, velocity, effort = (
+        np.array([state.of(model.joint_names, quantity) for state in states])
+        for quantity in ("position", "velocity", "effort")
+    )
+    q = position.mean(axis=0)
     own = [settings.get(f"feedback_inertia.{name}") for name in model.joint_names]
     if light := light_joints(model, q, np.array(own)):
         yield ROTOR_INERTIA.found(f"{settings.where}: {listed(light)}, where the arm is now")
-    speed = _speed(states, model.joint_names)
+    # Noise aside: by the mean velocity, or by how far the joint went.
+    mean, way = np.abs(velocity.mean(axis=0)).max(), np.ptp(position, axis=0).max()
+    speed = max(mean, way / max(states[-1].received - states[0].received, SHORTEST))
     if speed > RESTING:
         yield ARM_MOVES.found(f"{evidence.states_topic.name}: up to {speed:.2g} rad/s or m/s")
     elif settings.get("model_check.bound") > 0.0:
-        yield from _gravity(evidence, settings, model, q, states)
-
-
-def _history(states: list[State], quantity: str, joints: tuple[str, ...]) -> FloatArray:
-    """One quantity of the joints in every state, shape (states, nv); NaN where it has none."""
-    rows = []
-    for state in states:
-        values = getattr(state, quantity)
-        if len(values) != len(state.names):
-            return np.full((1, len(joints)), math.nan)
-        by_name = dict(zip(state.names, values, strict=True))
-        rows.append([by_name[joint] for joint in joints])
-    return np.array(rows)
-
-
-def _speed(states: list[State], joints: tuple[str, ...]) -> float:
-    """Of the fastest joint, noise aside: by its mean velocity, or by how far it went."""
-    mean = np.abs(_history(states, "velocity", joints).mean(axis=0)).max()
-    way = np.ptp(_history(states, "position", joints), axis=0).max()
-    return float(max(mean, way / max(states[-1].received - states[0].received, SHORTEST)))
+        yield from _gravity(evidence, model, q, effort.mean(axis=0))
 
 
 def _gravity(
-    evidence: Evidence,
-    settings: Configuration,
-    model: RobotModel,
-    q: FloatArray,
-    states: list[State],
+    evidence: Evidence, model: RobotModel, q: FloatArray, effort: FloatArray
 ) -> Iterator[Finding]:
-    topic, ws = evidence.states_topic.name, Workspace(model)
-    effort = _history(states, "effort", model.joint_names).mean(axis=0) - model.torque_offset
+    topic, settings, ws = evidence.states_topic.name, evidence.settings, Workspace(model)
+    effort = effort - model.torque_offset
     if not np.isfinite(effort).any():
         yield EFFORT_UNKNOWN.found(f"{topic} has no finite effort")
         return

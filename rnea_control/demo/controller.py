@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -92,47 +92,37 @@ def _parameters(robot: DemoRobot, law: ControlLaw, rate: float) -> dict[str, obj
     }
 
 
-class ControllerWatch:
-    """Collects modes and diagnostics of the controller in a node's namespace: `reports` says how
-    many of these have come, and `values` has those of the last one."""
+def heard_of_controller(node: Node) -> tuple[list[dict[str, str]], list[TransitionEvent]]:
+    """The diagnostics and the modes of the controller in a node's namespace, as they come."""
+    reports: list[dict[str, str]] = []
+    modes: list[TransitionEvent] = []
+    name = f"{node.get_namespace()}/{CONTROLLER}".lstrip("/")
 
-    def __init__(self, node: Node) -> None:
-        self.reports = 0
-        self.values: dict[str, str] = {}
-        self._controller = f"{node.get_namespace()}/{CONTROLLER}".lstrip("/")
-        self._before: dict[str, str] = {}
-        self._modes: list[TransitionEvent] = []
-        node.create_subscription(DiagnosticArray, "/diagnostics", self._note_report, 10)
-        node.create_subscription(TransitionEvent, f"{CONTROLLER}/mode", self._modes.append, LATCHED)
-
-    @property
-    def latency(self) -> str:
-        """From the stamp of a state to the command, in words."""
-        return self.values.get("state age, since activation", "not reported")
-
-    def begin(self) -> None:
-        """The run begins: what was before does not count."""
-        self._before = dict(self.values)
-        self._modes.clear()
-
-    def incidents(self) -> tuple[str, ...]:
-        """What has happened since `begin`, a sentence each."""
-        modes = [(event.goal_state.label, event.transition.label) for event in self._modes]
-        found = [
-            f"the controller's mode became {mode}: {reason}"
-            for mode, reason in modes
-            if mode not in EXPECTED
-        ]
-        if all(mode != FOLLOWING for mode, _ in modes):
-            found.append("the controller did not follow the trajectory")
-        for key, words in COUNTS.items():
-            count = int(self.values.get(key, "0")) - int(self._before.get(key, "0"))
-            if count > 0:
-                found.append(f"{words} ({count} times)" if count > 1 else words)
-        return tuple(found)
-
-    def _note_report(self, message: DiagnosticArray) -> None:
+    def note(message: DiagnosticArray) -> None:
         for status in message.status:
-            if status.name.startswith(self._controller):
-                self.values = {value.key: value.value for value in status.values}
-                self.reports += 1
+            if status.name.startswith(name):
+                reports.append({value.key: value.value for value in status.values})
+
+    node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
+    node.create_subscription(TransitionEvent, f"{CONTROLLER}/mode", modes.append, LATCHED)
+    return reports, modes
+
+
+def incidents(
+    before: Mapping[str, str], after: Mapping[str, str], events: Iterable[TransitionEvent]
+) -> list[str]:
+    """What has happened in a run, a sentence each, by the diagnostics before and after it, and the
+    modes in it."""
+    modes = [(event.goal_state.label, event.transition.label) for event in events]
+    found = [
+        f"the controller's mode became {mode}: {reason}"
+        for mode, reason in modes
+        if mode not in EXPECTED
+    ]
+    if all(mode != FOLLOWING for mode, _ in modes):
+        found.append("the controller did not follow the trajectory")
+    for key, words in COUNTS.items():
+        count = int(after.get(key, "0")) - int(before.get(key, "0"))
+        if count > 0:
+            found.append(f"{words} ({count} times)" if count > 1 else words)
+    return found

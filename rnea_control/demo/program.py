@@ -57,7 +57,8 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--robot",
         help="a name that --list shows, or the path of a URDF file; by default panda, or the arm "
         "that comes with this package where example-robot-data is not installed")
-    add("--joints", help="names of the joints that move, as a,b,c; the others are locked")
+    add("--joints", type=lambda text: text.split(","),
+        help="names of the joints that move, as a,b,c; the others are locked")
     add("--rate", type=float, default=1000.0, help="control rate [Hz]")
     add("--picture", metavar="FILE",
         help=f"where to draw the result, {PICTURE} by default; with --list, the robots")
@@ -69,7 +70,6 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     given = parser.parse_args(arguments)
     for problem in _problems(given):
         parser.error(problem)  # the first one ends the process
-    given.joints = given.joints.split(",") if given.joints is not None else None
     return given
 
 
@@ -78,8 +78,8 @@ def _problems(given: argparse.Namespace) -> Iterator[str]:
     rate = next(parameter for parameter in PARAMETERS if parameter.name == "rate")
     if not rate.at_least <= given.rate <= rate.at_most:
         yield f"--rate is {given.rate:g}; it must be {rate.at_least:g} to {rate.at_most:g} Hz"
-    if given.joints is not None and not all(map(str.strip, given.joints.split(","))):
-        yield f"--joints is {given.joints!r}; it must be names separated by commas"
+    if given.joints is not None and not all(map(str.strip, given.joints)):
+        yield f"--joints is {','.join(given.joints)!r}; it must be names separated by commas"
     if given.picture or not given.list:
         formats = [f".{kind}" for kind in Figure().canvas.get_supported_filetypes()]
         yield from _unwritable("--picture", Path(given.picture or PICTURE), formats)
@@ -92,20 +92,15 @@ def _problems(given: argparse.Namespace) -> Iterator[str]:
 
 
 def _unwritable(option: str, path: Path, suffixes: Sequence[str]) -> Iterator[str]:
-    given, folder, new = f"{option} is {str(path)!r}", path.resolve().parent, not path.exists()
     if path.suffix.lower() not in suffixes:
-        yield f"{given}; it must end in one of {', '.join(suffixes)}"
-    elif path.is_dir():
-        yield f"{given}, which is a folder; it must be a file"
-    elif not folder.is_dir():
-        yield f"{given}; there is no folder {folder}. Make it first"
-    else:
-        try:
-            path.open("ab").close()
-            if new:
-                path.unlink()
-        except OSError as error:
-            yield f"{given}, which cannot be written: {error.strerror}"
+        yield f"{option} is {str(path)!r}; it must end in one of {', '.join(suffixes)}"
+    new = not path.exists()
+    try:
+        path.open("ab").close()
+        if new:
+            path.unlink()
+    except OSError as error:
+        yield f"{option} is {str(path)!r}, which cannot be written: {error.strerror}"
 
 
 def main() -> int:

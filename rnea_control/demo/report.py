@@ -4,9 +4,8 @@ mrad and Nm, those that slide in mm and N, and no figure mixes them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib import colormaps
@@ -19,33 +18,22 @@ from rich.table import Table
 from rnea_control.demo.robots import DemoRobot
 from rnea_control.demo.run import Recording
 from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import units
+from rnea_control.model.robot_model import Units, units
 
 LEGEND_COLUMNS = 8
 LONGEST_NAME = 24  # the end of a name tells joints apart
-STYLES = {"turning": "-", "sliding": "-."}
-NOTES = {"turning": "", "sliding": ", dash-dotted"}
+# Of joints by the unit of their positions; their errors are told in thousandths of it.
+KINDS = {"rad": "turning", "m": "sliding"}
+STYLES = {"rad": "-", "m": "-."}
+NOTES = {"rad": "", "m": ", dash-dotted"}
 
 
-class Kind(NamedTuple):
-    """Joints that have the same units."""
-
-    name: str
-    joints: list[int]  # their indices
-    position: str  # the units
-    error: str
-    effort: str
-
-
-def kinds(model: RobotModel) -> list[Kind]:
-    """One or two kinds, the turning joints first."""
-    found: dict[str, Kind] = {}
+def by_units(model: RobotModel) -> dict[Units, list[int]]:
+    """The joints of the same units, those that turn first."""
+    found: dict[Units, list[int]] = {}
     for j in range(model.nv):
-        unit = units(model, j)
-        name = "sliding" if unit.position == "m" else "turning"
-        kind = Kind(name, [], unit.position, f"m{unit.position}", unit.effort)
-        found.setdefault(name, kind).joints.append(j)
-    return sorted(found.values(), key=lambda kind: kind.name, reverse=True)
+        found.setdefault(units(model, j), []).append(j)
+    return dict(sorted(found.items(), reverse=True))
 
 
 def table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Table:
@@ -57,35 +45,37 @@ def table(robot: DemoRobot, model_based: Recording, baseline: Recording) -> Tabl
     result.add_column("\nlimit", justify="right")
     result.add_column("\nunits", no_wrap=True)
     both = (baseline, 3), (model_based, 4)
-    for kind in kinds(robot.model):
-        for j in kind.joints:
+    for unit, joints in by_units(robot.model).items():
+        for j in joints:
             rms = [f"{1e3 * each.rms(j):.{digits}f}" for each, digits in both]
             most = [f"{1e3 * np.abs(each.error[:, j]).max():.{digits}f}" for each, digits in both]
             torque, limit = np.abs(model_based.torque[:, j]).max(), robot.model.effort_limit[j]
             known = f"{limit:g}" if math.isfinite(limit) else "none"
-            name, unit = robot.model.joint_names[j], f"{kind.error}, {kind.effort}"
-            result.add_row(name, *rms, *most, f"{torque:.1f}", known, unit)
+            figures = (*rms, *most, f"{torque:.1f}", known)
+            name = robot.model.joint_names[j]
+            result.add_row(name, *figures, f"m{unit.position}, {unit.effort}")
     return result
 
 
 def summary(model: RobotModel, model_based: Recording, baseline: Recording) -> list[str]:
-    """A line for the joints of each kind."""
-    lines, every = [], kinds(model)
-    for kind in every:
-        count = len(kind.joints)
-        joints = f"{count} {kind.name} {'joint' if count == 1 else 'joints'}"
-        which = joints if len(every) > 1 else "all joints"
+    """A line for the joints of the same units."""
+    lines, every = [], by_units(model)
+    for unit, joints in every.items():
+        which = "all joints"
+        if len(every) > 1:
+            plural = "" if len(joints) == 1 else "s"
+            which = f"{len(joints)} {KINDS[unit.position]} joint{plural}"
         figures = ", ".join(
-            f"{recording.law} {1e3 * recording.rms(kind.joints):.4g} {kind.error}"
+            f"{recording.law} {1e3 * recording.rms(joints):.4g} m{unit.position}"
             for recording in (baseline, model_based)
         )
-        lines.append(f"RMS over {which}: {figures}: {ratio(kind, model_based, baseline)}")
+        lines.append(f"RMS over {which}: {figures}: {ratio(joints, model_based, baseline)}")
     return lines
 
 
-def ratio(kind: Kind, model_based: Recording, baseline: Recording) -> str:
+def ratio(joints: list[int], model_based: Recording, baseline: Recording) -> str:
     """Which of two runs follows closer, and how many times."""
-    errors = {"RNEA": model_based.rms(kind.joints), "PD": baseline.rms(kind.joints)}
+    errors = {"RNEA": model_based.rms(joints), "PD": baseline.rms(joints)}
     closer, other = sorted(errors, key=errors.__getitem__)
     factor = "infinitely many" if errors[other] > 0.0 else "1"
     if errors[closer] > 0.0:
@@ -99,7 +89,7 @@ def draw(
 ) -> None:
     """Writes the picture of the run under computed torque, and of the same trajectory under PD
     alone; `disturbed` ones are no comparison: the picture then gives no figures."""
-    found = kinds(model)
+    found = by_units(model)
     size = (12.0, 7.0 + 0.2 * -(-(model.nv + 1) // LEGEND_COLUMNS))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(2, 2, sharex=True)
@@ -107,16 +97,19 @@ def draw(
     if disturbed:
         figure.suptitle(f"{model.name}: disturbed, no comparison", fontsize=14, color="crimson")
     else:
-        results = [f"{kind.name} joints: {ratio(kind, model_based, baseline)}" for kind in found]
+        results = [
+            f"{KINDS[unit.position]} joints: {ratio(joints, model_based, baseline)}"
+            for unit, joints in found.items()
+        ]
         title = f"{model.name}: the same trajectory under PD and under RNEA computed torque"
         figure.suptitle(f"{title}\n{'; '.join(results)}", fontsize=14)
     colors = colormaps["turbo"](np.linspace(0.05, 0.95, model.nv))
     position.set(title="Positions under computed torque")
-    for kind, scale in _scales(position, found, "position"):
-        for j in kind.joints:
-            measured, desired = model_based.measured[:, j], model_based.desired[:, j]
-            scale.plot(model_based.time, measured, STYLES[kind.name], color=colors[j])
-            scale.plot(model_based.time, desired, "k--", linewidth=0.9)
+    for unit, scale in _scales(position, found):
+        for j in found[unit]:
+            style = STYLES[unit.position]
+            scale.plot(model_based.time, model_based.measured[:, j], style, color=colors[j])
+            scale.plot(model_based.time, model_based.desired[:, j], "k--", linewidth=0.9)
     torque.set(title="Torques under computed torque", ylabel="% of the joint's effort limit")
     for j in np.flatnonzero(np.isfinite(model.effort_limit)):
         share = 100.0 * model_based.torque[:, j] / model.effort_limit[j]
@@ -128,12 +121,12 @@ def draw(
     both = (error_pd, baseline, "PD"), (error_model, model_based, "computed torque")
     for axis, recording, law in both:
         rms = []
-        for kind, scale in _scales(axis, found, "error"):
-            for j in kind.joints:
+        for unit, scale in _scales(axis, found, "m"):
+            for j in found[unit]:
                 error = 1e3 * recording.error[:, j]
-                scale.plot(recording.time, error, STYLES[kind.name], color=colors[j])
+                scale.plot(recording.time, error, STYLES[unit.position], color=colors[j])
             if not disturbed:
-                rms.append(f"{1e3 * recording.rms(kind.joints):.3g} {kind.error}")
+                rms.append(f"{1e3 * recording.rms(found[unit]):.3g} m{unit.position}")
         figures = f": RMS {', '.join(rms)}" if rms else ""
         axis.set(title=f"Tracking error under {law}{figures}", xlabel="s")
     for axis in axes.flat:
@@ -153,11 +146,9 @@ def draw(
     figure.savefig(path, dpi=110)
 
 
-def _scales(axis: Axes, found: list[Kind], unit: str) -> Iterator[tuple[Kind, Axes]]:
-    """The kinds of joints with the scale of each: the first one's on the left, the second one's on
-    the right."""
-    for kind in found:
-        scale = axis if kind is found[0] else axis.twinx()
-        note = f" ({kind.name} joints{NOTES[kind.name]})" if len(found) > 1 else ""
-        scale.set_ylabel(getattr(kind, unit) + note)
-        yield kind, scale
+def _scales(axis: Axes, found: Collection[Units], prefix: str = "") -> Iterator[tuple[Units, Axes]]:
+    """A scale for each unit of positions: the first one's on the left, the other's on the right."""
+    for scale, unit in zip((axis, axis.twinx()) if len(found) > 1 else (axis,), found, strict=True):
+        kind = f" ({KINDS[unit.position]} joints{NOTES[unit.position]})" if len(found) > 1 else ""
+        scale.set_ylabel(f"{prefix}{unit.position}{kind}")
+        yield unit, scale

@@ -122,12 +122,10 @@ def find_urdf(robot: str | None) -> tuple[str, Path]:
     path = Path(robot)
     if path.suffix == ".urdf" or os.path.exists(robot):
         return path.stem, path
-    are = f"there are {', '.join(sorted(known))}, or give a path that ends in .urdf"
-    if "panda" in known:
-        raise RneaControlError(f"there is no robot {robot!r}; {are}")
+    more = "" if "panda" in known else "; pip install example-robot-data for more"
     raise RneaControlError(
-        f"robot {robot!r} comes with example-robot-data: pip install example-robot-data. Without "
-        f"it {are}"
+        f"there is no robot {robot!r}; there are {', '.join(sorted(known))}, or give a path that "
+        f"ends in .urdf{more}"
     )
 
 
@@ -157,8 +155,10 @@ def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRo
     start = np.array(CONFIGURED[name][1]) if parameters else _easy_posture(model)
     if joints is not None:
         posture = dict(zip(model.joint_names, start.tolist(), strict=True))
-        parameters = _restricted(parameters, joints, posture)
-        model = RobotModel.from_urdf_file(path, joints, parameters["locked_positions"])
+        others = {**posture, **parameters.get("locked_positions", {})}
+        locked = {joint: at for joint, at in others.items() if joint not in joints}
+        parameters = {**parameters, "joints": list(joints), "locked_positions": locked}
+        model = RobotModel.from_urdf_file(path, joints, locked)
         _check_joints(model, path)
         easy = zip(joints, _easy_posture(model), strict=True)
         start = np.array([posture.get(joint, position) for joint, position in easy])
@@ -191,21 +191,6 @@ def _check_joints(model: RobotModel, path: Path) -> None:
             f"{path}: {', '.join(several)} has more than one degree of freedom, which the demo "
             "does not move; choose other joints by --joints"
         )
-
-
-def _restricted(
-    parameters: dict[str, Any], joints: Sequence[str], posture: dict[str, float]
-) -> dict[str, Any]:
-    """The controller's parameters with only `joints`, and all others locked at `posture`."""
-    locked = {**posture, **parameters.get("locked_positions", {})}
-    locked = {joint: position for joint, position in locked.items() if joint not in joints}
-    result = {
-        key: {joint: part for joint, part in value.items() if joint in joints}
-        if isinstance(value, dict) and posture.keys() & value.keys()
-        else value
-        for key, value in parameters.items()
-    }
-    return {**result, "joints": list(joints), "locked_positions": locked}
 
 
 def _easy_posture(model: RobotModel) -> FloatArray:

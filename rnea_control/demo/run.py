@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,12 +18,12 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control import ControlLaw
-from rnea_control.demo.controller import CONTROLLER, ControllerWatch, controller
+from rnea_control.demo.controller import CONTROLLER, controller, heard_of_controller, incidents
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
 from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.simulation.executable import run_in_real_time
+from rnea_control.simulation.executable import in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
 from rnea_control.trajectory_client import TrajectoryClient
 
@@ -113,55 +113,65 @@ def run(
     Raises:
         RneaControlError: the controller did not start, or was stopped.
     """
-    arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=_arm_parameters(robot, rate))
+    joints = list(robot.model.joint_names)
+    start = zip(joints, robot.start.tolist(), strict=True)
+    locked = robot.parameters.get("locked_positions", {})
+    values = {
+        "robot_description": robot.urdf,
+        "joints": joints,
+        "rate": rate,
+        **{f"initial_positions.{joint}": position for joint, position in start},
+        **{f"locked_positions.{joint}": position for joint, position in locked.items()},
+    }
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    arm = SimulatedArm(namespace=NAMESPACE, parameter_overrides=overrides)
     executor = SingleThreadedExecutor()
     executor.add_node(arm)
-    recorded: list[Recording] = []
     gc.freeze()  # what was loaded before would be looked through in mid-motion, for 80 ms
     try:
         with controller(robot, law, rate, NAMESPACE) as process:
-            recorder = _recorder(robot, law, arm, progress)
-            next(recorder)
 
-            def observe(stamp: int) -> None:
+            def going_on() -> bool:
+                if not running():
+                    raise RneaControlError("the demo was stopped")
                 if process.poll() is not None:
                     raise RneaControlError("the controller has ended; its output above says why")
-                try:
-                    recorder.send(stamp)
-                except StopIteration as end:
-                    recorded.append(end.value)
+                return True
 
-            run_in_real_time(arm, executor, lambda: running() and not recorded, observe)
+            return _recorded(robot, law, arm, in_real_time(arm, executor, going_on), progress)
     finally:
         executor.shutdown()
         arm.destroy_node()
-    if not recorded:
-        raise RneaControlError("the demo was stopped")
-    return recorded[0]
 
 
-def _recorder(
-    robot: DemoRobot, law: ControlLaw, arm: SimulatedArm, progress: Callable[[float], None]
-) -> Generator[None, int, Recording]:
+def _recorded(
+    robot: DemoRobot,
+    law: ControlLaw,
+    arm: SimulatedArm,
+    states: Iterator[int],
+    progress: Callable[[float], None],
+) -> Recording:
     """Sends the trajectory once the controller holds the arm, and records until its report after
-    the end; gets the stamp of each state, just published."""
-    client, watch = TrajectoryClient(arm, CONTROLLER), ControllerWatch(arm)
+    the end; `states` has the stamp of each, just published."""
+    client = TrajectoryClient(arm, CONTROLLER)
+    reports, modes = heard_of_controller(arm)
     deadline, settled = time.monotonic() + LONGEST_START, math.inf
-    while not (time.monotonic() > settled and client.is_ready and watch.reports):
-        stamp = yield
+    for _ in states:
         now = time.monotonic()
+        if now > settled and client.is_ready and reports:
+            break
         if now > deadline:
             raise RneaControlError("the controller did not start; its output above says why")
         if arm.commands_received > 0:
             settled = min(settled, now + SETTLING)
 
-    start, duration, passed = stamp + AHEAD, robot.waypoints[-1].time, -math.inf
-    watch.begin()
+    start, duration = next(states) + AHEAD, robot.waypoints[-1].time
+    before = reports[-1]
+    modes.clear()
     client.send(_message(robot, start))
     # Stamp, positions, torques, lateness, and how many commands had come.
     rows: list[tuple[int, FloatArray, FloatArray, float, int]] = []
-    while not rows or (passed <= duration + TAIL and not client.failure):
-        stamp = yield
+    for stamp in states:
         if client.rejected:
             raise RneaControlError(f"{client.way}: {client.failure}")
         passed = 1e-9 * (stamp - start)
@@ -170,20 +180,32 @@ def _recorder(
             if len(rows) % 64 == 0:
                 progress(min(passed / duration, 1.0))
             rows.append((stamp, arm.q, arm.torque, late, arm.commands_received))
+        if rows and (passed > duration + TAIL or client.failure):
+            break
 
-    reports, deadline = watch.reports, time.monotonic() + LONGEST_REPORT
-    while watch.reports == reports and time.monotonic() <= deadline:
-        yield
-    incidents = [*filter(None, [client.failure]), *watch.incidents()]
-    if watch.reports == reports:
-        incidents.append("the controller did not report how the run went")
-    stamps, measured, torque, *counted = map(np.array, zip(*rows, strict=True))
+    count, deadline = len(reports), time.monotonic() + LONGEST_REPORT
+    for _ in states:
+        if len(reports) > count or time.monotonic() > deadline:
+            break
+    found = [*filter(None, [client.failure]), *incidents(before, reports[-1], modes)]
+    if len(reports) == count:
+        found.append("the controller did not report how the run went")
+    stamps, measured, torque, lateness, commands = map(np.array, zip(*rows, strict=True))
     times = 1e-9 * (stamps - start)
     trajectory = motion(robot.model, robot.start, robot.waypoints)
     desired = np.array([trajectory.at(t)[0] for t in times])
-    sent = f"{client.way}, which reports: {client.result or 'nothing'}"
-    moved, told = (times, desired, measured, torque), (watch.latency, sent)
-    return Recording(law.name, *moved, *told, *counted, tuple(incidents))
+    return Recording(
+        law=law.name,
+        time=times,
+        desired=desired,
+        measured=measured,
+        torque=torque,
+        latency=reports[-1].get("state age, since activation", "not reported"),
+        sent=f"{client.way}, which reports: {client.result or 'nothing'}",
+        lateness=lateness,
+        commands=commands,
+        incidents=tuple(found),
+    )
 
 
 def _message(robot: DemoRobot, start: int) -> JointTrajectory:
@@ -199,17 +221,6 @@ def _message(robot: DemoRobot, start: int) -> JointTrajectory:
         at = Duration(nanoseconds=round(1e9 * point.time)).to_msg()
         message.points.append(JointTrajectoryPoint(**numbers, time_from_start=at))
     return message
-
-
-def _arm_parameters(robot: DemoRobot, rate: float) -> list[Parameter]:
-    model, locked = robot.model, robot.parameters.get("locked_positions", {})
-    start = zip(model.joint_names, robot.start.tolist(), strict=True)
-    joints = list(model.joint_names)
-    values = {"robot_description": robot.urdf, "joints": joints, "rate": rate} | {
-        **{f"initial_positions.{joint}": position for joint, position in start},
-        **{f"locked_positions.{joint}": position for joint, position in locked.items()},
-    }
-    return [Parameter(name, value=value) for name, value in values.items()]
 
 
 def void(robot: DemoRobot) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,8 @@ class Scene:
         try:
             self.model = _spec(found, links, extent, floor).compile()
         except ValueError:
-            self.model = _spec(found, links, extent, floor, _loads).compile()
+            found = {link: list(filter(_loads, of_link)) for link, of_link in found.items()}
+            self.model = _spec(found, links, extent, floor).compile()
         self.data = mujoco.MjData(self.model)
         self._bodies = [self.model.body(f"link {link}").mocapid[0] for link in links]
         self.camera = mujoco.MjvCamera()
@@ -87,9 +88,8 @@ def render(urdf: Path, links: Sequence[str], poses: FloatArray) -> FloatArray:
     return np.array(frames)
 
 
-def _loads(file: str, scale: tuple[float, ...]) -> bool:
-    """Whether MuJoCo takes a mesh."""
-    shape = {"type": KINDS.mjGEOM_MESH, "mesh": (file, scale)}
+def _loads(shape: Shape) -> bool:
+    """Whether MuJoCo takes it."""
     try:
         _spec({"a": [shape]}, ["a"], 1.0, 0.0).compile()
     except ValueError:
@@ -98,13 +98,8 @@ def _loads(file: str, scale: tuple[float, ...]) -> bool:
 
 
 def _spec(
-    shapes: Mapping[str, Sequence[Shape]],
-    links: Sequence[str],
-    extent: float,
-    floor: float,
-    accepts: Callable[[str, tuple[float, ...]], bool] = lambda file, scale: True,
+    shapes: Mapping[str, Sequence[Shape]], links: Sequence[str], extent: float, floor: float
 ) -> mujoco.MjSpec:
-    """The scene, with the meshes that are accepted."""
     spec = mujoco.MjSpec()
     spec.visual.global_.offwidth, spec.visual.global_.offheight = SIZE
     spec.visual.headlight.ambient[:] = 0.45
@@ -128,10 +123,8 @@ def _spec(
         # A link may be called "world", as MuJoCo's own body is.
         body = world.add_body(name=f"link {link}", mocap=True)
         for shape in shapes.get(link, ()):
-            given = {key: value for key, value in shape.items() if key != "mesh"}
-            if mesh := shape.get("mesh"):
-                if not accepts(*mesh):
-                    continue
+            given = dict(shape)
+            if mesh := given.pop("mesh", None):
                 if mesh not in meshes:
                     meshes[mesh] = f"mesh{len(meshes)}"
                     file, scale = mesh

@@ -130,12 +130,12 @@ class GivenParameters:
     them, which have the defaults too."""
 
     def __init__(self, values: Mapping[str, Any], known: Mapping[str, Parameter]) -> None:
-        self._values = values
+        self.values = values
         self._known = known
 
     def __getitem__(self, name: str) -> Any:
         parameter = self._known[name]
-        return parameter.check(name, self._values.get(name, parameter.default))
+        return parameter.check(name, self.values.get(name, parameter.default))
 
     def faults(self) -> list[str]:
         """What is wrong with the values, one sentence each."""
@@ -149,7 +149,7 @@ class GivenParameters:
 
     def unknown(self) -> list[str]:
         """Names that no row has, probably misspelt."""
-        return sorted(name for name in self._values if name not in self._known)
+        return sorted(name for name in self.values if name not in self._known)
 
 
 def expand(table: Iterable[Parameter], joints: Sequence[str]) -> dict[str, Parameter]:

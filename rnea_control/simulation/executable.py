@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rclpy.executors import Executor, SingleThreadedExecutor
@@ -26,48 +26,38 @@ RETRY = 2.0
 QUIET = 0.2
 
 
-def run_in_real_time(
-    arm: SimulatedArm,
-    executor: Executor,
-    running: Callable[[], bool],
-    observe: Callable[[int], None] = lambda stamp: None,
-) -> None:
-    """Publishes a state and steps the arm once a period of real time.
-
-    `executor`, which has the arm, takes the commands in between. Once a period `running` is asked
-    whether to go on, and `observe` is called with the stamp of the state just published, [ns].
-    """
+def in_real_time(
+    arm: SimulatedArm, executor: Executor, running: Callable[[], bool]
+) -> Iterator[int]:
+    """Publishes a state and steps the arm once a period of real time, as long as `running` says so;
+    gives the stamp of each state, just published, [ns]. `executor`, which has the arm, takes the
+    commands in between."""
     due = time.monotonic()
     arm.start_clock()
     while running():
-        observe(arm.publish_state())
+        yield arm.publish_state()
         due += arm.period
         while (left := due - time.monotonic()) > 0.0:
             executor.spin_once(timeout_sec=left)
+        arm.advance()
         if -left > LONGEST_DELAY:
             arm.get_logger().warning(
                 f"the simulated arm is {-left:.3f} s behind real time and does not catch up",
                 throttle_duration_sec=1.0,
             )
             due = time.monotonic()
-            arm.start_clock(1)
-        arm.advance()
+            arm.start_clock()
 
 
-def run_in_lockstep(
-    arm: SimulatedArm,
-    executor: Executor,
-    running: Callable[[], bool],
-    observe: Callable[[int], None] = lambda stamp: None,
-) -> None:
-    """Publishes a state, waits for the command that answers it, and only then steps the arm.
-
-    Arguments as for `run_in_real_time`.
-    """
+def in_lockstep(
+    arm: SimulatedArm, executor: Executor, running: Callable[[], bool]
+) -> Iterator[int]:
+    """Publishes a state, waits for the command that answers it, and only then steps the arm; else
+    as `in_real_time`."""
     while running():
         retry = RETRY if arm.ticks else FIRST_RETRY
         before = arm.commands_received
-        observe(arm.publish_state())
+        yield arm.publish_state()
         sent, sent_at = 1, time.monotonic()
         while arm.commands_received == before:
             executor.spin_once(timeout_sec=retry)
@@ -98,13 +88,14 @@ def main() -> int:
         arm = build(node.SimulatedArm)
         executor = SingleThreadedExecutor()
         executor.add_node(arm)
-        run = run_in_lockstep if arm.lockstep else run_in_real_time
+        states = in_lockstep if arm.lockstep else in_real_time
         arm.get_logger().info(
             f"simulating {arm.model.name!r} with {arm.model.nv} joints at {1.0 / arm.period:g} Hz, "
             f"{'in lockstep' if arm.lockstep else 'in real time'}"
         )
         try:
-            run(arm, executor, running)
+            for _ in states(arm, executor, running):
+                pass
         except SimulationError as error:
             arm.get_logger().fatal(error.with_code)
             return 1

@@ -210,20 +210,21 @@ class CoupledJoints:
     def step(self, torque: FloatArray) -> None:
         """Lets one time step of `physics` pass with `torque` at the leaders, shape (nv,), by the
         integrator that it names: Runge-Kutta of fourth order, or one implicit in the damping."""
-        q, v, h = self.q, self.v, self._physics.opt.timestep
+        h = self._physics.opt.timestep
         if self._physics.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
-            a1 = self._acceleration(q, v, torque)
-            v2 = v + 0.5 * h * a1
-            a2 = self._acceleration(q + 0.5 * h * v, v2, torque)
-            v3 = v + 0.5 * h * a2
-            a3 = self._acceleration(q + 0.5 * h * v2, v3, torque)
-            v4 = v + h * a3
-            a4 = self._acceleration(q + h * v3, v4, torque)
-            self.q = q + h / 6.0 * (v + 2.0 * v2 + 2.0 * v3 + v4)
-            self.v = v + h / 6.0 * (a1 + 2.0 * a2 + 2.0 * a3 + a4)
+            state = np.array([self.q, self.v])
+
+            def rate(state: FloatArray) -> FloatArray:
+                return np.array([state[1], self._acceleration(*state, torque)])
+
+            k1 = rate(state)
+            k2 = rate(state + 0.5 * h * k1)
+            k3 = rate(state + 0.5 * h * k2)
+            k4 = rate(state + h * k3)
+            self.q, self.v = state + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
         else:
-            self.v = v + h * self._acceleration(q, v, torque, h)
-            self.q = q + h * self.v
+            self.v = self.v + h * self._acceleration(self.q, self.v, torque, h)
+            self.q = self.q + h * self.v
         self._place(self.q, self.v)
         self.data.time += h
 

@@ -57,12 +57,15 @@ PARAMETERS = (
     Parameter("noise_seed", int, 0,
         "seed of the noise; the same seed gives the same noise", at_least=0),
 )
-INITIAL_POSITION = Parameter("initial_positions.<joint>", float, 0.0,
-    "initial position of a joint", "rad or m", at_least=-1e4, at_most=1e4)
-LOCKED_POSITION = Parameter("locked_positions.<joint>", float, 0.0,
-    "position of a joint that is not in `joints`, and so is locked", "rad or m")
+# Of joints that the user names.
+PARAMETER_GROUPS = {
+    "initial_positions": Parameter("initial_positions.<joint>", float, 0.0,
+        "initial position of a joint", "rad or m", at_least=-1e4, at_most=1e4),
+    "locked_positions": Parameter("locked_positions.<joint>", float, 0.0,
+        "position of a joint that is not in `joints`, and so is locked", "rad or m"),
+}
 # fmt: on
 
 
 if __name__ == "__main__":
-    print(markdown((*PARAMETERS, INITIAL_POSITION, LOCKED_POSITION), live=False), end="")
+    print(markdown((*PARAMETERS, *PARAMETER_GROUPS.values()), live=False), end="")

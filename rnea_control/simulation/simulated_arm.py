@@ -11,7 +11,6 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import fields
-from pathlib import Path
 
 import numpy as np
 from rclpy.exceptions import InvalidTopicNameException
@@ -23,14 +22,14 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import ParameterError, SimulationError
+from rnea_control.exceptions import ParameterError, SimulationError, errors_of
 from rnea_control.model import RobotModel
-from rnea_control.model.urdf_text import urdf_text
+from rnea_control.model.urdf_text import read_urdf_file, urdf_text
 from rnea_control.parameters.settings import quietly
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.node_parameters import NodeParameters
 from rnea_control.simulation.mujoco_arm import MujocoArm
-from rnea_control.simulation.parameters import INITIAL_POSITION, LOCKED_POSITION, PARAMETERS
+from rnea_control.simulation.parameters import PARAMETER_GROUPS, PARAMETERS
 from rnea_control.simulation.urdf_for_mujoco import ModelErrors
 
 COMMANDS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -57,17 +56,16 @@ class SimulatedArm(Node):
             in_use=lambda: hasattr(self, "_physics"),
             remedy="start the simulated arm again with it",
         )
-        positions = []
-        for row in (INITIAL_POSITION, LOCKED_POSITION):
-            group = row.name.partition(".")[0]
-            names = parameters.add_group(group, row)
-            positions.append({name: parameters[f"{group}.{name}"] for name in names})
+        initial, locked = (
+            {name: parameters[f"{group}.{name}"] for name in parameters.add_group(group, row)}
+            for group, row in PARAMETER_GROUPS.items()
+        )
         for name in parameters.unknown():
             self.get_logger().warning(
                 f"parameter {name!r} is not known and has no effect; is it misspelt?"
             )
         xml = _description(parameters)
-        given = parameters["joints"] or None, positions[1], parameters["gravity"]
+        given = parameters["joints"] or None, locked, parameters["gravity"]
         self.model = quietly(RobotModel.from_urdf_string, xml, *given)
         for warning in self.model.warnings:
             self.get_logger().warning(warning)
@@ -84,13 +82,8 @@ class SimulatedArm(Node):
         self._brakes = parameters["brakes_until_command"]
         self._simulated_time = self.lockstep or parameters["publish_clock"]
         self.effort_controller = EffortController(self.model)
-        self._physics = MujocoArm(
-            xml,
-            self.model,
-            self.period,
-            *positions,
-            ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)}),
-        )
+        errors = ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)})
+        self._physics = MujocoArm(xml, self.model, self.period, initial, locked, errors)
         noise = [parameters[f"{what}_noise"] for what in ("position", "velocity", "effort")]
         seed = parameters["noise_seed"]
         self._noise = SensorNoise(self.model, *noise, seed) if any(noise) else None
@@ -128,10 +121,10 @@ class SimulatedArm(Node):
             return round((self.ticks + 1) * self.period * 1e9)
         return self._start + round(self.ticks * self.period * 1e9)
 
-    def start_clock(self, ahead: int = 0) -> None:
+    def start_clock(self) -> None:
         """Sets the clock of the states; their stamps say when they are due, not when they are sent.
-        The state that is due now is the one so many after the present one."""
-        elapsed = round((self.ticks + ahead) * self.period * 1e9)
+        The present one is due now."""
+        elapsed = round(self.ticks * self.period * 1e9)
         self._start = self.get_clock().now().nanoseconds - elapsed
 
     def publish_state(self) -> int:
@@ -180,12 +173,8 @@ def _description(parameters: NodeParameters) -> str | bytes:
             "parameter 'urdf_file' is not set; it must be the path of the robot's URDF file, "
             "unless the parameter 'robot_description' has the URDF as text"
         )
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ParameterError(
-            f"parameter 'urdf_file' is {path!r}, which cannot be read: {error}"
-        ) from error
+    with errors_of("parameter 'urdf_file'"):
+        return read_urdf_file(path)
 
 
 class EffortController:

@@ -15,7 +15,7 @@ import numpy as np
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
 from rnea_control.model.joint_selection import select_joints
-from rnea_control.model.rigid_body import rpy_from_rotation
+from rnea_control.model.rigid_body import rpy_from_rotation, second_moment
 from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_document import clean_urdf
 
@@ -93,19 +93,17 @@ def _without(joint: ET.Element, *tags: str) -> None:
 
 def mend_inertias(robot: ET.Element) -> None:
     """Replaces impossible inertias, which MuJoCo refuses, by the nearest possible ones."""
-    upper = np.triu_indices(3)
     for element in robot.iter("inertia"):
-        inertia = np.zeros((3, 3))
-        inertia[upper] = [float(element.get(name, "0")) for name in _MOMENTS]
-        inertia += np.triu(inertia, 1).T
-        moments, axes = np.linalg.eigh(0.5 * np.trace(inertia) * np.eye(3) - inertia)
+        xx, xy, xz, yy, yz, zz = (float(element.get(name, "0")) for name in _MOMENTS)
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        moments, axes = np.linalg.eigh(second_moment(inertia))
         smallest_principal = moments[0] + moments[1]
         if not inertia.any() or (moments[0] >= 0.0 and smallest_principal > LEAST_INERTIA):
             continue
         least = 1e-9 * np.abs(moments).max() + LEAST_INERTIA
-        second_moment = axes @ np.diag(np.maximum(moments, least)) @ axes.T
-        mended = np.trace(second_moment) * np.eye(3) - second_moment
-        for name, value in zip(_MOMENTS, mended[upper], strict=True):
+        second = axes @ np.diag(np.maximum(moments, least)) @ axes.T
+        mended = np.trace(second) * np.eye(3) - second
+        for name, value in zip(_MOMENTS, mended[np.triu_indices(3)], strict=True):
             element.set(name, repr(float(value)))
 
 

@@ -1,21 +1,20 @@
-"""The controller's configuration, parameters, robot description and model, and the faults in it."""
+"""Whether parameters, robot description and model fit each other, and those of other nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
-from rnea_control.commands.evidence import Evidence, Values
+from rnea_control.commands.evidence import Configuration, Evidence
 from rnea_control.commands.finding import Finding, error, warning
 from rnea_control.control import SupervisionSettings
 from rnea_control.exceptions import ParameterError, RneaControlError, RobotModelError, listed
 from rnea_control.model import RobotModel
-from rnea_control.node.parameters import PARAMETERS, meaningless
-from rnea_control.parameters.parameter import GivenParameters, expand, values_in_force
-from rnea_control.parameters.settings import load_model, quietly, update_model
-from rnea_control.parameters.table import LOCKED, LOCKED_POSITION, SAFETY
+from rnea_control.node.parameters import meaningless
+from rnea_control.parameters.parameter import values_in_force
+from rnea_control.parameters.settings import quietly
+from rnea_control.parameters.table import SAFETY
 from rnea_control.ros.node_parameters import BUILT_IN, handover_times
 
 # fmt: off
@@ -52,92 +51,41 @@ EFFORT_LIMIT_ZERO = error("effort-limit-zero",
 # fmt: on
 
 
-class ControllerParameters(GivenParameters):
-    """The controller's parameters, `values` by full name, checked by its table; `joints` are those
-    to control, empty if they are not known."""
-
-    def __init__(self, values: Values) -> None:
-        super().__init__(values, expand(PARAMETERS, ()))
-        self.values = values
-        self.joints = tuple(self.get("joints") or ())
-        self._known = expand(PARAMETERS, self.joints)
-        self._known |= {name: LOCKED_POSITION for name in values if name.startswith(LOCKED)}
-
-    def get(self, name: str) -> Any:
-        """A parameter, or its default if its value is not allowed."""
-        try:
-            return self[name]
-        except ParameterError:
-            return self._known[name].default
-
-
-class Configuration(ControllerParameters):
-    """The settings of the running controller, else of the file.
-
-    Attributes:
-        where: what the parameters are from, for messages; empty if they are not known.
-        description: the URDF that the controller takes; empty without one.
-        model: made of it; None if that is not possible.
-        fault: why not; None if it is, or if there is nothing to make it of.
-    """
-
-    def __init__(self, evidence: Evidence) -> None:
-        values, self.where = evidence.parameters.get(evidence.controller), evidence.controller
-        if values is None:
-            values = evidence.file_parameters
-            self.where = evidence.file if values else ""
-        super().__init__(values)
-        published = next(iter(evidence.descriptions), "")
-        self.description: str = self.get("robot_description") or published
-        self.model: RobotModel | None = None
-        self.fault: RneaControlError | None = None
-        if self.description and self.joints:
-            locked = [name.removeprefix(LOCKED) for name in values if name.startswith(LOCKED)]
-            try:
-                model = load_model(self, list(self.joints), locked, self.description)
-                update_model(self, model)
-                self.model = model
-            except RneaControlError as problem:
-                self.fault = problem
-
-
-def check(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def check(evidence: Evidence) -> Iterator[Finding]:
     """What is wrong with parameters, model and description."""
-    yield from _parameters(evidence, settings)
-    yield from _description(evidence, settings)
+    yield from _parameters(evidence)
+    yield from _description(evidence)
 
 
-def _parameters(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
+def _parameters(evidence: Evidence) -> Iterator[Finding]:
+    settings = evidence.settings
     if evidence.file_fault:
         yield PARAMETERS_MISSING.found(evidence.file_fault)
     elif not settings.where:
         there = "does not answer" if evidence.controller in evidence.nodes else "is not there"
-        file = ", and no file is given"
-        if evidence.file:
-            file = f", and {evidence.file} has no section for it"
-        yield PARAMETERS_MISSING.found(f"{evidence.controller} {there}{file}")
+        file = f"{evidence.file} has no section for it" if evidence.file else "no file is given"
+        yield PARAMETERS_MISSING.found(f"{evidence.controller} {there}, and {file}")
     if not settings.where:
         return
     faults = settings.faults()
-    for fault in faults or _that_do_not_fit(settings):
-        yield PARAMETER_WRONG.found(f"{settings.where}: {fault}")
-    unknown = [
-        name for name in settings.unknown() if not (name.startswith(BUILT_IN) or meaningless(name))
-    ]
+    for sentence in faults or _that_do_not_fit(settings):
+        yield PARAMETER_WRONG.found(f"{settings.where}: {sentence}")
+    own = [name for name in settings.unknown() if not name.startswith(BUILT_IN)]
+    unknown = [name for name in own if not meaningless(name)]
     if unknown and settings.joints:
         yield PARAMETER_UNKNOWN.found(f"{settings.where}: {listed(unknown)}")
-    running = settings.values
     different = [
-        f"{name} ({running.get(name)!r} runs, {value!r} in the file)"
+        f"{name} ({settings.values.get(name)!r} runs, {value!r} in the file)"
         for name, value in evidence.file_parameters.items()
-        if running.get(name) != value and not name.startswith(BUILT_IN)
+        if settings.values.get(name) != value and not name.startswith(BUILT_IN)
     ]
     if different and settings.where == evidence.controller:
         yield PARAMETERS_DIFFER.found(
             f"{evidence.controller}, {evidence.file}: {listed(different)}"
         )
-    if settings.fault is not None and str(settings.fault) not in faults:
-        yield MODEL_REFUSED.found(settings.fault.with_code)
+    fault = settings.robot
+    if isinstance(fault, RneaControlError) and str(fault) not in faults:
+        yield MODEL_REFUSED.found(fault.with_code)
 
 
 def _that_do_not_fit(settings: Configuration) -> Iterator[str]:
@@ -152,8 +100,8 @@ def _that_do_not_fit(settings: Configuration) -> Iterator[str]:
             yield str(problem)
 
 
-def _description(evidence: Evidence, settings: Configuration) -> Iterator[Finding]:
-    topic = evidence.description_topic
+def _description(evidence: Evidence) -> Iterator[Finding]:
+    topic, settings = evidence.description_topic, evidence.settings
     if not settings.description:
         publishers = listed([publisher.node for publisher in topic.publishers])
         yield DESCRIPTION_MISSING.found(
