@@ -23,10 +23,14 @@ import numpy as np
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.dynamics.regressor import parameter_count, parameter_names, regressor
 from rnea_control.dynamics.workspace import Workspace
-from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
 
+# Random states of which the torques are looked at, at least.
+_STATES = 100
+# How far a column may be from a combination of others, relative to its norm, and still count as
+# dependent.
+_TOLERANCE = 1e-6
 # The next column taken is the first one with at least this share of the largest remainder, so that
 # a parameter is grouped with links nearer the root.
 _PIVOT = 0.1
@@ -73,46 +77,20 @@ class BaseParameters:
         return phi[self.independent] + self.K @ phi[self.dependent]
 
 
-def base_parameters(
-    model: RobotModel,
-    samples: int = 100,
-    rng: np.random.Generator | None = None,
-    tolerance: float = 1e-6,
-) -> BaseParameters:
+def base_parameters(model: RobotModel) -> BaseParameters:
     """The base parameters of a robot, by a QR decomposition with pivoting of its regressor at
     random states.
 
     How parameters group depends on the kinematics, gravity and the position limits, not on the
     values of the parameters. Angles of a URDF that are multiples of 45 degrees but for their last
     digits count as these. Takes a second for a humanoid of 40 joints.
-
-    Args:
-        model: the robot.
-        samples: number of states; they must give at least as many torques as there are parameters.
-        rng: draws the states; seeded by default, so that the same robot gives the same answer.
-        tolerance: how far a column may be from a combination of others, relative to its norm, and
-            still count as dependent.
-
-    Raises:
-        ArgumentError: too few samples, or a tolerance outside (0, 1).
     """
-    if samples * model.nv < parameter_count(model) or not 0.0 < tolerance < 1.0:
-        raise ArgumentError(
-            f"samples is {samples} and tolerance {tolerance}; there must be at least "
-            f"{-(-parameter_count(model) // max(model.nv, 1))} samples, and a tolerance between 0 "
-            "and 1"
-        )
-    rng = np.random.default_rng(0) if rng is None else rng
-    states: list[tuple[FloatArray, ...]] = []
-    for _ in range(samples):
-        v, a = rng.standard_normal((2, model.nv))
-        states.append((model.random(rng), v, a))
     names, rounding = parameter_names(model), _rounding(model.urdf_angles)
-    stacked = _stacked_regressor(model, states)
-    columns, independent = as_written = _independent_columns(stacked, tolerance)
+    stacked = _stacked_regressor(model)
+    columns, independent = as_written = _independent_columns(stacked)
     if rounding:
-        stacked = _stacked_regressor(_as_meant(model, _ADDED * rounding), states)
-        columns, independent = _independent_columns(stacked, tolerance)
+        stacked = _stacked_regressor(_as_meant(model, _ADDED * rounding))
+        columns, independent = _independent_columns(stacked)
     hidden = tuple(names[k] for k in np.setdiff1d(as_written[1], independent))
     dependent = np.setdiff1d(columns, independent)
     norms = np.linalg.norm(stacked, axis=0)
@@ -121,7 +99,7 @@ def base_parameters(
     K = shares * norms[dependent] / norms[independent, None]
     sums = []
     for column, factors, share in zip(independent, K, shares, strict=True):
-        terms = np.flatnonzero(np.abs(share) > tolerance)
+        terms = np.flatnonzero(np.abs(share) > _TOLERANCE)
         others = [names[dependent[k]] for k in terms]
         sums.append(_sum(names[column], zip(factors[terms], others, strict=True)))
     zero = np.setdiff1d(np.arange(len(names)), columns)
@@ -153,28 +131,29 @@ def _as_meant(model: RobotModel, slack: float) -> RobotModel:
     return meant
 
 
-def _stacked_regressor(model: RobotModel, states: list[tuple[FloatArray, ...]]) -> FloatArray:
-    """The triangle R of a QR decomposition of regressors at these states, one above the other; its
-    columns depend on each other in the same way."""
-    ws, count = Workspace(model), parameter_count(model)
-    regressors = np.zeros((len(states), model.nv, count))
-    for (q, v, a), Y in zip(states, regressors, strict=True):
-        regressor(model, ws, q, v, a, Y)
-    _, R = np.linalg.qr(regressors.reshape(len(states) * model.nv, count))
+def _stacked_regressor(model: RobotModel) -> FloatArray:
+    """The triangle R of a QR decomposition of regressors at random states, one above the other; its
+    columns depend on each other in the same way. The states are always the same."""
+    ws, count, rng = Workspace(model), parameter_count(model), np.random.default_rng(0)
+    regressors = np.zeros((max(_STATES, -(-count // max(model.nv, 1))), model.nv, count))
+    for Y in regressors:
+        v, a = rng.standard_normal((2, model.nv))
+        regressor(model, ws, model.random(rng), v, a, Y)
+    _, R = np.linalg.qr(regressors.reshape(len(regressors) * model.nv, count))
     return R
 
 
-def _independent_columns(matrix: FloatArray, tolerance: float) -> tuple[IntArray, IntArray]:
+def _independent_columns(matrix: FloatArray) -> tuple[IntArray, IntArray]:
     """The columns that are not 0, and those of them that span all others, by Gram-Schmidt with
     pivoting; both ascending."""
     norms = np.linalg.norm(matrix, axis=0)
-    columns = np.flatnonzero(norms > tolerance * norms.max(initial=0.0))
+    columns = np.flatnonzero(norms > _TOLERANCE * norms.max(initial=0.0))
     # Of each column, scaled to length 1, less its share along those chosen.
     remainders = (matrix[:, columns] / norms[columns]).T.copy()
     chosen: list[int] = []
     while len(chosen) < len(remainders):
         lengths = np.linalg.norm(remainders, axis=1)
-        if lengths.max() < tolerance:
+        if lengths.max() < _TOLERANCE:
             break
         pivot = int(np.argmax(lengths >= _PIVOT * lengths.max()))
         direction = remainders[pivot] / lengths[pivot]

@@ -13,17 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rnea_control.array_types import FloatArray
-from rnea_control.compiled import compile_robot
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.body import FORCE, subtract_external_forces
-from rnea_control.dynamics.friction import STICKING_VELOCITY, friction_torque
+from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
-
-# From so many samples on, the time to compile a robot is less than it saves.
-WORTH_COMPILING = 500_000
 
 
 def inverse_dynamics_batch(
@@ -37,10 +33,9 @@ def inverse_dynamics_batch(
 ) -> FloatArray:
     """Actuator torques at each of N samples of a motion, **friction included**.
 
-    Each row equals `inverse_dynamics` to the last bit; from `WORTH_COMPILING` samples on, where the
-    robot is compiled (`compile_robot`) unless there are external forces, to rounding. Inputs may
-    be of any layout and type of real numbers; what is not C-contiguous, writeable float64 is
-    copied. A NaN stays in its row: the torques that depend on it are NaN.
+    Each row equals `inverse_dynamics` to the last bit. Inputs may be of any layout and type of real
+    numbers; what is not C-contiguous, writeable float64 is copied. A NaN stays in its row: the
+    torques that depend on it are NaN.
 
     Args:
         model: the robot; do not change it until the call returns.
@@ -69,13 +64,6 @@ def inverse_dynamics_batch(
         forces = _real_array("external_forces", external_forces, shape)
     tau = np.empty((samples, model.nv)) if tau is None else tau
     _check_output(tau, (samples, model.nv))
-
-    apart = not any(np.may_share_memory(each, tau) for each in (q, v, a))
-    if samples >= WORTH_COMPILING and external_forces is None and apart:
-        compile_robot(model).batch("rnea", q, v, a, out=tau, workers=workers)
-        tau += model.damping * v + model.torque_offset
-        tau += model.friction * np.tanh(v / STICKING_VELOCITY)
-        return tau
 
     def fill(rows: slice) -> None:
         memory = Workspace(model).memory

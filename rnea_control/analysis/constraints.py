@@ -77,14 +77,8 @@ def constraint_jacobian(
     Raises:
         ArgumentError: as `jacobian`. So do `constraint_bias` and `constraint_error`.
     """
-    blocks = [np.zeros((0, model.nv))]
-    for constraint in constraints:
-        first, second = (
-            end.carried(jacobian(model, ws, q, end.link, np.zeros((6, model.nv))))
-            for end in _ends(model, ws, q, constraint)
-        )
-        blocks.append((first - second)[: constraint.rows])
-    return np.concatenate(blocks)
+    _, J, _ = _relative_motion(model, ws, q, np.zeros(model.nv), constraints)
+    return J
 
 
 def constraint_bias(
@@ -95,29 +89,16 @@ def constraint_bias(
     constraints: Sequence[Constraint],
 ) -> FloatArray:
     """dJ/dt v: the relative acceleration of the points without joint accelerations, shape (m,)."""
-    parts, rest = [np.zeros(0)], np.zeros(model.nv)
-
-    def bias(end: _End) -> FloatArray:
-        w = jacobian(model, ws, q, end.link, np.zeros((6, model.nv)))[3:] @ v
-        found = end.carried(link_acceleration(model, ws, q, v, rest, end.link, np.zeros(6)))
-        found[:3] += np.cross(w, np.cross(w, end.lever))
-        return found
-
-    for constraint in constraints:
-        first, second = _ends(model, ws, q, constraint)
-        parts.append((bias(first) - bias(second))[: constraint.rows])
-    return np.concatenate(parts)
+    _, _, bias = _relative_motion(model, ws, q, v, constraints)
+    return bias
 
 
 def constraint_error(
     model: RobotModel, ws: Workspace, q: FloatArray, constraints: Sequence[Constraint]
 ) -> FloatArray:
     """How far apart the points are at `q`, shape (constraints, 3), [m], in the root's frame."""
-    errors = np.zeros((len(constraints), 3))
-    for error, constraint in zip(errors, constraints, strict=True):
-        first, second = _ends(model, ws, q, constraint)
-        error[:] = first.origin + first.lever - second.origin - second.lever
-    return errors
+    gaps, _, _ = _relative_motion(model, ws, q, np.zeros(model.nv), constraints)
+    return gaps
 
 
 def constrained_inverse_dynamics(
@@ -145,20 +126,14 @@ def constrained_inverse_dynamics(
         ArgumentError: an unknown joint or link; a motion that the constraints do not allow, in
             position, velocity or acceleration, or that the actuators cannot give.
     """
-    apart = np.abs(constraint_error(model, ws, q, constraints)).max(initial=0.0)
-    if not apart <= _GAP:
-        raise ArgumentError(
-            f"the motion breaks the constraints: points held together are {apart:.3g} m apart; "
-            "they must be together"
-        )
-    J = constraint_jacobian(model, ws, q, constraints)
-    bias = constraint_bias(model, ws, q, v, constraints)
+    gaps, J, bias = _relative_motion(model, ws, q, v, constraints)
     speed, acceleration = (np.abs(x).max(initial=0.0) for x in (v, a))
-    for name, broken, scale in (
-        ("J v", J @ v, speed),
-        ("J a + dJ/dt v", J @ a + bias, acceleration + speed**2),
+    for name, broken, allowed in (
+        ("the distance of the points", gaps, _GAP),
+        ("J v", J @ v, _TOLERANCE * (1.0 + speed)),
+        ("J a + dJ/dt v", J @ a + bias, _TOLERANCE * (1.0 + acceleration + speed**2)),
     ):
-        if not np.abs(broken).max(initial=0.0) <= _TOLERANCE * (1.0 + scale):
+        if not np.abs(broken).max(initial=0.0) <= allowed:
             raise ArgumentError(
                 f"the motion breaks the constraints: {name} is {broken}; it must be 0"
             )
@@ -205,8 +180,7 @@ def constrained_forward_dynamics(
         raise ArgumentError(f"tau is {tau}; it must be {n} finite numbers")
     bias = inverse_dynamics(model, ws, q, v, np.zeros(n), np.zeros(n), external_forces)
     M = crba(model, ws, q, np.zeros((n, n)))
-    J = constraint_jacobian(model, ws, q, constraints)
-    gamma = constraint_bias(model, ws, q, v, constraints)
+    _, J, gamma = _relative_motion(model, ws, q, v, constraints)
     # One acceleration that keeps the constraints, plus any in the null space N of J: so geometry
     # alone, not mass, decides which constraints depend on each other.
     U, sizes, VT = np.linalg.svd(J)
@@ -232,42 +206,49 @@ def constrained_forward_dynamics(
     return a, f
 
 
-@dataclass(frozen=True)
-class _End:
-    """A point of a link; `origin` is that of the link's frame, and `lever` leads from there to the
-    point, both in the root's frame."""
-
-    link: str
-    origin: FloatArray
-    lever: FloatArray
-
-    def carried(self, twist: FloatArray) -> FloatArray:
-        """A twist of the link, or a matrix of these, about the point instead of the origin."""
-        return np.concatenate([twist[:3] - skew(self.lever) @ twist[3:], twist[3:]])
-
-
-def _ends(
-    model: RobotModel, ws: Workspace, q: FloatArray, constraint: Constraint
-) -> tuple[_End, _End]:
-    """The two points held together."""
+def _relative_motion(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    v: FloatArray,
+    constraints: Sequence[Constraint],
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What `constraint_error`, `constraint_jacobian` and `constraint_bias` return."""
     poses = forward_kinematics(model, ws, q, np.zeros((len(model.link_names), 4, 4)))
-    other = constraint.other or model.root_link
-    X, Y = poses[link_index(model, constraint.link)], poses[link_index(model, other)]
-    first = _End(constraint.link, X[:3, 3], X[:3, :3] @ constraint.point)
-    if constraint.other_point is None:
-        return first, _End(other, Y[:3, 3], first.origin + first.lever - Y[:3, 3])
-    return first, _End(other, Y[:3, 3], Y[:3, :3] @ constraint.other_point)
+    gaps = np.zeros((len(constraints), 3))
+    blocks, biases = [np.zeros((0, model.nv))], [np.zeros(0)]
+    for gap, constraint in zip(gaps, constraints, strict=True):
+        links = constraint.link, constraint.other or model.root_link
+        X, Y = (poses[link_index(model, link)] for link in links)
+        point = X[:3, :3] @ constraint.point + X[:3, 3]
+        other_point = point
+        if constraint.other_point is not None:
+            other_point = Y[:3, :3] @ constraint.other_point + Y[:3, 3]
+        gap[:] = point - other_point
+        J, bias = np.zeros((6, model.nv)), np.zeros(6)
+        levers = point - X[:3, 3], other_point - Y[:3, 3]
+        for link, lever, sign in zip(links, levers, (1.0, -1.0), strict=True):
+            # Of the link's origin, then of the point.
+            twist = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
+            change = link_acceleration(model, ws, q, v, np.zeros(model.nv), link, np.zeros(6))
+            w = twist[3:] @ v
+            twist[:3] -= skew(lever) @ twist[3:]
+            change[:3] += np.cross(change[3:], lever) + np.cross(w, np.cross(w, lever))
+            J += sign * twist
+            bias += sign * change
+        blocks.append(J[: constraint.rows])
+        biases.append(bias[: constraint.rows])
+    return gaps, np.concatenate(blocks), np.concatenate(biases)
 
 
 def _selection(model: RobotModel, driven: Sequence[str] | None) -> FloatArray:
     """S: for each velocity of the actuated joints a row with a single 1."""
-    if isinstance(driven, str) or (driven is not None and len(set(driven)) != len(driven)):
-        raise ArgumentError(f"driven is {driven!r}; it must be a list of joint names, each once")
-    rows = [np.zeros((0, model.nv))]
-    for name in model.joint_names if driven is None else driven:
-        if name not in model.v_slices:
-            raise ArgumentError(
-                f"driven joint {name!r} is not one of {', '.join(model.joint_names)}"
-            )
-        rows.append(np.eye(model.nv)[model.v_slices[name]])
-    return np.concatenate(rows)
+    names = list(model.joint_names if driven is None else driven)
+    distinct_joints = {*names} & {*model.joint_names}
+    if isinstance(driven, str) or len(distinct_joints) != len(names):
+        raise ArgumentError(
+            f"driven is {driven!r}; it must be a list of joint names, each once, of "
+            f"{', '.join(model.joint_names)}"
+        )
+    rows = (np.eye(model.nv)[model.v_slices[name]] for name in names)
+    return np.concatenate([np.zeros((0, model.nv)), *rows])

@@ -14,17 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from rnea_control.analysis import BaseParameters, base_parameters, inertial_parameters
+from rnea_control.analysis import (
+    BaseParameters,
+    base_parameters,
+    inertial_parameters,
+    inverse_dynamics_batch,
+)
 from rnea_control.array_types import FloatArray
-from rnea_control.compiled import compile_robot
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.excitation_goal import (
-    CRITERIA,
     ExcitationLimits,
-    check_duration,
     condition_number,
     covariance,
     excitation_limits,
+    log_determinant,
 )
 from rnea_control.identification.excitation_problem import (
     HARMONICS,
@@ -34,7 +37,6 @@ from rnea_control.identification.excitation_problem import (
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
-DETERMINANT = "determinant"
 # Expected standard deviation of the measured torques, as a share of the effort limits; of the
 # largest torque in random motions where a joint has none.
 NOISE = 0.02
@@ -47,6 +49,8 @@ NEGLIGIBLE = 0.01
 _ROUNDING = 1e-12
 # A parameter is poorly known if its relative deviation is larger.
 POOR = 0.1
+# What a motion may take, [s].
+SHORTEST, LONGEST = 3.0, 3600.0
 # Random motions for each one that is improved.
 CANDIDATES = 10
 # The price of leaving the limits: first for all, then for the best one.
@@ -66,7 +70,6 @@ class Excitation:
     series: FourierSeries  # one period of it is the motion
     limits: ExcitationLimits  # that it keeps
     base: BaseParameters  # of the robot
-    criterion: str  # that was minimized
     seed: int  # of the search
     noise: FloatArray  # standard deviation expected of the measured torques, shape (joints,)
     # Of the base regressor, rows divided by the noise, columns of length 1.
@@ -75,9 +78,9 @@ class Excitation:
     # Predicted standard deviation of each, from white noise in all samples; infinite if the motion
     # does not excite it.
     deviation: FloatArray
-    # By which the deviations are judged: the absolute value of `prior`, or what makes `NEGLIGIBLE`
-    # of the torque allowed if that is more.
-    size: FloatArray
+    # `deviation` over the absolute value of `prior`, or over what makes `NEGLIGIBLE` of the torque
+    # allowed if that is more.
+    relative_deviation: FloatArray
     # The largest positions (from the middle of the range), velocities, accelerations and torques as
     # shares of `limits`, shape (4, joints).
     peaks: FloatArray
@@ -86,11 +89,6 @@ class Excitation:
     def duration(self) -> float:
         """[s]."""
         return self.series.period
-
-    @property
-    def relative_deviation(self) -> FloatArray:
-        """`deviation` over `size`."""
-        return self.deviation / self.size
 
     def sample(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions, velocities and accelerations, shape (times, joints) each.
@@ -109,7 +107,6 @@ def plan_excitation(
     ranges: Mapping[str, tuple[float, float]] | None = None,
     speed: float = 0.5,
     torque: float = 0.7,
-    criterion: str = DETERMINANT,
     seed: int = 0,
     starts: int = 6,
     iterations: int = 300,
@@ -123,7 +120,6 @@ def plan_excitation(
         model: the robot; its friction and payload are part of the torques.
         duration: [s].
         ranges, speed, torque: as of `excitation_limits`.
-        criterion: to minimize, one of `CRITERIA`.
         seed: of the random motions that the search starts from; the same one gives the same motion.
         starts, iterations: of the search: more take longer and find a little more.
         progress: is called with the share of the work that is done, from 0 to 1.
@@ -134,10 +130,10 @@ def plan_excitation(
             allowed.
     """
     limits = excitation_limits(model, ranges, speed, torque)
-    check_duration(model, limits, duration)
-    if criterion not in CRITERIA:
+    if not SHORTEST <= duration <= LONGEST:
         raise IdentificationError(
-            f"criterion is {criterion!r}; it must be one of {', '.join(CRITERIA)}"
+            f"duration is {duration:g} s; it must be from {SHORTEST:g} s, as joints need time to "
+            f"move far enough, to {LONGEST:g} s: a motion can be recorded several times"
         )
     if seed < 0:
         raise IdentificationError(f"seed is {seed}; it must be an integer, at least 0")
@@ -146,40 +142,37 @@ def plan_excitation(
     noise = NOISE * scale
     problem = ExcitationProblem(model, base, limits, noise, duration)
     rng = np.random.default_rng(seed)
-    x = search(problem, criterion, rng, starts, iterations, progress or (lambda _: None))
+    x = search(problem, rng, starts, iterations, progress or (lambda _: None))
     G = problem.information(x)
     prior = base.values(inertial_parameters(model))
     prior[np.abs(prior) < _ROUNDING * np.abs(prior).max(initial=0.0)] = 0.0
+    deviation = np.sqrt(np.diag(covariance(G, RATE * duration)))
+    size = np.maximum(np.abs(prior), NEGLIGIBLE / problem.effects(x, torque * scale))
     return Excitation(
-        model,
-        problem.series(x),
-        limits,
-        base,
-        criterion,
-        seed,
-        noise,
-        condition_number(G),
-        prior,
-        np.sqrt(np.diag(covariance(G, RATE * duration))),
-        np.maximum(np.abs(prior), NEGLIGIBLE / problem.effects(x, torque * scale)),
-        problem.peaks(x),
+        model=model,
+        series=problem.series(x),
+        limits=limits,
+        base=base,
+        seed=seed,
+        noise=noise,
+        condition=condition_number(G),
+        prior=prior,
+        deviation=deviation,
+        relative_deviation=deviation / size,
+        peaks=problem.peaks(x),
     )
 
 
 def _effort_scale(model: RobotModel, limits: ExcitationLimits) -> FloatArray:
     """The effort limits, or the largest of random torques within the other limits, shape (nv,)."""
     q, v, a = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 1000, model.nv))
-    q = 0.5 * (limits.upper + limits.lower) + 0.5 * (limits.upper - limits.lower) * q
-    tau = compile_robot(model).batch(
-        "rnea", q, v * limits.velocity, a * limits.acceleration, workers=1
-    )
-    largest = np.abs(tau).max(axis=0)
+    states = limits.middle + limits.half * q, limits.velocity * v, limits.acceleration * a
+    largest = np.abs(inverse_dynamics_batch(model, *states)).max(axis=0)
     return np.where(np.isfinite(model.effort_limit), model.effort_limit, largest)
 
 
 def search(
     problem: ExcitationProblem,
-    criterion: str,
     rng: np.random.Generator,
     starts: int,
     iterations: int,
@@ -187,37 +180,33 @@ def search(
 ) -> FloatArray:
     """The variables of the best motion found; it keeps the limits. Errors as of `holding_postures`.
 
-    The determinant always comes first: it is smooth, and leads near a motion of a good condition
-    number. `starts` random motions are improved with a quarter of the `iterations` in each step,
-    the best of them with all.
+    `starts` random motions are improved with a quarter of the `iterations` in each step, the best
+    of them with all.
     """
+
+    def value(x: FloatArray) -> float:
+        return log_determinant(problem.information(x))[0]
+
     postures = holding_postures(problem.model, problem.limits, rng)
     candidates = [random_motion(problem, postures, rng) for _ in range(CANDIDATES * starts)]
-    candidates.sort(key=lambda x: _value(problem, x, DETERMINANT))
-    candidates = candidates[:starts]
-    coarse = [(DETERMINANT, weight, max(iterations // 4, 1)) for weight in COARSE_WEIGHTS]
-    order = dict.fromkeys((DETERMINANT, criterion))
-    fine = [(which, weight, iterations) for which in order for weight in FINE_WEIGHTS]
-    total, done = sum(most for _, _, most in starts * coarse + fine), 0
+    candidates = sorted(candidates, key=value)[:starts]
+    quarter, done = max(iterations // 4, 1), 0
+    total = starts * len(COARSE_WEIGHTS) * quarter + len(FINE_WEIGHTS) * iterations
 
-    def improved(x: FloatArray, steps: list[tuple[str, float, int]]) -> FloatArray:
+    def improved(x: FloatArray, weights: tuple[float, ...], most: int) -> FloatArray:
         nonlocal done
-        for which, weight, most in steps:
-            options = {"maxiter": most, "maxfun": 2 * most, "maxcor": 30}
-            given = {"method": "L-BFGS-B", "jac": True, "options": options}
-            x = minimize(problem.cost, x, (which, weight), **given).x
+        options = {"maxiter": most, "maxfun": 2 * most, "maxcor": 30}
+        for weight in weights:
+            x = minimize(problem.cost, x, (weight,), "L-BFGS-B", jac=True, options=options).x
             done += most
             progress(done / total)
         return x
 
-    found = [improved(x, coarse) for x in candidates]
-    best = min(found, key=lambda x: problem.cost(x, DETERMINANT, COARSE_WEIGHTS[-1])[0])
-    kept = map(problem.within_limits, (improved(best, fine), *found, *candidates))
-    return min((x for x in kept if x is not None), key=lambda x: _value(problem, x, criterion))
-
-
-def _value(problem: ExcitationProblem, x: FloatArray, criterion: str) -> float:
-    return CRITERIA[criterion](problem.information(x))[0]
+    found = [improved(x, COARSE_WEIGHTS, quarter) for x in candidates]
+    best = min(found, key=lambda x: problem.cost(x, COARSE_WEIGHTS[-1])[0])
+    finest = improved(best, FINE_WEIGHTS, iterations)
+    kept = map(problem.within_limits, (finest, *found, *candidates))
+    return min((x for x in kept if x is not None), key=value)
 
 
 def random_motion(
@@ -228,8 +217,7 @@ def random_motion(
     while True:
         center = postures[rng.integers(len(postures))]
         coefficients = rng.standard_normal((problem.model.nv, 2 * HARMONICS - 2))
-        coefficients *= problem.largest_amplitudes(center, coefficients)[:, None]
-        x = problem.within_limits(problem.variables(center, coefficients), fine=False)
+        x = problem.within_limits(problem.largest(center, coefficients))
         if x is not None:
             return x
 
@@ -243,9 +231,9 @@ def holding_postures(
     Raises:
         IdentificationError: there is none; the message names the joint and the best posture.
     """
-    share = rng.uniform(size=(_POSTURES, model.nv))
+    share, rest = rng.uniform(size=(_POSTURES, model.nv)), np.zeros((_POSTURES, model.nv))
     postures = limits.lower + share * (limits.upper - limits.lower)
-    holding = compile_robot(model).batch("gravity", postures, workers=1) + model.torque_offset
+    holding = inverse_dynamics_batch(model, postures, rest, rest)
     loads = np.abs(holding) / limits.torque
     worst = loads.max(axis=1)
     if worst.min() <= _HOLDING:
@@ -253,11 +241,11 @@ def holding_postures(
     best = int(np.argmin(worst))
     j = int(np.argmax(loads[best]))
     unit = units(model, j).effort
-    pairs = zip(model.joint_names, postures[best], strict=True)
+    posture = [f"{name} {q:.2f}" for name, q in zip(model.joint_names, postures[best], strict=True)]
     raise IdentificationError(
         f"gravity alone takes {abs(holding[best, j]):.3g} {unit} of joint "
         f"{model.joint_names[j]!r}, and the motion may use {limits.torque[j]:.3g} {unit}, even in "
-        f"the easiest of {_POSTURES} postures within the ranges: "
-        f"{', '.join(f'{name} {position:.2f}' for name, position in pairs)}; allow a greater share "
-        "of the torque or other ranges, and check masses and effort limits of the URDF"
+        f"the easiest of {_POSTURES} postures within the ranges: {', '.join(posture)}; allow a "
+        "greater share of the torque or other ranges, and check masses and effort limits of the "
+        "URDF"
     )

@@ -1,4 +1,4 @@
-r"""What is asked of an exciting motion: `ExcitationLimits` to keep, a criterion to make small.
+r"""What is asked of an exciting motion: `ExcitationLimits` to keep, and the accuracy it allows.
 
 With the base regressor Y_b at each sample and noise of standard deviation sigma_j in the torque of
 joint j, independent from sample to sample, least squares finds the base parameters with the
@@ -7,14 +7,13 @@ covariance [Swevers et al. 1997]
 .. math:: C = G^{-1} / \text{samples}, \qquad
     G = \operatorname{mean} Y_b^T \operatorname{diag}(\sigma)^{-2} Y_b
 
-A criterion is a function of G that becomes smaller as the motion becomes better; it gives its value
-f and the matrix S with df = tr(S dG).
+The search makes `log_determinant` small: the volume of the confidence ellipsoid.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,10 +29,6 @@ MARGIN, LEAST_MARGIN = 0.05, 0.05
 DEFAULT_VELOCITY = {"revolute": math.pi, "continuous": math.pi, "prismatic": 1.0}
 # Joints reach the velocity allowed in this time, [s].
 RISE_TIME = 0.5
-# A motion must have the time for a share of the range, or for this much, there and back.
-STROKE = {"revolute": 0.5, "continuous": 0.5, "prismatic": 0.25}
-STROKE_SHARE = 0.25
-LONGEST = 3600.0  # [s]
 # Added to the diagonal, relative to it: a motion that does not excite a parameter has a cost, too.
 REGULARIZATION = 1e-12
 
@@ -47,6 +42,26 @@ class ExcitationLimits:
     velocity: FloatArray  # finite, [rad/s] or [m/s]
     acceleration: FloatArray  # finite, [rad/s^2] or [m/s^2]
     torque: FloatArray  # [Nm] or [N]; infinite where the URDF has no effort limit
+
+    @property
+    def middle(self) -> FloatArray:
+        """Of the positions."""
+        return 0.5 * (self.upper + self.lower)
+
+    @property
+    def half(self) -> FloatArray:
+        """Half the range of the positions."""
+        return 0.5 * (self.upper - self.lower)
+
+    @property
+    def scales(self) -> FloatArray:
+        """`half`, and the largest velocities, accelerations and torques, shape (4, joints)."""
+        return np.stack([self.half, self.velocity, self.acceleration, self.torque])
+
+    def shares(self, q: FloatArray, v: FloatArray, a: FloatArray, tau: FloatArray) -> FloatArray:
+        """Positions (from the middle), velocities, accelerations and torques of a motion, shape
+        (times, joints) each, as shares of `scales`, shape (4, times, joints)."""
+        return np.stack([q - self.middle, v, a, tau]) / self.scales[:, None]
 
 
 def excitation_limits(
@@ -88,87 +103,48 @@ def excitation_limits(
     default = [DEFAULT_VELOCITY[kind] for kind in model.joint_types]
     finite = np.isfinite(model.velocity_limit)
     velocity = speed * np.where(finite, model.velocity_limit, default)
-    bounds = _ranges(model, dict(ranges or {}))
+    bounds = _ranges(model, ranges or {})
     return ExcitationLimits(*bounds, velocity, velocity / RISE_TIME, torque * model.effort_limit)
 
 
-def check_duration(model: RobotModel, limits: ExcitationLimits, duration: float) -> None:
-    """Whether every joint has the time for a motion that is worth it.
-
-    The simplest series at rest at both ends, cos wt - cos(2wt)/4, has for a stroke S there and back
-    the largest velocity 0.650 w S and the largest acceleration w^2 S.
-
-    Raises:
-        IdentificationError: it is too long, or too short; the message says what would be enough.
-    """
-    if not 0.0 < duration < math.inf:
-        raise IdentificationError(f"duration is {duration} s; it must be positive and finite")
-    if duration > LONGEST:
-        raise IdentificationError(
-            f"{duration:g} s is longer than an hour; plan a shorter motion, and record it several "
-            "times"
-        )
-    most = np.array([STROKE[kind] for kind in model.joint_types])
-    stroke = np.minimum(most, STROKE_SHARE * (limits.upper - limits.lower))
-    by_velocity = 2.0 * math.pi * 0.375 * math.sqrt(3.0) * stroke / limits.velocity
-    by_acceleration = 2.0 * math.pi * np.sqrt(stroke / limits.acceleration)
-    needed = np.maximum(by_velocity, by_acceleration)
-    j = int(np.argmax(needed))
-    if needed[j] > duration:
-        fast = by_velocity[j] > by_acceleration[j]
-        limit = limits.velocity[j] if fast else limits.acceleration[j]
-        raise IdentificationError(
-            f"duration is {duration:g} s: too short for joint {model.joint_names[j]!r}, which "
-            f"needs {needed[j]:.1f} s to move by {stroke[j]:.2g} and back at "
-            f"{'velocities' if fast else 'accelerations'} up to {limit:.3g}; give at least "
-            f"{math.ceil(needed[j])} s, better {math.ceil(5.0 * needed[j])} s, or raise the limit"
-        )
-
-
 def _ranges(
-    model: RobotModel, ranges: dict[str, tuple[float, float]]
+    model: RobotModel, ranges: Mapping[str, tuple[float, float]]
 ) -> tuple[FloatArray, FloatArray]:
-    unknown = [name for name in ranges if name not in model.joint_names]
-    if unknown:
+    if unknown := [name for name in ranges if name not in model.joint_names]:
         raise IdentificationError(
             f"range of {listed(unknown)}: {model.name!r} moves the joints "
             f"{listed(model.joint_names)}; correct the name"
         )
-    lower, upper = np.empty(model.nv), np.empty(model.nv)
+    found = []
     for j, (name, kind) in enumerate(zip(model.joint_names, model.joint_types, strict=True)):
         least, most = float(model.lower[j]), float(model.upper[j])
         if name in ranges:
-            low, high = lower[j], upper[j] = tuple(map(float, ranges[name]))
-            wrong = ""
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                wrong = "; it must be two finite numbers, the lower one first"
-            elif low < least or high > most:
-                limits = f"{least:g} to {most:g} in the URDF"
-                wrong = f", outside its limits {limits}; give a range within them"
-            if wrong:
+            low, high = map(float, ranges[name])
+            if not (least <= low < high <= most and math.isfinite(high - low)):
                 raise IdentificationError(
-                    f"the range of joint {name!r} is {low:g} to {high:g}{wrong}"
+                    f"the range of joint {name!r} is {low:g} to {high:g}; it must be two finite "
+                    f"numbers, the lower one first, within the URDF's limits {least:g} to {most:g}"
                 )
+            found.append((low, high))
+        elif least >= most:
+            raise IdentificationError(
+                f"the position limits of joint {name!r}, {least:g} and {most:g}, leave no range to "
+                "move in; correct the URDF, or do not choose this joint"
+            )
         elif math.isfinite(least) and math.isfinite(most):
             margin = max(MARGIN * (most - least), 0.0 if kind == "prismatic" else LEAST_MARGIN)
             margin = min(margin, 0.25 * (most - least))
-            lower[j], upper[j] = least + margin, most - margin
+            found.append((least + margin, most - margin))
         elif kind == "prismatic":
             raise IdentificationError(
                 f"prismatic joint {name!r} has no position limits in the URDF of {model.name!r}; "
                 "give its range"
             )
-        elif math.isfinite(most):
-            upper[j] = most - LEAST_MARGIN
-            lower[j] = upper[j] - 2.0 * math.pi
         else:
-            lower[j] = least + LEAST_MARGIN if math.isfinite(least) else -math.pi
-            upper[j] = lower[j] + 2.0 * math.pi
-        if not lower[j] < upper[j]:
-            raise IdentificationError(
-                f"the position limits of joint {name!r}, {least:g} and {most:g}, leave no range to "
-                "move in; correct the URDF, or do not choose this joint"
-            )
+            lower = most - LEAST_MARGIN - 2.0 * math.pi if math.isfinite(most) else -math.pi
+            lower = least + LEAST_MARGIN if math.isfinite(least) else lower
+            found.append((lower, lower + 2.0 * math.pi))
+    lower, upper = np.array(found).T
     return lower, upper
 
 
@@ -191,35 +167,12 @@ def covariance(G: FloatArray, samples: float) -> FloatArray:
 
 
 def log_determinant(G: FloatArray) -> tuple[float, FloatArray]:
-    """- log det G over its size: the mean logarithm of the variances along the principal axes."""
+    """f = - log det G over its size, the mean logarithm of the variances along the principal axes;
+    and the matrix S with df = tr(S dG)."""
     H, d = _scaled(G)
     H[np.diag_indices_from(H)] += REGULARIZATION
-    L = np.linalg.cholesky(H)
-    inverse = np.linalg.inv(L)
-    S = -(inverse.T @ inverse) * np.outer(d, d) / len(G)
-    S[np.diag_indices_from(S)] *= 1.0 + REGULARIZATION
-    return 2.0 * float(np.log(d).sum() - np.log(np.diag(L)).sum()) / len(G), S
-
-
-def log_condition(G: FloatArray) -> tuple[float, FloatArray]:
-    """log of `condition_number`. The derivative is that of the outermost eigenvalues of the scaled
-    matrix D G D, where D depends on G too."""
-    H, d = _scaled(G)
-    H[np.diag_indices_from(H)] += REGULARIZATION
-    values, vectors = np.linalg.eigh(H)
-    smallest = max(float(values[0]), REGULARIZATION)
-    high, low = d * vectors[:, -1], d * vectors[:, 0]
-    S = np.outer(high, high) / values[-1] - np.outer(low, low) / smallest
-    S[np.diag_indices_from(S)] -= high**2 - low**2
-    return 0.5 * float(np.log(values[-1] / smallest)), 0.5 * S
-
-
-# What an exciting motion may minimize: the volume of the confidence ellipsoid, or the condition
-# number of the weighted base regressor with columns of length 1.
-CRITERIA: dict[str, Callable[[FloatArray], tuple[float, FloatArray]]] = {
-    "determinant": log_determinant,
-    "condition": log_condition,
-}
+    S = -np.linalg.inv(H) * np.outer(d, d) / len(G)
+    return float(2.0 * np.log(d).sum() - np.linalg.slogdet(H)[1]) / len(G), S
 
 
 def _scaled(G: FloatArray) -> tuple[FloatArray, FloatArray]:

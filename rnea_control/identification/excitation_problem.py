@@ -5,7 +5,7 @@ halves of its range: every x is a motion that begins and ends at rest. The cost 
 
 .. math:: f(G) + w \operatorname{mean} \sum_{u \in \{q, v, a, \tau\}} \max(0, |u| - 1)^2
 
-with f one of `CRITERIA`, and u as shares of the limits, on a grid of one period. The
+with f the `log_determinant`, and u as shares of the limits, on a grid of one period. The
 derivatives of regressor and torque by q, v and a are differences, the rest is exact.
 """
 
@@ -15,19 +15,18 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
-from rnea_control.analysis import BaseParameters, inertial_parameters
+from rnea_control.analysis import BaseParameters, inertial_parameters, inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import Order, compile_robot
-from rnea_control.dynamics.friction import STICKING_VELOCITY
-from rnea_control.identification.excitation_goal import CRITERIA, ExcitationLimits
+from rnea_control.identification.excitation_goal import ExcitationLimits, log_determinant
 from rnea_control.model import RobotModel
 
 # Of the series of each joint.
 HARMONICS = 5
-# Grid points in a period for each harmonic: for the cost, and at least for the check of the result,
-# which has no longer steps than `LONGEST_STEP`, [s], either.
-POINTS, CHECKED_POINTS, LONGEST_STEP = 40, 400, 0.002
+# Grid points in a period for each harmonic: for the cost, and for the check of the limits.
+POINTS, CHECKED_POINTS = 40, 400
 # The cost aims at this share of the limits, as extremes lie between the points of its grid.
 AIM = 0.997
 # The result keeps this share of them on the grid of the check.
@@ -37,8 +36,8 @@ _STEP = 1e-7
 
 
 class ExcitationProblem:
-    """The motions of a robot with a period, [s], and what they cost; `size` is the number of
-    variables. The robot must not change meanwhile.
+    """The motions of a robot with a period, [s], and what they cost. The robot must not change
+    meanwhile.
 
     Args:
         model, base, limits: the robot, its base parameters, and what is kept.
@@ -58,44 +57,51 @@ class ExcitationProblem:
         self._phi = inertial_parameters(model)
         self._weights = noise**-2.0
         self._basis = rest_basis()
-        self._middle = 0.5 * (limits.upper + limits.lower)
-        self._half = 0.5 * (limits.upper - limits.lower)
-        scales = [self._half, limits.velocity, limits.acceleration, limits.torque]
-        self._scales = np.stack(scales)[:, :, None]
         self._columns = 1 + self._basis.shape[1]
-        self.size = model.nv * self._columns
-        self._grid = self._derivatives(POINTS * HARMONICS)
-        points = max(CHECKED_POINTS * HARMONICS, math.ceil(period / LONGEST_STEP))
-        self._fine_grid = self._derivatives(points)
+        self._grid, self._fine_grid = (
+            derivatives(np.linspace(0.0, period, points * HARMONICS, endpoint=False), period)
+            for points in (POINTS, CHECKED_POINTS)
+        )
 
-    def variables(self, center: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """x of a center, shape (joints,), and coefficients in the basis, shape (joints,
-        2 `HARMONICS` - 2)."""
-        columns = [(center - self._middle)[:, None], coefficients]
-        return (np.hstack(columns) / self._half[:, None]).ravel()
+    def largest(self, center: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """The variables of a motion, the coefficients of each joint as large as the limits of
+        position, velocity and acceleration allow.
+
+        Args:
+            center: shape (joints,).
+            coefficients: in the basis, shape (joints, 2 `HARMONICS` - 2).
+        """
+        q, v, a = (coefficients @ (D @ self._basis).T for D in self._grid)
+        limits = self.limits
+        use = [
+            q.max(axis=1) / (limits.upper - center),
+            q.min(axis=1) / (limits.lower - center),
+            np.abs(v).max(axis=1) / limits.velocity,
+            np.abs(a).max(axis=1) / limits.acceleration,
+        ]
+        allowed = AIM / np.max(use, axis=0)
+        x = np.column_stack([center - limits.middle, allowed[:, None] * coefficients])
+        return (x / limits.half[:, None]).ravel()
 
     def series(self, x: FloatArray) -> FourierSeries:
         """The motion of variables x."""
-        X = x.reshape(-1, self._columns) * self._half[:, None]
-        coefficients = X[:, 1:] @ self._basis.T
-        cosine, sine = np.split(coefficients, 2, axis=1)
-        return FourierSeries(self.period, self._middle + X[:, 0], cosine, sine)
+        X = x.reshape(-1, self._columns) * self.limits.half[:, None]
+        return FourierSeries(self.period, self.limits.middle + X[:, 0], X[:, 1:] @ self._basis.T)
 
-    def cost(self, x: FloatArray, criterion: str, weight: float) -> tuple[float, FloatArray]:
-        """The cost and its gradient, shape (size,); `weight` is w of the module's docstring."""
+    def cost(self, x: FloatArray, weight: float) -> tuple[float, FloatArray]:
+        """The cost and its gradient, shape as of x; `weight` is w of the module's docstring."""
         motion = self._motion(x, self._grid)
         Y = self._regressor(*motion)
         tau = np.stack([self._phi @ rows for rows in Y])
         G, Y_b = self._gram(Y)
-        value, S = CRITERIA[criterion](G)
+        value, S = log_determinant(G)
         points, n = Y.shape[2], self.model.nv
         shares = self._shares(*motion, tau)
         excess = np.maximum(np.abs(shares) - AIM, 0.0)
-        for each in excess:
-            value += weight * float(np.vdot(each, each)) / points
+        value += weight * float(np.sum(excess**2)) / points
         # Derivatives of the cost by q, v, a and tau, and by Y.
-        by_kind = (2.0 * weight / points) * excess * np.sign(shares) / self._scales
-        by_motion, by_tau = by_kind[:3], by_kind[3]
+        by_kind = (2.0 * weight / points) * excess * np.sign(shares)
+        *by_motion, by_tau = by_kind / self.limits.scales[:, :, None]
         by_Y = np.zeros_like(Y)
         for j in range(n):
             by_Y[j, self.base.independent] = (2.0 * self._weights[j] / points) * (S @ Y_b[j])
@@ -107,23 +113,22 @@ class ExcitationProblem:
                 (q, v, a)[kind][j] += step
                 self._regressor(q, v, a, out=moved)
                 np.subtract(moved, Y, out=moved)
-                by_motion[kind, j] += np.einsum("jcp,jcp->p", by_Y, moved) / step
-        gradient = np.zeros((n, self._columns))
-        gradient[:, 0] = by_motion[0].sum(axis=1)
-        for rows, D in zip(by_motion, self._grid, strict=True):
-            gradient[:, 1:] += rows @ D
-        return value, (gradient * self._half[:, None]).ravel()
+                by_motion[kind][j] += np.einsum("jcp,jcp->p", by_Y, moved) / step
+        by_coefficients = sum(rows @ D for rows, D in zip(by_motion, self._grid, strict=True))
+        gradient = np.column_stack([by_motion[0].sum(axis=1), by_coefficients @ self._basis])
+        return value, (gradient * self.limits.half[:, None]).ravel()
 
     def information(self, x: FloatArray) -> FloatArray:
         """G of `excitation_goal`, shape (base.rank, base.rank)."""
         G, _ = self._gram(self._regressor(*self._motion(x, self._grid)))
         return G
 
-    def peaks(self, x: FloatArray, fine: bool = True) -> FloatArray:
+    def peaks(self, x: FloatArray) -> FloatArray:
         """The largest |u| of position, velocity, acceleration and torque, as shares of the limits,
-        on the grid of the check (`fine`) or of the cost, shape (4, joints)."""
-        motion = self._motion(x, self._fine_grid if fine else self._grid)
-        return np.abs(self._shares(*motion, self._torque(*motion))).max(axis=2)
+        on the grid of the check, shape (4, joints)."""
+        q, v, a = self._motion(x, self._fine_grid)
+        tau = inverse_dynamics_batch(self.model, q.T, v.T, a.T, workers=1).T
+        return np.abs(self._shares(q, v, a, tau)).max(axis=2)
 
     def effects(self, x: FloatArray, scale: FloatArray) -> FloatArray:
         """The largest torque that 1 of each base parameter makes, shape (base.rank,), as a share of
@@ -132,57 +137,37 @@ class ExcitationProblem:
         shares: FloatArray = np.abs(Y).max(axis=2) / scale[:, None]
         return shares.max(axis=0)
 
-    def largest_amplitudes(self, center: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """By how much the coefficients, as of `variables`, may be multiplied within the limits of
-        positions, velocities and accelerations, shape (joints,)."""
-        q, v, a = (coefficients @ D.T for D in self._grid)
-        limits = self.limits
-        use = [
-            q.max(axis=1) / (limits.upper - center),
-            q.min(axis=1) / (limits.lower - center),
-            np.abs(v).max(axis=1) / limits.velocity,
-            np.abs(a).max(axis=1) / limits.acceleration,
-        ]
-        largest: FloatArray = AIM / np.max(use, axis=0)
-        return largest
-
-    def within_limits(self, x: FloatArray, fine: bool = True) -> FloatArray | None:
+    def within_limits(self, x: FloatArray) -> FloatArray | None:
         """Variables of the same motion about the same center, made smaller as far as the limits
-        need it, on the grid as of `peaks`; None if not even the center is within them."""
-        amplitude: FloatArray = x.copy()
-        amplitude[:: self._columns] = 0.0
-        center = x - amplitude
+        need it; None if not even the center is within them."""
+        center = np.zeros_like(x)
+        center[:: self._columns] = x[:: self._columns]
 
         def fits(share: float) -> bool:
-            return bool(self.peaks(center + share * amplitude, fine).max() <= KEPT)
+            return bool(self.peaks(center + share * (x - center)).max() <= KEPT)
 
         if fits(1.0):
             return x
-        low, high = 0.0, 1.0
-        if not fits(low):
+        if not fits(0.0):
             return None
+        low, high = 0.0, 1.0
         while high - low > 1e-4:
             share = 0.5 * (low + high)
             low, high = (share, high) if fits(share) else (low, share)
-        return center + low * amplitude
-
-    def _derivatives(self, points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        time: FloatArray = np.arange(float(points)) * (self.period / points)
-        q, v, a = (D @ self._basis for D in derivatives(time, self.period))
-        return q, v, a
+        return center + low * (x - center)
 
     def _motion(
         self, x: FloatArray, grid: tuple[FloatArray, FloatArray, FloatArray]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions, velocities and accelerations, shape (joints, points) each."""
-        X = x.reshape(-1, self._columns) * self._half[:, None]
-        q, v, a = (X[:, 1:] @ D.T for D in grid)
-        q += (self._middle + X[:, 0])[:, None]
+        series = self.series(x)
+        q, v, a = (series.coefficients @ D.T for D in grid)
+        q += series.center[:, None]
         return q, v, a
 
     def _shares(self, q: FloatArray, v: FloatArray, a: FloatArray, tau: FloatArray) -> FloatArray:
         """u of the module's docstring, shape (4, joints, points)."""
-        return np.stack([q - self._middle[:, None], v, a, tau]) / self._scales
+        return self.limits.shares(q.T, v.T, a.T, tau.T).transpose(0, 2, 1)
 
     def _regressor(
         self, q: FloatArray, v: FloatArray, a: FloatArray, out: FloatArray | None = None
@@ -192,14 +177,6 @@ class ExcitationProblem:
             "regressor", q, v, a, out=out, order=Order.entry_major, workers=1
         )
         return Y
-
-    def _torque(self, q: FloatArray, v: FloatArray, a: FloatArray) -> FloatArray:
-        """Shape (joints, points), friction included."""
-        model = self.model
-        tau: FloatArray = self._robot.batch("rnea", q, v, a, order=Order.entry_major, workers=1)
-        tau += model.damping[:, None] * v + model.torque_offset[:, None]
-        tau += model.friction[:, None] * np.tanh(v / STICKING_VELOCITY)
-        return tau
 
     def _gram(self, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
         Y_b = Y[:, self.base.independent]
@@ -229,14 +206,12 @@ class FourierSeries:
 
     period: float  # T, [s]
     center: FloatArray  # c, shape (joints,), [rad] or [m]
-    cosine: FloatArray  # a, shape (joints, harmonics)
-    sine: FloatArray  # b
+    coefficients: FloatArray  # a, then b, shape (joints, 2 harmonics)
 
     def sample(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions, velocities and accelerations at times from the start of the first period,
         shape (times,), [s]; shape (times, joints) each."""
-        coefficients = np.hstack([self.cosine, self.sine])
-        q, v, a = (D @ coefficients.T for D in derivatives(time, self.period))
+        q, v, a = (D @ self.coefficients.T for D in derivatives(time, self.period))
         return q + self.center, v, a
 
 
@@ -253,10 +228,6 @@ def rest_basis() -> FloatArray:
     """Coefficients, cosines first, that are at rest at both ends: orthonormal columns, shape
     (2 harmonics, 2 harmonics - 2)."""
     k = np.arange(1.0, HARMONICS + 1.0)
-    basis = np.zeros((2, HARMONICS, 2, HARMONICS - 1))
-    for i, normal in enumerate((k * k, k)):
-        # A Householder reflection takes the normal to the first axis.
-        u = normal / np.linalg.norm(normal)
-        u[0] += 1.0
-        basis[i, :, i] = (np.eye(HARMONICS) - np.outer(u, u) / u[0])[:, 1:]
-    return basis.reshape(2 * HARMONICS, 2 * HARMONICS - 2)
+    # Beside the normal, the columns of Q are orthogonal to it.
+    cosine, sine = (np.linalg.qr(normal[:, None], "complete")[0][:, 1:] for normal in (k * k, k))
+    return block_diag(cosine, sine)

@@ -76,8 +76,7 @@ def _comment(excitation: Excitation, approach: float, words: str) -> list[str]:
         "",
         f"approach: {approach:g} s, from where the arm is to the first point",
         f"motion:   {series.period:g} s, {HARMONICS} harmonics, at rest at both ends",
-        f"made by:  criterion {excitation.criterion}, seed {excitation.seed}; condition "
-        f"number {excitation.condition:.3g}",
+        f"made by:  seed {excitation.seed}; condition number {excitation.condition:.3g}",
         *([f"limits:   {words}"] if words else []),
         "",
         "Range of each joint, with what was allowed:",

@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import random_mechanism, two_link_arm
 
-from rnea_control.analysis import batch
 from rnea_control.analysis.batch import inverse_dynamics_batch
-from rnea_control.compiled import compile_robot
 from rnea_control.dynamics import Workspace, inverse_dynamics
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
@@ -46,27 +44,6 @@ def test_equals_inverse_dynamics_of_each_row(seed, joints, floating_base, worker
     np.testing.assert_array_equal(tau, row_by_row(model, q, v, a))
     tau = inverse_dynamics_batch(model, q, v, a, external_forces=forces, workers=workers)
     np.testing.assert_array_equal(tau, row_by_row(model, q, v, a, forces))
-
-
-@pytest.mark.parametrize(("friction", "workers"), [(0.0, None), (0.7, None), (0.7, 1)])
-def test_compiled_where_that_pays(friction: float, workers: int | None, monkeypatch) -> None:
-    compiled = []
-    patched = {"WORTH_COMPILING": 100}
-    patched["compile_robot"] = lambda model: compiled.append(model) or compile_robot(model)
-    for name, value in patched.items():
-        monkeypatch.setattr(batch, name, value)
-    model = RobotModel.from_urdf_string(two_link_arm())
-    model.friction, model.torque_offset = [friction, 0.0], [0.0, friction]
-    q, v, a = motion(model, 101)
-    expected = row_by_row(model, q, v, a)
-    tau = inverse_dynamics_batch(model, q, v, a, workers=workers)
-    np.testing.assert_allclose(tau, expected, rtol=1e-11, atol=1e-11)
-    assert compiled == [model]
-    forces = np.zeros((101, len(model.link_names), 6))
-    for more in ({"external_forces": forces}, {"tau": a}):
-        tau = inverse_dynamics_batch(model, q, v, a, **more)
-        np.testing.assert_array_equal(tau, expected)
-    assert compiled == [model]
 
 
 def test_no_rows_nothing_that_moves_and_thousands_of_rows_on_all_cores() -> None:

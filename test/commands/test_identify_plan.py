@@ -84,7 +84,7 @@ def test_errors_write_nothing(urdf: Path, config: Path, monkeypatch: pytest.Monk
     for options, message in (
         (["--range", "knee", "0", "1"], "range of knee"),
         (["--range", "elbow", "low", "1"], "--range elbow low 1: LOWER and UPPER must be numbers"),
-        (["--duration", "0.1"], "too short for joint"),
+        (["--duration", "0.1"], "duration is 0.1 s; it must be from 3 s"),
         (["--joints", "knee"], r"knee.* \[joint-selection\]$"),
         (["--config", "none.yaml"], "none.yaml cannot be read"),
         (["--output", "none/plan.yaml"], "there is no folder"),

@@ -23,13 +23,11 @@ from rnea_control.identification.excitation import (
     random_motion,
 )
 from rnea_control.identification.excitation_goal import (
-    CRITERIA,
-    condition_number,
     covariance,
     excitation_limits,
     log_determinant,
 )
-from rnea_control.identification.excitation_problem import ExcitationProblem
+from rnea_control.identification.excitation_problem import HARMONICS, ExcitationProblem
 from rnea_control.identification.pictures import shortened
 from rnea_control.identification.trajectory_file import trajectory_yaml
 from rnea_control.model import Joint, RobotModel, RobotModelWarning
@@ -97,18 +95,9 @@ def test_rest_at_both_ends_and_derivatives() -> None:
 def test_same_seed_gives_the_same_motion() -> None:
     again, other = (plan_excitation(arm(), 6.0, seed=n, **SMALL).series for n in (0, 4))
     first = planned("arm").series
-    for name in ("center", "cosine", "sine"):
+    for name in ("center", "coefficients"):
         assert np.array_equal(getattr(first, name), getattr(again, name))
         assert not np.array_equal(getattr(first, name), getattr(other, name))
-
-
-@pytest.mark.explores
-def test_better_condition_number_than_that_of_50_random_motions() -> None:
-    determinant = planned("ur5_robot")
-    duration = determinant.duration
-    found = plan_excitation(determinant.model, duration, criterion="condition", **SMALL)
-    assert found.condition < determinant.condition
-    assert found.condition < min(map(condition_number, random_information(found)))
 
 
 def random_information(excitation: Excitation) -> list[np.ndarray]:
@@ -141,17 +130,14 @@ def test_deviations_are_those_of_least_squares() -> None:
 
 def test_gradient_of_the_cost() -> None:
     problem = problem_of(planned("arm"))
-    rng = np.random.default_rng(1)
-    x = 0.6 * rng.standard_normal(problem.size)
-    for criterion in CRITERIA:
-        _, gradient = problem.cost(x, criterion, 100.0)
-        for i in range(problem.size):
-            step = np.zeros(problem.size)
-            step[i] = 1e-6
-            high, _ = problem.cost(x + step, criterion, 100.0)
-            low, _ = problem.cost(x - step, criterion, 100.0)
-            tolerance = 1e-4 * np.abs(gradient).max()
-            assert gradient[i] == pytest.approx((high - low) / 2e-6, abs=tolerance)
+    x = 0.6 * np.random.default_rng(1).standard_normal(2 * (2 * HARMONICS - 1))
+    _, gradient = problem.cost(x, 100.0)
+    for i in range(len(x)):
+        step = np.zeros(len(x))
+        step[i] = 1e-6
+        (high, _), (low, _) = problem.cost(x + step, 100.0), problem.cost(x - step, 100.0)
+        tolerance = 1e-4 * np.abs(gradient).max()
+        assert gradient[i] == pytest.approx((high - low) / 2e-6, abs=tolerance)
 
 
 def test_ranges_are_kept() -> None:
@@ -182,7 +168,7 @@ def test_joints_without_limits() -> None:
     excitation = plan_excitation(model, 6.0, **SMALL)
     q, v, _ = excitation.sample(np.linspace(0.0, 6.0, 1000))
     assert np.abs(q).max() <= np.pi and np.abs(v).max() <= 0.5 * np.pi
-    for values in (excitation.deviation, excitation.size, excitation.noise):
+    for values in (excitation.deviation, excitation.relative_deviation, excitation.noise):
         assert (np.isfinite(values) & (values > 0.0)).all()
 
 
@@ -208,13 +194,12 @@ def test_progress_rises_to_the_end() -> None:
 def test_options_that_are_not_allowed() -> None:
     for options, message in (
         ({"ranges": {"knee": (0.0, 1.0)}}, "range of knee: .* moves the joints shoulder, elbow"),
-        ({"ranges": {"elbow": (1.0, 1.0)}}, "'elbow' is 1 to 1; .* lower one first"),
+        ({"ranges": {"elbow": (1.0, 1.0)}}, "'elbow' is 1 to 1; .* the lower one first"),
         ({"ranges": {"elbow": (0.0, np.nan)}}, "range of joint 'elbow' is 0 to nan"),
-        ({"ranges": {"elbow": (0.0, 4.0)}}, "'elbow' is 0 to 4, outside its limits -3 to 3"),
-        ({"duration": 0.5}, "0.5 s: too short for joint '.*', which needs .* give at least [0-9]+"),
-        ({"duration": 4000.0}, "4000 s is longer than an hour"),
-        ({"duration": 4.0, "speed": 0.01}, "give at least [0-9]+ s, better"),
-        ({"duration": np.inf}, "duration is inf s"),
+        ({"ranges": {"elbow": (0.0, 4.0)}}, "'elbow' is 0 to 4; .* limits -3 to 3"),
+        ({"duration": 0.5}, "duration is 0.5 s; it must be from 3 s"),
+        ({"duration": 4000.0}, "duration is 4000 s; .* to 3600 s"),
+        ({"duration": np.nan}, "duration is nan s"),
         ({"speed": 0.0}, "speed is 0.0; .* above 0 and at most 1"),
         ({"torque": 1.5}, "torque is 1.5; .* above 0 and at most 1"),
         ({"seed": -1}, "seed is -1"),

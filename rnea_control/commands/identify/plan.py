@@ -19,13 +19,11 @@ from rnea_control.commands.identify.inputs import add_robot_arguments, load_robo
 from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import IdentificationError, listed
 from rnea_control.identification.excitation import (
-    DETERMINANT,
     NEGLIGIBLE,
     POOR,
     Excitation,
     plan_excitation,
 )
-from rnea_control.identification.excitation_goal import CRITERIA
 from rnea_control.identification.pictures import draw_excitation, shortened
 from rnea_control.identification.trajectory_file import trajectory_yaml
 from rnea_control.model import RobotModel
@@ -58,9 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("JOINT", "LOWER", "UPPER"),
         help="range of a joint within its limits, [rad] or [m]; by default all but 5 %% at both "
         "ends; may be repeated")
-    add("--criterion", choices=CRITERIA, default=DETERMINANT,
-        help="what is made small: the determinant of the parameters' covariance (the default), or "
-        "the condition number of the regressor")
     add("--seed", type=int, default=0, help="of the search: another one gives another motion")
     # fmt: on
 
@@ -123,7 +118,6 @@ def _planned(options: argparse.Namespace, model: RobotModel, console: Console) -
             ranges=ranges,
             speed=options.speed,
             torque=options.torque,
-            criterion=options.criterion,
             seed=options.seed,
             progress=lambda done: bar.update(task, completed=done),
         )
