@@ -14,6 +14,7 @@ from rnea_control.exceptions import (
     TrajectoryError,
     TrajectoryJointsError,
     TrajectoryModeError,
+    TrajectoryMultiDofError,
     TrajectoryPassedError,
 )
 from rnea_control.node.message_pipe import MessagePipe
@@ -151,7 +152,7 @@ class TrajectoryAction:
             if self._input is None:
                 raise TrajectoryModeError("the controller is not active; activate it first")
             if multi_dof_points:
-                raise TrajectoryError(
+                raise TrajectoryMultiDofError(
                     "multi_dof_trajectory has points, which this controller does not follow; leave "
                     "it empty"
                 )
