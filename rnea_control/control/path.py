@@ -123,9 +123,10 @@ def _brake(
     shift: Vector,
     starts: Vector,
     coefficients: Matrices,
-) -> Matrices:
-    """Changes to a stop along a path that is followed with the scaling in `state`; returns the
-    coefficients of the stop, which runs at full speed. `shift` is added to its positions."""
+) -> int:
+    """Changes to a stop along a path that is followed with the scaling in `state`; returns where
+    the coefficients of the stop are, which runs at full speed. `shift` is added to its positions.
+    """
     nv, offset = state.shape[1], n[layout.SPARE] * _FLOAT * STOP_SEGMENTS
     n[layout.SPARE] = 1 - n[layout.SPARE]
     starts_at = n[layout.STOP_STARTS_AT] + offset
@@ -141,7 +142,7 @@ def _brake(
     state[layout.UNSCALED_UNTIL, 0] = end
     state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = 1.0
     state[layout.SCALING_RATE, 0] = 0.0
-    return stop
+    return stop_at
 
 
 @inlined
@@ -169,7 +170,8 @@ def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: 
         line[0, j, 0] = q[j]
         line[0, j, 1] = min(max(v[j], -FASTEST), FASTEST)
     state[layout.SCALING, 0], state[layout.SCALING_RATE, 0] = 1.0, 0.0
-    stop = _brake(n, settings, state, shift, starts, line)
+    stop_at = _brake(n, settings, state, shift, starts, line)
+    stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
     for j in range(nv):  # joints that would leave their limits brake harder
         start, end = line[0, j, 0], stop[STOP_SEGMENTS - 1, j, 0]
         lower, upper = settings[layout.LOWER_LIMIT, j], settings[layout.UPPER_LIMIT, j]
