@@ -198,11 +198,12 @@ def observe(
         return _furthest_beyond(settings, state)
     next_momentum, next_rate = state[_NEXT_MOMENTUM], state[_NEXT_RATE]
     momentum_passes(bodies, memory, q, v, settings[_GRAVITY_SHARE, 0], next_momentum, next_rate)
+    for j in range(nv):
+        next_rate[j] -= friction_torque(friction_parameters, v, j)
     starts = not (started and 0.0 < h <= LONGEST_GAP)
     decay = -math.expm1(-settings[_GAIN, 0] * h) if not starts else 0.0
     finite = math.isfinite(t)
     for j in range(nv):
-        next_rate[j] -= friction_torque(friction_parameters, v, j)
         if starts:
             state[_RESIDUAL, j] = 0.0
         else:

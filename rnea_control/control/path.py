@@ -179,9 +179,11 @@ def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: 
         if end not in (bound, start):
             part = max((bound - start) / (end - start), 0.0)
             for i in range(STOP_SEGMENTS):
-                stop[i, j, 0] = start + (stop[i, j, 0] - start) * part
-                for k in range(1, EFFORT):
+                stop[i, j, 0] -= start
+                for k in range(EFFORT):
                     stop[i, j, k] *= part
+            for i in range(STOP_SEGMENTS):
+                stop[i, j, 0] += start
 
 
 class Path:
