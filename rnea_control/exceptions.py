@@ -124,12 +124,28 @@ class TrajectoryStartError(TrajectoryError):
     """A trajectory that does not start where the arm is."""
 
 
+class TrajectoryEndError(TrajectoryError):
+    """A trajectory that ends in motion, where that is not allowed."""
+
+
+class TrajectoryTolerancesError(TrajectoryError):
+    """A goal with a tolerance that is none."""
+
+
 class TrajectoryLimitsError(TrajectoryError):
     """A trajectory beyond the limits of position, velocity or effort."""
 
 
 class TrajectoryModeError(TrajectoryError):
     """A trajectory that comes in a mode, or under a law, in which none is taken."""
+
+
+class TrajectoryPlanningError(TrajectoryError):
+    """A trajectory that was not planned in time."""
+
+
+class TrajectoryMultiDofError(TrajectoryError):
+    """A goal with points of joints of several degrees of freedom."""
 
 
 class ControllerError(RneaControlError, ValueError):

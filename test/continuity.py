@@ -26,7 +26,6 @@ from rnea_control.control import (
 )
 from rnea_control.control.layout import LAST_TRAJECTORY_TIME, SCALING, SCALING_RATE
 from rnea_control.control.path import LAG_TIME
-from rnea_control.control.trajectory_checks import overridden
 from rnea_control.control.waypoints import ACCELERATION, VELOCITY
 
 # What is continuous at a breakpoint: position, velocity too, acceleration too.
@@ -133,7 +132,7 @@ class MotionCheck:
         self._motions.append((plan.motion, self._counts[id(request)]))
         joints, nv = request.waypoints.joints, len(self._rows[0])
         names = c.model.joint_names
-        tolerances = overridden(rules.tolerances, request.tolerances, names)
+        tolerances = rules.tolerances.overridden(request.tolerances, names)
         astray = np.abs(situation.error) > tolerances.path_position
         jumps = np.zeros(nv, dtype=bool)
         at_once = plan.begin <= situation.s + lead

@@ -284,14 +284,11 @@ class History:
         if not (np.abs([q, v]) <= 9.0).all():
             return None
         c, safety, model = self.c, self.c.settings.safety, self.model
-        settings = c._in_force.copy()
+        settings = c._settings_in_force.copy()
         settings[layout.MARGIN], settings[layout.VELOCITY_LIMIT] = 0.0, math.inf
-        state, tau, memory = rows.copy(), np.zeros(NV), c.workspace.memory
-        trajectory = c.trajectory
-        arrays = c.workspace.matrix, trajectory.starts, trajectory.coefficients
-        at = self.t, q, v, tau, False
-        of_controller = settings, c.arrays[2], state
-        step(model.bodies, memory, *arrays, *of_controller, *at)
+        state, tau = rows.copy(), np.zeros(NV)
+        numbers, _, tolerances, *_ = c.arrays
+        step(numbers, settings, tolerances, state, self.t, q, v, tau, False)
         margin = np.minimum(safety.position_margin, 0.1 * (model.upper - model.lower))
         where = np.zeros(NV)
         desired, rate = state[layout.DESIRED_POSITION], state[layout.DESIRED_VELOCITY]

@@ -13,24 +13,21 @@ from typing import NamedTuple
 from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
 from rnea_control.control import layout, path, step
 from rnea_control.control.laws import is_hand_law
-from rnea_control.control.motion import GOAL_VIOLATED, PATH_VIOLATED, REACHED, Act
+from rnea_control.control.motion import Act
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import array_at, linked
-
-# Reasons that come from outside a step: an emergency stop, or an interpreter that stands still.
-STOPPED, HUNG = 7, 8
+from rnea_control.kernels.linking import linked
 
 # The requests: to end the motion, with what the arm does then; to follow a trajectory; to take
 # other settings; to go by those that hold any arm, or by the others.
 FINISH, BRAKE, CATCH, GUIDE = (int(act) for act in Act)
 ADOPT, CHANGE, BRACE = range(5, 8)
 # Numbers of the box: the request, whether it was carried out, and the motion that it ended; then
-# those of a trajectory and of the model, whether to brace, whether a hand has guided the arm, and
-# whether its state is predicted.
+# those of a trajectory, where the model's bodies are, whether to brace, whether a hand has guided
+# the arm, and whether its state is predicted.
 REQUEST, DONE, ENDED, STARTS_AT, COEFFICIENTS_AT, SEGMENTS, REVISION, MOTION = range(8)
-BODIES_AT, BODY_COUNT, BODY_SIZE, BRACED, GUIDED, PREDICTED = range(8, 14)
-NUMBERS = 14
+BODIES_AT, BRACED, GUIDED, PREDICTED = range(8, 12)
+NUMBERS = 12
 # Values: the time now; of a trajectory, when it takes over, is at rest, begins and ends.
 NOW, BEGIN, REST, START, END = range(5)
 VALUES = 5
@@ -87,13 +84,12 @@ def end_motion(n: IntVector, state: Matrix, findings: Matrix, kind: int) -> None
     row[layout.FOUND_AT] = state[layout.LAST_TRAJECTORY_TIME, 0]
     for k in range(layout.FOUND_AT - layout.JOINT):
         row[layout.JOINT + k] = state[layout.VIOLATING_JOINT + k, 0]
-    if kind == step.PRESSED:
+    if kind == layout.PRESSED:
         since = state[layout.SATURATED_SINCE]
         row[layout.JOINT] = j = since.argmax()
         row[layout.EXCESS] = since[j]
     n[layout.FINDINGS] += 1
     n[layout.MOTION] = 0
-    state[layout.CHECKED, 0] = 0.0
 
 
 @inlined
@@ -105,7 +101,7 @@ def emergency_stop(
     if is_hand_law(settings[n[layout.BRACED]]):
         n[layout.BRACED] = 1
         state[layout.GUIDED, 0] = 0.0
-    end_motion(n, state, findings, STOPPED)
+    end_motion(n, state, findings, layout.STOPPED)
     brake(n, settings[n[layout.BRACED]], state, guided, predicted)
 
 
@@ -128,27 +124,23 @@ def advance(
     Args:
         n, state: see layout.py.
         settings: those of the controller and those that hold any arm, shape (2, SETTINGS_ROWS, nv).
-        tolerances, t, q, v, tau, predicted: as of `step`.
+        tolerances: of the motion, as of `check`.
         findings: shape (MOST_FINDINGS, FINDING_SIZE).
+        t, q, v, tau: as of `Controller.step`.
+        predicted: whether the state is to be predicted; it is filled into `q` and `v` then.
     """
-    if n[layout.SEGMENTS] == 0:
-        return step.NO_TRAJECTORY
-    nv = state.shape[1]
     in_force = settings[n[layout.BRACED]]
-    bodies, memory = path.robot_of(n)
-    starts, coefficients = path.path_of(n, nv)
-    matrix = array_at(n[layout.MATRIX_AT], (nv, nv))
-    of_robot = bodies, memory, matrix, starts, coefficients, in_force, tolerances, state
-    outcome = _step(n[layout.STEP_CODE], (*of_robot, t, q, v, tau, predicted))
+    of_step = n, in_force, tolerances, state, t, q, v, tau, predicted
+    outcome = _step(n[layout.STEP_CODE], of_step)
     if predicted or outcome >= step.BAD_STATE:
         return outcome
     n[layout.OUTCOME] = outcome
     found = outcome // step.FOUND
     if outcome > step.SATURATED:
         end_motion(n, state, findings, found)
-    if found in (PATH_VIOLATED, GOAL_VIOLATED):
+    if found in (layout.PATH_VIOLATED, layout.GOAL_VIOLATED):
         path.brake_along(n, in_force, state, True)
-    elif found > REACHED:
+    elif found > layout.REACHED:
         n[layout.GAVE_WAY] += 1
         catch(n, in_force, state, t, q, v)
     return outcome
@@ -186,7 +178,6 @@ def serve(
         return
     if request <= ADOPT:
         box[ENDED], n[layout.MOTION] = n[layout.MOTION], 0
-        state[layout.CHECKED, 0] = 0.0
     if request == BRAKE:
         brake(n, in_force, state, box[GUIDED] != 0, box[PREDICTED] != 0)
     elif request == CATCH:
@@ -198,12 +189,11 @@ def serve(
             path.settle(state)  # a stop leaves it at full speed
         path.follow(n, state, box[STARTS_AT], box[COEFFICIENTS_AT], box[SEGMENTS], values[REST])
         state[layout.START_TIME, 0], state[layout.END_TIME, 0] = values[START], values[END]
-        n[layout.MOTION], state[layout.CHECKED, 0] = box[MOTION], 1.0
+        n[layout.MOTION] = box[MOTION]
     elif request == CHANGE:
         for which in range(2):
             _copy(new_settings[which], settings[which])
-        n[layout.BODIES_AT], n[layout.BODY_COUNT] = box[BODIES_AT], box[BODY_COUNT]
-        n[layout.BODY_SIZE] = box[BODY_SIZE]
+        n[layout.BODIES_AT] = box[BODIES_AT]
         state[layout.RESTS_SINCE, 0] = math.nan
     elif request == BRACE:
         n[layout.BRACED] = box[BRACED]

@@ -16,9 +16,8 @@ from rnea_control.control.motion import Act, Ending, EndKind, Motion, MotionRequ
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.path import Path, settle
 from rnea_control.control.planner import Plan, Planner, Situation
-from rnea_control.control.settings import ControllerSettings, TrajectorySettings
-from rnea_control.control.trajectory import Trajectory
-from rnea_control.control.trajectory_checks import allowed_rows
+from rnea_control.control.settings import ControllerSettings
+from rnea_control.control.trajectory import Trajectory, whole_turns
 from rnea_control.control.waypoints import Waypoint, Waypoints
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import ArgumentError, ControllerError, TorqueError
@@ -63,11 +62,14 @@ class Controller(StepRows):
         self._motions = controller_state.Motions(self._numbers)
         settings_rows = np.zeros((2, layout.SETTINGS_ROWS, model.nv))
         tolerances = np.full((motion.ROWS, model.nv), math.inf)
-        of_state = self.rows, self._motions.findings
-        self.arrays = self._numbers, settings_rows, tolerances, *of_state
-        numbers, values = np.zeros(advance.NUMBERS, dtype=np.int64), np.zeros(advance.VALUES)
-        asked = np.zeros((2, model.nv)), np.zeros_like(settings_rows), np.zeros_like(tolerances)
-        self.box = advance.Box(numbers, values, *asked)
+        self.arrays = self._numbers, settings_rows, tolerances, self.rows, self._motions.findings
+        self.box = advance.Box(
+            numbers=np.zeros(advance.NUMBERS, dtype=np.int64),
+            values=np.zeros(advance.VALUES),
+            measured=np.zeros((2, model.nv)),
+            settings=np.zeros_like(settings_rows),
+            tolerances=np.zeros_like(tolerances),
+        )
         # What the last torque was computed for.
         self._predicted = tuple(self.rows[layout.PREDICTED_POSITION : layout.LAST_POSITION])
         self.post = self.serve
@@ -90,14 +92,12 @@ class Controller(StepRows):
             ControllerError: settings that do not fit the model; all stays as it was.
         """
         settings.check(model.joint_names)
-        rules = settings.trajectories or TrajectorySettings.default(model.nv)
+        planner = Planner(model, settings)
         self.box.settings[:] = settings.rows(model), settings.braced().rows(model)
-        self.box.tolerances[:] = allowed_rows(rules, self.motion, model.joint_names)
-        bodies, numbers = model.bodies, self.box.numbers
-        numbers[advance.BODIES_AT : advance.BODY_SIZE + 1] = bodies.ctypes.data, *bodies.shape
+        self.box.tolerances[:] = planner.tolerances.rows(self.motion, model.joint_names)
+        self.box.numbers[advance.BODIES_AT] = model.bodies.ctypes.data
         self._ask(advance.CHANGE)
-        self.model, self._planner = model, Planner(model)
-        self._settings, self._rules = settings, rules
+        self.model, self._settings, self._planner = model, settings, planner
 
     @property
     def braced(self) -> bool:
@@ -111,14 +111,14 @@ class Controller(StepRows):
         self._ask(advance.BRACE)
 
     @property
-    def _in_force(self) -> FloatArray:
-        """The rows of the settings by which steps go."""
+    def _settings_in_force(self) -> FloatArray:
+        """The rows of settings by which steps go; see layout.py."""
         return self.arrays[1][self._numbers[layout.BRACED]]
 
     @property
     def effort_limit(self) -> FloatArray:
         """The bound of the torques, shape (nv,), [Nm] or [N]; a view."""
-        return self._in_force[layout.EFFORT_LIMIT]
+        return self._settings_in_force[layout.EFFORT_LIMIT]
 
     def serve(self) -> None:
         """Carries out a request now; no loop may step meanwhile."""
@@ -160,7 +160,7 @@ class Controller(StepRows):
         if np.shape(q) != (self.model.nv,) or not np.isfinite(q).all():
             raise ArgumentError(f"q is {q}; it must be {self.model.nv} finite numbers")
         self.finish(reason)
-        self._path.rest(t, q, is_hand_law(self._in_force))
+        self._path.rest(t, q, is_hand_law(self._settings_in_force))
         self.believe()
 
     def start(self, t: float, q: FloatArray) -> None:
@@ -236,11 +236,18 @@ class Controller(StepRows):
         desired = trajectory.sampled(self.trajectory_time)[0]
         measured, velocity = self.measured
         error = desired - measured
-        error -= 2.0 * math.pi * np.round(error / (2.0 * math.pi)) * self.model.continuous
-        ahead = self.settings.dead_time * self.speed_scaling
-        s, revision = t - float(rows[layout.BEHIND, 0]), int(self._numbers[layout.REVISION])
-        now = revision, t, s, ahead, float(scaling)
-        return Situation(trajectory, *now, desired - error, velocity, error)
+        error -= whole_turns(error, self.model.continuous)
+        return Situation(
+            trajectory=trajectory,
+            revision=int(self._numbers[layout.REVISION]),
+            t=t,
+            s=t - float(rows[layout.BEHIND, 0]),
+            ahead=self.settings.dead_time * self.speed_scaling,
+            scaling=float(scaling),
+            position=desired - error,
+            velocity=velocity,
+            error=error,
+        )
 
     def plan(
         self,
@@ -251,7 +258,7 @@ class Controller(StepRows):
     ) -> Plan:
         """The plan for a request, for `adopt`. Changes nothing, so it may run in another thread;
         see `Planner.plan`."""
-        return self._planner.plan(request, situation, self.settings, lead, alive)
+        return self._planner.plan(request, situation, lead, alive)
 
     def adopt(self, plan: Plan) -> bool:
         """Changes to a plan, and ends the motion before it.
@@ -263,7 +270,7 @@ class Controller(StepRows):
         numbers = *trajectory.addresses, plan.revision, number
         box.numbers[advance.STARTS_AT : advance.MOTION + 1] = numbers
         box.values[advance.BEGIN :] = plan.begin, trajectory.end_time, motion.start, motion.end
-        box.tolerances[:] = allowed_rows(self._rules, motion, self.model.joint_names)
+        box.tolerances[:] = self._planner.tolerances.rows(motion, self.model.joint_names)
         if not self._ask(advance.ADOPT):
             self._motions.under_way.pop(number, None)
             return False
@@ -306,8 +313,6 @@ class Controller(StepRows):
         the state. Performs no allocation."""
         q, v = self._predicted
         self._step(t, q, v, tau, True)
-        if self.is_moving:
-            self.rows[layout.RESTS_SINCE] = math.nan
 
     def _step(
         self, t: float, q: FloatArray, v: FloatArray, tau: FloatArray, predicted: bool
@@ -370,7 +375,7 @@ class Controller(StepRows):
             return STILL_FROZEN
         if believes:
             self.believe()
-        if step.doubt(self._in_force, self.rows, t, q, v) < 0:
+        if step.doubt(self._settings_in_force, self.rows, t, q, v) < 0:
             return ""
         return str(self.refusal(step.BAD_JUMP, t, q, v, q))
 
@@ -399,7 +404,7 @@ class Controller(StepRows):
     def approach(self, target: FloatArray, dt: float, tau: FloatArray) -> bool:
         """Fills `tau`, shape (nv,), [Nm] or [N], with the next torque on the way from the last one,
         `dt` [s] ago, to `target`, within the rate limit; returns whether it is `target`."""
-        last, change = self.in_force, dt * self._in_force[layout.TORQUE_RATE_LIMIT]
+        last, change = self.in_force, dt * self._settings_in_force[layout.TORQUE_RATE_LIMIT]
         known = np.isfinite(last)
         low = np.where(known, last - change, -math.inf)
         high = np.where(known, last + change, math.inf)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
-from rnea_control.control import layout, step
-from rnea_control.control.advance import HUNG, STOPPED, believe
+from rnea_control.control import layout
+from rnea_control.control.advance import believe
 from rnea_control.control.laws import Friction, Model
-from rnea_control.control.motion import GOAL_VIOLATED, REACHED, Ending, EndKind, Motion
+from rnea_control.control.motion import Ending, EndKind, Motion
 from rnea_control.control.output_stage import LONGEST_RATE_STEP
 from rnea_control.control.settings import ControllerSettings
 from rnea_control.dynamics import Workspace, friction, gravity, rnea
@@ -27,9 +27,9 @@ TERMS = ("gravity", "coriolis", "inertia", "friction", "feedback", "external")
 # For how long the torque of an arm that is predicted to be at rest is repeated, [s].
 LONGEST_REPEAT = 0.2
 _WITHOUT_JOINT = {
-    REACHED: Ending(EndKind.REACHED, "the goal is reached"),
-    STOPPED: Ending(EndKind.DROPPED, "emergency stop"),
-    HUNG: Ending(EndKind.DROPPED, "the process's interpreter stood still"),
+    layout.REACHED: Ending(EndKind.REACHED, "the goal is reached"),
+    layout.STOPPED: Ending(EndKind.DROPPED, "emergency stop"),
+    layout.HUNG: Ending(EndKind.DROPPED, "the process's interpreter stood still"),
 }
 NOTHING_TO_FOLLOW = "the controller has no trajectory yet; call hold(t, q) with the measured state"
 
@@ -156,22 +156,23 @@ def torque_terms(
     """
     law, rows, nv = settings.control_law, state.rows, model.nv
     terms = np.zeros((len(TERMS), nv))
+    of_gravity, of_coriolis, of_inertia, of_friction, of_feedback, external = terms
     if law.model is not Model.none:
         q, v = rows[layout.MODEL_POSITION : layout.MODEL_VELOCITY + 1]
         nle = rnea(model, workspace, q, v, np.zeros(nv), np.zeros(nv))
-        gravity(model, workspace, q, terms[0])
-        terms[1] = nle - terms[0]
+        gravity(model, workspace, q, of_gravity)
+        of_coriolis[:] = nle - of_gravity
         if law.model in (Model.measured, Model.desired):
-            rnea(model, workspace, q, v, state.desired[2], terms[2])
-            terms[2] -= nle
+            rnea(model, workspace, q, v, state.desired[2], of_inertia)
+            of_inertia -= nle
         if settings.hardware_compensates_gravity:
-            terms[0] -= gravity(model, workspace, state.measured[0], np.zeros(nv))
+            of_gravity -= gravity(model, workspace, state.measured[0], np.zeros(nv))
     if settings.friction_compensation and law.friction is not Friction.none:
         moving = state.measured if law.friction is Friction.measured else state.desired
-        friction(model, workspace, moving[1].copy(), terms[3])
+        friction(model, workspace, moving[1].copy(), of_friction)
     if law.holds_position:
-        terms[5] = state.desired[3]
-    terms[4] = state.torque - terms.sum(axis=0)
+        external[:] = state.desired[3]
+    of_feedback[:] = state.torque - terms.sum(axis=0)
     return terms
 
 
@@ -182,19 +183,19 @@ def ending(model: RobotModel, finding: FloatArray, motion: Motion | None) -> End
         return _WITHOUT_JOINT[found]
     name, kind = model.joint_names[joint], EndKind.PATH_TOLERANCE_VIOLATED
     excess, allowed = finding[layout.EXCESS], finding[layout.ALLOWED]
-    if found == step.PRESSED:
+    if found == layout.PRESSED:
         text = f"the torque of {name} was at its limit for {excess:.3g} s"
-        return Ending(kind, f"{text}: does something hold the arm?", True)
-    if found == step.SHAKEN:
-        return Ending(kind, f"{name} shakes: are its gains too high?", True, True)
+        return Ending(kind, f"{text}: does something hold the arm?", gave_way=True)
+    if found == layout.SHAKEN:
+        return Ending(kind, f"{name} shakes: are its gains too high?", gave_way=True, shaken=True)
     off = f"{name} was {excess:.3g} {units(model, joint)[quantity]} off its"
-    if found == step.TORN_AWAY:
+    if found == layout.TORN_AWAY:
         text = f"{off} desired position, more than max_position_error, {allowed:.3g}"
-        return Ending(kind, text, True)
+        return Ending(kind, text, gave_way=True)
     time = finding[layout.FOUND_AT] - (motion.start if motion else 0.0)
     when = f"{time:.3f} s into the trajectory" if time >= 0.0 else f"{-time:.3f} s before it"
     where = "path"
-    if found == GOAL_VIOLATED:
+    if found == layout.GOAL_VIOLATED:
         where, kind = "goal", EndKind.GOAL_TOLERANCE_VIOLATED
     return Ending(kind, f"{off} {where}, {allowed:.3g} allowed, {when}")
 

@@ -69,8 +69,14 @@ class HandoverTimes:
         cls, lease: float = 0.010, timeout: float = 0.015, simulated: bool = False
     ) -> HandoverTimes:
         """The times of the controller, from the two that both nodes share."""
-        waits = 2.0 * timeout, 4.0 * timeout, 6.0 * timeout
-        return cls(lease, *waits, timeout - lease, simulated=simulated)
+        return cls(
+            lease=lease,
+            timeout=2.0 * timeout,
+            recovery=4.0 * timeout,
+            grace=6.0 * timeout,
+            awake=timeout - lease,
+            simulated=simulated,
+        )
 
     @classmethod
     def of_sentinel(

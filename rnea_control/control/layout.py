@@ -36,35 +36,35 @@ MODEL_POSITION, MODEL_VELOCITY, MODEL_ACCELERATION, TORQUE, GRAVITY_TORQUE = ran
 LAST_TIME, LAST_TRAJECTORY_TIME, SEGMENT = range(13, 16)
 # Of path.py: by how much trajectory time is behind, and until when it is not scaled.
 BEHIND, TARGET_SCALING, LEADING_SCALING, SCALING, SCALING_RATE, UNSCALED_UNTIL = range(16, 22)
-# Of motion.py: whether a trajectory is checked, when it starts and ends, and what was found.
-CHECKED, START_TIME, END_TIME = range(22, 25)
-VIOLATING_JOINT, VIOLATING_QUANTITY, VIOLATION, VIOLATED_TOLERANCE = range(25, 29)
+# Of motion.py: when the motion starts and ends, and what was found.
+START_TIME, END_TIME = range(22, 24)
+VIOLATING_JOINT, VIOLATING_QUANTITY, VIOLATION, VIOLATED_TOLERANCE = range(24, 28)
 # Whether a hand guides the arm, and the desired position follows it.
-GUIDED = 29
+GUIDED = 28
 # The state that the torque is computed for, one column a joint: predicted to the moment when the
 # torque acts, or from the model while none comes.
-PREDICTED_POSITION, PREDICTED_VELOCITY = range(30, 32)
+PREDICTED_POSITION, PREDICTED_VELOCITY = range(29, 31)
 # Of step.py: the last measured state, one column a joint, its time, which joint jumped, and
 # how far joints should have moved since positions changed last.
-LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT, STANDSTILL = range(32, 37)
+LAST_POSITION, LAST_VELOCITY, LAST_MEASURED, JUMPING_JOINT, STANDSTILL = range(31, 36)
 # Of output_stage.py: the torque before the start that has yet to fade out, and when it begins to
 # fade (entry 0; NaN for the next step); the acceleration that limits ask for, the last torque that
 # left (NaN for none), for how long it has been at its limit, for how long in all each stage was at
 # work, and the inertia that a joint feels, with the other joints held and free.
-BLEND_OFFSET, BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(37, 42)
-POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(42, 46)
-HELD_INERTIA, FREE_INERTIA = range(46, 48)
+BLEND_OFFSET, BLEND_START, LIMIT_ACCELERATION, COMMAND, SATURATED_SINCE = range(36, 41)
+POSITION_LIMITED, VELOCITY_LIMITED, SATURATED, RATE_LIMITED = range(41, 45)
+HELD_INERTIA, FREE_INERTIA = range(45, 47)
 # The longest time that the rate limit counts in the next step (entry 0).
-RATE_STEP = 48
+RATE_STEP = 47
 # Of step.py: the last state that was not believed, and its time; NaN for none.
-DOUBTED_POSITION, DOUBTED_AT = range(49, 51)
+DOUBTED_POSITION, DOUBTED_AT = range(48, 50)
 # Of step.py: to which side a joint was last faster than it should be, and how often that changed.
-SHAKEN_SIDE, REVERSALS = range(51, 53)
+SHAKEN_SIDE, REVERSALS = range(50, 52)
 # Of step.py: since when the predicted arm has been at rest; NaN if it is not, or measured.
-RESTS_SINCE = 53
+RESTS_SINCE = 52
 # Of path.py: from when on the trajectory is at rest.
-PATH_END = 54
-STATE_ROWS = 55
+PATH_END = 53
+STATE_ROWS = 54
 
 # Rows of the numbers array. Of path.py: where the trajectory stands and how many segments it has,
 # how many there have been, which stop is spare, where stops are planned, and by what code.
@@ -85,5 +85,10 @@ NUMBERS = 25
 # time of it.
 KIND, ENDED, JOINT, QUANTITY, EXCESS, ALLOWED, FOUND_AT = range(7)
 FINDING_SIZE = 7
+# The kinds. Of motion.py: the motion goes on, has ended well, or has violated a tolerance; of
+# step.py: the arm was torn away, torque was at its limit for too long, or a joint shakes; from
+# outside a step: an emergency stop, or an interpreter that stands still.
+UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)
+TORN_AWAY, PRESSED, SHAKEN, STOPPED, HUNG = range(4, 9)
 # So many findings are kept.
 MOST_FINDINGS = 64

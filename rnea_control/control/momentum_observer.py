@@ -34,7 +34,7 @@ from rnea_control.array_types import FloatArray, Matrix, Vector
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.energy_and_momentum import momentum_passes
 from rnea_control.dynamics.friction import friction_torque
-from rnea_control.dynamics.workspace import fit
+from rnea_control.dynamics.workspace import fit, require
 from rnea_control.exceptions import ArgumentError, ControllerError
 from rnea_control.kernels.compilation import address
 from rnea_control.kernels.inlining import inlined
@@ -46,13 +46,15 @@ from rnea_control.model.robot_model import units
 _RESIDUAL, _MOMENTUM, _RATE, _NEXT_MOMENTUM, _NEXT_RATE, _TIME, _STARTED = range(7)
 _STATE_ROWS = 7
 # Rows of the settings array; from GAIN on, entry 0 is that of the arm.
-_THRESHOLD, _GAIN, _LONGEST_GAP, _GRAVITY_SHARE, _HAS_FRICTION = range(5)
-_SETTINGS_ROWS = 5
+_THRESHOLD, _GAIN, _GRAVITY_SHARE = range(3)
+_SETTINGS_ROWS = 3
+# The observer starts anew after a longer gap between states, [s].
+LONGEST_GAP = 0.1
 # Default thresholds as a part of the effort limits: if all masses are 10 % off, torques within the
 # effort limits are never off by more.
 THRESHOLD_SHARE = 0.1
 # What the kernel reports in place of a joint.
-NONE, _BAD_SIZE = -1, -2
+NONE = -1
 SIGNATURE = (
     "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1])"
 )
@@ -76,7 +78,6 @@ class MomentumObserver:
         friction: whether the model's friction is taken off the torques. A joint at rest may hold
             any torque within its Coulomb friction: thresholds must exceed it.
         hardware_compensates_gravity: whether the hardware adds the gravity torque to the commands.
-        longest_gap: the observer starts anew after a longer one between states, [s].
 
     Attributes:
         residual: the external torques that the last update saw, shape (nv,), [Nm] or [N].
@@ -84,7 +85,7 @@ class MomentumObserver:
         applied: the torques that the last state was answered with, shape (nv,), [Nm] or [N].
 
     Raises:
-        ControllerError: a gain, threshold or gap that is not above 0, thresholds of a wrong size, a
+        ControllerError: a gain or threshold that is not above 0, or thresholds of a wrong size; a
             model without joints.
     """
 
@@ -95,7 +96,6 @@ class MomentumObserver:
         thresholds: Sequence[float] | FloatArray,
         friction: bool = False,
         hardware_compensates_gravity: bool = False,
-        longest_gap: float = 0.1,
     ) -> None:
         if model.nv == 0:
             raise ControllerError(f"{model.name!r} has no joint that moves; nothing to observe")
@@ -103,8 +103,8 @@ class MomentumObserver:
             wanted = f"they need one number for each of the {model.nv} velocities"
             raise ControllerError(f"thresholds have shape {np.shape(thresholds)}; {wanted}")
         numbers = {f"threshold[{j}]": value for j, value in enumerate(thresholds)}
-        for what, value in {"gain": gain, "longest_gap": longest_gap, **numbers}.items():
-            if not value > 0.0 or (value == math.inf and what not in numbers):
+        for what, value in {"gain": gain, **numbers}.items():
+            if not value > 0.0 or (value == math.inf and what == "gain"):
                 raise ControllerError(f"{what} is {value}; it must be above 0")
         self.model = model
         self._workspace = Workspace(model)
@@ -112,9 +112,11 @@ class MomentumObserver:
         self._settings = np.zeros((_SETTINGS_ROWS, model.nv))
         self.residual, self.thresholds = self._state[_RESIDUAL], self._settings[_THRESHOLD]
         self.thresholds[:] = thresholds
-        self._settings[_GAIN], self._settings[_LONGEST_GAP] = gain, longest_gap
+        self._settings[_GAIN] = gain
         self._settings[_GRAVITY_SHARE] = 0.0 if hardware_compensates_gravity else 1.0
-        self._settings[_HAS_FRICTION] = friction
+        self._friction = model.friction_parameters
+        if not friction:
+            self._friction = np.zeros_like(model.friction_parameters)
         self.applied = zeros = np.zeros(model.nv)
         self.update(0.0, model.neutral(), zeros, zeros)  # compiles
         self.reset()
@@ -129,8 +131,8 @@ class MomentumObserver:
     def arrays(self) -> Arrays:
         """What `observe` works on, for machine code that answers states, and the torques applied
         before."""
-        memory, friction = self._workspace.memory, self.model.friction_parameters
-        return self.model.bodies, memory, friction, self._settings, self._state, self.applied
+        robot = self.model.bodies, self._workspace.memory, self._friction
+        return *robot, self._settings, self._state, self.applied
 
     def reset(self) -> None:
         """Forgets all states: the next one starts with a residual of 0."""
@@ -155,14 +157,12 @@ class MomentumObserver:
             ArgumentError: an array that is not C-contiguous float64 of the size given above.
         """
         try:
-            joint = observe(*self.arrays[:-1], t, q, v, tau_applied)
-        except TypeError:
-            joint = _BAD_SIZE
-        if joint == _BAD_SIZE:
+            joint: int = observe(*self.arrays[:-1], t, q, v, tau_applied)
+        except TypeError as error:
             raise ArgumentError(
                 f"q, v and tau_applied must each be a C-contiguous float64 array, q of shape "
                 f"({self.model.nq},), the others of shape ({self.model.nv},)"
-            )
+            ) from error
         return joint
 
 
@@ -191,18 +191,16 @@ def observe(
 ) -> int:
     """`MomentumObserver.update`."""
     nv = state.shape[1]
-    if not fit(bodies, memory, q, v, tau, tau) or v.shape[0] != nv:
-        return _BAD_SIZE
+    require(fit(bodies, memory, q, v, tau, tau) and v.shape[0] == nv)
     h = t - state[_TIME, 0]
     started = state[_STARTED, 0] != 0.0
     if started and h == 0.0:
         return _furthest_beyond(settings, state)
     next_momentum, next_rate = state[_NEXT_MOMENTUM], state[_NEXT_RATE]
     momentum_passes(bodies, memory, q, v, settings[_GRAVITY_SHARE, 0], next_momentum, next_rate)
-    if settings[_HAS_FRICTION, 0] != 0.0:
-        for j in range(nv):
-            next_rate[j] -= friction_torque(friction_parameters, v, j)
-    starts = not (started and 0.0 < h <= settings[_LONGEST_GAP, 0])
+    for j in range(nv):
+        next_rate[j] -= friction_torque(friction_parameters, v, j)
+    starts = not (started and 0.0 < h <= LONGEST_GAP)
     decay = -math.expm1(-settings[_GAIN, 0] * h) if not starts else 0.0
     finite = math.isfinite(t)
     for j in range(nv):

@@ -9,8 +9,8 @@ stands for the default and -1 for no tolerance.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum, auto
 
 import numpy as np
@@ -18,11 +18,9 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray, Matrix
 from rnea_control.control import layout
 from rnea_control.control.waypoints import Waypoints
+from rnea_control.exceptions import TrajectoryJointsError, TrajectoryTolerancesError, listed
 from rnea_control.kernels.inlining import inlined
 from rnea_control.parameters.settings import Settings, row
-
-# The results of a check: the trajectory goes on, has ended well, or has violated a tolerance.
-UNDER_WAY, REACHED, PATH_VIOLATED, GOAL_VIOLATED = range(4)
 
 # Rows of a tolerance array; of the last one, entry 0 is that of the arm.
 PATH_POSITION, PATH_VELOCITY, GOAL_POSITION, GOAL_VELOCITY = range(4)
@@ -49,16 +47,57 @@ class Tolerances(Settings):
         """No tolerance for any of `nv` joints."""
         return cls(*np.full((4, nv), math.inf))
 
-    def rows(self, joints: BoolArray, waiting: Tolerances) -> FloatArray:
-        """The array that `check` takes; `joints`: those that must reach the goal, shape (nv,);
-        `waiting`: whose path tolerances are in force until the trajectory starts."""
+    def overridden(self, goal: GoalTolerances, joint_names: Sequence[str]) -> Tolerances:
+        """These, with those of a goal in their place.
+
+        Raises:
+            TrajectoryJointsError: a joint that the controller does not control.
+            TrajectoryTolerancesError: a tolerance that is not a number, or negative and not -1.
+        """
+        names = "path_position", "path_velocity", "goal_position", "goal_velocity"
+        columns = {name: getattr(self, name).copy() for name in names}
+        for part, wanted in (("path", goal.path), ("goal", goal.goal)):
+            for tolerance in wanted:
+                where = f"{part}_tolerance of joint {tolerance.joint!r}"
+                if tolerance.joint not in joint_names:
+                    raise TrajectoryJointsError(
+                        f"{where}: this controller does not control it; its joints are "
+                        f"{listed(joint_names)}"
+                    )
+                j = list(joint_names).index(tolerance.joint)
+                for quantity in ("position", "velocity"):
+                    column, value = columns[f"{part}_{quantity}"], getattr(tolerance, quantity)
+                    column[j] = _resolved(f"{where}, {quantity}", value, column[j])
+        time = _resolved("goal_time_tolerance", goal.time, self.goal_time)
+        return replace(self, **columns, goal_time=time)
+
+    def rows(self, motion: Motion | None, joint_names: Sequence[str]) -> FloatArray:
+        """The array that `check` takes for a motion, which has its own tolerances from its start
+        on: joints that it does not move need not reach the goal. None is a motion of all joints
+        without tolerances of its own."""
+        joints, own = np.ones(len(joint_names), dtype=bool), self
+        if motion is not None:
+            joints, own = motion.joints, self.overridden(motion.request.tolerances, joint_names)
         rows = np.full((ROWS, len(joints)), math.inf)
-        rows[PATH_POSITION], rows[PATH_VELOCITY] = self.path_position, self.path_velocity
-        goal = self.goal_position, self.goal_velocity
-        rows[GOAL_POSITION : GOAL_VELOCITY + 1] = np.where(joints, goal, math.inf)
-        rows[WAITING_POSITION : WAITING_VELOCITY + 1] = waiting.path_position, waiting.path_velocity
-        rows[GOAL_TIME] = self.goal_time
+        rows[PATH_POSITION], rows[PATH_VELOCITY] = own.path_position, own.path_velocity
+        rows[GOAL_POSITION] = np.where(joints, own.goal_position, math.inf)
+        rows[GOAL_VELOCITY] = np.where(joints, own.goal_velocity, math.inf)
+        rows[WAITING_POSITION], rows[WAITING_VELOCITY] = self.path_position, self.path_velocity
+        rows[GOAL_TIME] = own.goal_time
         return rows
+
+
+def _resolved(what: str, value: float, default: float) -> float:
+    """A number of a JointTolerance or GoalTolerances, with what its special values stand for."""
+    if value == DEFAULT:
+        return default
+    if value == NO_TOLERANCE:
+        return math.inf
+    if not value > 0.0:
+        raise TrajectoryTolerancesError(
+            f"{what} is {value}; it must be above 0, or 0 for the default, or -1 for none"
+        )
+    return value
 
 
 @dataclass(frozen=True)
@@ -99,16 +138,16 @@ def violated(state: Matrix, bounds: Matrix, first: int, quantities: int) -> bool
 
 @inlined
 def check(tolerances: Matrix, state: Matrix, s: float) -> int:
-    """Checks the errors in `state` at trajectory time `s`, [s]; `tolerances`: see
-    `Tolerances.rows`."""
+    """What the errors in `state` are at trajectory time `s`, [s], as in layout.py; `tolerances`:
+    see `Tolerances.rows`."""
     late = s - state[layout.END_TIME, 0]
     if late < 0.0:
         started = s >= state[layout.START_TIME, 0]
         astray = violated(state, tolerances, PATH_POSITION if started else WAITING_POSITION, 2)
-        return PATH_VIOLATED if astray else UNDER_WAY
+        return layout.PATH_VIOLATED if astray else layout.UNDER_WAY
     if not violated(state, tolerances, GOAL_POSITION, 2):
-        return REACHED
-    return GOAL_VIOLATED if late > tolerances[GOAL_TIME, 0] else UNDER_WAY
+        return layout.REACHED
+    return layout.GOAL_VIOLATED if late > tolerances[GOAL_TIME, 0] else layout.UNDER_WAY
 
 
 class Act(IntEnum):
@@ -164,26 +203,21 @@ class MotionRequest:
     on_end: Callable[[Ending], None] = lambda ending: None
 
 
+@dataclass(eq=False)
 class Motion:
-    """A trajectory that is being followed.
+    """A trajectory that is being followed. Times are trajectory times, [s]."""
 
-    Attributes:
-        start: the zero of its waypoints' times, by trajectory time, [s].
-        times, end: when its waypoints are due, shape (n,), and the last one, by trajectory time,
-            [s].
-        joints: which joints it moves, shape (nv,).
-        tolerances: that it brought.
-        note: what was changed or is doubtful, for those who sent it; empty if nothing is.
-        ending: why it ended; None until then.
-    """
+    request: MotionRequest
+    start: float  # the zero of its waypoints' times
+    times: FloatArray  # when its waypoints are due, shape (n,)
+    joints: BoolArray  # which joints it moves, shape (nv,)
+    note: str  # what was changed or is doubtful, for those who sent it; empty if nothing is
+    ending: Ending | None = None  # why it ended; None until then
 
-    def __init__(
-        self, request: MotionRequest, start: float, times: FloatArray, joints: BoolArray, note: str
-    ) -> None:
-        self.start, self.times, self.joints, self.note = start, times, joints, note
-        self.end = float(times[-1])
-        self.tolerances, self._on_end = request.tolerances, request.on_end
-        self.ending: Ending | None = None
+    @property
+    def end(self) -> float:
+        """When the last waypoint is due."""
+        return float(self.times[-1])
 
     def index(self, s: float) -> int:
         """The waypoint that is due next at trajectory time `s`."""
@@ -193,4 +227,4 @@ class Motion:
         """Ends the motion; does nothing if it has ended."""
         if self.ending is None:
             self.ending = Ending(kind, f"{text}; {self.note}" if self.note else text)
-            self._on_end(self.ending)
+            self.request.on_end(self.ending)

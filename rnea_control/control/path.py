@@ -17,8 +17,9 @@ import math
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrix, Vector
+from rnea_control.array_types import FloatArray, IntArray, IntVector, Matrices, Matrix, Vector
 from rnea_control.control import layout, stopping
+from rnea_control.control.laws import Robot
 from rnea_control.control.stopping import SCRATCH_ROWS, STANDSTILL, STOP_SEGMENTS
 from rnea_control.control.trajectory import COEFFICIENTS, EFFORT, Trajectory
 from rnea_control.dynamics import Workspace
@@ -32,9 +33,6 @@ _FLOAT = 8
 # Of each lag, [s]: after 0.5 s, 96 % of a change are done.
 LAG_TIME = 0.1
 
-# Starts and coefficients of a path, or bodies and memory of a robot; a scaling, and its rate.
-_Arrays = tuple[FloatArray, FloatArray]
-_Scaling = tuple[float, float]
 
 _stop = linked(stopping.stop_along_path, stopping.SIGNATURE)
 
@@ -101,15 +99,16 @@ def follow(
 
 
 @inlined
-def robot_of(n: IntVector) -> _Arrays:
-    """The model's bodies, and the memory of the workspace."""
+def robot_of(n: IntVector, nv: int) -> Robot:
+    """The model's bodies; memory and matrix of the workspace."""
     bodies = array_at(n[layout.BODIES_AT], (n[layout.BODY_COUNT], n[layout.BODY_SIZE]))
-    shape = n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS]
-    return bodies, array_at(n[layout.MEMORY_AT], shape)
+    memory_shape = n[layout.MEMORY_ROWS], n[layout.MEMORY_COLUMNS]
+    memory = array_at(n[layout.MEMORY_AT], memory_shape)
+    return bodies, memory, array_at(n[layout.MATRIX_AT], (nv, nv))
 
 
 @inlined
-def path_of(n: IntVector, nv: int) -> _Arrays:
+def path_of(n: IntVector, nv: int) -> tuple[Vector, Matrices]:
     """Starts and coefficients of the trajectory that is followed."""
     segments = n[layout.SEGMENTS]
     starts = array_at(n[layout.STARTS_AT], (segments,))
@@ -118,24 +117,32 @@ def path_of(n: IntVector, nv: int) -> _Arrays:
 
 @inlined
 def _brake(
-    n: IntVector, settings: Matrix, state: Matrix, path: _Arrays, shift: Vector, scaling: _Scaling
+    n: IntVector,
+    settings: Matrix,
+    state: Matrix,
+    shift: Vector,
+    starts: Vector,
+    coefficients: Matrices,
 ) -> int:
-    """Changes to a stop along a path, from now on, with the shift added to its positions; returns
-    the address of its coefficients. The stop runs at full speed."""
+    """Changes to a stop along a path that is followed with the scaling in `state`; returns where
+    the coefficients of the stop are, which runs at full speed. `shift` is added to its positions.
+    """
     nv, offset = state.shape[1], n[layout.SPARE] * _FLOAT * STOP_SEGMENTS
     n[layout.SPARE] = 1 - n[layout.SPARE]
     starts_at = n[layout.STOP_STARTS_AT] + offset
-    coefficients_at = n[layout.STOP_COEFFICIENTS_AT] + offset * nv * COEFFICIENTS
-    stop = array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
-    running = state[layout.LAST_TRAJECTORY_TIME, 0], *scaling
+    stop_at = n[layout.STOP_COEFFICIENTS_AT] + offset * nv * COEFFICIENTS
+    stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
+    bodies, memory, _ = robot_of(n, nv)
+    now = state[layout.LAST_TRAJECTORY_TIME, 0]
+    path = shift, starts, coefficients, now, state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
     scratch = array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv))
-    output = scratch, array_at(starts_at, (STOP_SEGMENTS,)), stop
-    end = _stop(n[layout.STOP_CODE], (*robot_of(n), settings, shift, *path, *running, *output))
-    follow(n, state, starts_at, coefficients_at, STOP_SEGMENTS, end)
+    stop_starts = array_at(starts_at, (STOP_SEGMENTS,))
+    end = _stop(n[layout.STOP_CODE], (bodies, memory, settings, *path, scratch, stop_starts, stop))
+    follow(n, state, starts_at, stop_at, STOP_SEGMENTS, end)
     state[layout.UNSCALED_UNTIL, 0] = end
     state[layout.LEADING_SCALING, 0] = state[layout.SCALING, 0] = 1.0
     state[layout.SCALING_RATE, 0] = 0.0
-    return coefficients_at
+    return stop_at
 
 
 @inlined
@@ -145,8 +152,8 @@ def brake_along(n: IntVector, settings: Matrix, state: Matrix, from_measured: bo
     shift = array_at(n[layout.SHIFT_AT], (nv,))
     for j in range(nv):
         shift[j] = -state[layout.POSITION_ERROR, j] if from_measured else 0.0
-    scaling = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
-    _brake(n, settings, state, path_of(n, nv), shift, scaling)
+    starts, coefficients = path_of(n, nv)
+    _brake(n, settings, state, shift, starts, coefficients)
 
 
 @inlined
@@ -162,8 +169,9 @@ def brake_straight(n: IntVector, settings: Matrix, state: Matrix, q: Vector, v: 
     for j in range(nv):
         line[0, j, 0] = q[j]
         line[0, j, 1] = min(max(v[j], -FASTEST), FASTEST)
-    coefficients_at = _brake(n, settings, state, (starts, line), shift, (1.0, 0.0))
-    stop = array_at(coefficients_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
+    state[layout.SCALING, 0], state[layout.SCALING_RATE, 0] = 1.0, 0.0
+    stop_at = _brake(n, settings, state, shift, starts, line)
+    stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
     for j in range(nv):  # joints that would leave their limits brake harder
         start, end = line[0, j, 0], stop[STOP_SEGMENTS - 1, j, 0]
         lower, upper = settings[layout.LOWER_LIMIT, j], settings[layout.UPPER_LIMIT, j]
@@ -188,19 +196,27 @@ class Path:
 
     def __init__(self, workspace: Workspace, state: FloatArray) -> None:
         self._state, nv = state, state.shape[1]
-        stops = np.zeros((2, STOP_SEGMENTS)), np.zeros((2, STOP_SEGMENTS, nv, COEFFICIENTS))
+        starts = np.zeros((2, STOP_SEGMENTS))
+        coefficients = np.zeros((2, STOP_SEGMENTS, nv, COEFFICIENTS))
         # Two take turns, as a stop may continue another.
-        self._stops = [Trajectory(*each) for each in zip(*stops, strict=True)]
-        line = np.zeros(1), np.zeros((1, nv, COEFFICIENTS))
-        self._memory = *stops, *line, np.zeros(nv), np.zeros((SCRATCH_ROWS, nv))
-        self.given: Trajectory | None = None
-        places = [each.ctypes.data for each in self._memory]
+        self._stops = [Trajectory(starts[k], coefficients[k]) for k in range(2)]
+        self._memory = {  # which must live as long as its addresses are in the numbers
+            layout.STOP_STARTS_AT: starts,
+            layout.STOP_COEFFICIENTS_AT: coefficients,
+            layout.LINE_STARTS_AT: np.zeros(1),
+            layout.LINE_AT: np.zeros((1, nv, COEFFICIENTS)),
+            layout.SHIFT_AT: np.zeros(nv),
+            layout.SCRATCH_AT: np.zeros((SCRATCH_ROWS, nv)),
+            layout.MEMORY_AT: workspace.memory,
+            layout.MATRIX_AT: workspace.matrix,
+        }
         self.numbers: IntArray = np.zeros(layout.NUMBERS, dtype=np.int64)
-        self.numbers[layout.STOP_STARTS_AT : layout.STOP_CODE] = places
+        for row, array in self._memory.items():
+            self.numbers[row] = array.ctypes.data
+        self.numbers[[layout.MEMORY_ROWS, layout.MEMORY_COLUMNS]] = workspace.memory.shape
+        self.numbers[[layout.BODY_COUNT, layout.BODY_SIZE]] = workspace.model.bodies.shape
         self.numbers[layout.STOP_CODE] = address(stopping.stop_along_path) or 0
-        memory, matrix = workspace.memory, workspace.matrix
-        self.numbers[layout.MEMORY_AT : layout.MATRIX_AT] = memory.ctypes.data, *memory.shape
-        self.numbers[layout.MATRIX_AT] = matrix.ctypes.data
+        self.given: Trajectory | None = None
 
     @property
     def trajectory(self) -> Trajectory | None:
@@ -215,11 +231,12 @@ class Path:
     def rest(self, t: float, q: FloatArray, guided: bool) -> None:
         """Rests at position `q`, shape (nv,), from time `t` on, as if nothing had been before but
         the target of the scaling; `guided`: whether a hand guides the arm."""
-        self.given, state = Trajectory.hold(t, q), self._state
-        follow(self.numbers, state, *self.given.addresses, t)
+        state = self._state
         state[: layout.TARGET_SCALING] = 0.0  # which another thread may be setting
         state[layout.TARGET_SCALING + 1 : layout.GUIDED] = 0.0
         state[layout.GUIDED], state[layout.DESIRED_POSITION] = guided, q
         state[layout.LAST_TIME] = state[layout.LAST_TRAJECTORY_TIME] = t
-        state[layout.UNSCALED_UNTIL], state[layout.STANDSTILL] = -math.inf, 0.0
+        state[layout.STANDSTILL] = 0.0
         settle(state)
+        self.given = Trajectory.hold(t, q)
+        follow(self.numbers, state, *self.given.addresses, t)

@@ -14,16 +14,44 @@ from typing import NamedTuple
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
-from rnea_control.control import trajectory_checks as checks
 from rnea_control.control.motion import Motion, MotionRequest
 from rnea_control.control.settings import ControllerSettings, ExcessiveEffort, TrajectorySettings
-from rnea_control.control.trajectory import Trajectory, from_the_old, merged, rest, spliced
-from rnea_control.control.trajectory_limits import EffortPeak, peak_efforts
-from rnea_control.control.waypoints import ACCELERATION, AT_REST, VELOCITY, Waypoints, upsampled
+from rnea_control.control.trajectory import (
+    Trajectory,
+    from_the_old,
+    merged,
+    rest,
+    spliced,
+    whole_turns,
+)
+from rnea_control.control.trajectory_limits import EffortPeak, check_limits, peak_efforts
+from rnea_control.control.waypoints import (
+    ACCELERATION,
+    AT_REST,
+    POSITION,
+    VELOCITY,
+    Waypoints,
+    upsampled,
+)
 from rnea_control.dynamics import Workspace
-from rnea_control.exceptions import TrajectoryError, TrajectoryLimitsError, TrajectoryModeError
+from rnea_control.exceptions import (
+    TrajectoryEndError,
+    TrajectoryError,
+    TrajectoryLimitsError,
+    TrajectoryModeError,
+    TrajectoryPassedError,
+    TrajectoryStartError,
+    TrajectoryTimesError,
+)
 from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 
+# How far the arm may be from a first point at time 0, [rad] or [m].
+START_DISTANCE = 0.1
+# A start that passed no longer ago than this was meant to be now, [s].
+JUST_PASSED = 0.1
+# Segments shorter than this drown in the rounding of their times, [s].
+SHORTEST_SEGMENT = 1e-6
 # Below this scaling an arm that is measured to move counts as at rest: its velocity by trajectory
 # time would be very large.
 SLOWEST_SCALING = 0.01
@@ -64,12 +92,10 @@ class Situation:
         if self.scaling > SLOWEST_SCALING:
             velocity = self.velocity / self.scaling
             coefficients[:, 1] = np.clip(velocity, -velocity_limit, velocity_limit)
-        starts = np.array([self.s + self.ahead])
-        if joints.all():
-            return Trajectory(starts, coefficients[None])
         others = self.trajectory.copy()
         others.coefficients[:, :, 0] -= self.error * astray
-        return Trajectory(*merged(others, starts, coefficients[None], joints), others.end_time)
+        measured = Trajectory(np.array([self.s + self.ahead]), coefficients[None])
+        return merged(others, measured, joints)
 
 
 @dataclass(frozen=True)
@@ -83,79 +109,81 @@ class Plan:
 
 
 class _Attempt(NamedTuple):
-    """A trajectory `factor` times slower than asked for, with the times of the waypoints ahead, and
-    the part of the effort limit by which its peak exceeds it."""
+    """A trajectory that is `factor` times slower than asked for."""
 
     factor: float
-    times: FloatArray
+    times: FloatArray  # of the waypoints ahead, [s]
     trajectory: Trajectory
     peak: EffortPeak
-    excess: float
+
+    @property
+    def excess(self) -> float:
+        """The part of the effort limit by which the peak exceeds it."""
+        return self.peak.ratio - 1.0
 
 
 class Planner:
-    """Plans motions of one robot, the model's; one thread uses it."""
+    """Plans motions of one robot, the model's, by the controller's settings; one thread uses it.
 
-    def __init__(self, model: RobotModel) -> None:
-        self._model = model
+    Attributes:
+        tolerances: of motions that bring none.
+    """
+
+    def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
+        self._model, self._settings = model, settings
+        self._rules = settings.trajectories or TrajectorySettings.default(model.nv)
         self._workspace = Workspace(model)
+        self.tolerances = self._rules.tolerances
 
     def plan(
         self,
         request: MotionRequest,
         at: Situation,
-        settings: ControllerSettings,
         lead: float,
         alive: Callable[[], object] = lambda: None,
     ) -> Plan:
-        """The plan that answers a request in a situation, by the controller's settings; the present
-        trajectory goes on for `lead`, [s], at least. `alive` is called now and then meanwhile.
+        """The plan that answers a request in a situation; the present trajectory goes on for
+        `lead`, [s], at least. `alive` is called now and then meanwhile.
 
         Raises:
             TrajectoryError: waypoints that no arm can follow, that this one cannot follow within
                 its limits, or that its settings do not allow.
             TrajectoryPassedError: the trajectory has ended.
         """
-        if not settings.control_law.holds_position:
+        model, rules, law = self._model, self._rules, self._settings.control_law
+        if not law.holds_position:
             raise TrajectoryModeError(
-                f"under {settings.control_law.name} the arm follows the hand, not "
-                "trajectories; choose another control_law"
+                f"under {law.name} the arm follows the hand, not trajectories; choose another "
+                "control_law"
             )
-        model = self._model
-        rules = settings.trajectories or TrajectorySettings.default(model.nv)
         points = Waypoints.of(request.waypoints, model.nv)
-        checks.check_waypoints(points, rules, model.joint_names)
-        tolerances = checks.overridden(rules.tolerances, request.tolerances, model.joint_names)
+        points.check(model.joint_names, rules.allow_integration)
+        tolerances = self.tolerances.overridden(request.tolerances, model.joint_names)
         start = earliest = at.s + at.ahead + lead
         if request.start is not None:
             start = at.trajectory_time(request.start)
         begin = max(start, earliest)
-        checks.check_times(points, request.start, start, begin, at.s)
+        _check_times(points, request.start, start, begin, at.s)
         ahead = points.delayed(start).after(begin)
         old = at.trajectory
         astray = np.abs(at.error) > tolerances.path_position
         if start <= earliest and (astray.any() or not rules.start_from_desired_state):
             old = at.measured(points.joints, astray, model.velocity_limit)
-        if start >= at.s - checks.JUST_PASSED:
-            checks.check_first_point(points, old.at(begin)[0], model)
-        friction = model.friction_parameters * settings.friction_compensation
-        effort_limit = settings.effort_limit(model)
+        if start >= at.s - JUST_PASSED:
+            _check_first_point(points, old.at(begin)[0], model)
 
         def attempt(factor: float) -> _Attempt:
             alive()
             with np.errstate(over="ignore", invalid="ignore"):  # the limits are checked later
                 points = ahead.stretched(factor, begin) if factor > 1.0 else ahead
-                trajectory = self._joined(old, points, begin, start, request, at, rules)
+                trajectory = self._joined(old, at.s, begin, start, points, request.is_stream)
             alive()
-            peak = peak_efforts(
-                *(model, self._workspace, trajectory, begin, trajectory.end_time),
-                *(effort_limit, friction, settings.hardware_compensates_gravity),
-            )
-            return _Attempt(factor, points.times, trajectory, peak, peak.ratio - 1.0)
+            peak = peak_efforts(model, self._workspace, trajectory, begin, self._settings)
+            return _Attempt(factor, points.times, trajectory, peak)
 
         chosen, note = attempt(1.0), ""
         if not chosen.excess <= EFFORT_TOLERANCE:
-            note = checks.excessive_effort(chosen.peak, start, model)
+            note = chosen.peak.complaint(start, model)
             if rules.excessive_effort == ExcessiveEffort.refuse:
                 raise TrajectoryLimitsError(note)
             if rules.excessive_effort == ExcessiveEffort.slow_down:
@@ -180,7 +208,7 @@ class Planner:
         high, low = fast.excess, 0.0  # of the secant
         for _ in range(MOST_ROUNDS):
             if not factor < math.inf:
-                raise TrajectoryLimitsError(checks.excessive_effort(fast.peak, start, self._model))
+                raise TrajectoryLimitsError(fast.peak.complaint(start, self._model))
             new = attempt(factor)
             if not new.excess <= EFFORT_TOLERANCE:
                 fast, high, low = new, new.excess, 0.5 * low
@@ -193,33 +221,33 @@ class Planner:
             else:
                 factor = slow.factor + (fast.factor - slow.factor) * low / (low - high)
         if slow is None:
-            reason = checks.excessive_effort(fast.peak, start, self._model)
+            reason = fast.peak.complaint(start, self._model)
             raise TrajectoryLimitsError(f"{reason}, which going slower does not mend")
         return slow
 
     def _joined(
         self,
         old: Trajectory,
-        ahead: Waypoints,
+        now: float,
         begin: float,
         start: float,
-        request: MotionRequest,
-        situation: Situation,
-        rules: TrajectorySettings,
+        ahead: Waypoints,
+        is_stream: bool,
     ) -> Trajectory:
-        """The old trajectory, and from `begin` on that through the waypoints ahead."""
-        model = self._model
+        """The old trajectory, sampled from `now` on, and from `begin` on that through the waypoints
+        ahead; `start`: the zero of the times in errors, [s]."""
+        model, rules = self._model, self._rules
         smooth = rules.upsample_positions and ahead.has_only_positions
         points, turns = from_the_old(old, begin, ahead, model.continuous)
-        checks.check_positions_and_end(points[1:], start, rules, model)
+        _check_positions_and_end(points[1:], start, rules, model)
 
         def joined(at_rest: bool) -> Trajectory:
             used = _settling(upsampled(points, at_rest) if smooth else points, rules)
-            trajectory = spliced(old, situation.s, turns, used)
-            checks.check_limits(trajectory, begin, start, model)
+            trajectory = spliced(old, now, turns, used)
+            check_limits(trajectory, begin, start, model)
             return trajectory
 
-        if smooth and request.is_stream:
+        if smooth and is_stream:
             with suppress(TrajectoryError):  # within the limits it may be if it ends at rest
                 return joined(at_rest=False)
         return joined(at_rest=True)
@@ -236,3 +264,68 @@ def _settling(points: Waypoints, rules: TrajectorySettings) -> Waypoints:
     last = points.fields[:, -1].copy()
     last[VELOCITY] = last[ACCELERATION] = 0.0
     return points.inserted(len(points), float(points.times[-1]) + time, last)
+
+
+def _check_times(
+    points: Waypoints, asked: float | None, start: float, begin: float, now: float
+) -> None:
+    """Refuses a start that was asked for and is no time, and waypoints that leave no time from
+    `begin` on, when they would take over, or start too far from `now`, by trajectory time."""
+    duration, until = points.times[-1], start - now
+    if asked is not None and not math.isfinite(asked):
+        raise TrajectoryTimesError(f"its start is {asked} s; it must be finite")
+    if duration <= 0.0:
+        raise TrajectoryTimesError(
+            f"the last point's time is {duration:g} s; the arm needs time to get there, give "
+            "it more than 0"
+        )
+    if until > 0.0 and start + duration == start:
+        raise TrajectoryTimesError(f"its start, {until:g} s from now, is too far ahead")
+    if start + duration <= begin:
+        raise TrajectoryPassedError(
+            f"the trajectory ended {begin - start - duration:.3f} s ago; send it earlier, or with "
+            "stamp 0 to start now"
+        )
+    ahead = points.delayed(start).after(begin).times
+    if not ahead.size or np.diff(ahead, prepend=begin).min() < SHORTEST_SEGMENT:
+        raise TrajectoryTimesError(
+            f"at its start, {until:g} s from now, points are less than {SHORTEST_SEGMENT:g} s "
+            "apart; give them more time"
+        )
+
+
+def _check_first_point(points: Waypoints, position: FloatArray, model: RobotModel) -> None:
+    """Refuses a first point at time 0, the start, that is not where the arm is then: at `position`,
+    the desired one, shape (nv,), [rad] or [m]."""
+    if points.times[0] > 0.0 or not points.has[POSITION, 0]:
+        return
+    away = (points.positions[0] - position) * points.joints
+    away = np.abs(away - whole_turns(away, model.continuous))
+    j = int(np.argmax(away))
+    if away[j] > START_DISTANCE:
+        raise TrajectoryStartError(
+            f"point 0 is at time 0, but joint {model.joint_names[j]!r} is {away[j]:.3g} "
+            f"{units(model, j).position} away from it at the start, {START_DISTANCE:g} allowed. "
+            "Start where the arm is, or give the point the time to get there"
+        )
+
+
+def _check_positions_and_end(
+    points: Waypoints, start: float, rules: TrajectorySettings, model: RobotModel
+) -> None:
+    """Refuses waypoints outside the position limits, and a velocity at the end that is not
+    allowed."""
+    positions, lower, upper = points.positions, model.lower, model.upper
+    for i, j in np.argwhere(((positions < lower) | (positions > upper)) & points.joints):
+        raise TrajectoryLimitsError(
+            f"the point at {points.times[i] - start:g} s: joint {model.joint_names[j]!r} at "
+            f"{positions[i, j]:g} is outside its limits {lower[j]:g} to {upper[j]:g}"
+        )
+    velocity = points.velocities[-1]
+    j = int(np.argmax(np.abs(velocity)))
+    if abs(velocity[j]) > AT_REST and not rules.allow_moving_end:
+        raise TrajectoryEndError(
+            f"the last point: joint {model.joint_names[j]!r} has velocity {velocity[j]:g} at the "
+            "end; the last point must be at rest, unless the parameter "
+            "allow_nonzero_velocity_at_trajectory_end is set"
+        )

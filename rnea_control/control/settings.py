@@ -146,9 +146,13 @@ class ControllerSettings(Settings):
 
     def braced(self) -> ControllerSettings:
         """The same with a law and gains that hold any arm."""
-        gains, law = Gains.uniform(len(self.gains.p), *BRACING_GAINS), ControlLaw.computed_torque
-        plain = replace(self, friction_compensation=False, feedback_inertia=None)
-        return replace(plain, gains=gains, control_law=law)
+        return replace(
+            self,
+            gains=Gains.uniform(len(self.gains.p), *BRACING_GAINS),
+            control_law=ControlLaw.computed_torque,
+            friction_compensation=False,
+            feedback_inertia=None,
+        )
 
     def numbers(self) -> Iterator[tuple[Parameter, Any]]:
         """As of all settings, and what is in `more`.

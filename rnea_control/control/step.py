@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import Matrices, Matrix, Vector
+from rnea_control.array_types import IntVector, Matrix, Vector
 from rnea_control.control import laws, layout, output_stage
-from rnea_control.control.motion import REACHED, UNDER_WAY, check, violated
-from rnea_control.control.path import advance_scaling, scale
+from rnea_control.control.motion import check, violated
+from rnea_control.control.path import advance_scaling, path_of, robot_of, scale
 from rnea_control.control.trajectory import sample
-from rnea_control.dynamics.body import velocity_count
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 
@@ -34,10 +33,9 @@ LONGEST_INTEGRATION_STEP = 0.1
 # so often; so many changes a second are forgotten.
 SHAKING_SPEED, MOST_REVERSALS, FORGOTTEN_REVERSALS = 0.2, 10.0, 4.0
 
-# The result of a step: whether a torque was clamped, plus FOUND times the finding of motion.py
-# or one of these; or, from BAD_STATE on, the fault of the state.
+# The result of a step: whether a torque was clamped, plus FOUND times what was found, as in
+# layout.py; or, from BAD_STATE on, the fault of the state.
 SATURATED, FOUND = 1, 2
-TORN_AWAY, PRESSED, SHAKEN = 4, 5, 6
 BAD_STATE, BAD_JUMP, FROZEN, BAD_SIZE, BAD_TORQUE, NO_TRAJECTORY = range(16, 22)
 
 
@@ -110,12 +108,13 @@ def remember(state: Matrix, t: float, q: Vector, v: Vector) -> None:
 
 @inlined
 def watch_rest(state: Matrix, t: float, v: Vector) -> None:
-    """Keeps since when an arm that is only predicted has been at rest."""
+    """Keeps since when an arm that is only predicted has been at rest, at the end of its path."""
+    rests = state[layout.LAST_TRAJECTORY_TIME, 0] >= state[layout.PATH_END, 0]
     for j in range(v.shape[0]):
-        if abs(v[j]) > MOVING:
-            state[layout.RESTS_SINCE, 0] = math.nan
-            return
-    if math.isnan(state[layout.RESTS_SINCE, 0]):
+        rests &= not abs(v[j]) > MOVING
+    if not rests:
+        state[layout.RESTS_SINCE, 0] = math.nan
+    elif math.isnan(state[layout.RESTS_SINCE, 0]):
         state[layout.RESTS_SINCE, 0] = t
 
 
@@ -140,19 +139,12 @@ def _shaken(settings: Matrix, state: Matrix, dt: float) -> bool:
     return shaken
 
 
-SIGNATURE = (
-    "i8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[:,:,::1], f8[:,::1], f8[:,::1], f8[:,::1], "
-    "f8, f8[::1], f8[::1], f8[::1], b1)"
-)
+SIGNATURE = "i8(i8[::1], f8[:,::1], f8[:,::1], f8[:,::1], f8, f8[::1], f8[::1], f8[::1], b1)"
 
 
 @kernel(SIGNATURE)
 def step(
-    bodies: Matrix,
-    memory: Matrix,
-    matrix: Matrix,
-    starts: Vector,
-    coefficients: Matrices,
+    n: IntVector,
     settings: Matrix,
     tolerances: Matrix,
     state: Matrix,
@@ -162,9 +154,12 @@ def step(
     tau: Vector,
     predicted: bool,
 ) -> int:
-    """Fills `tau`, but for a bad state or size. A predicted state is filled into `q` and `v`."""
-    nv = velocity_count(bodies)
-    if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv or coefficients.shape[1] != nv:
+    """Fills `tau`, but for a bad state or size; returns what was found, see above. Arguments are as
+    of `advance`, but for `settings`: those in force."""
+    if n[layout.SEGMENTS] == 0:
+        return NO_TRAJECTORY
+    nv = state.shape[1]
+    if q.shape[0] != nv or v.shape[0] != nv or tau.shape[0] != nv:
         return BAD_SIZE
     if not predicted:
         if not is_finite(t, q, v):
@@ -182,8 +177,9 @@ def step(
     s = max(t + ahead - state[layout.BEHIND, 0], state[layout.LAST_TRAJECTORY_TIME, 0])
     state[layout.LAST_TIME, 0] = t
     state[layout.LAST_TRAJECTORY_TIME, 0] = s
+    starts, coefficients = path_of(n, nv)
     segment = int(state[layout.SEGMENT, 0])
-    state[layout.SEGMENT, 0] = sample(starts, coefficients, segment, s, state)
+    state[layout.SEGMENT, 0] = sample(starts, coefficients, segment, s, 0.0, state)
     scale(state)
     if predicted:
         laws.predict_state(settings, state, q, v, dt)
@@ -192,7 +188,7 @@ def step(
         laws.update_feedback(settings, state, q, v, min(dt, LONGEST_INTEGRATION_STEP))
         q, v = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
     limited = output_stage.limit_acceleration(settings, state, q, v, dt)
-    robot = bodies, memory, matrix
+    robot = robot_of(n, nv)
     laws.control_torque(robot, settings, state, q, v, predicted)
     if limited:
         output_stage.add_limit_torques(robot, settings, state, q, v, dt)
@@ -204,18 +200,18 @@ def step(
     saturated, pressed = output_stage.output_stage(settings, state, dt, tau)
     if not finite:
         return BAD_TORQUE
-    found = UNDER_WAY
+    found = layout.UNDER_WAY
     if not predicted:
-        if state[layout.CHECKED, 0] != 0.0:
+        if n[layout.MOTION] != 0:
             found = check(tolerances, state, s)
-        if found in (UNDER_WAY, REACHED):
+        if found in (layout.UNDER_WAY, layout.REACHED):
             # A goal without tolerances is not reached by an arm that is held elsewhere.
             if violated(state, settings, layout.MAX_POSITION_ERROR, 1):
-                found = TORN_AWAY
+                found = layout.TORN_AWAY
             elif pressed:
-                found = PRESSED
+                found = layout.PRESSED
         if state[layout.GUIDED, 0] == 0.0 and _shaken(settings, state, dt):
-            found = SHAKEN
+            found = layout.SHAKEN
     return int(saturated) + FOUND * found
 
 

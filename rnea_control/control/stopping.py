@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
+from rnea_control.array_types import Matrices, Matrix, Vector
 from rnea_control.control import layout
-from rnea_control.control.trajectory import EFFORT, evaluate_segment, quintic, segment_at
+from rnea_control.control.trajectory import EFFORT, quintic, sample
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
 from rnea_control.kernels.inlining import inlined
@@ -53,44 +53,24 @@ _BRAKING_KNOTS = math.ceil(LONGEST_HALT / KNOT) + 2
 # Segments that the longest stop may have, with those of the fading effort and of rest.
 STOP_SEGMENTS = _BRAKING_KNOTS + _RAMP_KNOTS + 2
 
-# Rows of the scratch array: the path's derivatives, a motion of the joints, and its torques.
+# Rows of the scratch array: those that `sample` fills with a place of the path; a motion of the
+# joints there, and its torques.
 _PATH_POSITION, _PATH_VELOCITY, _PATH_ACCELERATION, _PATH_EFFORT = range(4)
 _POSITION, _VELOCITY, _ACCELERATION, _TORQUE, _BRAKING_TORQUE = range(4, 9)
 SCRATCH_ROWS = 9
-# A robot: its bodies, and the memory of a workspace. A stop: its starts and coefficients. A running
-# trajectory: those, what is added to its positions, and the time at which the stop begins. A knot:
-# its number and the segment of the path, the length of the path so far, sigma and kappa there.
-_Arrays = tuple[FloatArray, FloatArray]
-_Running = tuple[FloatArray, FloatArray, FloatArray, float]
-_Pair = tuple[float, float]
-_Knot = tuple[int, int, float, float, float]
 
 
 @inlined
-def _path_at(path: _Running, segment: int, s: float, scratch: Matrix) -> int:
-    """Fills the path's rows of `scratch` at `s` after the stop begins; returns the segment. The
-    search starts at `segment`, as in `sample`."""
-    starts, coefficients, shift, s0 = path
-    while segment < starts.shape[0] - 1 and s >= starts[segment + 1] - s0:
-        segment += 1
-    while segment > 0 and s < starts[segment] - s0:
-        segment -= 1
-    evaluate_segment(coefficients, segment, (s0 - starts[segment]) + s, scratch)
-    for j in range(shift.shape[0]):
-        scratch[_PATH_POSITION, j] += shift[j]
-    return segment
-
-
-@inlined
-def _hardest_braking(robot: _Arrays, settings: Matrix, sigma: float, scratch: Matrix) -> float:
+def _hardest_braking(
+    bodies: Matrix, memory: Matrix, settings: Matrix, shift: Vector, sigma: float, scratch: Matrix
+) -> float:
     """The largest kappa that all joints can bear at the place in the path's rows of `scratch`."""
-    bodies, memory = robot
     position, velocity = scratch[_POSITION], scratch[_VELOCITY]
     acceleration = scratch[_ACCELERATION]
     nv = position.shape[0]
     kappa = math.inf
     for j in range(nv):
-        position[j] = scratch[_PATH_POSITION, j]
+        position[j] = scratch[_PATH_POSITION, j] + shift[j]
         velocity[j] = scratch[_PATH_VELOCITY, j] * sigma
         acceleration[j] = scratch[_PATH_ACCELERATION, j] * sigma**2
         slope = -scratch[_PATH_VELOCITY, j]
@@ -125,28 +105,38 @@ def _furthest(value: float, slope: float, limit: float) -> float:
 
 
 @inlined
-def _put_knot(c: Matrices, i: int, scratch: Matrix, sigma: float, kappa: float) -> None:
-    """Begins segment i at the place in the path's rows of `scratch`."""
+def _after(
+    h: float, s: float, sigma: float, kappa: float, next_kappa: float
+) -> tuple[float, float]:
+    """s and sigma after a time `h`, in which kappa becomes `next_kappa`."""
+    s += h * (sigma - h * (2.0 * kappa + next_kappa) / 6.0)
+    return s, max(sigma - 0.5 * h * (kappa + next_kappa), 0.0)
+
+
+@inlined
+def _put_knot(
+    starts: Vector, c: Matrices, i: int, shift: Vector, sigma: float, kappa: float, scratch: Matrix
+) -> None:
+    """Begins segment i at the place in the path's rows of `scratch`, and completes the one before:
+    quintics, and a line of the effort, that lead there."""
     for j in range(c.shape[1]):
         slope = scratch[_PATH_VELOCITY, j]
         acceleration = scratch[_PATH_ACCELERATION, j] * sigma**2 - slope * kappa
-        c[i, j, 0] = scratch[_PATH_POSITION, j]
+        c[i, j, 0] = scratch[_PATH_POSITION, j] + shift[j]
         c[i, j, 1] = slope * sigma
         c[i, j, 2] = 0.5 * acceleration
         c[i, j, 3:EFFORT] = 0.0
         c[i, j, EFFORT] = scratch[_PATH_EFFORT, j]
         c[i, j, EFFORT + 1] = 0.0
-
-
-@inlined
-def _join_knots(c: Matrices, i: int, h: float) -> None:
-    """Completes segment i, of duration `h`: the quintics to where the next one begins."""
+    if i == 0:
+        return
+    h = starts[i] - starts[i - 1]
     for j in range(c.shape[1]):
-        mean = (c[i + 1, j, 0] - c[i, j, 0]) / h
-        a0, a1 = 2.0 * c[i, j, 2], 2.0 * c[i + 1, j, 2]
-        higher = quintic(mean, c[i, j, 1], c[i + 1, j, 1], a0, a1, h)
-        c[i, j, 3], c[i, j, 4], c[i, j, 5] = higher
-        c[i, j, EFFORT + 1] = (c[i + 1, j, EFFORT] - c[i, j, EFFORT]) / h
+        before, here = c[i - 1, j], c[i, j]
+        mean = (here[0] - before[0]) / h
+        a0, a1 = 2.0 * before[2], 2.0 * here[2]
+        before[3], before[4], before[5] = quintic(mean, before[1], here[1], a0, a1, h)
+        before[EFFORT + 1] = (here[EFFORT] - before[EFFORT]) / h
 
 
 @inlined
@@ -159,71 +149,6 @@ def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
             c[k, j, 1:] = 0.0
     for j in range(c.shape[1]):
         c[i, j, EFFORT + 1] = -c[i, j, EFFORT] / (starts[i + 1] - starts[i])
-
-
-@inlined
-def _brake(
-    robot: _Arrays, settings: Matrix, path: _Running, begin: _Pair, scratch: Matrix, stop: _Arrays
-) -> _Knot:
-    """The knots until the last fall of kappa; returns the last. `begin`: sigma, and its rate."""
-    out_starts, out_coefficients = stop
-    s0, (sigma0, sigma_dot0) = path[3], begin
-    segment = segment_at(path[0], s0)
-    # Path length is counted from s0, as the clock may be coarse: 0.2 us with seconds since 1970.
-    s, sigma, kappa = 0.0, sigma0, -sigma_dot0
-    speeding_up = max(sigma_dot0, 0.0)
-    fastest = sigma0 + speeding_up * RAMP
-    gentlest, hardest = fastest / LONGEST_STOP, fastest / SHORTEST_STOP
-    reached, change = 0.0, 0.0
-    i = 0
-    out_starts[0] = s0
-    segment = _path_at(path, segment, s, scratch)
-    _put_knot(out_coefficients, 0, scratch, sigma, kappa)
-    while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):
-        out_starts[i + 1] = s0 + (i + 1) * KNOT
-        h = out_starts[i + 1] - out_starts[i]
-        # The braking that the joints can bear at the next knot, if kappa goes on changing as it
-        # does.
-        expected = kappa + change
-        s_there = s + h * (sigma - h * (2.0 * kappa + expected) / 6.0)
-        sigma_there = max(sigma - 0.5 * h * (kappa + expected), 0.0)
-        segment = _path_at(path, segment, s_there, scratch)
-        bearable = _hardest_braking(robot, settings, sigma_there, scratch)
-        bearable = max(min(bearable, hardest), gentlest)
-        reached = max(reached, bearable)
-        # Two bounds more: it rises within a ramp, and leaves the last fall as long as one.
-        rise = (reached + speeding_up) * h / RAMP
-        following = min(bearable, kappa + rise, (2.0 * sigma - kappa * h) / (RAMP + h))
-        s += h * (sigma - h * (2.0 * kappa + following) / 6.0)
-        sigma = max(sigma - 0.5 * h * (kappa + following), 0.0)
-        change, kappa = following - kappa, following
-        segment = _path_at(path, segment, s, scratch)
-        _put_knot(out_coefficients, i + 1, scratch, sigma, kappa)
-        _join_knots(out_coefficients, i, h)
-        i += 1
-    return i, segment, s, sigma, kappa
-
-
-@inlined
-def _fall(knot: _Knot, path: _Running, scratch: Matrix, stop: _Arrays) -> int:
-    """The knots of the last fall of kappa, after `knot`; returns the number of that of rest."""
-    out_starts, out_coefficients = stop
-    i, segment, s, sigma, kappa = knot
-    if not kappa > 0.0:
-        return i
-    T = min(2.0 * sigma / kappa, RAMP)
-    begin, duration = out_starts[i], max(T, SHORTEST_RAMP)
-    knots = max(math.ceil(T / KNOT - 1e-6), 1)
-    for k in range(1, knots + 1):
-        out_starts[i + 1] = begin + duration * k / knots
-        h = out_starts[i + 1] - out_starts[i]
-        left = 1.0 - (out_starts[i + 1] - begin) / duration if k < knots else 0.0
-        s_there = s + sigma * T / 3.0 * (1.0 - left**3)
-        segment = _path_at(path, segment, s_there, scratch)
-        _put_knot(out_coefficients, i + 1, scratch, sigma * left**2, kappa * left)
-        _join_knots(out_coefficients, i, h)
-        i += 1
-    return i
 
 
 SIGNATURE = (
@@ -270,10 +195,48 @@ def stop_along_path(
         out_starts: output, shape (STOP_SEGMENTS,); segments that are not needed start at infinity.
         out_coefficients: output, shape (STOP_SEGMENTS, nv, 8).
     """
-    stands = sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL
-    begin = (0.0, 0.0) if stands else (max(sigma0, 0.0), sigma_dot0)
-    path, stop = (starts, coefficients, shift, s0), (out_starts, out_coefficients)
-    last = _brake((bodies, memory), settings, path, begin, scratch, stop)
-    i = _fall(last, path, scratch, stop)
+    if sigma0 <= STANDSTILL and abs(sigma_dot0) <= STANDSTILL:
+        sigma0 = sigma_dot0 = 0.0
+    s, sigma, kappa = 0.0, max(sigma0, 0.0), -sigma_dot0  # s is counted from s0
+    speeding_up = max(sigma_dot0, 0.0)
+    fastest = sigma + speeding_up * RAMP
+    gentlest, hardest = fastest / LONGEST_STOP, fastest / SHORTEST_STOP
+    reached, change = 0.0, 0.0
+    i = 0
+    out_starts[0] = s0
+    segment = sample(starts, coefficients, 0, s0, s, scratch)
+    _put_knot(out_starts, out_coefficients, 0, shift, sigma, kappa, scratch)
+    # The knots until the last fall of kappa.
+    while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):
+        out_starts[i + 1] = s0 + (i + 1) * KNOT
+        h = out_starts[i + 1] - out_starts[i]
+        # The braking that the joints can bear at the next knot, if kappa goes on changing as it
+        # does.
+        expected_s, expected_sigma = _after(h, s, sigma, kappa, kappa + change)
+        segment = sample(starts, coefficients, segment, s0, expected_s, scratch)
+        bearable = _hardest_braking(bodies, memory, settings, shift, expected_sigma, scratch)
+        bearable = max(min(bearable, hardest), gentlest)
+        reached = max(reached, bearable)
+        # Two bounds more: it rises within a ramp, and leaves the last fall as long as one.
+        rise = (reached + speeding_up) * h / RAMP
+        following = min(bearable, kappa + rise, (2.0 * sigma - kappa * h) / (RAMP + h))
+        s, sigma = _after(h, s, sigma, kappa, following)
+        change, kappa = following - kappa, following
+        i += 1
+        segment = sample(starts, coefficients, segment, s0, s, scratch)
+        _put_knot(out_starts, out_coefficients, i, shift, sigma, kappa, scratch)
+    if kappa > 0.0:  # the last fall
+        T = min(2.0 * sigma / kappa, RAMP)
+        begin, duration = out_starts[i], max(T, SHORTEST_RAMP)
+        knots = max(math.ceil(T / KNOT - 1e-6), 1)
+        for k in range(1, knots + 1):
+            i += 1
+            out_starts[i] = begin + duration * k / knots
+            left = 1.0 - (out_starts[i] - begin) / duration if k < knots else 0.0
+            there = s + sigma * T / 3.0 * (1.0 - left**3)
+            segment = sample(starts, coefficients, segment, s0, there, scratch)
+            _put_knot(
+                out_starts, out_coefficients, i, shift, sigma * left**2, kappa * left, scratch
+            )
     _put_rest(out_starts, out_coefficients, i)
     return out_starts[i]

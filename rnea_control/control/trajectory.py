@@ -35,8 +35,6 @@ from rnea_control.kernels.kernel import kernel
 POSITION_COEFFICIENTS = 6
 EFFORT = POSITION_COEFFICIENTS
 COEFFICIENTS = POSITION_COEFFICIENTS + 2
-# Rows that `sample` fills: position, velocity, acceleration, effort.
-SAMPLED = 4
 # Polynomials that differ by less than this part are the same.
 ROUNDING = 1e-12
 
@@ -82,8 +80,8 @@ class Trajectory:
     def sampled(self, time: float) -> FloatArray:
         """Rows of position, velocity, acceleration and effort at a time, shape (4, nv);
         allocates."""
-        desired = np.zeros((SAMPLED, self.nv))
-        _sample(self.starts, self.coefficients, 0, time, desired)
+        desired = np.zeros((4, self.nv))
+        _sample(self.starts, self.coefficients, 0, time, 0.0, desired)
         return desired
 
     def at(self, time: float) -> FloatArray:
@@ -96,6 +94,12 @@ def rest(position: FloatArray) -> FloatArray:
     coefficients = np.zeros((len(position), COEFFICIENTS))
     coefficients[:, 0] = position
     return coefficients
+
+
+def whole_turns(way: FloatArray, continuous: FloatArray) -> FloatArray:
+    """What is to be taken off a way of all joints, shape (nv,), [rad] or [m], so that it is the
+    shortest one; `continuous`: 1 for each continuous joint, else 0."""
+    return 2.0 * math.pi * np.round(way / (2.0 * math.pi)) * continuous
 
 
 @inlined
@@ -172,7 +176,7 @@ def from_the_old(
     if given.size:
         first = int(given[0]) + 1
         away = points.positions[first] - points.positions[first - 1]
-        turns = 2.0 * math.pi * np.round(away / (2.0 * math.pi)) * continuous * ahead.joints
+        turns = whole_turns(away, continuous) * ahead.joints
         points.positions[:first] += turns
     return points, turns
 
@@ -185,31 +189,28 @@ def spliced(old: Trajectory, now: float, turns: FloatArray, points: Waypoints) -
         now: the time from which the result will be sampled, not after the first point, [s].
         turns, points: as of `from_the_old`.
     """
-    starts, coefficients = points.times, segments(points)
+    new = merged(old, Trajectory(points.times, segments(points)), points.joints)
     first = max(int(np.searchsorted(old.starts, now, side="right")) - 1, 0)
-    after = int(np.searchsorted(old.starts, starts[0], side="left"))
+    after = int(np.searchsorted(old.starts, new.starts[0], side="left"))
     kept = old.coefficients[first:after].copy()
     kept[:, :, 0] += turns
-    end = float(starts[-1])
-    if not points.joints.all():
-        starts, coefficients = merged(old, starts, coefficients, points.joints)
-        end = max(end, old.end_time)
-    starts = np.concatenate([old.starts[first:after], starts])
-    return Trajectory(starts, np.concatenate([kept, coefficients]), end)
+    starts = np.concatenate([old.starts[first:after], new.starts])
+    return Trajectory(starts, np.concatenate([kept, new.coefficients]), new.end_time)
 
 
-def merged(
-    old: Trajectory, starts: FloatArray, coefficients: FloatArray, joints: BoolArray
-) -> tuple[FloatArray, FloatArray]:
-    """Segments in which some joints follow the new trajectory and the others the old one."""
+def merged(old: Trajectory, new: Trajectory, joints: BoolArray) -> Trajectory:
+    """A trajectory from the start of the new one on, in which these joints, shape (nv,), follow the
+    new one and the others the old one."""
+    if joints.all():
+        return new
     later = _breaks(old, ~joints)
-    union = np.unique(np.concatenate([starts, later[later > starts[0]]]))
-    both, new = np.empty((len(union), old.nv, COEFFICIENTS)), Trajectory(starts, coefficients)
+    starts = np.unique(np.concatenate([new.starts, later[later > new.starts[0]]]))
+    coefficients = np.empty((len(starts), old.nv, COEFFICIENTS))
     for which, path in ((joints, new), (~joints, old)):
-        segment = np.maximum(np.searchsorted(path.starts, union, side="right") - 1, 0)
-        passed = np.maximum(union - path.starts[segment], 0.0)
-        both[:, which] = shifted(path.coefficients[segment][:, which], passed)
-    return union, both
+        segment = np.maximum(np.searchsorted(path.starts, starts, side="right") - 1, 0)
+        passed = np.maximum(starts - path.starts[segment], 0.0)
+        coefficients[:, which] = shifted(path.coefficients[segment][:, which], passed)
+    return Trajectory(starts, coefficients, max(new.end_time, old.end_time))
 
 
 def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
@@ -219,19 +220,6 @@ def _breaks(trajectory: Trajectory, joints: BoolArray) -> FloatArray:
     starts, c, passed = used.starts, used.coefficients[:, joints], np.diff(used.starts)
     change = np.abs(c[1:] - shifted(c[:-1], passed))
     return starts[1:][(change > ROUNDING * shifted(np.abs(c[:-1]), passed)).any(axis=(1, 2))]
-
-
-@inlined
-def segment_at(starts: Vector, time: float) -> int:
-    """The segment at a time, by bisection: there may be thousands."""
-    low, high = 0, starts.shape[0]
-    while high - low > 1:
-        middle = (low + high) // 2
-        if starts[middle] <= time:
-            low = middle
-        else:
-            high = middle
-    return low
 
 
 @inlined
@@ -253,19 +241,26 @@ def evaluate_segment(coefficients: Matrices, segment: int, s: float, rows: Matri
 
 @inlined
 def sample(
-    starts: Vector, coefficients: Matrices, segment: int, time: float, desired: Matrix
+    starts: Vector,
+    coefficients: Matrices,
+    segment: int,
+    time: float,
+    after: float,
+    desired: Matrix,
 ) -> int:
-    """Fills rows 0 to 3 of `desired` at `time`, as `evaluate_segment`; returns the segment used.
+    """Fills rows 0 to 3 of `desired` at `time` + `after`, as `evaluate_segment`; returns the
+    segment used.
 
     `segment` is the one used last: the search starts there, so it is short while time runs on.
+    `after` is for steps that are short for the clock: 0.2 us with seconds since 1970.
     """
     last = starts.shape[0] - 1
     segment = min(max(segment, 0), last)
-    while segment < last and time >= starts[segment + 1]:
+    while segment < last and after >= starts[segment + 1] - time:
         segment += 1
-    while segment > 0 and time < starts[segment]:
+    while segment > 0 and after < starts[segment] - time:
         segment -= 1
-    evaluate_segment(coefficients, segment, time - starts[segment], desired)
+    evaluate_segment(coefficients, segment, (time - starts[segment]) + after, desired)
     return segment
 
 

@@ -24,14 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import FloatArray, Matrices, Matrix, Vector
-from rnea_control.control.trajectory import ROUNDING, Trajectory, evaluate_segment
+from rnea_control.array_types import Matrices, Matrix, Vector
+from rnea_control.control.settings import ControllerSettings
+from rnea_control.control.trajectory import EFFORT, ROUNDING, Trajectory, evaluate_segment
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, gravity_outward_pass, inward_pass, outward_pass
+from rnea_control.exceptions import TrajectoryLimitsError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 
 # The degree of positions, the highest.
 DEGREE = 5
@@ -47,13 +50,13 @@ _BISECTIONS = 53
 POSITION_ROUNDING = 1e-9
 VELOCITY_ROUNDING = 1e-6
 # What is violated first; as orders of the derivative, the position's limits or the velocity's.
-BEYOND_POSITION, BEYOND_VELOCITY, NOT_FINITE, NOTHING = range(4)
+_BEYOND_POSITION, _BEYOND_VELOCITY, _NOT_FINITE, _NOTHING = range(4)
 
 # Between samples of the torques, [s]; wider if there would be more of them than this.
 SAMPLE_TIME = 0.004
 MOST_SAMPLES = 20_000
-# Each narrows the stretch to that of the sample that needs most; two or three are usual.
-_PASSES = 20
+# Each narrows the stretch to that of the sample that needs most; three or four are usual.
+_PASSES = 21
 # Rows of the scratch array: desired state and effort, torques, and velocities when slower.
 _POSITION, _VELOCITY, _ACCELERATION, _EFFORT, _TORQUE, _GRAVITY, _SLOWER = range(7)
 _SCRATCH_ROWS = 7
@@ -135,21 +138,44 @@ def _root_between(c: Vector, degree: int, left: float, right: float) -> float:
     return 0.5 * (left + right)
 
 
-def first_violation(
-    trajectory: Trajectory, begin: float, model: RobotModel
-) -> tuple[int, int, int, float, float]:
-    """What of the robot's limits is violated first from `begin` on, [s], the segment, the joint,
-    the time and the value. From a position beyond its limits a joint may come back, or stay
-    there."""
+def check_limits(trajectory: Trajectory, begin: float, start: float, model: RobotModel) -> None:
+    """Refuses a trajectory that leaves the robot's limits of position and velocity from `begin` on,
+    [s]. From a position beyond its limits a joint may come back, or stay there. `start`: the zero
+    of the times in the message, [s].
+
+    Raises:
+        TrajectoryLimitsError: so it does, or has numbers that are too large.
+    """
+    if not np.isfinite(trajectory.coefficients[:, :, EFFORT:]).all():
+        raise TrajectoryLimitsError("its efforts are too large; are they in Nm or N?")
     first = int(np.searchsorted(trajectory.starts, begin, side="left"))
+    starts, coefficients = trajectory.starts[first:], trajectory.coefficients[first:]
     speed, anywhere = model.velocity_limit * (1.0 + VELOCITY_ROUNDING), np.full(model.nv, math.inf)
     lower, upper = model.lower - POSITION_ROUNDING, model.upper + POSITION_ROUNDING
     limits = np.array([-anywhere, anywhere, -speed, speed, lower, upper])
     found, scratch = np.zeros(4), np.zeros((SCRATCH[0] + 1, SCRATCH[1]))
-    starts, coefficients = trajectory.starts[first:], trajectory.coefficients[first:]
     what = _first_violation(starts, coefficients, limits, found, scratch)
-    segment, joint, time, value = found.tolist()
-    return what, first + int(segment), int(joint), time, value
+    if what == _NOTHING:
+        return
+    if what == _NOT_FINITE:
+        raise TrajectoryLimitsError("its numbers are too large; are they in rad and s?")
+    segment, j = found[:2].astype(int)
+    time, value = found[2:].tolist()
+    unit, limit = units(model, j), model.velocity_limit[j]
+    left, right = starts[segment : segment + 2] - start
+    does = (
+        f"be at {value:.4g} {unit.position}, outside its limits {model.lower[j]:g} to "
+        f"{model.upper[j]:g}. Add a point there, or lower the velocities at its neighbors"
+    )
+    if what == _BEYOND_VELOCITY:
+        does = (
+            f"move at {abs(value):.3g} {unit.velocity}; its limit is {limit:g}. Make the "
+            f"trajectory {abs(value) / limit:.3g} times slower"
+        )
+    raise TrajectoryLimitsError(
+        f"at {time - start:.3g} s, between the points at {max(left, 0.0):g} s and {right:g} s, "
+        f"joint {model.joint_names[j]!r} would {does}"
+    )
 
 
 @kernel(nogil=True)
@@ -175,25 +201,25 @@ def _first_violation(
             for k in range(DEGREE + 1):
                 c[k] = coefficients[i, j, k] * power
                 power *= duration
-            for order in (BEYOND_POSITION, BEYOND_VELOCITY):
-                if order == BEYOND_VELOCITY:
+            for order in (_BEYOND_POSITION, _BEYOND_VELOCITY):
+                if order == _BEYOND_VELOCITY:
                     for k in range(DEGREE):
                         c[k] = (k + 1) * c[k + 1] / duration
                     c[DEGREE] = 0.0
                 lower, upper = limits[2 * order, j], limits[2 * order + 1, j]
                 low, high = bernstein_bounds(c)
                 if not (math.isfinite(low) and math.isfinite(high)):
-                    return NOT_FINITE
+                    return _NOT_FINITE
                 if lower <= low and high <= upper:
                     continue
                 low, low_at, high, high_at = extremes(c, scratch[1:])
                 if lower <= low and high <= upper:
                     continue
-                below = low < lower and (order == BEYOND_POSITION or -low >= high)
+                below = low < lower and (order == _BEYOND_POSITION or -low >= high)
                 found[2] = starts[i] + (low_at if below else high_at) * duration
                 found[3] = low if below else high
                 return order
-    return NOTHING
+    return _NOTHING
 
 
 class EffortPeak(NamedTuple):
@@ -208,47 +234,46 @@ class EffortPeak(NamedTuple):
     # they are, infinite if even gravity and effort at rest are beyond them.
     stretch: float
 
+    def complaint(self, start: float, model: RobotModel) -> str:
+        """What a peak beyond the limit asks for, and how to mend it; `start`: the zero of the time
+        that is told, [s]."""
+        joint, unit = model.joint_names[self.joint], units(model, self.joint).effort
+        remedy = f"Make the trajectory {self.stretch:.3g} times slower"
+        if not self.stretch < math.inf:
+            remedy = "Going slower does not help, as the arm cannot hold itself there"
+        return (
+            f"{self.time - start:.3g} s into it, joint {joint!r} needs {self.torque:.4g} {unit}; "
+            f"its effort limit is {self.limit:.4g}. {remedy}"
+        )
+
 
 def peak_efforts(
     model: RobotModel,
     ws: Workspace,
     trajectory: Trajectory,
     begin: float,
-    end: float,
-    effort_limit: FloatArray,
-    friction: FloatArray,
-    hardware_compensates_gravity: bool,
+    settings: ControllerSettings,
 ) -> EffortPeak:
-    """The peak of the commanded torques from `begin` to `end`, each segment's ends included.
-
-    Other Python threads may run meanwhile.
-
-    Args:
-        model, ws: the robot, and a workspace made for it.
-        trajectory, begin, end: to be checked, and the times between which it is sampled, [s].
-        effort_limit: shape (nv,), [Nm] or [N]; may be infinite.
-        friction: rows as of `model.friction_parameters`, shape (3, nv); zeros if the controller
-            does not compensate friction.
-        hardware_compensates_gravity: whether commands leave out the gravity torque.
-    """
+    """The peak of the torques that a controller of these settings commands on the trajectory from
+    `begin`, [s], until its end, the ends of segments included. `ws`: a workspace made for the
+    model. Other Python threads may run meanwhile."""
     first = max(int(np.searchsorted(trajectory.starts, begin, side="right")) - 1, 0)
+    starts, coefficients = trajectory.starts[first:], trajectory.coefficients[first:]
+    end, effort_limit = trajectory.end_time, settings.effort_limit(model)
     interval = max(SAMPLE_TIME, (end - begin) / MOST_SAMPLES)
-    given = (
-        *(model.bodies, ws.memory, friction, np.array(effort_limit)),
-        *(trajectory.starts[first:], trajectory.coefficients[first:]),
-        *(float(begin), float(end), interval, hardware_compensates_gravity),
-    )
+    friction = model.friction_parameters * settings.friction_compensation
+    robot = model.bodies, ws.memory, friction, effort_limit
+    path = starts, coefficients, float(begin), end, interval
+    without_gravity = settings.hardware_compensates_gravity
     scratch, worst = np.zeros((_SCRATCH_ROWS, model.nv)), np.array([0.0, 0.0, begin, 0.0])
-    speed = _check(*given, 1.0, scratch, worst)
-    ratio, joint, time, torque = worst.tolist()
     # Friction may be holding a joint back: run slower, a sample that was within its limits may
     # leave them. So all samples are checked again, until the speed suits all of them.
+    speed = 1.0
     for _ in range(_PASSES):
-        if speed in (0.0, 1.0):
+        before, speed = speed, _find_peak(*robot, *path, without_gravity, speed, scratch, worst)
+        if speed == 0.0 or speed >= before * (1.0 - ROUNDING):
             break
-        before, speed = speed, _check(*given, speed, scratch, worst)
-        if speed >= before * (1.0 - ROUNDING):
-            break
+    ratio, joint, time, torque = worst.tolist()
     allowed = float(effort_limit[int(joint)]) if ratio > 0.0 else math.inf
     stretch = 1.0 / speed if speed > 0.0 else math.inf
     return EffortPeak(int(joint), time, torque, allowed, ratio, stretch)
@@ -282,7 +307,7 @@ def _slowed(
 
 
 @kernel(nogil=True)
-def _check(
+def _find_peak(
     bodies: Matrix,
     memory: Matrix,
     friction: Matrix,

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray, Matrices, Vector
-from rnea_control.exceptions import TrajectoryPointsError
+from rnea_control.exceptions import TrajectoryPointsError, TrajectoryTimesError
 from rnea_control.kernels.kernel import kernel
 
 FIELDS = ("position", "velocity", "acceleration", "effort")
@@ -87,6 +87,61 @@ class Waypoints:
                 fields[k, i], has[k, i] = values, True
         times = np.array([point.time for point in points], dtype=np.float64)
         return cls(times, fields, has, np.ones(nv, dtype=bool))
+
+    def check(self, joint_names: Sequence[str], integrates: bool) -> None:
+        """Refuses waypoints that no arm can follow, and positions left out unless one `integrates`
+        them.
+
+        Raises:
+            TrajectoryPointsError, TrajectoryTimesError: the message names the waypoint and the
+                joint.
+        """
+        if len(self) == 0:
+            raise TrajectoryPointsError(
+                "the trajectory has no points; it needs one at least. To stop the arm, cancel the "
+                "goal or send the point where it is"
+            )
+        for k, i, j in np.argwhere(~np.isfinite(self.fields)):
+            raise TrajectoryPointsError(
+                f"point {i}: the {FIELDS[k]} of joint {joint_names[j]!r} is "
+                f"{self.fields[k, i, j]}; it must be finite"
+            )
+        times, has = self.times, self.has
+        wrong = (  # at which points, in the order in which it is told
+            (
+                ~has[: ACCELERATION + 1].any(axis=0),
+                TrajectoryPointsError,
+                "has no positions, velocities or accelerations; give positions",
+            ),
+            (
+                has[ACCELERATION] & ~has[VELOCITY] & has[POSITION],
+                TrajectoryPointsError,
+                "has positions and accelerations but no velocities; give all three",
+            ),
+            (~np.isfinite(times), TrajectoryTimesError, "its time is {time}; it must be finite"),
+            (
+                times[:1] < 0.0,
+                TrajectoryTimesError,
+                "its time is {time:g} s; times are counted from the start and must not be negative",
+            ),
+            (
+                np.diff(times, prepend=-1.0) <= 0.0,
+                TrajectoryTimesError,
+                "its time {time:g} s is not after that of point {previous}, {before:g} s; times "
+                "must rise from point to point",
+            ),
+            (
+                ~(has[POSITION] | integrates),
+                TrajectoryPointsError,
+                "has no positions; give them, or set the parameter "
+                "allow_integration_in_goal_trajectories to have them integrated from velocities",
+            ),
+        )
+        for at, error, text in wrong:
+            if at.any():
+                i = int(np.argmax(at))
+                found = text.format(time=times[i], previous=i - 1, before=times[i - 1])
+                raise error(f"point {i}: {found}")
 
     def __len__(self) -> int:
         return len(self.times)
@@ -172,28 +227,24 @@ def _solve(times: Vector, fields: Matrices, at_rest: bool, ratio: Vector) -> Non
             # after, is zero.
             T = times[i] - times[i - 1]
             d = (p[i] - p[i - 1]) / T
-            if i == 1:
+            lower, diagonal, upper = 2.0 / T, 4.0 / T, 0.0
+            right = 6.0 * d / T
+            if i == 1:  # a quartic
                 lower, diagonal = 0.0, 6.0 / T
                 right = (12.0 * d - 6.0 * v[0]) / T - a[0]
-            else:
-                lower, diagonal = 2.0 / T, 4.0 / T
-                right = 6.0 * d / T
-            upper = 0.0
             if i < n - 1:
                 T = times[i + 1] - times[i]
                 d = (p[i + 1] - p[i]) / T
-                if at_rest and i == n - 2:
+                if at_rest and i == n - 2:  # a quartic
                     diagonal += 6.0 / T
                     right += 12.0 * d / T
                 else:
                     diagonal += 4.0 / T
                     upper = 2.0 / T
                     right += 6.0 * d / T
-            if i > 1:
-                diagonal -= lower * ratio[i - 1]
-                right -= lower * v[i - 1]
+            diagonal -= lower * ratio[i - 1]
             ratio[i] = upper / diagonal
-            v[i] = right / diagonal
+            v[i] = (right - lower * v[i - 1]) / diagonal
         for i in range(last - 1, 0, -1):
             v[i] -= ratio[i] * v[i + 1]
         for i in range(1, n - 1):

@@ -15,6 +15,7 @@ from rnea_control.exceptions import (
     TrajectoryError,
     TrajectoryJointsError,
     TrajectoryModeError,
+    TrajectoryMultiDofError,
     TrajectoryPassedError,
 )
 from rnea_control.node.message_pipe import MessagePipe
@@ -146,7 +147,7 @@ class TrajectoryAction:
             if self._input is None:
                 raise TrajectoryModeError(INACTIVE)
             if multi_dof_points:
-                raise TrajectoryError(
+                raise TrajectoryMultiDofError(
                     "multi_dof_trajectory has points, which this controller does not follow; leave "
                     "it empty"
                 )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rnea_control.control import Ending, EndKind, GoalTolerances, Motion, MotionRequest, Waypoints
-from rnea_control.exceptions import TrajectoryError, TrajectoryTimesError
+from rnea_control.exceptions import TrajectoryError, TrajectoryPlanningError, TrajectoryTimesError
 from rnea_control.messages.joint_trajectory import decode_trajectory
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.parameters.settings import Settings, row
@@ -106,7 +106,7 @@ class TrajectoryInput:
                 self._report(plan.motion, len(points), ahead, is_stream)
                 return plan.motion
             lead = max(LONGER * lead, MARGIN * (self.loop.states.time - situation.t))
-        raise TrajectoryError(
+        raise TrajectoryPlanningError(
             "it was not planned in time, as another trajectory took over or the computer is too "
             "busy; send it again"
         )

@@ -254,7 +254,7 @@ def run(  # noqa: PLR0915
             m[HANGS] = 1
             if n[layout.MOTION] != 0:
                 _begin(m)
-                advance.end_motion(n, state, findings, advance.HUNG)
+                advance.end_motion(n, state, findings, layout.HUNG)
                 advance.brake(n, settings[n[layout.BRACED]], state, False, False)
                 _end(m)
         answer = rcl.take(calls, 0, 1 - m[WHICH])
@@ -280,8 +280,6 @@ def run(  # noqa: PLR0915
                 observed[:] = 0.0  # it does not know the predicted torques
             rows = state[layout.PREDICTED_POSITION], state[layout.PREDICTED_VELOCITY]
             outcome = advance.advance(n, settings, tolerances, state, findings, t, *rows, tau, True)
-            if state[layout.LAST_TRAJECTORY_TIME, 0] < state[layout.PATH_END, 0]:
-                state[layout.RESTS_SINCE, 0] = math.nan
             _end(m)
             _command(calls, m, r, h, tau, noted)
             if outcome >= BAD_STATE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from robots import joint, link, robot, two_link_arm
 from trajectories import quintics, swing, through, torques, with_effort
 
-from rnea_control.control import Waypoint
+from rnea_control.control import ControllerSettings, Gains, SafetySettings, Waypoint
 from rnea_control.control.trajectory import COEFFICIENTS, Trajectory
 from rnea_control.control.trajectory_limits import SAMPLE_TIME, EffortPeak, peak_efforts
 from rnea_control.dynamics import Workspace
@@ -40,9 +41,14 @@ def peak(
     hardware_compensates_gravity: bool = False,
 ) -> EffortPeak:
     limit = np.broadcast_to(np.asarray(limit, float), model.nv)
-    end = path.end_time if end is None else end
-    ws, rows = Workspace(model), model.friction_parameters
-    return peak_efforts(model, ws, path, begin, end, limit, rows, hardware_compensates_gravity)
+    of_controller = ControllerSettings(
+        Gains.uniform(model.nv, 1.0, 1.0),
+        hardware_compensates_gravity=hardware_compensates_gravity,
+        friction_compensation=True,
+        safety=replace(SafetySettings.none(model.nv), effort_limit=limit),
+    )
+    path = Trajectory(path.starts, path.coefficients, path.end_time if end is None else end)
+    return peak_efforts(model, Workspace(model), path, begin, of_controller)
 
 
 def slower(path: Trajectory, k: float) -> Trajectory:

@@ -100,6 +100,7 @@ def test_refused_with_its_reason(name: str) -> None:
         (exceptions.TrajectoryPointsError, REFUSED["NaN position"][0]),
         (exceptions.TrajectoryTimesError, REFUSED["times that fall"][0]),
         (exceptions.TrajectoryStartError, lines((0.0, 0.5), (1.0, 0))),
+        (exceptions.TrajectoryEndError, [to(1.0, 0.1, 0.1, velocity=ONE)]),
         (exceptions.TrajectoryLimitsError, REFUSED["too fast in the middle"][0]),
         (exceptions.TrajectoryModeError, at_1()),
     ],
@@ -226,9 +227,7 @@ UP = (-math.pi / 2.0, 0.0)  # where it needs no torque to stand
 
 
 def peak(c, begin: float) -> float:
-    trajectory = c.trajectory
-    of = (trajectory, begin, trajectory.end_time, WEAK.effort_limit, np.zeros((3, 2)), False)
-    return peak_efforts(WEAK, Workspace(WEAK), *of).ratio
+    return peak_efforts(WEAK, Workspace(WEAK), c.trajectory, begin, c.settings).ratio
 
 
 def fast(factor: float) -> list[Waypoint]:

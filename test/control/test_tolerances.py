@@ -10,8 +10,7 @@ from controllers import ask, following, of_joints, rules, run, step, to
 from robots import two_link_arm
 
 from rnea_control.control import Act, EndKind, GoalTolerances, JointTolerance, Tolerances
-from rnea_control.control.trajectory_checks import overridden
-from rnea_control.exceptions import TrajectoryError, TrajectoryJointsError
+from rnea_control.exceptions import TrajectoryJointsError, TrajectoryTolerancesError
 from rnea_control.model import RobotModel
 
 GOAL = [to(0.5, 0.2, -0.1), to(1.0, 0.4, 0.1)]
@@ -94,14 +93,14 @@ def test_tolerances_of_a_goal_override_the_default_ones() -> None:
     default = Tolerances(*np.full((4, 2), 0.1), 1.0)
     of_path, of_goal = JointTolerance("elbow", 0.02, -1.0), JointTolerance("shoulder", 0.0, 0.3)
     goal = GoalTolerances((of_path,), (of_goal,), -1.0)
-    new = overridden(default, goal, ("shoulder", "elbow"))
+    new = default.overridden(goal, ("shoulder", "elbow"))
     np.testing.assert_array_equal(new.path_position, [0.1, 0.02])
     np.testing.assert_array_equal(new.path_velocity, [0.1, math.inf])
     np.testing.assert_array_equal(new.goal_position, [0.1, 0.1])
     np.testing.assert_array_equal(new.goal_velocity, [0.3, 0.1])
     assert new.goal_time == math.inf
-    assert overridden(default, GoalTolerances(time=0.0), ("a", "b")).goal_time == 1.0
-    assert overridden(default, GoalTolerances(time=2.5), ("a", "b")).goal_time == 2.5
+    assert default.overridden(GoalTolerances(time=0.0), ("a", "b")).goal_time == 1.0
+    assert default.overridden(GoalTolerances(time=2.5), ("a", "b")).goal_time == 2.5
     np.testing.assert_array_equal(default.path_position, 0.1)
 
 
@@ -117,7 +116,7 @@ def test_tolerances_of_a_goal_override_the_default_ones() -> None:
 def test_tolerances_that_mean_nothing_are_refused(tolerances: GoalTolerances, words: str) -> None:
     c = following()
     held = c.trajectory
-    with pytest.raises(TrajectoryError, match=words):
+    with pytest.raises(TrajectoryTolerancesError, match=words):
         ask(c, 0.0, GOAL, tolerances=tolerances)
     assert c.trajectory is held
 
