@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -11,13 +11,13 @@ import numpy as np
 from rnea_control.analysis import BaseParameters, base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.consistent_parameters import ParameterSpace, actuator_scales
-from rnea_control.identification.delay import delay_column, delay_of, late
+from rnea_control.identification.consistent_parameters import ParameterSpace
+from rnea_control.identification.delay import beside_delay, delay_of, late
 from rnea_control.identification.diagnosis import diagnose
-from rnea_control.identification.least_squares import Solution, solve
+from rnea_control.identification.least_squares import Solution
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import TorqueEquations
-from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
+from rnea_control.identification.unmodeled_torques import ROUNDS, solve_beside_unmodeled
 from rnea_control.model import RobotModel
 
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
@@ -129,39 +129,32 @@ def identify(
     """
     check_joints(model)
     base = base_parameters(model)
-    equations = TorqueEquations(model, base.independent)
-    space = ParameterSpace(model, base, actuator_scales(motion))
+    space = ParameterSpace(model, base, motion)
+    equations = TorqueEquations(identified_robot(model), base.independent, motion)
     notes = list(motion.notes)
     diagnosis = diagnose(model, motion, delay)
-    column, prior = None, space.beta
-    if delay is None:
-        delay, near = 0.0, space.beta
-        if not diagnosis.doubts:
-            found = diagnosis.delay
-            if found is None or robust:
-                found = delay_of(equations, motion, space.beta, robust=robust)
-            near = found.beta
-            if found.is_significant:
-                delay = found.seconds
-                note = f"the efforts are {late(delay)} than the positions; that was made up for"
-            else:
-                note = (
-                    f"no delay of the efforts is significant, {1e3 * found.seconds:.2g} ms with a "
-                    f"standard deviation of {1e3 * found.deviation:.2g} ms; 0 was taken"
-                )
-            notes.append(note)
-        motion = motion.delayed(delay)
-        column, prior = delay_column(equations, motion, near), np.append(prior, 0.0)
-    else:
-        motion = motion.delayed(delay)
-    if diagnosis.doubts:
-        solution = solve(equations, motion, prior, robust, column)
-    else:
-        solution, unmodeled = solve_beside_unmodeled(equations, motion, prior, robust, column)
-        notes += unmodeled
-    solution = solution.first(base.rank)
+    near = None if delay is not None else space.beta
+    if delay is None and not diagnosis.doubts:
+        found = diagnosis.delay
+        if found is None or robust:
+            found = delay_of(equations, space.beta, robust)
+        near, delay = found.beta, found.seconds if found.is_significant else 0.0
+        note = f"the efforts are {late(delay)} than the positions; that was made up for"
+        if not found.is_significant:
+            note = (
+                f"no delay of the efforts is significant, {1e3 * found.seconds:.2g} ms with a "
+                f"standard deviation of {1e3 * found.deviation:.2g} ms; 0 was taken"
+            )
+        notes.append(note)
+    delay = delay or 0.0
+    motion = motion.delayed(delay)
+    equations = replace(equations, motion=motion)
+    if near is not None:
+        equations = beside_delay(equations, near)
+    rounds = 0 if diagnosis.doubts else ROUNDS
+    solution, unmodeled = solve_beside_unmodeled(equations, space.beta, robust, rounds)
     full = space.nearest(solution.information, solution.vector)
-    notes += _notes(model, motion, solution, full.beta)
+    notes += [*unmodeled, *_notes(model, motion, solution, full.beta)]
     beta = np.where(solution.determined, solution.beta, np.nan)
     prior = base.values(inertial_parameters(model))
     return Identification(
@@ -171,10 +164,7 @@ def identify(
         solution.covariance,
         _estimates(model, base, prior, beta, solution, space),
         full.inertias,
-        full.armature,
-        full.damping,
-        full.friction,
-        full.torque_offset,
+        *full.actuators,
         solution.noise,
         solution.condition,
         delay,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,14 +11,14 @@ from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import (
     LOAD_TRUST,
+    SIZE,
     ParameterSpace,
-    actuator_scales,
     parameters_in_body,
 )
 from rnea_control.identification.delay import delay_of
 from rnea_control.identification.identify import check_joints
 from rnea_control.identification.motion import Motion, join
-from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of
@@ -86,22 +86,20 @@ def identify_payload(
     motion = loaded if empty is None else join([loaded, empty])
     trust = TRUST_ALONE if empty is None else TRUST_WITH_EMPTY
     base = base_parameters(model)
-    equations = TorqueEquations(model, base.independent)
-    space = ParameterSpace(model, base, actuator_scales(motion), link, trust)
+    space = ParameterSpace(model, base, motion, with_load=True, trust=trust)
+    equations = TorqueEquations(identified_robot(model), base.independent, loaded)
     if delay is None:
-        own = space.beta[: base.rank]
-        delay = delay_of(equations, loaded, own, robust=robust).seconds
-    parts = [loaded.delayed(delay), *([] if empty is None else [empty.delayed(delay)])]
+        delay = delay_of(equations, space.beta[: base.rank], robust).seconds
+    parts = [each.delayed(delay) for each in (loaded, empty) if each is not None]
     motion = join(parts)
     carries = np.arange(len(motion.time)) < len(parts[0].time)
 
     def load_columns(rows: slice, Y: FloatArray) -> FloatArray:
-        columns = Y[:, :, 10 * body : 10 * body + 10] @ to_body
+        columns = Y[:, :, SIZE * body : SIZE * (body + 1)] @ to_body
         return np.asarray(columns * carries[rows, None, None])
 
-    start = space.beta.copy()
-    start[base.rank :] = 0.0
-    solution, unmodeled = solve_beside_unmodeled(equations, motion, start, robust, load_columns)
+    equations = replace(equations, motion=motion, more=(load_columns,))
+    solution, unmodeled = solve_beside_unmodeled(equations, space.beta, robust)
     full = space.nearest(solution.information, solution.vector)
     assert full.load is not None
     found = link_inertia_of(link, full.load)

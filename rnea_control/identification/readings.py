@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -20,7 +21,7 @@ from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.causes import Cause, Contribution, told
 from rnea_control.identification.delay import Delay, delay_of
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
 from rnea_control.model import RobotModel
 
@@ -71,14 +72,13 @@ class Readings:
     def __init__(self, model: RobotModel, motion: Motion, finds_delay: bool) -> None:
         self.model = model
         self.delay = self._delay(motion) if finds_delay else None
-        self.evidence = evidence = TorqueEvidence(model, motion)
-        self.best = evidence.fit(evidence.as_described)
-        self.undelayed = self.best.variance
+        self.evidence = TorqueEvidence(model, motion)
+        reading = self.evidence.as_described
+        self.undelayed = self.evidence.fit(reading).variance
         if self.delay and self.delay.is_significant:
-            motion = motion.delayed(self.delay.seconds)
-            self.evidence = evidence = TorqueEvidence(model, motion)
-        evidence.weigh(evidence.fit(evidence.as_described))
-        self.best = evidence.fit(evidence.as_described)
+            self.evidence = TorqueEvidence(model, motion.delayed(self.delay.seconds))
+        self.evidence.weigh(self.evidence.fit(reading))
+        self.best = self.evidence.fit(reading)
         self.found: list[Contribution] = []
         self.question = ""
         while len(self.found) < MOST and self._one_more():
@@ -87,22 +87,24 @@ class Readings:
     def _delay(self, motion: Motion) -> Delay | None:
         """The delay of the efforts, if there can be one."""
         base = base_parameters(self.model)
-        equations = TorqueEquations(self.model, base.independent)
+        equations = TorqueEquations(identified_robot(self.model), base.independent, motion)
         try:
-            return delay_of(equations, motion, base.values(inertial_parameters(self.model)))
+            return delay_of(equations, base.values(inertial_parameters(self.model)))
         except IdentificationError:
             return None
 
     def _one_more(self) -> bool:
         """Whether another reading is much likelier; it is the best one then."""
-        results = []
-        later, gain = self.evidence.clock(self.best)
-        for trial in self._trials():
-            fit = self.evidence.fit(trial.reading, groups=trial.groups)
-            if self._is_real(trial, fit):
-                results.append((fit.cost + trial.price, trial, fit))
+        fits = (
+            (trial, self.evidence.fit(trial.reading, groups=trial.groups))
+            for trial in self._trials()
+        )
+        results = [
+            (fit.cost + trial.price, trial, fit) for trial, fit in fits if self._is_real(trial, fit)
+        ]
         results.sort(key=lambda each: each[0])
         gained = self.best.cost - results[0][0] if results else 0.0
+        later, gain = self.evidence.clock(self.best)
         if abs(later) > LATER and gain > max(STRONG, gained):
             what = f"{1e3 * abs(later):.0f} ms {'later' if later > 0.0 else 'earlier'}"
             rows = dict.fromkeys(self.model.joint_names, "")
@@ -124,39 +126,42 @@ class Readings:
     def _trials(self) -> Iterator[_Trial]:
         """All readings that differ from the best one by one cause."""
         now, nv = self.best.reading, self.model.nv
-        number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # price of one
+        joints, order, scale = np.arange(nv), np.array(now.order), np.array(now.scale)
         scales, left = self.evidence.described(now)
-        own = np.arange(nv)
+        own_scale, own_left = scales[joints, order], left[joints, order]
+        weight = 1.0 / np.maximum(own_left, 1e-3) - 1.0
+        common = np.full(nv, weight @ own_scale / max(weight.sum(), 1e-300))
+        number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # price of one
+
+        def scaled(values: FloatArray) -> Reading:
+            return replace(now, scale=tuple(values.tolist()))
+
+        def ordered(values: IntArray) -> Reading:
+            return replace(now, order=tuple(values.tolist()))
+
         if now.gravity == tuple(self.model.gravity):
             for gravity, price in self._gravities(number):
                 yield _Trial(Cause.gravity, (), replace(now, gravity=tuple(gravity)), None, price)
-        for j in range(nv):
-            before, after = now.scale[:j], now.scale[j + 1 :]
-            turned = replace(now, scale=(*before, -now.scale[j], *after))
-            yield _Trial(Cause.sign, (j,), turned, None, math.log(nv))
-            alone = replace(now, scale=(*before, float(scales[j, now.order[j]]), *after))
-            yield _Trial(Cause.unit, (j,), alone, np.where(own == j, 0, -1), number + math.log(nv))
-            for k in range(j):
-                swapped = list(now.order)
-                swapped[j], swapped[k] = swapped[k], swapped[j]
-                price = math.log(max(nv * (nv - 1) / 2, 1))
-                yield _Trial(
-                    Cause.exchange, (k, j), replace(now, order=tuple(swapped)), None, price
-                )
-        all_turned = replace(now, scale=tuple(-s for s in now.scale))
-        yield _Trial(Cause.sign, tuple(range(nv)), all_turned)
-        by_joint = scales[own, list(now.order)]
-        weight = 1.0 / np.maximum(left[own, list(now.order)], 1e-3) - 1.0
-        common = float(weight @ by_joint / max(weight.sum(), 1e-300))
-        together = replace(now, scale=tuple([common] * nv))
-        yield _Trial(Cause.unit, tuple(range(nv)), together, np.zeros(nv, int), number)
-        apart = replace(now, scale=tuple(by_joint.tolist()))
-        yield _Trial(Cause.unit, tuple(range(nv)), apart, own, nv * number)
-        order = tuple(linear_sum_assignment(np.log(np.maximum(left, 1e-6)))[1].tolist())
-        moved = tuple(j for j in range(nv) if order[j] != now.order[j])
+        every = tuple(range(nv))
+        yield _Trial(Cause.sign, every, scaled(-scale))
+        yield _Trial(Cause.unit, every, scaled(common), np.zeros(nv, int), number)
+        yield _Trial(Cause.unit, every, scaled(own_scale), joints, nv * number)
+        choice = math.log(nv)
+        for j in every:
+            turned, other = (np.where(joints == j, new, scale) for new in (-scale, own_scale))
+            alone = np.where(joints == j, 0, -1)
+            yield _Trial(Cause.sign, (j,), scaled(turned), None, choice)
+            yield _Trial(Cause.unit, (j,), scaled(other), alone, number + choice)
+        pairs = list(combinations(every, 2))
+        for pair in pairs:
+            swapped = order.copy()
+            swapped[list(pair)] = order[list(reversed(pair))]
+            yield _Trial(Cause.exchange, pair, ordered(swapped), None, math.log(len(pairs)))
+        assigned = linear_sum_assignment(np.log(np.maximum(left, 1e-6)))[1]
+        moved = tuple(np.flatnonzero(assigned != order).tolist())
         if len(moved) > 2:
             price = math.log(math.factorial(nv))
-            yield _Trial(Cause.exchange, moved, replace(now, order=order), None, price)
+            yield _Trial(Cause.exchange, moved, ordered(assigned), None, price)
 
     def _gravities(self, number: float) -> Iterator[tuple[FloatArray, float]]:
         """Other gravities, and what the numbers in each cost."""
@@ -191,26 +196,26 @@ class Readings:
 
     def _told(self, trial: _Trial, fit: Fit) -> Contribution:
         """What another reading says."""
-        turned = np.array(fit.reading.scale) * self.best.reading.scale < 0.0
-        if trial.cause is Cause.unit and turned[list(trial.joints)].all():
-            trial = replace(trial, cause=Cause.sign)
-        before, reading, names = self.best, fit.reading, self.model.joint_names
+        cause, joints, names = trial.cause, list(trial.joints), self.model.joint_names
+        before, after = self.best, fit.reading
         part = 1.0 - float(np.sqrt((fit.variance / before.variance).min()))
-        joints, what = list(trial.joints), ""
+        changed = np.array(after.scale) / np.array(before.reading.scale)
         values: tuple[float, ...] = ()
-        if trial.cause is Cause.gravity:
+        what = ""
+        if cause is Cause.unit and (changed[joints] < 0.0).all():
+            cause = Cause.sign
+        if cause is Cause.gravity:
             shares = self.evidence.independent * (before.variance - fit.variance) / fit.variance
             joints = np.flatnonzero(shares > 0.1 * shares.max()).tolist()
-            values, what = reading.gravity, self._gravity_words(np.array(reading.gravity))
-        elif trial.cause is Cause.exchange:
+            values, what = after.gravity, self._gravity_words(np.array(after.gravity))
+        elif cause is Cause.exchange:
             what = "; ".join(
                 f"the effort of {names[j]} is called {names[k]}"
-                for j, k in enumerate(reading.order)
+                for j, k in enumerate(after.order)
                 if k != before.reading.order[j]
             )
-        elif trial.cause is Cause.unit:
-            values = reading.scale
-            changed = np.array(values) / np.array(before.reading.scale)
+        elif cause is Cause.unit:
+            values = after.scale
             joints = np.flatnonzero(np.abs(np.log(np.abs(changed) + 1e-300)) > SCALE).tolist()
             factors = ", ".join(f"{names[j]} {changed[j]:.3g} times" for j in joints)
             what = f"are not the torques of the robot: {factors} their size"
@@ -218,7 +223,7 @@ class Readings:
                 what = f"of all joints are {changed[0]:.3g} times the torques of the robot"
                 if abs(changed[0] - 1.0) < HEAVIER:
                     what += "; or all masses and inertias are so many times the URDF's"
-        return told(trial.cause, {names[j]: "" for j in joints}, values, part, what=what)
+        return told(cause, {names[j]: "" for j in joints}, values, part, what=what)
 
     def _gravity_words(self, gravity: FloatArray) -> str:
         own = self.model.gravity
