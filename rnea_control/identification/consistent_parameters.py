@@ -21,7 +21,7 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from rnea_control.analysis import BaseParameters, inertial_parameters
+from rnea_control.analysis import base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.motion import STANDING, Motion
@@ -173,13 +173,13 @@ class ParameterSpace:
 
     Args:
         model: the robot as described, payloads included.
-        base: its base parameters.
         motion: of the robot. What alone made its torques is how large armature, damping, friction
             and offset may be; a value much smaller than that is as good as none.
         with_load: whether it carries an unknown load.
         trust: sigma above.
 
     Attributes:
+        base: its base parameters.
         start, prior: theta of the model, and how precisely that is known, one over variance.
         links, actuators, load: where theta has the links, the actuators and the unknown load.
         to_phi, phi_offset: the parameters of the regressor, and then the ten of the load in its
@@ -191,11 +191,11 @@ class ParameterSpace:
     def __init__(
         self,
         model: RobotModel,
-        base: BaseParameters,
         motion: Motion,
         with_load: bool = False,
         trust: float = TRUST,
     ) -> None:
+        self.model, self.base = model, base_parameters(model)
         self._roots, own, of_load = _roots(model), inertial_parameters(model), SIZE * with_load
         scales = _actuator_scales(motion)
         bodies, count = len(own) - scales.size, len(own)
@@ -220,10 +220,10 @@ class ParameterSpace:
         self.prior = np.empty(self.load.stop)
         self.prior[self.links], self.prior[self.load] = trust**-2, LOAD_TRUST**-2
         self.prior[self.actuators] = scales.ravel() ** -2
-        B = np.zeros((base.rank + of_load, count + of_load))
-        B[np.arange(base.rank), base.independent] = 1.0
-        B[: base.rank, base.dependent] = base.K
-        B[base.rank :, count:] = np.eye(of_load)
+        B = np.zeros((self.base.rank + of_load, count + of_load))
+        B[np.arange(self.base.rank), self.base.independent] = 1.0
+        B[: self.base.rank, self.base.dependent] = self.base.K
+        B[self.base.rank :, count:] = np.eye(of_load)
         self.to_beta, self.beta_offset = B @ self.to_phi, B @ self.phi_offset
 
     @property

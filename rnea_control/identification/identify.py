@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from rnea_control.analysis import BaseParameters, base_parameters, inertial_parameters
+from rnea_control.analysis import BaseParameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import ParameterSpace
@@ -128,9 +128,8 @@ def identify(
             consistent parameters.
     """
     check_joints(model)
-    base = base_parameters(model)
-    space = ParameterSpace(model, base, motion)
-    equations = TorqueEquations(identified_robot(model), base.independent, motion)
+    space = ParameterSpace(model, motion)
+    equations = TorqueEquations(identified_robot(model), space.base.independent, motion)
     notes = list(motion.notes)
     diagnosis = diagnose(model, motion, delay)
     near = None if delay is not None else space.beta
@@ -156,13 +155,12 @@ def identify(
     full = space.nearest(solution.information, solution.vector)
     notes += [*unmodeled, *_notes(model, motion, solution, full.beta)]
     beta = np.where(solution.determined, solution.beta, np.nan)
-    prior = base.values(inertial_parameters(model))
     return Identification(
         model,
-        base,
+        space.base,
         beta,
         solution.covariance,
-        _estimates(model, base, prior, beta, solution, space),
+        _estimates(space, solution, beta),
         full.inertias,
         *full.actuators,
         solution.noise,
@@ -186,39 +184,26 @@ def check_joints(model: RobotModel) -> None:
             )
 
 
-def unit(model: RobotModel, parameter: str) -> str:
-    """The SI unit of a parameter, such as "panda_link3.mcx"."""
-    owner, _, kind = parameter.rpartition(".")
-    if kind in _ACTUATOR_UNITS:
-        sliding = model.joint_types[model.joint_names.index(owner)] == "prismatic"
-        return _ACTUATOR_UNITS[kind][sliding]
-    return _INERTIAL_UNITS.get(kind, "kg m^2")
-
-
-def _estimates(
-    model: RobotModel,
-    base: BaseParameters,
-    prior: FloatArray,
-    beta: FloatArray,
-    solution: Solution,
-    space: ParameterSpace,
-) -> tuple[Estimate, ...]:
-    open_to = np.sqrt(np.diag(space.beta_covariance))
+def _estimates(space: ParameterSpace, solution: Solution, beta: FloatArray) -> tuple[Estimate, ...]:
+    model, base = space.model, space.base
+    prior = base.values(inertial_parameters(model))
+    left_open = np.sqrt(np.diag(space.beta_covariance))
+    deviations = np.sqrt(np.diag(solution.covariance))
     found = []
-    for k, name in enumerate(base.names):
-        first = name.split(" ")[0]
-        of_actuator = first.rpartition(".")[2] in _ACTUATOR_UNITS
-        leaves_open = open_to[k] * (SMALL_FRICTION if of_actuator else 1.0)
-        deviation = math.sqrt(solution.covariance[k, k])
-        if not deviation <= max(leaves_open, abs(prior[k])):
+    rows = zip(base.names, prior.tolist(), beta.tolist(), deviations.tolist(), strict=True)
+    for k, (name, own, value, deviation) in enumerate(rows):
+        owner, _, kind = name.split(" ")[0].rpartition(".")
+        unit, spread = _INERTIAL_UNITS.get(kind, "kg m^2"), float(left_open[k])
+        if kind in _ACTUATOR_UNITS:
+            sliding = model.joint_types[model.joint_names.index(owner)] == "prismatic"
+            unit = _ACTUATOR_UNITS[kind][sliding]
+            spread *= SMALL_FRICTION
+        certainty = Certainty.uncertain
+        if not deviation <= max(spread, abs(own)):
             certainty = Certainty.unidentified
-        elif deviation <= CERTAIN * max(leaves_open, abs(float(beta[k]))):
+        elif deviation <= CERTAIN * max(spread, abs(value)):
             certainty = Certainty.identified
-        else:
-            certainty = Certainty.uncertain
-        found.append(
-            Estimate(name, unit(model, first), prior[k], float(beta[k]), deviation, certainty)
-        )
+        found.append(Estimate(name, unit, own, value, deviation, certainty))
     return tuple(found)
 
 
@@ -234,11 +219,10 @@ def _notes(
                 "the description's values as far as the data say nothing"
             )
     difference = consistent - solution.beta
-    samples = float(motion.counts.sum())
     # The cost of consistency, as a part of the residual's sum of squares; all weighted by noise.
     cost = float(difference @ solution.information @ difference)
     least = float((motion.counts.sum(axis=0) * solution.noise**2 / solution.variance).sum())
-    if samples and cost > WORSE * least:
+    if cost > WORSE * least:
         notes.append(
             "no parameters of real bodies fit as well as others would: the residual grows by "
             f"{100.0 * (math.sqrt(1.0 + cost / least) - 1.0):.0f} %. Are the efforts in Nm, and "

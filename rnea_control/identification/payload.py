@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnea_control.analysis import base_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import (
@@ -85,11 +84,11 @@ def identify_payload(
     body, to_body = parameters_in_body(model, link)
     motion = loaded if empty is None else join([loaded, empty])
     trust = TRUST_ALONE if empty is None else TRUST_WITH_EMPTY
-    base = base_parameters(model)
-    space = ParameterSpace(model, base, motion, with_load=True, trust=trust)
-    equations = TorqueEquations(identified_robot(model), base.independent, loaded)
+    space = ParameterSpace(model, motion, with_load=True, trust=trust)
+    rank = space.base.rank
+    equations = TorqueEquations(identified_robot(model), space.base.independent, loaded)
     if delay is None:
-        delay = delay_of(equations, space.beta[: base.rank], robust).seconds
+        delay = delay_of(equations, space.beta[:rank], robust).seconds
     parts = [each.delayed(delay) for each in (loaded, empty) if each is not None]
     motion = join(parts)
     carries = np.arange(len(motion.time)) < len(parts[0].time)
@@ -104,7 +103,7 @@ def identify_payload(
     assert full.load is not None
     found = link_inertia_of(link, full.load)
     covariance = space.posterior(solution.information, solution.vector_covariance)
-    covariance = covariance[base.rank :, base.rank :]
+    covariance = covariance[rank:, rank:]
     # c = mc / m, to first order.
     slope = np.concatenate([-found.center_of_mass[:, None], np.eye(3)], axis=1) / found.mass
     notes = [*motion.notes, *unmodeled]

@@ -11,18 +11,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from rnea_control.analysis import base_parameters, inertial_parameters
+from rnea_control.analysis import inertial_parameters
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.causes import Cause, Contribution, told
 from rnea_control.identification.delay import Delay, delay_of
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
-from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
+from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
 
 # The evidence, as the logarithm of a ratio of likelihoods, that another reading needs, and that
@@ -42,14 +43,13 @@ LATER = 0.02
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Another reading: its cause, the joints it is about, which scales are unknown (see
-    `TorqueEvidence.fit`), and what its choice among others costs."""
+    """Another reading: its cause, the joints it is about, its fit, and what this costs with the
+    choice among others."""
 
     cause: Cause
-    joints: tuple[int, ...]
-    reading: Reading
-    groups: IntArray | None = None
-    price: float = 0.0
+    joints: list[int]
+    fit: Fit
+    cost: float
 
 
 class Readings:
@@ -71,8 +71,8 @@ class Readings:
 
     def __init__(self, model: RobotModel, motion: Motion, finds_delay: bool) -> None:
         self.model = model
-        self.delay = self._delay(motion) if finds_delay else None
         self.evidence = TorqueEvidence(model, motion)
+        self.delay = self._delay(motion) if finds_delay else None
         reading = self.evidence.as_described
         self.undelayed = self.evidence.fit(reading).variance
         if self.delay and self.delay.is_significant:
@@ -86,7 +86,7 @@ class Readings:
 
     def _delay(self, motion: Motion) -> Delay | None:
         """The delay of the efforts, if there can be one."""
-        base = base_parameters(self.model)
+        base = self.evidence.space.base
         equations = TorqueEquations(identified_robot(self.model), base.independent, motion)
         try:
             return delay_of(equations, base.values(inertial_parameters(self.model)))
@@ -95,15 +95,8 @@ class Readings:
 
     def _one_more(self) -> bool:
         """Whether another reading is much likelier; it is the best one then."""
-        fits = (
-            (trial, self.evidence.fit(trial.reading, groups=trial.groups))
-            for trial in self._trials()
-        )
-        results = [
-            (fit.cost + trial.price, trial, fit) for trial, fit in fits if self._is_real(trial, fit)
-        ]
-        results.sort(key=lambda each: each[0])
-        gained = self.best.cost - results[0][0] if results else 0.0
+        trials = sorted(filter(self._is_real, self._trials()), key=lambda trial: trial.cost)
+        gained = self.best.cost - trials[0].cost if trials else 0.0
         later, gain = self.evidence.clock(self.best)
         if abs(later) > LATER and gain > max(STRONG, gained):
             what = f"{1e3 * abs(later):.0f} ms {'later' if later > 0.0 else 'earlier'}"
@@ -112,56 +105,56 @@ class Readings:
             return False
         if gained < STRONG:
             return False
-        cost, trial, fit = results[0]
-        if not self.found and len(results) > 1 and results[1][0] - cost < CLOSE:
-            other = self._told(*results[1][1:]).sentence.partition(". ")[0]
+        if not self.found and len(trials) > 1 and trials[1].cost - trials[0].cost < CLOSE:
+            other = self._told(trials[1]).sentence.partition(". ")[0]
             self.question = (
                 f"Not certain: it may also be that {other}. What decides is a recording of "
-                f"{trial.cause.decided_by}."
+                f"{trials[0].cause.decided_by}."
             )
-        self.found.append(self._told(trial, fit))
-        self.best = fit
+        self.found.append(self._told(trials[0]))
+        self.best = trials[0].fit
         return True
 
     def _trials(self) -> Iterator[_Trial]:
         """All readings that differ from the best one by one cause."""
         now, nv = self.best.reading, self.model.nv
-        joints, order, scale = np.arange(nv), np.array(now.order), np.array(now.scale)
+        every, pairs = list(range(nv)), [list(pair) for pair in combinations(range(nv), 2)]
+        joints, one = np.arange(nv), np.eye(nv, dtype=np.bool_)
         scales, left = self.evidence.described(now)
-        own_scale, own_left = scales[joints, order], left[joints, order]
+        own_scale, own_left = scales[joints, now.order], left[joints, now.order]
         weight = 1.0 / np.maximum(own_left, 1e-3) - 1.0
         common = np.full(nv, weight @ own_scale / max(weight.sum(), 1e-300))
         number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # price of one
 
-        def scaled(values: FloatArray) -> Reading:
-            return replace(now, scale=tuple(values.tolist()))
+        def trial(
+            cause: Cause,
+            about: list[int],
+            price: float,
+            unknown: IntArray | None = None,
+            **new: Any,
+        ) -> _Trial:
+            fit = self.evidence.fit(replace(now, **new), groups=unknown)
+            return _Trial(cause, about, fit, fit.cost + price)
 
-        def ordered(values: IntArray) -> Reading:
-            return replace(now, order=tuple(values.tolist()))
-
-        if now.gravity == tuple(self.model.gravity):
+        if np.array_equal(now.gravity, self.model.gravity):
             for gravity, price in self._gravities(number):
-                yield _Trial(Cause.gravity, (), replace(now, gravity=tuple(gravity)), None, price)
-        every = tuple(range(nv))
-        yield _Trial(Cause.sign, every, scaled(-scale))
-        yield _Trial(Cause.unit, every, scaled(common), np.zeros(nv, int), number)
-        yield _Trial(Cause.unit, every, scaled(own_scale), joints, nv * number)
-        choice = math.log(nv)
+                yield trial(Cause.gravity, every, price, gravity=gravity)
+        yield trial(Cause.sign, every, 0.0, scale=-now.scale)
+        yield trial(Cause.unit, every, number, np.zeros(nv, int), scale=common)
+        yield trial(Cause.unit, every, nv * number, joints, scale=own_scale)
         for j in every:
-            turned, other = (np.where(joints == j, new, scale) for new in (-scale, own_scale))
-            alone = np.where(joints == j, 0, -1)
-            yield _Trial(Cause.sign, (j,), scaled(turned), None, choice)
-            yield _Trial(Cause.unit, (j,), scaled(other), alone, number + choice)
-        pairs = list(combinations(every, 2))
+            price, alone = math.log(nv), one[j] - 1
+            turned, other = (np.where(one[j], new, now.scale) for new in (-now.scale, own_scale))
+            yield trial(Cause.sign, [j], price, scale=turned)
+            yield trial(Cause.unit, [j], number + price, alone, scale=other)
         for pair in pairs:
-            swapped = order.copy()
-            swapped[list(pair)] = order[list(reversed(pair))]
-            yield _Trial(Cause.exchange, pair, ordered(swapped), None, math.log(len(pairs)))
+            swapped = now.order.copy()
+            swapped[pair] = now.order[pair[::-1]]
+            yield trial(Cause.exchange, pair, math.log(len(pairs)), order=swapped)
         assigned = linear_sum_assignment(np.log(np.maximum(left, 1e-6)))[1]
-        moved = tuple(np.flatnonzero(assigned != order).tolist())
+        moved = np.flatnonzero(assigned != now.order).tolist()
         if len(moved) > 2:
-            price = math.log(math.factorial(nv))
-            yield _Trial(Cause.exchange, moved, ordered(assigned), None, price)
+            yield trial(Cause.exchange, moved, math.log(math.factorial(nv)), order=assigned)
 
     def _gravities(self, number: float) -> Iterator[tuple[FloatArray, float]]:
         """Other gravities, and what the numbers in each cost."""
@@ -177,46 +170,44 @@ class Readings:
             yield seen * strength / size, 2.0 * number
         yield own * along / strength, number
 
-    def _is_real(self, trial: _Trial, fit: Fit) -> bool:
+    def _is_real(self, trial: _Trial) -> bool:
         """Whether the difference is one that matters, and explains some effort."""
-        left = fit.variance / np.maximum(self.evidence.spread[list(fit.reading.order)], 1e-300)
-        if left[list(trial.joints or range(self.model.nv))].min() > LEFT:
+        variance, reading = trial.fit.variance, trial.fit.reading
+        left = variance / np.maximum(self.evidence.spread[reading.order], 1e-300)
+        if left[trial.joints].min() > LEFT:
             return False
         if trial.cause is Cause.unit:
-            changed = np.array(fit.reading.scale) / np.array(self.best.reading.scale)
-            sizes = np.abs(np.log(np.maximum(np.abs(changed), 1e-300)))
-            return bool(sizes.max() > SCALE or changed.min() < 0.0)
+            changed = reading.scale / self.best.reading.scale
+            return bool((np.abs(_log(changed)) > SCALE).any() or changed.min() < 0.0)
         if trial.cause is Cause.gravity:
-            new, own = np.array(fit.reading.gravity), self.model.gravity
+            new, own = reading.gravity, self.model.gravity
             size, strength = np.linalg.norm(new), np.linalg.norm(own)
             if abs(size / strength - 1.0) > GRAVITY:
                 return bool(size < strength)  # there is no more than the Earth's
             return bool(new @ own < math.cos(ANGLE) * size * strength)
         return True
 
-    def _told(self, trial: _Trial, fit: Fit) -> Contribution:
+    def _told(self, trial: _Trial) -> Contribution:
         """What another reading says."""
-        cause, joints, names = trial.cause, list(trial.joints), self.model.joint_names
-        before, after = self.best, fit.reading
+        cause, joints, names = trial.cause, trial.joints, self.model.joint_names
+        before, now, fit, after = self.best, self.best.reading, trial.fit, trial.fit.reading
         part = 1.0 - float(np.sqrt((fit.variance / before.variance).min()))
-        changed = np.array(after.scale) / np.array(before.reading.scale)
-        values: tuple[float, ...] = ()
-        what = ""
+        changed, what, values = after.scale / now.scale, "", np.zeros(0)
         if cause is Cause.unit and (changed[joints] < 0.0).all():
             cause = Cause.sign
         if cause is Cause.gravity:
             shares = self.evidence.independent * (before.variance - fit.variance) / fit.variance
             joints = np.flatnonzero(shares > 0.1 * shares.max()).tolist()
-            values, what = after.gravity, self._gravity_words(np.array(after.gravity))
+            values, what = after.gravity, self._gravity_words(after.gravity)
         elif cause is Cause.exchange:
             what = "; ".join(
                 f"the effort of {names[j]} is called {names[k]}"
                 for j, k in enumerate(after.order)
-                if k != before.reading.order[j]
+                if k != now.order[j]
             )
         elif cause is Cause.unit:
             values = after.scale
-            joints = np.flatnonzero(np.abs(np.log(np.abs(changed) + 1e-300)) > SCALE).tolist()
+            joints = np.flatnonzero(np.abs(_log(changed)) > SCALE).tolist()
             factors = ", ".join(f"{names[j]} {changed[j]:.3g} times" for j in joints)
             what = f"are not the torques of the robot: {factors} their size"
             if len(trial.joints) > 1 and np.ptp(changed) == 0.0:
@@ -239,3 +230,8 @@ class Readings:
             f"in the efforts is along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of "
             f"{self.model.root_link!r}, not along [{own[0]:g}, {own[1]:g}, {own[2]:g}]"
         )
+
+
+def _log(factors: FloatArray) -> FloatArray:
+    """Of their sizes."""
+    return np.asarray(np.log(np.maximum(np.abs(factors), 1e-300)))

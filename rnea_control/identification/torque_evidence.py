@@ -23,7 +23,6 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.ndimage import uniform_filter1d
 
-from rnea_control.analysis import base_parameters
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.identification.causes import Cause
 from rnea_control.identification.consistent_parameters import (
@@ -52,19 +51,19 @@ FLOOR = 0.005
 PASSES = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
     """How measured efforts come from torques.
 
     Attributes:
-        gravity: that is in the efforts, in the root link's frame, [m/s^2].
-        order: for each joint the column of the efforts that has its torque.
-        scale: effort for 1 of each joint's torque.
+        gravity: that is in the efforts, in the root link's frame, shape (3,), [m/s^2].
+        order: for each joint the column of the efforts that has its torque, shape (nv,).
+        scale: effort for 1 of each joint's torque, shape (nv,).
     """
 
-    gravity: tuple[float, ...]
-    order: tuple[int, ...]
-    scale: tuple[float, ...]
+    gravity: FloatArray
+    order: IntArray
+    scale: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +103,7 @@ class TorqueEvidence:
     def __init__(self, model: RobotModel, motion: Motion) -> None:
         nv = model.nv
         self.model = model
-        base = base_parameters(model)
-        self.space = space = ParameterSpace(model, base, motion, with_load=True, trust=TRUST)
+        self.space = space = ParameterSpace(model, motion, with_load=True, trust=TRUST)
         of_actuators = np.arange(space.actuators.start, space.actuators.stop)
         rotor, damping, friction, offset = of_actuators.reshape(4, nv)
         self.columns = {
@@ -138,8 +136,8 @@ class TorqueEvidence:
         self._blocks = np.flatnonzero(np.diff(blocks, prepend=-np.inf))  # where they start
         self.independent = self._used.sum(axis=0) * len(self._blocks) / max(len(rows), 1)
         self._columns = _columns(model, space, motion, rows)
-        self._known: dict[tuple[float, ...], tuple[FloatArray, FloatArray, FloatArray]] = {}
-        self.as_described = Reading(tuple(model.gravity), tuple(range(nv)), (1.0,) * nv)
+        self._known: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        self.as_described = Reading(model.gravity, np.arange(nv), np.ones(nv))
 
     def weigh(self, fit: Fit) -> None:
         """Counts as many torques as independent as the residual of a fit allows, from one in each
@@ -164,15 +162,15 @@ class TorqueEvidence:
                 load of less than nothing.
             groups: joints of the same number of 0 or more have one unknown scale, shape (nv,).
         """
-        j, order, (G, C, Q) = np.arange(self.model.nv), list(reading.order), self._sums(reading)
-        c, power = C[j, :, order], Q[j, order] / self._samples
+        j, (G, C, Q) = np.arange(self.model.nv), self._sums(reading)
+        c, power = C[j, :, reading.order], Q[j, reading.order] / self._samples
         floor = FLOOR**2 * np.maximum(power, 1e-12)
         is_open = np.zeros(len(self.declared), np.bool_)
         is_open[slice(-1) if opened is None else opened] = True
         precision = self._precision.copy()
         # Friction, rotors and offsets are of the size of torques, not of efforts.
-        precision[self.space.actuators] *= np.tile(np.maximum(np.square(reading.scale), 1e-12), 4)
-        theta, scale, variance, parts = self.declared, np.array(reading.scale), power + floor, 0.0
+        precision[self.space.actuators] *= np.tile(np.maximum(reading.scale**2, 1e-12), 4)
+        theta, scale, variance, parts = self.declared, reading.scale.copy(), power + floor, 0.0
         for _ in range(PASSES):
             w = self.independent / (self._samples * variance)
             matrix, vector = np.tensordot(w * scale**2, G, 1), (w * scale) @ c
@@ -191,7 +189,7 @@ class TorqueEvidence:
         if opened is None and theta[load.stop - 1] < -MISSING * self.model.payload_mass:
             return self.fit(reading, np.arange(load.start), groups)
         cost = 0.5 * float(self.independent @ np.log(variance)) + parts
-        return Fit(replace(reading, scale=tuple(scale.tolist())), cost, theta, variance)
+        return Fit(replace(reading, scale=scale), cost, theta, variance)
 
     def _solved(
         self, matrix: FloatArray, vector: FloatArray, opened: BoolArray, precision: FloatArray
@@ -301,13 +299,14 @@ class TorqueEvidence:
     def _sums(self, reading: Reading) -> tuple[FloatArray, FloatArray, FloatArray]:
         """X_j^T X_j, shape (nv, theta, theta); X_j^T tau_k, shape (nv, theta, nv); and the sums of
         tau_k^2 while joint j moves."""
-        if reading.gravity not in self._known:
+        key = reading.gravity.tobytes()
+        if key not in self._known:
             X = self._columns[0] + np.tensordot(reading.gravity, self._columns[1:], 1)
             X *= self._used[:, :, None]  # 0 where a joint stands
             X = np.ascontiguousarray(X.transpose(1, 2, 0))
             squares = self._used.T.astype(np.float64) @ self._efforts**2
-            self._known[reading.gravity] = X @ X.transpose(0, 2, 1), X @ self._efforts, squares
-        return self._known[reading.gravity]
+            self._known[key] = X @ X.transpose(0, 2, 1), X @ self._efforts, squares
+        return self._known[key]
 
 
 def _columns(
