@@ -20,10 +20,12 @@ from dataclasses import dataclass
 import clarabel
 import numpy as np
 from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
 
 from rnea_control.analysis import base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.least_squares import Solution
 from rnea_control.identification.motion import STANDING, Motion
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
@@ -236,29 +238,28 @@ class ParameterSpace:
         """How far the URDF leaves them open."""
         return np.asarray((self.to_beta / self.prior) @ self.to_beta.T)
 
-    def posterior(self, information: FloatArray, vector_covariance: FloatArray) -> FloatArray:
-        """Covariance of the equations' unknowns, after the data and before positivity; arguments
-        as the attributes of `Solution`."""
-        matrix = self.to_beta.T @ information @ self.to_beta + np.diag(self.prior)
-        scale = 1.0 / np.sqrt(np.diag(matrix))
-        inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
-        gain = self.to_beta @ inverse
-        spread = self.to_beta.T @ vector_covariance @ self.to_beta + np.diag(self.prior)
-        return np.asarray(gain @ spread @ gain.T)
+    def posterior(self, solution: Solution) -> FloatArray:
+        """Covariance of the equations' unknowns, after the data and before positivity."""
+        matrix, spread = (
+            self.to_beta.T @ each @ self.to_beta + np.diag(self.prior)
+            for each in (solution.information, solution.vector_covariance)
+        )
+        gain = cho_solve(cho_factor(matrix), self.to_beta.T)
+        return np.asarray(gain.T @ spread @ gain)
 
-    def nearest(self, information: FloatArray, vector: FloatArray) -> ConsistentParameters:
+    def nearest(self, solution: Solution) -> ConsistentParameters:
         """The consistent parameters that fit and are nearest to the robot's own: S - `LEAST_SHARE`
         of each link and S of the load positive semidefinite, and no armature, damping or friction
-        negative.
-
-        Args:
-            information, vector: A and b above.
+        negative. `solution` has A and b above.
 
         Raises:
             IdentificationError: the solver finds none.
         """
-        matrix = self.to_beta.T @ information @ self.to_beta
-        vector = self.to_beta.T @ (vector - information @ self.beta_offset)
+        A, b = solution.information, solution.vector
+        matrix, vector = (
+            self.to_beta.T @ A @ self.to_beta,
+            self.to_beta.T @ (b - A @ self.beta_offset),
+        )
         # Each unknown is scaled by what it weighs, so that the solver's tolerances mean something.
         scale = 1.0 / np.sqrt(np.diag(matrix) + self.prior)
         P = (matrix + np.diag(self.prior)) * np.outer(scale, scale)
@@ -274,7 +275,7 @@ class ParameterSpace:
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-        solution = clarabel.DefaultSolver(
+        found = clarabel.DefaultSolver(
             sparse.csc_matrix(np.triu(P)),
             gradient,
             sparse.csc_matrix(-np.diag(scale)[rows]),
@@ -282,12 +283,12 @@ class ParameterSpace:
             cones,
             settings,
         ).solve()
-        theta = self.start + scale * np.array(solution.x)
+        theta = self.start + scale * np.array(found.x)
         of_links = dict(zip(self._roots, theta[self.links].reshape(-1, SIZE), strict=True))
-        solved = str(solution.status) in ("Solved", "AlmostSolved")
+        solved = str(found.status) in ("Solved", "AlmostSolved")
         if not solved or any(np.linalg.eigvalsh(smat(s))[0] <= 0.0 for s in of_links.values()):
             raise IdentificationError(
-                f"no physically consistent parameters were found ({solution.status}). Are the "
+                f"no physically consistent parameters were found ({found.status}). Are the "
                 "efforts in Nm and N, and have they the sign of the positions?"
             )
         # The solver meets the bound of 0 to rounding, from either side.

@@ -152,7 +152,7 @@ def identify(
         equations = beside_delay(equations, near)
     rounds = 0 if diagnosis.doubts else ROUNDS
     solution, unmodeled = solve_beside_unmodeled(equations, space.beta, robust, rounds)
-    full = space.nearest(solution.information, solution.vector)
+    full = space.nearest(solution)
     notes += [*unmodeled, *_notes(model, motion, solution, full.beta)]
     beta = np.where(solution.determined, solution.beta, np.nan)
     return Identification(

@@ -41,8 +41,8 @@ LOWEST_RATE, HIGHEST_RATE = 5.0, 1e5
 OUTLYING = 20.0
 # So much of normal noise is within so many standard deviations.
 USUAL, USUAL_DEVIATIONS = 0.95, 1.96
-# Fewer samples cannot be filtered.
-SHORTEST_FILTERED = 5 * ORDER
+# The filter takes a part for so many samples longer, if it has as many.
+PADDING = 15
 # A largest or smallest effort that so many states and this part of them have is clipped, unless the
 # value next to it is as usual, by this factor.
 LEAST_CLIPPED, CLIPPED_PART, CLIPPED_FACTOR = 10, 0.005, 4.0
@@ -309,15 +309,12 @@ def measurement_noise(motion: Motion) -> FloatArray:
     part that the filter of the positions would remove from them, for white noise without
     outliers."""
     sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
-    parts = [part for part in motion.parts if part.stop - part.start > SHORTEST_FILTERED]
-    if parts:
-        efforts = [motion.effort[part] for part in parts]
-        rough = np.concatenate([each - sosfiltfilt(sos, each, axis=0) for each in efforts])
-        counts = np.concatenate([motion.counts[part] for part in parts])
-    else:
-        rough = np.diff(motion.effort, axis=0) / math.sqrt(2.0)
-        counts = motion.counts[1:]
-    counts = counts | ~counts.any(axis=0)  # a joint that never moves has noise too
+    rough = np.empty_like(motion.effort)
+    for part in motion.parts:
+        padding = min(PADDING, part.stop - part.start - 1)
+        smooth = sosfiltfilt(sos, motion.effort[part], axis=0, padlen=padding)
+        rough[part] = motion.effort[part] - smooth
+    counts = motion.counts | ~motion.counts.any(axis=0)  # a joint that never moves has noise too
     # Noise of feedback comes in bursts: the median is not the usual size.
     sizes = np.where(counts, np.abs(rough), np.nan)
     usual = np.nanquantile(sizes, USUAL, axis=0) / USUAL_DEVIATIONS

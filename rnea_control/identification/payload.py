@@ -99,10 +99,10 @@ def identify_payload(
 
     equations = replace(equations, motion=motion, more=(load_columns,))
     solution, unmodeled = solve_beside_unmodeled(equations, space.beta, robust)
-    full = space.nearest(solution.information, solution.vector)
+    full = space.nearest(solution)
     assert full.load is not None
     found = link_inertia_of(link, full.load)
-    covariance = space.posterior(solution.information, solution.vector_covariance)
+    covariance = space.posterior(solution)
     covariance = covariance[rank:, rank:]
     # c = mc / m, to first order.
     slope = np.concatenate([-found.center_of_mass[:, None], np.eye(3)], axis=1) / found.mass

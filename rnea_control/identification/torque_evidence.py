@@ -202,14 +202,13 @@ class TorqueEvidence:
             prior, center = precision[opened], self._center[opened]
             A = matrix[np.ix_(opened, opened)] + np.diag(prior)
             b = vector[opened] - matrix[np.ix_(opened, ~opened)] @ theta[~opened] + prior * center
-            size = 1.0 / np.sqrt(np.diag(A))
-            factor = cho_factor(A * np.outer(size, size), lower=True)
-            theta[opened] = size * cho_solve(factor, size * b)
+            factor = cho_factor(A)
+            theta[opened] = cho_solve(factor, b)
             below = opened & self._positive & (theta < 0.0)
             if not below.any():
                 break
             theta[below], opened = 0.0, opened & ~below
-        volume = np.log(np.diag(factor[0])).sum() - np.log(size).sum() - 0.5 * np.log(prior).sum()
+        volume = np.log(np.diag(factor[0])).sum() - 0.5 * np.log(prior).sum()
         change = theta - self._center
         change[~opened] = change[self.space.links] = 0.0
         squares = 0.5 * float((precision * change) @ change)
