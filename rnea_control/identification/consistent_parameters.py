@@ -15,12 +15,10 @@ quadratic program with semidefinite cones in S, which starts at S = 1; Clarabel 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import clarabel
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from rnea_control.analysis import base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray
@@ -141,24 +139,6 @@ def _ten_of_s(root: FloatArray) -> FloatArray:
     return np.stack(columns, axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class ConsistentParameters:
-    """Full parameters of a robot.
-
-    Attributes:
-        inertias: pseudo-inertia of each link that moves, in its own frame, shape (4, 4).
-        actuators: armature, damping, friction and torque offset, shape (4, nv), SI units.
-        beta: the same in the equations' unknowns: base parameters, then those of the load.
-        load: pseudo-inertia of the load that was identified beside the robot, in its link's frame,
-            or None.
-    """
-
-    inertias: dict[str, FloatArray]
-    actuators: FloatArray
-    beta: FloatArray
-    load: FloatArray | None
-
-
 def _actuator_scales(motion: Motion) -> FloatArray:
     """What armature, damping, friction and offset would be if each alone made the measured torques,
     shape (4, nv)."""
@@ -198,11 +178,12 @@ class ParameterSpace:
         trust: float = TRUST,
     ) -> None:
         self.model, self.base = model, base_parameters(model)
-        self._roots, own, of_load = _roots(model), inertial_parameters(model), SIZE * with_load
-        scales = _actuator_scales(motion)
-        bodies, count = len(own) - scales.size, len(own)
-        size = SIZE * len(self._roots)
-        self.links, self.actuators = slice(0, size), slice(size, size + scales.size)
+        own, scales = inertial_parameters(model), _actuator_scales(motion)
+        self._roots = _roots(model)
+        count, of_load = len(own), SIZE if with_load else 0
+        bodies = count - scales.size
+        end = SIZE * len(self._roots)
+        self.links, self.actuators = slice(0, end), slice(end, end + scales.size)
         self.load = slice(self.actuators.stop, self.actuators.stop + of_load)
         self.to_phi = np.zeros((count + of_load, self.load.stop))
         self.phi_offset = np.zeros(count + of_load)
@@ -222,21 +203,30 @@ class ParameterSpace:
         self.prior = np.empty(self.load.stop)
         self.prior[self.links], self.prior[self.load] = trust**-2, LOAD_TRUST**-2
         self.prior[self.actuators] = scales.ravel() ** -2
-        B = np.zeros((self.base.rank + of_load, count + of_load))
-        B[np.arange(self.base.rank), self.base.independent] = 1.0
-        B[: self.base.rank, self.base.dependent] = self.base.K
-        B[self.base.rank :, count:] = np.eye(of_load)
+        to_base = np.zeros((self.base.rank, count))
+        to_base[:, self.base.independent] = np.eye(self.base.rank)
+        to_base[:, self.base.dependent] = self.base.K
+        B = block_diag(to_base, np.eye(of_load))
         self.to_beta, self.beta_offset = B @ self.to_phi, B @ self.phi_offset
 
-    @property
-    def beta(self) -> FloatArray:
-        """The base parameters that the URDF gives."""
-        return np.asarray(self.to_beta @ self.start + self.beta_offset)
+    def beta(self, theta: FloatArray) -> FloatArray:
+        """The base parameters, and then the ten of the load."""
+        return np.asarray(self.to_beta @ theta + self.beta_offset)
+
+    def inertias(self, theta: FloatArray) -> dict[str, FloatArray]:
+        """The pseudo-inertia of each link that moves, in its own frame, shape (4, 4), by name."""
+        unknowns = theta[self.links].reshape(-1, SIZE)
+        pairs = zip(self._roots.items(), unknowns, strict=True)
+        return {link: _pseudo_inertia(root, own) for (link, root), own in pairs}
+
+    def load_inertia(self, theta: FloatArray) -> FloatArray:
+        """The pseudo-inertia of the load in its link's frame, shape (4, 4)."""
+        return _pseudo_inertia(_LOAD_ROOT, theta[self.load])
 
     @property
-    def beta_covariance(self) -> FloatArray:
-        """How far the URDF leaves them open."""
-        return np.asarray((self.to_beta / self.prior) @ self.to_beta.T)
+    def beta_deviation(self) -> FloatArray:
+        """How far the URDF leaves the base parameters open."""
+        return np.asarray(np.sqrt((self.to_beta**2 / self.prior).sum(axis=1)))
 
     def posterior(self, solution: Solution) -> FloatArray:
         """Covariance of the equations' unknowns, after the data and before positivity."""
@@ -247,19 +237,19 @@ class ParameterSpace:
         gain = cho_solve(cho_factor(matrix), self.to_beta.T)
         return np.asarray(gain.T @ spread @ gain)
 
-    def nearest(self, solution: Solution) -> ConsistentParameters:
-        """The consistent parameters that fit and are nearest to the robot's own: S - `LEAST_SHARE`
-        of each link and S of the load positive semidefinite, and no armature, damping or friction
-        negative. `solution` has A and b above.
+    def nearest(self, solution: Solution) -> FloatArray:
+        """The theta that fit and are nearest to the robot's own: S - `LEAST_SHARE` of each link and
+        S of the load positive semidefinite, and no armature, damping or friction negative.
+
+        Args:
+            solution: has A and b above.
 
         Raises:
             IdentificationError: the solver finds none.
         """
-        A, b = solution.information, solution.vector
-        matrix, vector = (
-            self.to_beta.T @ A @ self.to_beta,
-            self.to_beta.T @ (b - A @ self.beta_offset),
-        )
+        A, to_theta = solution.information, self.to_beta.T
+        matrix = to_theta @ A @ self.to_beta
+        vector = to_theta @ (solution.vector - A @ self.beta_offset)
         # Each unknown is scaled by what it weighs, so that the solver's tolerances mean something.
         scale = 1.0 / np.sqrt(np.diag(matrix) + self.prior)
         P = (matrix + np.diag(self.prior)) * np.outer(scale, scale)
@@ -284,19 +274,13 @@ class ParameterSpace:
             settings,
         ).solve()
         theta = self.start + scale * np.array(found.x)
-        of_links = dict(zip(self._roots, theta[self.links].reshape(-1, SIZE), strict=True))
         solved = str(found.status) in ("Solved", "AlmostSolved")
-        if not solved or any(np.linalg.eigvalsh(smat(s))[0] <= 0.0 for s in of_links.values()):
+        of_links = theta[self.links].reshape(-1, SIZE)
+        if not solved or any(np.linalg.eigvalsh(smat(each))[0] <= 0.0 for each in of_links):
             raise IdentificationError(
                 f"no physically consistent parameters were found ({found.status}). Are the "
                 "efforts in Nm and N, and have they the sign of the positions?"
             )
         # The solver meets the bound of 0 to rounding, from either side.
         theta[not_negative] = np.maximum(theta[not_negative], 0.0)
-        load = theta[self.load]
-        return ConsistentParameters(
-            {link: _pseudo_inertia(self._roots[link], s) for link, s in of_links.items()},
-            theta[self.actuators].reshape(4, -1),
-            self.to_beta @ theta + self.beta_offset,
-            _pseudo_inertia(_LOAD_ROOT, load) if len(load) else None,
-        )
+        return theta

@@ -15,13 +15,12 @@ import numpy as np
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
 from rnea_control.identification.causes import Cause, Contribution, told
-from rnea_control.identification.consistent_parameters import SIZE
 from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.readings import Readings
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.rigid_body import link_inertia_of, pseudo_inertia_of
+from rnea_control.model.rigid_body import link_inertia_of, ten_parameters
 from rnea_control.model.robot_model import units
 
 # A joint whose residual is below this many times its noise has nothing to explain.
@@ -193,23 +192,23 @@ def _differences(
         sizes = evidence.torque_of(own, best.reading)
         joints = np.flatnonzero(sizes > least_told).tolist() or [int(np.argmax(sizes))]
         names = {evidence.model.joint_names[j]: float(sizes[j]) for j in joints}
-        found.append(_difference(evidence, cause, min(max(part, 0.0), 1.0), own[columns], names))
+        found.append(_difference(evidence, cause, min(max(part, 0.0), 1.0), own, names))
     return found, excess
 
 
 def _difference(
-    evidence: TorqueEvidence, cause: Cause, part: float, values: FloatArray, sizes: dict[str, float]
+    evidence: TorqueEvidence, cause: Cause, part: float, change: FloatArray, sizes: dict[str, float]
 ) -> Contribution:
-    """What a difference of the model means: `values` of theta, and the root mean square of its
-    torque at each joint that is to be named."""
-    model = evidence.model
+    """What a change of theta means, with the root mean square of its torque at each joint that is
+    to be named."""
+    model, values = evidence.model, change[evidence.columns[cause]]
     if cause is Cause.payload:
         link = model.child_links[-1]
-        values = evidence.space.to_phi[-SIZE:, evidence.space.load] @ values
-        load = link_inertia_of(link, pseudo_inertia_of(values))
+        inertia = evidence.space.load_inertia(change)
+        load = link_inertia_of(link, inertia)
         center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
-        rows = dict.fromkeys(sizes, "")
-        return told(cause, rows, values, part, link=link, mass=load.mass, center=center)
+        words = {"link": link, "mass": load.mass, "center": center}
+        return told(cause, dict.fromkeys(sizes, ""), ten_parameters(inertia), part, **words)
     rows = {}
     for name, size in sizes.items():
         j = model.joint_names.index(name)

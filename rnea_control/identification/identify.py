@@ -129,14 +129,15 @@ def identify(
     """
     check_joints(model)
     space = ParameterSpace(model, motion)
+    prior = space.beta(space.start)
     equations = TorqueEquations(identified_robot(model), space.base.independent, motion)
     notes = list(motion.notes)
     diagnosis = diagnose(model, motion, delay)
-    near = None if delay is not None else space.beta
+    near = None if delay is not None else prior
     if delay is None and not diagnosis.doubts:
         found = diagnosis.delay
         if found is None or robust:
-            found = delay_of(equations, space.beta, robust)
+            found = delay_of(equations, prior, robust)
         near, delay = found.beta, found.seconds if found.is_significant else 0.0
         note = f"the efforts are {late(delay)} than the positions; that was made up for"
         if not found.is_significant:
@@ -151,9 +152,9 @@ def identify(
     if near is not None:
         equations = beside_delay(equations, near)
     rounds = 0 if diagnosis.doubts else ROUNDS
-    solution, unmodeled = solve_beside_unmodeled(equations, space.beta, robust, rounds)
-    full = space.nearest(solution)
-    notes += [*unmodeled, *_notes(model, motion, solution, full.beta)]
+    solution, unmodeled = solve_beside_unmodeled(equations, prior, robust, rounds)
+    theta = space.nearest(solution)
+    notes += [*unmodeled, *_notes(model, motion, solution, space.beta(theta))]
     beta = np.where(solution.determined, solution.beta, np.nan)
     return Identification(
         model,
@@ -161,8 +162,8 @@ def identify(
         beta,
         solution.covariance,
         _estimates(space, solution, beta),
-        full.inertias,
-        *full.actuators,
+        space.inertias(theta),
+        *theta[space.actuators].reshape(4, -1),
         solution.noise,
         solution.condition,
         delay,
@@ -187,21 +188,19 @@ def check_joints(model: RobotModel) -> None:
 def _estimates(space: ParameterSpace, solution: Solution, beta: FloatArray) -> tuple[Estimate, ...]:
     model, base = space.model, space.base
     prior = base.values(inertial_parameters(model))
-    left_open = np.sqrt(np.diag(space.beta_covariance))
     deviations = np.sqrt(np.diag(solution.covariance))
+    columns = np.stack([prior, beta, deviations, space.beta_deviation], axis=1).tolist()
     found = []
-    rows = zip(base.names, prior.tolist(), beta.tolist(), deviations.tolist(), strict=True)
-    for k, (name, own, value, deviation) in enumerate(rows):
+    for name, (own, value, deviation, left_open) in zip(base.names, columns, strict=True):
         owner, _, kind = name.split(" ")[0].rpartition(".")
-        unit, spread = _INERTIAL_UNITS.get(kind, "kg m^2"), float(left_open[k])
+        unit, least = _INERTIAL_UNITS.get(kind, "kg m^2"), left_open
         if kind in _ACTUATOR_UNITS:
             sliding = model.joint_types[model.joint_names.index(owner)] == "prismatic"
-            unit = _ACTUATOR_UNITS[kind][sliding]
-            spread *= SMALL_FRICTION
+            unit, least = _ACTUATOR_UNITS[kind][sliding], SMALL_FRICTION * left_open
         certainty = Certainty.uncertain
-        if not deviation <= max(spread, abs(own)):
+        if not deviation <= max(least, abs(own)):
             certainty = Certainty.unidentified
-        elif deviation <= CERTAIN * max(spread, abs(value)):
+        elif deviation <= CERTAIN * max(least, abs(value)):
             certainty = Certainty.identified
         found.append(Estimate(name, unit, own, value, deviation, certainty))
     return tuple(found)

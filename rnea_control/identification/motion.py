@@ -115,11 +115,9 @@ class Motion:
 
     def split(self, share: float) -> tuple[Motion, Motion]:
         """The first part of each continuous part, and the `share` at its end."""
-        first, last = [], []
-        for part in self.parts:
-            middle = part.stop - round(share * (part.stop - part.start))
-            first.append(slice(part.start, middle))
-            last.append(slice(middle, part.stop))
+        cuts = [part.stop - round(share * (part.stop - part.start)) for part in self.parts]
+        first = [slice(part.start, cut) for part, cut in zip(self.parts, cuts, strict=True)]
+        last = [slice(cut, part.stop) for part, cut in zip(self.parts, cuts, strict=True)]
         return self.take(first), self.take(last)
 
     def delayed(self, delay: float) -> Motion:

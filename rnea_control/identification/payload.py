@@ -85,10 +85,10 @@ def identify_payload(
     motion = loaded if empty is None else join([loaded, empty])
     trust = TRUST_ALONE if empty is None else TRUST_WITH_EMPTY
     space = ParameterSpace(model, motion, with_load=True, trust=trust)
-    rank = space.base.rank
+    rank, prior = space.base.rank, space.beta(space.start)
     equations = TorqueEquations(identified_robot(model), space.base.independent, loaded)
     if delay is None:
-        delay = delay_of(equations, space.beta[:rank], robust).seconds
+        delay = delay_of(equations, prior[:rank], robust).seconds
     parts = [each.delayed(delay) for each in (loaded, empty) if each is not None]
     motion = join(parts)
     carries = np.arange(len(motion.time)) < len(parts[0].time)
@@ -98,10 +98,8 @@ def identify_payload(
         return np.asarray(columns * carries[rows, None, None])
 
     equations = replace(equations, motion=motion, more=(load_columns,))
-    solution, unmodeled = solve_beside_unmodeled(equations, space.beta, robust)
-    full = space.nearest(solution)
-    assert full.load is not None
-    found = link_inertia_of(link, full.load)
+    solution, unmodeled = solve_beside_unmodeled(equations, prior, robust)
+    found = link_inertia_of(link, space.load_inertia(space.nearest(solution)))
     covariance = space.posterior(solution)
     covariance = covariance[rank:, rank:]
     # c = mc / m, to first order.

@@ -242,18 +242,18 @@ class TorqueEvidence:
     def described(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
         """The scale with which each effort (column) fits the URDF's torques of each joint (row),
         friction, rotor and offset aside; and the part of the effort that it leaves, 0 to 1."""
-        (G, C, Q), nv = self._sums(reading), self.model.nv
-        scale, left = np.zeros((nv, nv)), np.ones((nv, nv))
-        basis = np.zeros((len(self.declared), 5))
-        basis[:, 0] = self._bodies(self.declared)
-        for j in range(nv):
-            basis[:, 1:] = 0.0
-            basis[self.space.actuators.start + j + nv * np.arange(4), np.arange(1, 5)] = 1.0
-            A, b = basis.T @ G[j] @ basis, basis.T @ C[j]
-            size = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-            x = np.linalg.lstsq(A * np.outer(size, size), size[:, None] * b, rcond=1e-9)[0]
-            scale[j] = size[0] * x[0] if A[0, 0] > 0.0 else 1.0
-            left[j] = 1.0 - (x * size[:, None] * b).sum(axis=0) / np.maximum(Q[j], 1e-300)
+        (G, C, Q), joints = self._sums(reading), np.arange(self.model.nv)
+        basis = np.zeros((len(joints), len(self.declared), 5))
+        basis[:, :, 0] = self._bodies(self.declared)
+        of_actuators = self.space.actuators.start + joints[:, None] + len(joints) * np.arange(4)
+        basis[joints[:, None], of_actuators, 1 + np.arange(4)] = 1.0
+        transposed = basis.transpose(0, 2, 1)
+        A, b = transposed @ G @ basis, transposed @ C
+        size = 1.0 / np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), 1e-300))[:, :, None]
+        A, b = A * size * size.transpose(0, 2, 1), size * b
+        x = np.linalg.pinv(A, rcond=1e-9, hermitian=True) @ b
+        scale = np.where(A[:, :1, 0] > 0.0, size[:, 0] * x[:, 0], 1.0)
+        left = 1.0 - (x * b).sum(axis=1) / np.maximum(Q, 1e-300)
         return scale, np.clip(left, 0.0, 1.0)
 
     def gravity_of(self, fit: Fit) -> FloatArray:
