@@ -107,7 +107,8 @@ class Unmodeled:
     def refined(self, values: FloatArray) -> Unmodeled:
         """The same with unknowns of these values."""
         *sizes, part = values.tolist()
-        return replace(self, scale=self.scale * math.exp(part), sizes=tuple(sizes))
+        factor = math.exp(min(max(part, -1.0), 1.0))
+        return replace(self, scale=factor * self.scale, sizes=tuple(sizes))
 
     def words(self, model: RobotModel) -> str:
         """What it is."""
@@ -153,8 +154,12 @@ def solve_beside_unmodeled(
         for each in tried:
             own = slice(end, end + len(each.sizes))
             end = own.stop + 1
+            if not solution.determined[own].all():
+                continue
+            sizes = solution.beta[own]
+            gain = 0.5 * float(sizes @ np.linalg.solve(covariance[own, own], sizes))
             # Some were found for what another one has explained since.
-            if _gain(solution.beta[own], covariance[own, own]) > -math.log(CHANCE):
+            if gain > -math.log(CHANCE):
                 found.append(each.refined(solution.beta[own.start : end]))
         # The scales of new ones are corrected in the next round.
         is_final = len(found) == len(tried) and not new
@@ -163,13 +168,6 @@ def solve_beside_unmodeled(
         for each in found
     ]
     return solution.in_slow_noise(equations).first(len(prior)), notes
-
-
-def _gain(sizes: FloatArray, covariance: FloatArray) -> float:
-    """What torques of these sizes add to the logarithm of the likelihood."""
-    if not np.isfinite(covariance).all():
-        return 0.0
-    return 0.5 * float(sizes @ np.linalg.solve(covariance, sizes))
 
 
 def _remaining(solution: Solution, equations: TorqueEquations) -> Iterator[Unmodeled]:
