@@ -120,12 +120,10 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contri
     limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
     sizes = np.abs(motion.effort)
     often = (sizes > BEYOND * limit + 4.0 * noise).mean(axis=0) > OFTEN
-    largest = np.quantile(sizes, 1.0 - OFTEN, axis=0)
-    rows = {
-        model.joint_names[j]: f"up to {largest[j]:.3g} {units(model, j).effort}, "
-        f"limit {limit[j]:.3g}"
-        for j in np.flatnonzero(often)
-    }
+    rows = {}
+    for j in np.flatnonzero(often).tolist():
+        largest, unit = np.quantile(sizes[:, j], 1.0 - OFTEN), units(model, j).effort
+        rows[model.joint_names[j]] = f"up to {largest:.3g} {unit}, limit {limit[j]:.3g}"
     return [told(Cause.limit, rows)] if rows else []
 
 

@@ -143,7 +143,7 @@ class Readings:
         yield trial(Cause.unit, every, number, np.zeros(nv, int), scale=common)
         yield trial(Cause.unit, every, nv * number, joints, scale=own_scale)
         for j in every:
-            price, alone = math.log(nv), one[j] - 1
+            price, alone = math.log(nv), np.where(one[j], 0, -1)
             turned, other = (np.where(one[j], new, now.scale) for new in (-now.scale, own_scale))
             yield trial(Cause.sign, [j], price, scale=turned)
             yield trial(Cause.unit, [j], number + price, alone, scale=other)
