@@ -17,6 +17,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray, IntArray
 from rnea_control.compiled import CompiledRobot, compile_robot
+from rnea_control.dynamics.regressor import parameter_count
 from rnea_control.identification.motion import Motion
 from rnea_control.model import RobotModel
 
@@ -79,20 +80,17 @@ class TorqueEquations:
                 none. 1 by default.
         """
         weight = self.motion.counts * (1.0 if weight is None else weight)
-        tau, sums = self.motion.effort, None
+        tau, (joints, columns) = self.motion.effort, self.rows(slice(1)).shape[1:]
+        G, b = np.zeros((joints, columns, columns)), np.zeros((joints, columns))
         for rows, Y in self._blocks():
-            if sums is None:
-                joints, columns = Y.shape[1:]
-                sums = np.zeros((joints, columns, columns)), np.zeros((joints, columns))
-            for j, (G, b) in enumerate(zip(*sums, strict=True)):
+            for j in range(joints):
                 # A joint feels only what it carries.
                 felt = np.flatnonzero(Y[:, j].any(axis=0))
                 own = Y[:, j, felt]
                 by_weight = own * weight[rows, j, None]
-                G[np.ix_(felt, felt)] += own.T @ by_weight
-                b[felt] += by_weight.T @ tau[rows, j]
-        assert sums is not None
-        return NormalEquations(*sums, (weight * tau**2).sum(axis=0), weight.sum(axis=0))
+                G[j][np.ix_(felt, felt)] += own.T @ by_weight
+                b[j, felt] += by_weight.T @ tau[rows, j]
+        return NormalEquations(G, b, (weight * tau**2).sum(axis=0), weight.sum(axis=0))
 
     def predicted(self, beta: FloatArray) -> FloatArray:
         """The torques by parameters of all columns, shape (samples, nv)."""
@@ -107,13 +105,14 @@ class TorqueEquations:
         return np.concatenate([Y for _, Y in self._blocks(part)])
 
     def _blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, FloatArray]]:
-        every, motion, memory = range(len(self.motion.time))[part], self.motion, None
+        motion, model = self.motion, self.robot.model
+        every = range(len(motion.time))[part]
+        memory = np.empty((min(BLOCK, len(every)), model.nv, parameter_count(model)))
         for begin in range(0, len(every), BLOCK):
             block = every[begin : begin + BLOCK]
             rows = slice(block.start, block.stop, block.step)
             arrays = [np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a)]
-            out = None if memory is None else memory[: len(block)]
-            Y = memory = self.robot.batch("regressor", *arrays, out=out)
+            Y = self.robot.batch("regressor", *arrays, out=memory[: len(block)])
             columns = np.take(Y, self.columns, axis=2)
             if self.more:
                 columns = np.concatenate([columns, *(more(rows, Y) for more in self.more)], axis=2)
