@@ -70,8 +70,8 @@ class Kind(Enum):
             reach = highest - lowest
             waves = np.arange(FINENESS, FINENESS * MOST_WAVES) / FINENESS
             return 2.0 * math.pi * waves[waves > reach / LONGEST] / reach
-        slowness = SLOW * max(-lowest, highest) / STANDING
-        steps = int(math.log(max(slowness, 1.0)) / math.log(FACTOR))
+        fastest = max(SLOW * max(-lowest, highest), STANDING)
+        steps = int(math.log(fastest / STANDING) / math.log(FACTOR))
         return np.asarray(STANDING * FACTOR ** np.arange(steps + 1.0))
 
 
