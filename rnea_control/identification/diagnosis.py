@@ -14,10 +14,12 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
+from rnea_control.compiled import CompiledRobot
 from rnea_control.identification.causes import Cause, Contribution, told
 from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.readings import Readings
+from rnea_control.identification.torque_equations import identified_robot
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of, ten_parameters
@@ -70,7 +72,12 @@ class Diagnosis:
         return tuple(each.sentence for each in self.contributions if not each.cause.fitted)
 
 
-def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> Diagnosis:
+def diagnose(
+    model: RobotModel,
+    motion: Motion,
+    delay: float | None = None,
+    robot: CompiledRobot | None = None,
+) -> Diagnosis:
     """Compares a model with a motion that was measured.
 
     Args:
@@ -78,6 +85,7 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
             freedom.
         motion: of its joints.
         delay: by which the efforts are later, [s]; from the data by default.
+        robot: `identified_robot(model)`, where the caller has it.
     """
     if delay:
         motion = motion.delayed(delay)
@@ -87,7 +95,7 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     recorded = _of_signals(model, motion)
     if (rms <= AT_NOISE * noise).all() or not motion.counts.any():
         return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
-    search = Readings(model, motion, delay is None)
+    search = Readings(model, motion, robot or identified_robot(model), delay is None)
     evidence, best, lies = search.evidence, search.best, search.found
     named = {name for each in lies for name in each.joints}
     lies += [each for each in _beyond(model, motion, noise) if not named & {*each.joints}]

@@ -130,9 +130,10 @@ def identify(
     check_joints(model)
     space = ParameterSpace(model, motion)
     prior = space.beta(space.start)
-    equations = TorqueEquations(identified_robot(model), space.base.independent, motion)
+    robot = identified_robot(model)
+    equations = TorqueEquations(robot, space.base.independent, motion)
     notes = list(motion.notes)
-    diagnosis = diagnose(model, motion, delay)
+    diagnosis = diagnose(model, motion, delay, robot)
     near = None if delay is not None else prior
     if delay is None and not diagnosis.doubts:
         found = diagnosis.delay

@@ -18,11 +18,12 @@ from scipy.optimize import linear_sum_assignment
 
 from rnea_control.analysis import inertial_parameters
 from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.compiled import CompiledRobot
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.causes import Cause, Contribution, told
 from rnea_control.identification.delay import Delay, delay_of
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
+from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
 
@@ -58,6 +59,7 @@ class Readings:
     Args:
         model: the robot as described.
         motion: that was measured, with any given delay made up for.
+        robot: the same by `identified_robot`.
         finds_delay: whether a delay is looked for.
 
     Attributes:
@@ -69,14 +71,16 @@ class Readings:
         question: see `Diagnosis`.
     """
 
-    def __init__(self, model: RobotModel, motion: Motion, finds_delay: bool) -> None:
+    def __init__(
+        self, model: RobotModel, motion: Motion, robot: CompiledRobot, finds_delay: bool
+    ) -> None:
         self.model = model
-        self.evidence = TorqueEvidence(model, motion)
-        self.delay = self._delay(motion) if finds_delay else None
+        self.evidence = TorqueEvidence(model, robot, motion)
+        self.delay = self._delay(robot, motion) if finds_delay else None
         reading = self.evidence.as_described
         self.undelayed = self.evidence.fit(reading).variance
         if self.delay and self.delay.is_significant:
-            self.evidence = TorqueEvidence(model, motion.delayed(self.delay.seconds))
+            self.evidence = TorqueEvidence(model, robot, motion.delayed(self.delay.seconds))
         self.evidence.weigh(self.evidence.fit(reading))
         self.best = self.evidence.fit(reading)
         self.found: list[Contribution] = []
@@ -84,10 +88,10 @@ class Readings:
         while len(self.found) < MOST and self._one_more():
             pass
 
-    def _delay(self, motion: Motion) -> Delay | None:
+    def _delay(self, robot: CompiledRobot, motion: Motion) -> Delay | None:
         """The delay of the efforts, if there can be one."""
         base = self.evidence.space.base
-        equations = TorqueEquations(identified_robot(self.model), base.independent, motion)
+        equations = TorqueEquations(robot, base.independent, motion)
         try:
             return delay_of(equations, base.values(inertial_parameters(self.model)))
         except IdentificationError:

@@ -80,31 +80,45 @@ class TorqueEquations:
                 none. 1 by default.
         """
         weight = self.motion.counts * (1.0 if weight is None else weight)
-        tau, (joints, columns) = self.motion.effort, self.rows(slice(1)).shape[1:]
-        G, b = np.zeros((joints, columns, columns)), np.zeros((joints, columns))
-        for rows, Y in self._blocks():
+        tau, (joints, total) = self.motion.effort, self.rows(slice(1)).shape[1:]
+        G, b, felt = np.zeros((joints, total, total)), np.zeros((joints, total)), self._felt()
+        beside = np.arange(len(self.columns), total)
+        for rows, Y, more in self._blocks():
             for j in range(joints):
-                # A joint feels only what it carries.
-                felt = np.flatnonzero(Y[:, j].any(axis=0))
-                own = Y[:, j, felt]
+                own = np.concatenate([Y[:, j, self.columns[felt[j]]], more[:, j]], axis=1)
                 by_weight = own * weight[rows, j, None]
-                G[j][np.ix_(felt, felt)] += own.T @ by_weight
-                b[j, felt] += by_weight.T @ tau[rows, j]
+                where = np.append(felt[j], beside)
+                G[j][np.ix_(where, where)] += own.T @ by_weight
+                b[j, where] += by_weight.T @ tau[rows, j]
         return NormalEquations(G, b, (weight * tau**2).sum(axis=0), weight.sum(axis=0))
 
     def predicted(self, beta: FloatArray) -> FloatArray:
         """The torques by parameters of all columns, shape (samples, nv)."""
+        rank = len(self.columns)
+        phi = np.zeros(parameter_count(self.robot.model))
+        phi[self.columns] = beta[:rank]
         tau = np.empty_like(self.motion.effort)
-        for rows, Y in self._blocks():
-            tau[rows] = Y @ beta
+        for rows, Y, more in self._blocks():
+            tau[rows] = Y @ phi + more @ beta[rank:]
         return tau
 
     def rows(self, part: slice) -> FloatArray:
         """The equations of a range of samples, which may have a step, shape (samples, nv,
         columns)."""
-        return np.concatenate([Y for _, Y in self._blocks(part)])
+        blocks = self._blocks(part)
+        return np.concatenate(
+            [np.concatenate([Y[:, :, self.columns], more], axis=2) for _, Y, more in blocks]
+        )
 
-    def _blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, FloatArray]]:
+    def _felt(self) -> list[IntArray]:
+        """Which of `columns` each joint feels, those of what it carries: by a state at random."""
+        model = self.robot.model
+        state = np.random.default_rng(0).standard_normal((3, 1, model.nv))
+        (Y,) = self.robot.batch("regressor", *state)
+        return [np.flatnonzero(row[self.columns]) for row in Y]
+
+    def _blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Ranges of samples with their regressors, whose memory is used again, and `more`."""
         motion, model = self.motion, self.robot.model
         every = range(len(motion.time))[part]
         memory = np.empty((min(BLOCK, len(every)), model.nv, parameter_count(model)))
@@ -113,10 +127,8 @@ class TorqueEquations:
             rows = slice(block.start, block.stop, block.step)
             arrays = [np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a)]
             Y = self.robot.batch("regressor", *arrays, out=memory[: len(block)])
-            columns = np.take(Y, self.columns, axis=2)
-            if self.more:
-                columns = np.concatenate([columns, *(more(rows, Y) for more in self.more)], axis=2)
-            yield rows, columns
+            none = np.empty((len(block), model.nv, 0))
+            yield rows, Y, np.concatenate([none, *(more(rows, Y) for more in self.more)], axis=2)
 
 
 def identified_robot(model: RobotModel) -> CompiledRobot:

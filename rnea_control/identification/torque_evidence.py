@@ -24,6 +24,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.ndimage import uniform_filter1d
 
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
+from rnea_control.compiled import CompiledRobot
 from rnea_control.identification.causes import Cause
 from rnea_control.identification.consistent_parameters import (
     SIZE,
@@ -33,7 +34,6 @@ from rnea_control.identification.consistent_parameters import (
 )
 from rnea_control.identification.least_squares import BLOCK_SECONDS
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import identified_robot
 from rnea_control.model import RobotModel
 
 # So many samples are enough.
@@ -88,6 +88,7 @@ class TorqueEvidence:
 
     Args:
         model: the robot as described, with its payloads.
+        robot: the same by `identified_robot`.
         motion: of its joints.
 
     Attributes:
@@ -100,7 +101,7 @@ class TorqueEvidence:
         as_described: the reading that should be right.
     """
 
-    def __init__(self, model: RobotModel, motion: Motion) -> None:
+    def __init__(self, model: RobotModel, robot: CompiledRobot, motion: Motion) -> None:
         nv = model.nv
         self.model = model
         self.space = space = ParameterSpace(model, motion, with_load=True, trust=TRUST)
@@ -135,7 +136,7 @@ class TorqueEvidence:
         blocks = np.floor(self._time / BLOCK_SECONDS)
         self._blocks = np.flatnonzero(np.diff(blocks, prepend=-np.inf))  # where they start
         self.independent = self._used.sum(axis=0) * len(self._blocks) / max(len(rows), 1)
-        self._columns = _columns(model, space, motion, rows)
+        self._columns = _columns(robot, space, motion, rows)
         self._known: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
         self.as_described = Reading(model.gravity, np.arange(nv), np.ones(nv))
 
@@ -309,11 +310,11 @@ class TorqueEvidence:
 
 
 def _columns(
-    model: RobotModel, space: ParameterSpace, motion: Motion, rows: IntArray
+    robot: CompiledRobot, space: ParameterSpace, motion: Motion, rows: IntArray
 ) -> FloatArray:
     """Torques for 1 of each theta, and of the constant part, shape (4, samples, nv, theta): without
     gravity, and what a gravity of 1 along each axis adds."""
-    robot, nv = identified_robot(model), model.nv
+    model, nv = space.model, space.model.nv
     q, v, a = (np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a))
     still = np.zeros_like(v)
     body, to_body = parameters_in_body(model, model.child_links[-1])
@@ -329,4 +330,5 @@ def _columns(
         of_load = Y[:, :, SIZE * body : SIZE * (body + 1)] @ to_body
         own = np.concatenate([Y, of_load], axis=2).reshape(len(rows) * nv, -1)
         columns.append((own @ to_torque).reshape(len(rows), nv, -1))
+    robot.model.gravity = model.gravity
     return np.stack(columns)
