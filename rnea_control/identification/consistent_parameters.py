@@ -87,7 +87,7 @@ def _placement(model: RobotModel, link: int) -> FloatArray:
 def _roots(model: RobotModel) -> dict[str, FloatArray]:
     """C for each link with inertia that moves; of a body without any, for the one that its joint
     carries."""
-    roots = {}
+    roots: dict[str, FloatArray] = {}
     for carried in model.joint_links[1:].tolist():
         row = model.links[carried, layout.LINK_BODY]
         there = np.flatnonzero(model.links[:, layout.LINK_BODY] == row).tolist()

@@ -116,7 +116,7 @@ def diagnose(
 def _of_signals(model: RobotModel, motion: Motion) -> list[Contribution]:
     """What the efforts show without any model."""
     clipped, steps, names = motion.clipped.mean(axis=0), motion.rounding, model.joint_names
-    coarse = np.flatnonzero(steps > COARSE_ROUNDING * np.std(motion.effort, axis=0))
+    coarse = np.flatnonzero(steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)).tolist()
     at_ends = {names[j]: f"({100.0 * clipped[j]:.0f} %)" for j in np.flatnonzero(clipped)}
     in_steps = {names[j]: f"{steps[j]:.3g} {units(model, j).effort}" for j in coarse}
     found = (Cause.clipping, at_ends, clipped), (Cause.rounding, in_steps, steps)
@@ -143,7 +143,7 @@ def _unexplained(search: Readings, noise: FloatArray) -> list[Contribution]:
     harmless = (left < LEFT_OF_LIMIT * model.effort_limit) & np.isfinite(model.effort_limit)
     rows = {
         model.joint_names[j]: f"({left[j]:.3g} {units(model, j).effort})"
-        for j in np.flatnonzero(large & ~harmless)
+        for j in np.flatnonzero(large & ~harmless).tolist()
     }
     return [told(Cause.unknown, rows)] if rows else []
 

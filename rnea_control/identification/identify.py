@@ -155,6 +155,7 @@ def identify(
     rounds = 0 if diagnosis.doubts else ROUNDS
     solution, unmodeled = solve_beside_unmodeled(equations, prior, robust, rounds)
     theta = space.nearest(solution)
+    armature, damping, friction, offset = theta[space.actuators].reshape(4, -1)
     notes += [*unmodeled, *_notes(model, motion, solution, space.beta(theta))]
     beta = np.where(solution.determined, solution.beta, np.nan)
     return Identification(
@@ -164,7 +165,10 @@ def identify(
         solution.covariance,
         _estimates(space, solution, beta),
         space.inertias(theta),
-        *theta[space.actuators].reshape(4, -1),
+        armature,
+        damping,
+        friction,
+        offset,
         solution.noise,
         solution.condition,
         delay,

@@ -79,18 +79,19 @@ class TorqueEquations:
             weight: of each torque, shape (samples, nv); those that `motion.counts` leaves out get
                 none. 1 by default.
         """
-        weight = self.motion.counts * (1.0 if weight is None else weight)
+        counts = self.motion.counts.astype(np.float64)
+        w = counts if weight is None else counts * weight
         tau, (joints, total) = self.motion.effort, self.rows(slice(1)).shape[1:]
         G, b, felt = np.zeros((joints, total, total)), np.zeros((joints, total)), self._felt()
         beside = np.arange(len(self.columns), total)
         for rows, Y, more in self._blocks():
             for j in range(joints):
                 own = np.concatenate([Y[:, j, self.columns[felt[j]]], more[:, j]], axis=1)
-                by_weight = own * weight[rows, j, None]
+                by_weight = own * w[rows, j, None]
                 where = np.append(felt[j], beside)
                 G[j][np.ix_(where, where)] += own.T @ by_weight
                 b[j, where] += by_weight.T @ tau[rows, j]
-        return NormalEquations(G, b, (weight * tau**2).sum(axis=0), weight.sum(axis=0))
+        return NormalEquations(G, b, (w * tau**2).sum(axis=0), w.sum(axis=0))
 
     def predicted(self, beta: FloatArray) -> FloatArray:
         """The torques by parameters of all columns, shape (samples, nv)."""

@@ -139,28 +139,25 @@ def solve_beside_unmodeled(
         IdentificationError: as `solve`.
     """
     alone, solution = equations, solve(equations, prior, robust)
-    known = len(solution.beta)
+    first = len(solution.beta)
     found: list[Unmodeled] = []
     is_final = True
     for _ in range(rounds):
         new = [*_remaining(solution, equations)]
         if not new and is_final:
             break
-        tried, found, end = [*found, *new], [], known
+        tried, found, end = [*found, *new], [], first
         columns = [partial(each.columns, alone.motion) for each in tried]
         equations = replace(alone, more=(*alone.more, *columns))
         solution = solve(equations, prior, robust)
         covariance = solution.covariance
         for each in tried:
-            own = slice(end, end + len(each.sizes))
-            end = own.stop + 1
-            if not solution.determined[own].all():
-                continue
-            sizes = solution.beta[own]
-            gain = 0.5 * float(sizes @ np.linalg.solve(covariance[own, own], sizes))
+            own = np.arange(end, end := end + len(each.sizes) + 1)
+            known = own[solution.determined[own]]  # a scale is not before its sizes are
+            values, spread = solution.beta[known], covariance[np.ix_(known, known)]
             # Some were found for what another one has explained since.
-            if gain > -math.log(CHANCE):
-                found.append(each.refined(solution.beta[own.start : end]))
+            if 0.5 * values @ np.linalg.solve(spread, values) > -math.log(CHANCE):
+                found.append(each.refined(solution.beta[own]))
         # The scales of new ones are corrected in the next round.
         is_final = len(found) == len(tried) and not new
     notes = [
