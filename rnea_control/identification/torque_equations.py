@@ -100,7 +100,8 @@ class TorqueEquations:
         phi[self.columns] = beta[:rank]
         tau = np.empty_like(self.motion.effort)
         for rows, Y, more in self._blocks():
-            tau[rows] = Y @ phi + more @ beta[rank:]
+            own = Y.reshape(-1, len(phi)) @ phi  # one product of BLAS
+            tau[rows] = own.reshape(Y.shape[:2]) + more @ beta[rank:]
         return tau
 
     def rows(self, part: slice) -> FloatArray:
