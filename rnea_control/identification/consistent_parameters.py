@@ -93,10 +93,9 @@ def _roots(model: RobotModel) -> dict[str, FloatArray]:
         there = np.flatnonzero(model.links[:, layout.LINK_BODY] == row).tolist()
         names = [model.link_names[k] for k in there]
         heavy = [name for name in names if model.link_inertias[name].any()]
-        for name in heavy:
-            roots[name] = np.linalg.cholesky(_definite(model.link_inertias[name]))
-        if not heavy:
-            roots[model.link_names[carried]] = np.linalg.cholesky(_unknown_body())
+        bodies = {name: _definite(model.link_inertias[name]) for name in heavy}
+        for name, body in (bodies or {model.link_names[carried]: _unknown_body()}).items():
+            roots[name] = np.asarray(np.linalg.cholesky(body), dtype=np.float64)
     return roots
 
 
