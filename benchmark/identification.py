@@ -20,7 +20,7 @@ from rnea_control.analysis import base_parameters, inverse_dynamics_batch
 from rnea_control.identification.identify import identify
 from rnea_control.identification.motion import motion_of
 from rnea_control.identification.recording import Recording
-from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.model import RobotModel
 
 COUNTS = (100_000, 1_000_000)
@@ -136,9 +136,9 @@ def _beside_figaroh() -> Table:
 
     def by_us() -> np.ndarray:
         base = base_parameters(model)
-        equations = TorqueEquations(model, base.independent)
-        information, vector = equations.normal(chosen).weighted(np.ones(model.nv))
-        return equations.predicted(chosen, np.linalg.solve(information, vector))
+        equations = TorqueEquations(identified_robot(model), base.independent, chosen)
+        information, vector = equations.normal().weighted(np.ones(model.nv))
+        return equations.predicted(np.linalg.solve(information, vector))
 
     W_base, theirs = by_figaroh()
     ours = by_us()

@@ -24,7 +24,7 @@ from rnea_control.identification.diagnosis import diagnose
 from rnea_control.identification.identify import Identification, identify
 from rnea_control.identification.motion import motion_of
 from rnea_control.identification.recording import Recording
-from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.verdict import Residuals, is_better, residuals_of
 from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.model.bodies import INERTIA
@@ -331,7 +331,7 @@ def predicted(found: Identification, motion) -> np.ndarray:
         phi[10 * body : 10 * body + 10] += to_body @ ten_parameters(matrix)
     rows = [found.armature, found.damping, found.friction, found.torque_offset]
     phi[-4 * model.nv :] = np.concatenate(rows)
-    tau = TorqueEquations(model, np.arange(len(phi))).predicted(motion, phi)
+    tau = TorqueEquations(identified_robot(model), np.arange(len(phi)), motion).predicted(phi)
     return np.where(motion.counts, tau, np.nan)
 
 

@@ -131,6 +131,7 @@ def told(
 ) -> Contribution:
     """A cause in words, with what to do about it; `rows` are the joints and what to say of each,
     and `names` go into the table's words."""
-    words = cause.words.format(rows=", ".join(rows.values()), joints=listed(rows), **names)
+    each = ", ".join(f"{joint} {text}" for joint, text in rows.items())
+    words = cause.words.format(rows=each, joints=listed(rows), **names)
     sentence = f"{words}. {cause.remedy.format(**names)}"
     return Contribution(cause, part, tuple(rows), tuple(map(float, values)), sentence)

@@ -15,16 +15,15 @@ quadratic program with semidefinite cones in S, which starts at S = 1; Clarabel 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import clarabel
 import numpy as np
 from scipy import sparse
+from scipy.linalg import block_diag, cho_factor, cho_solve
 
-from rnea_control.analysis import BaseParameters, inertial_parameters, parameter_count
+from rnea_control.analysis import base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray
-from rnea_control.dynamics.regressor import ACTUATOR_PARAMETERS
 from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.least_squares import Solution
 from rnea_control.identification.motion import STANDING, Motion
 from rnea_control.model import RobotModel
 from rnea_control.model import bodies as layout
@@ -50,18 +49,8 @@ LEAST_SHARE = 1e-3
 # An unknown load is compared with a ball of 1 kg and this radius of gyration; it may be that many
 # times as heavy.
 LOAD_RADIUS, LOAD_TRUST = 0.1, 100.0
+_LOAD_ROOT = np.diag([LOAD_RADIUS / np.sqrt(2.0)] * 3 + [1.0])
 TOLERANCE = 1e-10
-
-
-@dataclass(frozen=True, eq=False)
-class MovingLink:
-    """A link that moves: where its ten parameters count, and by how much for those of S."""
-
-    name: str
-    body: int
-    root: FloatArray  # C of its J_0
-    to_body: FloatArray  # shape (10, 10): the body's parameters for each entry of S
-    own: FloatArray  # the body's parameters by the URDF's inertia of the link
 
 
 def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
@@ -88,24 +77,6 @@ def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
     return body, np.stack(moved, axis=1)
 
 
-def moving_links(model: RobotModel) -> list[MovingLink]:
-    """The links with inertia that move; of a body without any, the one that its joint carries."""
-    links = []
-    for body, carried in enumerate(model.joint_links[1:].tolist()):
-        X_BC = _placement(model, carried)
-        row = model.links[carried, layout.LINK_BODY]
-        there = np.flatnonzero(model.links[:, layout.LINK_BODY] == row).tolist()
-        heavy = [k for k in there if model.link_inertias[model.link_names[k]].any()]
-        for k in heavy or [carried]:
-            X_CL = np.asarray(np.linalg.solve(X_BC, _placement(model, k)), dtype=np.float64)
-            name = model.link_names[k]
-            own = model.link_inertias[name] if heavy else ball(UNKNOWN_MASS, UNKNOWN_RADIUS)
-            root = root_of(_definite(own))
-            share = ten_parameters(X_CL @ model.link_inertias[name] @ X_CL.T)
-            links.append(MovingLink(name, body, root, columns_of(root, X_CL), share))
-    return links
-
-
 def _placement(model: RobotModel, link: int) -> FloatArray:
     """X_BL of a link in its body's row."""
     row = model.links[link]
@@ -113,11 +84,19 @@ def _placement(model: RobotModel, link: int) -> FloatArray:
     return homogeneous(rotation, row[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3])
 
 
-def columns_of(root: FloatArray, transform: FloatArray) -> FloatArray:
-    """The ten parameters in another frame for 1 of each entry of S, shape (10, 10)."""
-    outer = transform @ root
-    moved = [ten_parameters(outer @ smat(unit) @ outer.T) for unit in np.eye(SIZE)]
-    return np.stack(moved, axis=1)
+def _roots(model: RobotModel) -> dict[str, FloatArray]:
+    """C for each link with inertia that moves; of a body without any, for the one that its joint
+    carries."""
+    roots: dict[str, FloatArray] = {}
+    for carried in model.joint_links[1:].tolist():
+        row = model.links[carried, layout.LINK_BODY]
+        there = np.flatnonzero(model.links[:, layout.LINK_BODY] == row).tolist()
+        names = [model.link_names[k] for k in there]
+        heavy = [name for name in names if model.link_inertias[name].any()]
+        bodies = {name: _definite(model.link_inertias[name]) for name in heavy}
+        for name, body in (bodies or {model.link_names[carried]: _unknown_body()}).items():
+            roots[name] = np.asarray(np.linalg.cholesky(body), dtype=np.float64)
+    return roots
 
 
 def _definite(matrix: FloatArray) -> FloatArray:
@@ -125,10 +104,9 @@ def _definite(matrix: FloatArray) -> FloatArray:
     is near."""
     mass = max(float(matrix[3, 3]), LEAST_MASS)
     center = matrix[:3, 3] / matrix[3, 3] if matrix[3, 3] > 0.0 else np.zeros(3)
-    about_center = matrix[:3, :3] - matrix[3, 3] * np.outer(center, center)
-    moments, axes = np.linalg.eigh(symmetric(about_center))
+    moments, axes = np.linalg.eigh(matrix[:3, :3] - matrix[3, 3] * np.outer(center, center))
     if moments[-1] > mass * LARGEST_RADIUS**2:
-        return ball(UNKNOWN_MASS, UNKNOWN_RADIUS)
+        return _unknown_body()
     moments = np.maximum(moments, mass * LEAST_RADIUS**2)
     result = np.zeros((4, 4))
     result[:3, :3] = (axes * moments) @ axes.T + mass * np.outer(center, center)
@@ -137,67 +115,37 @@ def _definite(matrix: FloatArray) -> FloatArray:
     return result
 
 
-def ball(mass: float, radius: float) -> FloatArray:
-    """Pseudo-inertia of a body of this radius of gyration about the origin."""
-    return mass * np.diag([radius**2 / 2.0] * 3 + [1.0])
+def _unknown_body() -> FloatArray:
+    return UNKNOWN_MASS * np.diag([UNKNOWN_RADIUS**2 / 2.0] * 3 + [1.0])
 
 
-def svec(matrix: FloatArray) -> FloatArray:
-    return np.asarray(matrix[_ROWS, _COLUMNS] * _SCALE)
-
-
-def smat(vector: FloatArray) -> FloatArray:
+def smat(unknowns: FloatArray) -> FloatArray:
+    """The S of its ten unknowns, shape (4, 4)."""
     matrix = np.zeros((4, 4))
-    matrix[_ROWS, _COLUMNS] = matrix[_COLUMNS, _ROWS] = vector / _SCALE
+    matrix[_ROWS, _COLUMNS] = matrix[_COLUMNS, _ROWS] = unknowns / _SCALE
     return matrix
 
 
-def root_of(matrix: FloatArray) -> FloatArray:
-    """C with C C^T = matrix."""
-    return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
+def _pseudo_inertia(root: FloatArray, unknowns: FloatArray) -> FloatArray:
+    """C S C^T."""
+    matrix = root @ smat(unknowns) @ root.T
+    return np.asarray(0.5 * (matrix + matrix.T))
 
 
-def symmetric(matrix: FloatArray) -> FloatArray:
-    return 0.5 * (matrix + matrix.T)
+def _ten_of_s(root: FloatArray) -> FloatArray:
+    """The ten parameters of C S C^T for 1 of each unknown of S, shape (10, 10)."""
+    columns = [ten_parameters(_pseudo_inertia(root, unit)) for unit in np.eye(SIZE)]
+    return np.stack(columns, axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class ConsistentParameters:
-    """Full parameters of a robot.
-
-    Attributes:
-        inertias: pseudo-inertia of each link that moves, in its own frame, shape (4, 4).
-        armature, damping, friction, torque_offset: shape (nv,), SI units.
-        beta: the same in the equations' unknowns: base parameters, then those of the load.
-        load: pseudo-inertia of the load that was identified beside the robot, in its link's frame,
-            or None.
-    """
-
-    inertias: dict[str, FloatArray]
-    armature: FloatArray
-    damping: FloatArray
-    friction: FloatArray
-    torque_offset: FloatArray
-    beta: FloatArray
-    load: FloatArray | None
-
-
-def actuator_scales(motion: Motion) -> FloatArray:
+def _actuator_scales(motion: Motion) -> FloatArray:
     """What armature, damping, friction and offset would be if each alone made the measured torques,
     shape (4, nv)."""
-    torque = np.maximum(_size(motion.effort), 1e-6)
-    return np.stack(
-        [
-            torque / np.maximum(_size(motion.a), 1e-2),
-            torque / np.maximum(_size(motion.v), STANDING),
-            torque,
-            torque,
-        ]
-    )
-
-
-def _size(values: FloatArray) -> FloatArray:
-    return np.asarray(np.sqrt(np.mean(values**2, axis=0)))
+    arrays = motion.effort, motion.a, motion.v
+    torque, acceleration, velocity = (np.sqrt(np.mean(each**2, axis=0)) for each in arrays)
+    torque = np.maximum(torque, 1e-6)
+    armature = torque / np.maximum(acceleration, 1e-2)
+    return np.stack([armature, torque / np.maximum(velocity, STANDING), torque, torque])
 
 
 class ParameterSpace:
@@ -206,150 +154,132 @@ class ParameterSpace:
 
     Args:
         model: the robot as described, payloads included.
-        base: its base parameters.
-        scales: what armature, damping, friction and offset of each joint may be, shape (4, nv); a
-            value much smaller than that is as good as none.
-        load_link: that carries an unknown load.
+        motion: of the robot. What alone made its torques is how large armature, damping, friction
+            and offset may be; a value much smaller than that is as good as none.
+        with_load: whether it carries an unknown load.
         trust: sigma above.
 
     Attributes:
+        base: its base parameters.
         start, prior: theta of the model, and how precisely that is known, one over variance.
         links, actuators, load: where theta has the links, the actuators and the unknown load.
-        to_phi, phi_offset: all parameters of the robot but for the load are to_phi theta +
-            phi_offset.
-        to_load: the load's ten parameters in its link's frame for 1 of each of its theta.
-        to_beta, beta_offset: beta = to_beta theta + beta_offset; with a load, its ten parameters
-            in its link's frame follow the base parameters.
+        to_phi, phi_offset: the parameters of the regressor, and then the ten of the load in its
+            link's frame, are to_phi theta + phi_offset.
+        to_beta, beta_offset: the base parameters, and then the ten of the load, are to_beta theta +
+            beta_offset.
     """
 
     def __init__(
         self,
         model: RobotModel,
-        base: BaseParameters,
-        scales: FloatArray,
-        load_link: str | None = None,
+        motion: Motion,
+        with_load: bool = False,
         trust: float = TRUST,
     ) -> None:
-        self.model = model
-        self._links = moving_links(model)
-        count, bodies = parameter_count(model), 10 * (len(model.joint_links) - 1)
-        size, actuators = SIZE * len(self._links), len(ACTUATOR_PARAMETERS) * model.nv
-        free = size + actuators
-        total = free + (SIZE if load_link else 0)
-        self.start, self.prior = np.zeros(total), np.zeros(total)
-        own = inertial_parameters(model)
-        self.to_phi, self.phi_offset = np.zeros((count, free)), own.copy()
-        self.phi_offset[bodies:] = 0.0
-        self._blocks = [slice(SIZE * k, SIZE * (k + 1)) for k in range(len(self._links))]
-        for columns, link in zip(self._blocks, self._links, strict=True):
-            rows = slice(10 * link.body, 10 * link.body + 10)
-            self.to_phi[rows, columns] = link.to_body
-            self.phi_offset[rows] -= link.own
-            self.start[columns] = svec(np.eye(4))
-        self.links, self.actuators = slice(0, size), slice(size, free)
-        self.load = slice(free, total)
-        self.to_phi[bodies:, self.actuators] = np.eye(actuators)
+        self.model, self.base = model, base_parameters(model)
+        own, scales = inertial_parameters(model), _actuator_scales(motion)
+        self._roots = _roots(model)
+        count, of_load = len(own), SIZE if with_load else 0
+        bodies = count - scales.size
+        end = SIZE * len(self._roots)
+        self.links, self.actuators = slice(0, end), slice(end, end + scales.size)
+        self.load = slice(self.actuators.stop, self.actuators.stop + of_load)
+        self.to_phi = np.zeros((count + of_load, self.load.stop))
+        self.phi_offset = np.zeros(count + of_load)
+        self.phi_offset[:bodies] = own[:bodies]
+        for k, (link, root) in enumerate(self._roots.items()):
+            body, to_body = parameters_in_body(model, link)
+            rows = slice(SIZE * body, SIZE * (body + 1))
+            self.to_phi[rows, SIZE * k : SIZE * (k + 1)] = to_body @ _ten_of_s(root)
+            self.phi_offset[rows] -= to_body @ ten_parameters(model.link_inertias[link])
+        self.to_phi[bodies:count, self.actuators] = np.eye(scales.size)
+        if with_load:
+            self.to_phi[count:, self.load] = _ten_of_s(_LOAD_ROOT)
+        identity = np.asarray(_ROWS == _COLUMNS, dtype=np.float64)
+        self.start = np.zeros(self.load.stop)
+        self.start[self.links] = np.tile(identity, len(self._roots))
         self.start[self.actuators] = own[bodies:]
-        self.prior[self.links] = trust**-2
+        self.prior = np.empty(self.load.stop)
+        self.prior[self.links], self.prior[self.load] = trust**-2, LOAD_TRUST**-2
         self.prior[self.actuators] = scales.ravel() ** -2
-        B = np.zeros((base.rank, count))
-        B[np.arange(base.rank), base.independent] = 1.0
-        B[:, base.dependent] = base.K
-        width = base.rank + (SIZE if load_link else 0)
-        self.to_beta, self.beta_offset = np.zeros((width, total)), np.zeros(width)
-        self.to_beta[: base.rank, :free] = B @ self.to_phi
-        self.beta_offset[: base.rank] = B @ self.phi_offset
-        self._load_root = root_of(ball(1.0, LOAD_RADIUS))
-        self.to_load = columns_of(self._load_root, np.eye(4))
-        if load_link is not None:
-            self.to_beta[base.rank :, self.load] = self.to_load
-            self.prior[self.load] = LOAD_TRUST**-2
+        to_base = np.zeros((self.base.rank, count))
+        to_base[:, self.base.independent] = np.eye(self.base.rank)
+        to_base[:, self.base.dependent] = self.base.K
+        B = block_diag(to_base, np.eye(of_load))
+        self.to_beta, self.beta_offset = B @ self.to_phi, B @ self.phi_offset
+
+    def beta(self, theta: FloatArray) -> FloatArray:
+        """The base parameters, and then the ten of the load."""
+        return np.asarray(self.to_beta @ theta + self.beta_offset)
+
+    def inertias(self, theta: FloatArray) -> dict[str, FloatArray]:
+        """The pseudo-inertia of each link that moves, in its own frame, shape (4, 4), by name."""
+        unknowns = theta[self.links].reshape(-1, SIZE)
+        pairs = zip(self._roots.items(), unknowns, strict=True)
+        return {link: _pseudo_inertia(root, own) for (link, root), own in pairs}
+
+    def load_inertia(self, theta: FloatArray) -> FloatArray:
+        """The pseudo-inertia of the load in its link's frame, shape (4, 4)."""
+        return _pseudo_inertia(_LOAD_ROOT, theta[self.load])
 
     @property
-    def beta(self) -> FloatArray:
-        """The base parameters that the URDF gives."""
-        return np.asarray(self.to_beta @ self.start + self.beta_offset)
+    def beta_deviation(self) -> FloatArray:
+        """How far the URDF leaves the base parameters open."""
+        return np.asarray(np.sqrt((self.to_beta**2 / self.prior).sum(axis=1)))
 
-    @property
-    def beta_covariance(self) -> FloatArray:
-        """How far the URDF leaves them open."""
-        return np.asarray((self.to_beta / self.prior) @ self.to_beta.T)
+    def posterior(self, solution: Solution) -> FloatArray:
+        """Covariance of the equations' unknowns, after the data and before positivity."""
+        matrix, spread = (
+            self.to_beta.T @ each @ self.to_beta + np.diag(self.prior)
+            for each in (solution.information, solution.vector_covariance)
+        )
+        gain = cho_solve(cho_factor(matrix), self.to_beta.T)
+        return np.asarray(gain.T @ spread @ gain)
 
-    def posterior(self, information: FloatArray, vector_covariance: FloatArray) -> FloatArray:
-        """Covariance of the equations' unknowns, after the data and before positivity; arguments
-        as the attributes of `Solution`."""
-        matrix = self.to_beta.T @ information @ self.to_beta + np.diag(self.prior)
-        scale = 1.0 / np.sqrt(np.diag(matrix))
-        inverse = np.linalg.inv(matrix * np.outer(scale, scale)) * np.outer(scale, scale)
-        gain = self.to_beta @ inverse
-        spread = self.to_beta.T @ vector_covariance @ self.to_beta + np.diag(self.prior)
-        return np.asarray(gain @ spread @ gain.T)
-
-    def nearest(self, information: FloatArray, vector: FloatArray) -> ConsistentParameters:
-        """The consistent parameters that fit and are nearest to the robot's own.
+    def nearest(self, solution: Solution) -> FloatArray:
+        """The theta that fit and are nearest to the robot's own: S - `LEAST_SHARE` of each link and
+        S of the load positive semidefinite, and no armature, damping or friction negative.
 
         Args:
-            information, vector: A and b above.
+            solution: has A and b above.
 
         Raises:
             IdentificationError: the solver finds none.
         """
-        load, actuators = self.load, self.actuators
-        bounded = slice(actuators.start, actuators.start + 3 * self.model.nv)
-        theta = self._minimum(information, vector, bounded)
-        # The solver meets the bound of 0 to rounding, from either side.
-        theta[bounded] = np.maximum(theta[bounded], 0.0)
-        inertias = {}
-        for block, link in zip(self._blocks, self._links, strict=True):
-            inertias[link.name] = symmetric(link.root @ smat(theta[block]) @ link.root.T)
-        _check_definite(inertias)
-        found = None
-        if load.stop > load.start:
-            found = symmetric(self._load_root @ smat(theta[load]) @ self._load_root.T)
-        beta = self.to_beta @ theta + self.beta_offset
-        armature, damping, friction, offset = theta[actuators].reshape(4, -1)
-        return ConsistentParameters(inertias, armature, damping, friction, offset, beta, found)
-
-    def _minimum(self, information: FloatArray, vector: FloatArray, bounded: slice) -> FloatArray:
-        """The theta of least cost, with S - `LEAST_SHARE` positive semidefinite for each S of the
-        robot, S for that of the load, and theta of `bounded` not negative."""
-        matrix = self.to_beta.T @ information @ self.to_beta
-        vector = self.to_beta.T @ (vector - information @ self.beta_offset)
+        A, to_theta = solution.information, self.to_beta.T
+        matrix = to_theta @ A @ self.to_beta
+        vector = to_theta @ (solution.vector - A @ self.beta_offset)
         # Each unknown is scaled by what it weighs, so that the solver's tolerances mean something.
         scale = 1.0 / np.sqrt(np.diag(matrix) + self.prior)
         P = (matrix + np.diag(self.prior)) * np.outer(scale, scale)
         gradient = (matrix @ self.start - vector) * scale  # of the change from the start
-        bounds = np.zeros(len(self.start))
-        for block in self._blocks:
-            bounds[block] = LEAST_SHARE * svec(np.eye(4))
-        definite = [*self._blocks, *([self.load] if self.load.stop > self.load.start else [])]
-        cones = [clarabel.NonnegativeConeT(bounded.stop - bounded.start)]
-        cones += [clarabel.PSDTriangleConeT(4) for _ in definite]
-        rows = np.concatenate([np.arange(each.start, each.stop) for each in (bounded, *definite)])
+        least = np.zeros_like(self.start)
+        least[self.links] = LEAST_SHARE * self.start[self.links]
+        offsets = (self.actuators.stop - self.actuators.start) // 4
+        not_negative = np.arange(self.actuators.start, self.actuators.stop - offsets)
+        definite = np.r_[self.links, self.load]
+        cones = [clarabel.NonnegativeConeT(len(not_negative))]
+        cones += [clarabel.PSDTriangleConeT(4)] * (len(definite) // SIZE)
+        rows = np.concatenate([not_negative, definite])
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-        solution = clarabel.DefaultSolver(
+        found = clarabel.DefaultSolver(
             sparse.csc_matrix(np.triu(P)),
             gradient,
             sparse.csc_matrix(-np.diag(scale)[rows]),
-            (self.start - bounds)[rows],
+            (self.start - least)[rows],
             cones,
             settings,
         ).solve()
-        if str(solution.status) not in ("Solved", "AlmostSolved"):
+        theta = self.start + scale * np.array(found.x)
+        solved = str(found.status) in ("Solved", "AlmostSolved")
+        of_links = theta[self.links].reshape(-1, SIZE)
+        if not solved or any(np.linalg.eigvalsh(smat(each))[0] <= 0.0 for each in of_links):
             raise IdentificationError(
-                f"no physically consistent parameters were found ({solution.status}). Are the "
+                f"no physically consistent parameters were found ({found.status}). Are the "
                 "efforts in Nm and N, and have they the sign of the positions?"
             )
-        return np.asarray(self.start + scale * np.array(solution.x))
-
-
-def _check_definite(inertias: dict[str, FloatArray]) -> None:
-    for link, matrix in inertias.items():
-        root = np.sqrt(np.diag(matrix)) if (np.diag(matrix) > 0.0).all() else np.ones(4)
-        if not np.linalg.eigvalsh(matrix / np.outer(root, root))[0] > 0.0:
-            raise IdentificationError(
-                f"the inertia found for link {link!r} belongs to no real body; nothing is written. "
-                "Record a longer or faster motion"
-            )
+        # The solver meets the bound of 0 to rounding, from either side.
+        theta[not_negative] = np.maximum(theta[not_negative], 0.0)
+        return theta

@@ -6,15 +6,14 @@ Where they are later by a delay d, tau = Y beta - d dtau/dt to first order; d is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.least_squares import weighted_solution, with_spectrum
-from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import MoreColumns, TorqueEquations
+from rnea_control.identification.least_squares import solve
+from rnea_control.identification.torque_equations import TorqueEquations
 
 # So many samples are enough, in ranges of this length, [s].
 DELAY_SAMPLES, DELAY_SECONDS = 30_000, 2.0
@@ -43,28 +42,21 @@ class Delay:
         return abs(self.seconds) > SIGNIFICANT * self.deviation
 
 
-def delay_of(
-    equations: TorqueEquations,
-    motion: Motion,
-    prior: FloatArray,
-    near: float = 0.0,
-    robust: bool = False,
-) -> Delay:
-    """The delay of a motion, from enough of its samples; arguments as of `solve`.
+def delay_of(equations: TorqueEquations, prior: FloatArray, robust: bool = False) -> Delay:
+    """The delay of a motion, from enough of its samples.
 
     Args:
-        near: where the search starts, [s].
+        equations, prior, robust: as of `solve`, with the base parameters' columns alone.
 
     Raises:
         IdentificationError: as `solve`; or a delay of more than `LONGEST_DELAY`.
     """
+    motion, seconds = equations.motion, 0.0
     motion = motion.take(motion.spread(DELAY_SAMPLES, DELAY_SECONDS))
-    seconds = near
-    beta = weighted_solution(equations, motion.delayed(near), prior, robust).beta
+    beta = solve(replace(equations, motion=motion), prior, robust).beta
     for _ in range(DELAY_PASSES):
-        shifted = motion.delayed(seconds)
-        column = delay_column(equations, shifted, beta)
-        solution = weighted_solution(equations, shifted, np.append(prior, 0.0), robust, column)
+        shifted = beside_delay(replace(equations, motion=motion.delayed(seconds)), beta)
+        solution = solve(shifted, prior, robust)
         step, beta = -float(solution.beta[-1]), solution.beta[:-1]
         seconds += step
         if abs(seconds) > LONGEST_DELAY:
@@ -75,8 +67,8 @@ def delay_of(
             )
         if abs(step) <= max(0.1 * math.sqrt(solution.covariance[-1, -1]), 1e-6):
             break
-    solution = with_spectrum(solution, equations, shifted, column)
-    return Delay(seconds, math.sqrt(solution.covariance[-1, -1]), beta)
+    covariance = solution.in_slow_noise(shifted).covariance
+    return Delay(seconds, math.sqrt(covariance[-1, -1]), beta)
 
 
 def late(delay: float) -> str:
@@ -84,8 +76,9 @@ def late(delay: float) -> str:
     return f"{1e3 * abs(delay):.1f} ms {'later' if delay >= 0.0 else 'earlier'}"
 
 
-def delay_column(equations: TorqueEquations, motion: Motion, near: FloatArray) -> MoreColumns:
-    """The column of minus the delay: the slope of the torques by base parameters `near`."""
-    tau = equations.predicted(motion, near)
+def beside_delay(equations: TorqueEquations, near: FloatArray) -> TorqueEquations:
+    """The equations with one more unknown, minus the delay: its column is the slope of the torques
+    by base parameters `near`."""
+    tau, motion = equations.predicted(near), equations.motion
     slope = np.concatenate([np.gradient(tau[p], motion.period, axis=0) for p in motion.parts])
-    return lambda rows, Y: slope[rows, :, None]
+    return replace(equations, more=(*equations.more, lambda rows, Y: slope[rows, :, None]))

@@ -7,20 +7,22 @@ what the model differs from the robot: friction, offsets, rotors, a load, masses
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
+from rnea_control.compiled import CompiledRobot
 from rnea_control.identification.causes import Cause, Contribution, told
 from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.readings import Readings
+from rnea_control.identification.torque_equations import identified_robot
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.rigid_body import link_inertia_of, pseudo_inertia_of
+from rnea_control.model.rigid_body import link_inertia_of, ten_parameters
 from rnea_control.model.robot_model import units
 
 # A joint whose residual is below this many times its noise has nothing to explain.
@@ -70,7 +72,12 @@ class Diagnosis:
         return tuple(each.sentence for each in self.contributions if not each.cause.fitted)
 
 
-def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> Diagnosis:
+def diagnose(
+    model: RobotModel,
+    motion: Motion,
+    delay: float | None = None,
+    robot: CompiledRobot | None = None,
+) -> Diagnosis:
     """Compares a model with a motion that was measured.
 
     Args:
@@ -78,46 +85,41 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
             freedom.
         motion: of its joints.
         delay: by which the efforts are later, [s]; from the data by default.
+        robot: `identified_robot(model)`, where the caller has it.
     """
     if delay:
         motion = motion.delayed(delay)
     noise = measurement_noise(motion)
     torque = np.sqrt(np.mean(motion.effort**2, axis=0))
-    rest = motion.effort - inverse_dynamics_batch(model, motion.q, motion.v, motion.a)
-    squares = np.where(motion.counts, rest, 0.0) ** 2
-    rms = np.sqrt(squares.sum(axis=0) / np.maximum(motion.counts.sum(axis=0), 1))
+    rms = motion.rms(motion.effort - inverse_dynamics_batch(model, motion.q, motion.v, motion.a))
     recorded = _of_signals(model, motion)
-    at_noise = bool((rms <= AT_NOISE * noise).all())
-    if at_noise or not motion.counts.any():
+    if (rms <= AT_NOISE * noise).all() or not motion.counts.any():
         return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
-    search = Readings(model, motion, delay is None)
-    lies, best = search.found, search.best
-    names = {name for each in lies for name in each.joints}
-    lies += [each for each in _beyond(model, motion, noise) if not names & {*each.joints}]
+    search = Readings(model, motion, robot or identified_robot(model), delay is None)
+    evidence, best, lies = search.evidence, search.best, search.found
+    named = {name for each in lies for name in each.joints}
+    lies += [each for each in _beyond(model, motion, noise) if not named & {*each.joints}]
     if not lies and not recorded:
         lies += _unexplained(search, noise)
-    parts, excess = _differences(search.evidence, best, SMALL * np.maximum(rms, noise))
+    parts, excess = _differences(evidence, best, SMALL * np.maximum(rms, noise))
     if search.delay and search.delay.is_significant and not lies and not recorded:
-        own = float(search.evidence.independent @ (search.undelayed / best.variance - 1.0))
-        part = max(own / (own + excess), 0.0)
+        own = float(evidence.independent @ (search.undelayed / best.variance - 1.0))
         later = search.delay.seconds
+        part = max(own / (own + excess), 0.0)
         parts.append(told(Cause.delay, {}, (later,), part, what=late(later)))
     parts.sort(key=lambda each: -each.part)
+    left = np.sqrt(best.variance + evidence.rough)
     causes = (*recorded, *lies, *parts)
-    left = np.sqrt(best.variance + search.evidence.rough)
     return Diagnosis(rms, left, noise, torque, search.delay, causes, search.question)
 
 
 def _of_signals(model: RobotModel, motion: Motion) -> list[Contribution]:
     """What the efforts show without any model."""
-    clipped, steps = motion.clipped.mean(axis=0), motion.rounding
-    at_ends, coarse = {}, {}
-    for j, name in enumerate(model.joint_names):
-        if clipped[j]:
-            at_ends[name] = f"{name} ({100.0 * clipped[j]:.0f} %)"
-        if steps[j] > COARSE_ROUNDING * np.std(motion.effort[:, j]):
-            coarse[name] = f"{name} {steps[j]:.3g} {units(model, j).effort}"
-    found = ((Cause.clipping, at_ends, clipped), (Cause.rounding, coarse, steps))
+    clipped, steps, names = motion.clipped.mean(axis=0), motion.rounding, model.joint_names
+    coarse = np.flatnonzero(steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)).tolist()
+    at_ends = {names[j]: f"({100.0 * clipped[j]:.0f} %)" for j in np.flatnonzero(clipped)}
+    in_steps = {names[j]: f"{steps[j]:.3g} {units(model, j).effort}" for j in coarse}
+    found = (Cause.clipping, at_ends, clipped), (Cause.rounding, in_steps, steps)
     return [told(*each) for each in found if each[1]]
 
 
@@ -126,27 +128,24 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contri
     limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
     sizes = np.abs(motion.effort)
     often = (sizes > BEYOND * limit + 4.0 * noise).mean(axis=0) > OFTEN
-    rows = {
-        model.joint_names[j]: f"{model.joint_names[j]} up to "
-        f"{np.quantile(sizes[:, j], 1.0 - OFTEN):.3g} {units(model, j).effort}, "
-        f"limit {limit[j]:.3g}"
-        for j in np.flatnonzero(often).tolist()
-    }
+    rows = {}
+    for j in np.flatnonzero(often).tolist():
+        largest, unit = np.quantile(sizes[:, j], 1.0 - OFTEN), units(model, j).effort
+        rows[model.joint_names[j]] = f"up to {largest:.3g} {unit}, limit {limit[j]:.3g}"
     return [told(Cause.limit, rows)] if rows else []
 
 
 def _unexplained(search: Readings, noise: FloatArray) -> list[Contribution]:
     """The joints whose efforts nothing explains."""
-    predicted, measured = search.evidence.predicted(search.best)
-    found = {}
-    for j, name in enumerate(search.model.joint_names):
-        used = np.isfinite(predicted[:, j])
-        left = math.sqrt(search.best.variance[j])
-        limit = float(search.model.effort_limit[j])
-        large = left > 3.0 * noise[j] and left > LEFT * np.std(measured[used, j])
-        if used.any() and large and not left < LEFT_OF_LIMIT * limit < math.inf:
-            found[name] = f"{name} ({left:.3g} {units(search.model, j).effort})"
-    return [told(Cause.unknown, found)] if found else []
+    model, left = search.model, np.sqrt(search.best.variance)
+    strength = search.evidence.strength(search.best.reading)
+    large = (left > 3.0 * noise) & (left > LEFT * strength)
+    harmless = (left < LEFT_OF_LIMIT * model.effort_limit) & np.isfinite(model.effort_limit)
+    rows = {
+        model.joint_names[j]: f"({left[j]:.3g} {units(model, j).effort})"
+        for j in np.flatnonzero(large & ~harmless).tolist()
+    }
+    return [told(Cause.unknown, rows)] if rows else []
 
 
 def _differences(
@@ -165,77 +164,67 @@ def _differences(
     Returns:
         The causes, and how much is above the noise, in squares of it.
     """
-    least = evidence.independent / best.variance
-    fits: dict[frozenset[Cause], Fit] = {}
 
-    def fit(causes: tuple[Cause, ...]) -> Fit:
-        key = frozenset(causes)
-        if key not in fits:
-            names = sorted(key, key=lambda cause: cause.name)
-            opened = np.concatenate([np.zeros(0, int), *(evidence.columns[each] for each in names)])
-            fits[key] = evidence.fit(best.reading, opened)
-        return fits[key]
+    @cache
+    def fit(causes: frozenset[Cause]) -> Fit:
+        opened = [evidence.columns[cause] for cause in causes]
+        return evidence.fit(best.reading, np.concatenate([np.zeros(0, int), *opened]))
 
-    def power(causes: tuple[Cause, ...]) -> float:
-        return float(least @ fit(causes).variance)
+    def cost(causes: tuple[Cause, ...]) -> float:
+        return fit(frozenset(causes)).cost
 
-    total = float(evidence.independent.sum())
-    excess = max(power(()) - total, 1e-9)
+    def above_noise(causes: tuple[Cause, ...]) -> float:
+        return float(evidence.independent @ (fit(frozenset(causes)).variance / best.variance - 1.0))
+
     chosen: tuple[Cause, ...] = ()
-    while True:
-        others = [cause for cause in evidence.columns if cause not in chosen]
-        more = min(((*chosen, c) for c in others), key=lambda t: fit(t).cost, default=chosen)
-        gain = power(chosen) - power(more)
-        if fit(more).cost >= fit(chosen).cost or gain < LEAST_PART * excess:
+    excess = max(above_noise(chosen), 1e-9)
+    while others := [cause for cause in evidence.columns if cause not in chosen]:
+        more = min(((*chosen, cause) for cause in others), key=cost)
+        gain = above_noise(chosen) - above_noise(more)
+        if cost(more) >= cost(chosen) or gain < LEAST_PART * excess:
             break
         # One that came first may have stood for another.
         trials = [more]
         for k in range(len(more)):
             rest = (*more[:k], *more[k + 1 :])
-            trials += [rest, *((*rest, c) for c in evidence.columns if c not in more)]
-        chosen = min(trials, key=lambda t: fit(t).cost)
-    found, left = [], power(())
-    change = fit(chosen).theta - evidence.declared
+            trials += [rest, *((*rest, cause) for cause in evidence.columns if cause not in more)]
+        chosen = min(trials, key=cost)
+    change = fit(frozenset(chosen)).theta - evidence.declared
+    found = []
     for k, cause in enumerate(chosen):
-        after = power(chosen[: k + 1])
-        part = max(min((left - after) / excess, 1.0), 0.0)
-        left = after
+        part = (above_noise(chosen[:k]) - above_noise(chosen[: k + 1])) / excess
         columns, own = evidence.columns[cause], np.zeros_like(change)
         own[columns] = change[columns]
         sizes = evidence.torque_of(own, best.reading)
         joints = np.flatnonzero(sizes > least_told).tolist() or [int(np.argmax(sizes))]
-        found.append(_difference(evidence, cause, part, change[columns], sizes, joints))
+        names = {evidence.model.joint_names[j]: float(sizes[j]) for j in joints}
+        found.append(_difference(evidence, cause, min(max(part, 0.0), 1.0), own, names))
     return found, excess
 
 
 def _difference(
-    evidence: TorqueEvidence,
-    cause: Cause,
-    part: float,
-    values: FloatArray,
-    sizes: FloatArray,
-    joints: list[int],
+    evidence: TorqueEvidence, cause: Cause, part: float, change: FloatArray, sizes: dict[str, float]
 ) -> Contribution:
-    """What a difference of the model means: `values` of theta, the root mean square of its
-    torque at each joint, and the joints that are to be named."""
-    model, names = evidence.model, {}
-    link = model.child_links[-1]
+    """What a change of theta means, with the root mean square of its torque at each joint that is
+    to be named."""
+    model, values = evidence.model, change[evidence.columns[cause]]
     if cause is Cause.payload:
-        values = evidence.space.to_load @ values
-        load = link_inertia_of(link, pseudo_inertia_of(values))
+        link = model.child_links[-1]
+        inertia = evidence.space.load_inertia(change)
+        load = link_inertia_of(link, inertia)
         center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
-        names = {"link": link, "mass": load.mass, "center": center}
+        words = {"link": link, "mass": load.mass, "center": center}
+        return told(cause, dict.fromkeys(sizes, ""), ten_parameters(inertia), part, **words)
     rows = {}
-    for j in joints:
-        unit, text = units(model, j), ""
+    for name, size in sizes.items():
+        j = model.joint_names.index(name)
+        unit = units(model, j)
         if cause is Cause.friction:
             damping, coulomb = values[j], values[model.nv + j]
             text = f"{coulomb:+.3g} {unit.effort} {damping:+.3g} {unit.effort} s/{unit.position}"
         elif cause is Cause.masses:
-            text = f"{sizes[j]:.3g} {unit.effort}"
-        elif cause is not Cause.payload:
+            text = f"{size:.3g} {unit.effort}"
+        else:
             text = f"{values[j]:+.3g} {'kg m^2' if cause is Cause.rotor else unit.effort}"
-        rows[model.joint_names[j]] = f"{model.joint_names[j]} {text}"
-    if cause is Cause.masses:
-        values = values[:0]
-    return told(cause, rows, values, part, **names)
+        rows[name] = text
+    return told(cause, rows, () if cause is Cause.masses else values, part)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
-from rnea_control.analysis import BaseParameters, base_parameters, inertial_parameters
+from rnea_control.analysis import BaseParameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.consistent_parameters import ParameterSpace, actuator_scales
-from rnea_control.identification.delay import delay_column, delay_of, late
+from rnea_control.identification.consistent_parameters import ParameterSpace
+from rnea_control.identification.delay import beside_delay, delay_of, late
 from rnea_control.identification.diagnosis import diagnose
-from rnea_control.identification.least_squares import Solution, solve
+from rnea_control.identification.least_squares import Solution
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import TorqueEquations
-from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
+from rnea_control.identification.unmodeled_torques import ROUNDS, solve_beside_unmodeled
 from rnea_control.model import RobotModel
 
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
@@ -128,53 +128,47 @@ def identify(
             consistent parameters.
     """
     check_joints(model)
-    base = base_parameters(model)
-    equations = TorqueEquations(model, base.independent)
-    space = ParameterSpace(model, base, actuator_scales(motion))
+    space = ParameterSpace(model, motion)
+    prior = space.beta(space.start)
+    robot = identified_robot(model)
+    equations = TorqueEquations(robot, space.base.independent, motion)
     notes = list(motion.notes)
-    diagnosis = diagnose(model, motion, delay)
-    column, prior = None, space.beta
-    if delay is None:
-        delay, near = 0.0, space.beta
-        if not diagnosis.doubts:
-            found = diagnosis.delay
-            if found is None or robust:
-                found = delay_of(equations, motion, space.beta, robust=robust)
-            near = found.beta
-            if found.is_significant:
-                delay = found.seconds
-                note = f"the efforts are {late(delay)} than the positions; that was made up for"
-            else:
-                note = (
-                    f"no delay of the efforts is significant, {1e3 * found.seconds:.2g} ms with a "
-                    f"standard deviation of {1e3 * found.deviation:.2g} ms; 0 was taken"
-                )
-            notes.append(note)
-        motion = motion.delayed(delay)
-        column, prior = delay_column(equations, motion, near), np.append(prior, 0.0)
-    else:
-        motion = motion.delayed(delay)
-    if diagnosis.doubts:
-        solution = solve(equations, motion, prior, robust, column)
-    else:
-        solution, unmodeled = solve_beside_unmodeled(equations, motion, prior, robust, column)
-        notes += unmodeled
-    solution = solution.first(base.rank)
-    full = space.nearest(solution.information, solution.vector)
-    notes += _notes(model, motion, solution, full.beta)
+    diagnosis = diagnose(model, motion, delay, robot)
+    near = None if delay is not None else prior
+    if delay is None and not diagnosis.doubts:
+        found = diagnosis.delay
+        if found is None or robust:
+            found = delay_of(equations, prior, robust)
+        near, delay = found.beta, found.seconds if found.is_significant else 0.0
+        note = f"the efforts are {late(delay)} than the positions; that was made up for"
+        if not found.is_significant:
+            note = (
+                f"no delay of the efforts is significant, {1e3 * found.seconds:.2g} ms with a "
+                f"standard deviation of {1e3 * found.deviation:.2g} ms; 0 was taken"
+            )
+        notes.append(note)
+    delay = delay or 0.0
+    motion = motion.delayed(delay)
+    equations = replace(equations, motion=motion)
+    if near is not None:
+        equations = beside_delay(equations, near)
+    rounds = 0 if diagnosis.doubts else ROUNDS
+    solution, unmodeled = solve_beside_unmodeled(equations, prior, robust, rounds)
+    theta = space.nearest(solution)
+    armature, damping, friction, offset = theta[space.actuators].reshape(4, -1)
+    notes += [*unmodeled, *_notes(model, motion, solution, space.beta(theta))]
     beta = np.where(solution.determined, solution.beta, np.nan)
-    prior = base.values(inertial_parameters(model))
     return Identification(
         model,
-        base,
+        space.base,
         beta,
         solution.covariance,
-        _estimates(model, base, prior, beta, solution, space),
-        full.inertias,
-        full.armature,
-        full.damping,
-        full.friction,
-        full.torque_offset,
+        _estimates(space, solution, beta),
+        space.inertias(theta),
+        armature,
+        damping,
+        friction,
+        offset,
         solution.noise,
         solution.condition,
         delay,
@@ -196,39 +190,24 @@ def check_joints(model: RobotModel) -> None:
             )
 
 
-def unit(model: RobotModel, parameter: str) -> str:
-    """The SI unit of a parameter, such as "panda_link3.mcx"."""
-    owner, _, kind = parameter.rpartition(".")
-    if kind in _ACTUATOR_UNITS:
-        sliding = model.joint_types[model.joint_names.index(owner)] == "prismatic"
-        return _ACTUATOR_UNITS[kind][sliding]
-    return _INERTIAL_UNITS.get(kind, "kg m^2")
-
-
-def _estimates(
-    model: RobotModel,
-    base: BaseParameters,
-    prior: FloatArray,
-    beta: FloatArray,
-    solution: Solution,
-    space: ParameterSpace,
-) -> tuple[Estimate, ...]:
-    open_to = np.sqrt(np.diag(space.beta_covariance))
+def _estimates(space: ParameterSpace, solution: Solution, beta: FloatArray) -> tuple[Estimate, ...]:
+    model, base = space.model, space.base
+    prior = base.values(inertial_parameters(model))
+    deviations = np.sqrt(np.diag(solution.covariance))
+    columns = np.stack([prior, beta, deviations, space.beta_deviation], axis=1).tolist()
     found = []
-    for k, name in enumerate(base.names):
-        first = name.split(" ")[0]
-        of_actuator = first.rpartition(".")[2] in _ACTUATOR_UNITS
-        leaves_open = open_to[k] * (SMALL_FRICTION if of_actuator else 1.0)
-        deviation = math.sqrt(solution.covariance[k, k])
-        if not deviation <= max(leaves_open, abs(prior[k])):
+    for name, (own, value, deviation, left_open) in zip(base.names, columns, strict=True):
+        owner, _, kind = name.split(" ")[0].rpartition(".")
+        unit, least = _INERTIAL_UNITS.get(kind, "kg m^2"), left_open
+        if kind in _ACTUATOR_UNITS:
+            sliding = model.joint_types[model.joint_names.index(owner)] == "prismatic"
+            unit, least = _ACTUATOR_UNITS[kind][sliding], SMALL_FRICTION * left_open
+        certainty = Certainty.uncertain
+        if not deviation <= max(least, abs(own)):
             certainty = Certainty.unidentified
-        elif deviation <= CERTAIN * max(leaves_open, abs(float(beta[k]))):
+        elif deviation <= CERTAIN * max(least, abs(value)):
             certainty = Certainty.identified
-        else:
-            certainty = Certainty.uncertain
-        found.append(
-            Estimate(name, unit(model, first), prior[k], float(beta[k]), deviation, certainty)
-        )
+        found.append(Estimate(name, unit, own, value, deviation, certainty))
     return tuple(found)
 
 
@@ -244,11 +223,10 @@ def _notes(
                 "the description's values as far as the data say nothing"
             )
     difference = consistent - solution.beta
-    samples = float(motion.counts.sum())
     # The cost of consistency, as a part of the residual's sum of squares; all weighted by noise.
     cost = float(difference @ solution.information @ difference)
     least = float((motion.counts.sum(axis=0) * solution.noise**2 / solution.variance).sum())
-    if samples and cost > WORSE * least:
+    if cost > WORSE * least:
         notes.append(
             "no parameters of real bodies fit as well as others would: the residual grows by "
             f"{100.0 * (math.sqrt(1.0 + cost / least) - 1.0):.0f} %. Are the efforts in Nm, and "

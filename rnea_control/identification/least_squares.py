@@ -16,11 +16,7 @@ from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.noise_spectrum import NoiseSpectrum
 from rnea_control.identification.recording import MEDIAN_DEVIATION
-from rnea_control.identification.torque_equations import (
-    MoreColumns,
-    NormalEquations,
-    TorqueEquations,
-)
+from rnea_control.identification.torque_equations import NormalEquations, TorqueEquations
 
 # Noise that is correlated for less than this is averaged out, [s].
 BLOCK_SECONDS = 0.2
@@ -46,7 +42,7 @@ class Solution:
         inverse: of `information`, in these directions.
         information: matrix of the equations weighted by `variance`.
         vector: of the same.
-        vector_covariance: what the noise does to `vector`.
+        vector_covariance: what the noise does to `vector`; `information` where that is white.
         variance: of each joint's noise, correlation included, shape (nv,).
         noise: standard deviation of each joint's residual, shape (nv,).
         residual: measured minus fitted torques, shape (samples, nv); cut to three times the noise
@@ -72,6 +68,13 @@ class Solution:
         covariance[lost, lost] = np.inf
         return np.asarray(covariance)
 
+    def in_slow_noise(self, equations: TorqueEquations) -> Solution:
+        """The same solution of these equations, with the covariance by the power spectrum of its
+        residual, which takes longer than the solution."""
+        spectrum = NoiseSpectrum(equations.motion, self.residual)
+        covariance = spectrum.vector_covariance(equations, self.variance, self.inverse)
+        return replace(self, vector_covariance=covariance)
+
     def first(self, count: int) -> Solution:
         """The first columns alone; covariance and information account for the uncertainty of the
         others."""
@@ -89,78 +92,50 @@ class Solution:
         )
 
 
-def solve(
-    equations: TorqueEquations,
-    motion: Motion,
-    prior: FloatArray,
-    robust: bool = False,
-    more: MoreColumns | None = None,
-) -> Solution:
+def solve(equations: TorqueEquations, prior: FloatArray, robust: bool = False) -> Solution:
     """The base parameters of a motion.
 
     Args:
-        equations: of the robot.
-        motion: what was measured.
-        prior: base parameters by the robot's description; parameters that the data do not determine
-            keep them.
+        equations: of the robot along the motion.
+        prior: of the first columns, by the robot's description; 0 for those after. Parameters that
+            the data do not determine keep them.
         robust: whether outliers count less.
-        more: gives columns after those of the base parameters.
+
+    Returns:
+        With the covariance that white noise of the joints' `variance` has; see
+        `Solution.in_slow_noise`.
 
     Raises:
         IdentificationError: too few torques.
     """
-    solution = weighted_solution(equations, motion, prior, robust, more)
-    return with_spectrum(solution, equations, motion, more)
-
-
-def with_spectrum(
-    solution: Solution,
-    equations: TorqueEquations,
-    motion: Motion,
-    more: MoreColumns | None = None,
-) -> Solution:
-    """A solution of these equations whose covariance is by the power spectrum of its residual."""
-    spectrum = NoiseSpectrum(motion, solution.residual)
-    covariance = spectrum.vector_covariance(equations, solution.variance, solution.inverse, more)
-    return replace(solution, vector_covariance=covariance)
-
-
-def weighted_solution(
-    equations: TorqueEquations,
-    motion: Motion,
-    prior: FloatArray,
-    robust: bool = False,
-    more: MoreColumns | None = None,
-) -> Solution:
-    """As `solve`, with the covariance that white noise of the joints' `variance` has: in a fraction
-    of the time, for what is to be solved again."""
+    motion = equations.motion
     if not motion.counts.any():
         raise IdentificationError(
             f"{motion.source}: no joint moves faster than it would at rest with noise, below "
             f"{motion.cutoff:.3g} Hz, so nothing can be identified. Record an exciting motion: "
             "rnea_identify plan makes one"
         )
-    normal = equations.normal(motion, more=more)
+    normal = equations.normal()
+    prior = np.append(prior, np.zeros(normal.b.shape[1] - len(prior)))
     beta = _reweighted(normal, prior)
-    residual = motion.effort - equations.predicted(motion, beta, more)
+    residual = motion.effort - equations.predicted(beta)
     for _ in range(ROBUST_PASSES if robust else 0):
         scale = _robust_scale(residual, motion.counts)
         outlying = HUBER * scale / np.maximum(np.abs(residual), 1e-300)
-        normal = equations.normal(motion, np.minimum(outlying, 1.0), more)
+        normal = equations.normal(np.minimum(outlying, 1.0))
         before, beta = beta, _reweighted(normal, prior)
-        residual = motion.effort - equations.predicted(motion, beta, more)
+        residual = motion.effort - equations.predicted(beta)
         if np.abs(beta - before).max() <= SETTLED * np.abs(beta).max():
             break
     if robust:
         noise = _robust_scale(residual, motion.counts)
         residual = np.clip(residual, -3.0 * noise, 3.0 * noise)
     else:
-        counts = np.maximum(motion.counts.sum(axis=0), 1)
-        noise = np.sqrt((np.where(motion.counts, residual, 0.0) ** 2).sum(axis=0) / counts)
+        noise = motion.rms(residual)
     # Rounding is a millionth of the measured torque.
     rounding = 1e-6 * np.maximum(np.sqrt(np.mean(motion.effort**2, axis=0)), 1e-6)
     noise = np.maximum(noise, rounding)
-    variance = np.maximum(noise**2, slow_variance(residual, motion))
+    variance = np.maximum(noise**2, _slow_variance(residual, motion))
     A, b = normal.weighted(variance)
     return Solution(*_solved(A, b, prior), A, b, A, variance, noise, residual)
 
@@ -204,7 +179,7 @@ def _robust_scale(residual: FloatArray, counts: BoolArray) -> FloatArray:
     return scale
 
 
-def slow_variance(residual: FloatArray, motion: Motion) -> FloatArray:
+def _slow_variance(residual: FloatArray, motion: Motion) -> FloatArray:
     """Variance of means over blocks of time, times the number of samples in each."""
     size = max(round(BLOCK_SECONDS / motion.period), 1)
     kept = np.where(motion.counts, residual, 0.0)

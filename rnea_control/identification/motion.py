@@ -41,8 +41,8 @@ LOWEST_RATE, HIGHEST_RATE = 5.0, 1e5
 OUTLYING = 20.0
 # So much of normal noise is within so many standard deviations.
 USUAL, USUAL_DEVIATIONS = 0.95, 1.96
-# Fewer samples cannot be filtered.
-SHORTEST_FILTERED = 5 * ORDER
+# The filter takes a part for so many samples longer, if it has as many.
+PADDING = 15
 # A largest or smallest effort that so many states and this part of them have is clipped, unless the
 # value next to it is as usual, by this factor.
 LEAST_CLIPPED, CLIPPED_PART, CLIPPED_FACTOR = 10, 0.005, 4.0
@@ -87,6 +87,11 @@ class Motion:
         """The continuous parts."""
         return [slice(*pair) for pair in pairwise((0, *self.ends))]
 
+    def rms(self, torque: FloatArray) -> FloatArray:
+        """Root mean square of the torques that count, shape (nv,); 0 where a joint stands."""
+        squares = np.where(self.counts, torque, 0.0) ** 2
+        return np.asarray(np.sqrt(squares.sum(axis=0) / np.maximum(self.counts.sum(axis=0), 1)))
+
     def take(self, parts: list[slice]) -> Motion:
         """Some ranges of samples alone, none of which goes beyond a continuous part."""
         rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
@@ -110,11 +115,9 @@ class Motion:
 
     def split(self, share: float) -> tuple[Motion, Motion]:
         """The first part of each continuous part, and the `share` at its end."""
-        first, last = [], []
-        for part in self.parts:
-            middle = part.stop - round(share * (part.stop - part.start))
-            first.append(slice(part.start, middle))
-            last.append(slice(middle, part.stop))
+        cuts = [part.stop - round(share * (part.stop - part.start)) for part in self.parts]
+        first = [slice(part.start, cut) for part, cut in zip(self.parts, cuts, strict=True)]
+        last = [slice(cut, part.stop) for part, cut in zip(self.parts, cuts, strict=True)]
         return self.take(first), self.take(last)
 
     def delayed(self, delay: float) -> Motion:
@@ -126,31 +129,26 @@ class Motion:
         """
         steps = round(delay / self.period)
         rest = delay - steps * self.period
-        moved = []
-        for part in self.parts:
-            kept = slice(part.start + max(steps, 0), part.stop + min(steps, 0))
-            if kept.stop <= kept.start:
-                continue
-            before = slice(kept.start - steps, kept.stop - steps)
-            q, v, a = self.q[before], self.v[before], self.a[before]
-            jerk = derivative(self.a[part], self.period)[before.start - part.start :][: len(a)]
-            v_before = v - rest * a + rest**2 / 2 * jerk
-            now = self.take([kept])
-            moved.append(
-                replace(
-                    now,
-                    q=q - rest * v + rest**2 / 2 * a - rest**3 / 6 * jerk,
-                    v=v_before,
-                    a=a - rest * jerk,
-                    counts=now.counts & (np.abs(v_before) > STANDING),
-                )
-            )
-        if not moved:
+        kept = [slice(p.start + max(steps, 0), p.stop + min(steps, 0)) for p in self.parts]
+        kept = [part for part in kept if part.start < part.stop]
+        if not kept:
             raise RecordingError(
                 f"{self.source}: no part of it is longer than the delay of {delay:g} s; give a "
                 "shorter one by the option --delay, or record longer without gaps"
             )
-        return join(moved)
+        now = self.take(kept)
+        before = np.concatenate([np.arange(part.start, part.stop) for part in kept]) - steps
+        slopes = [derivative(self.a[part], self.period) for part in self.parts]
+        arrays = self.q, self.v, self.a, np.concatenate(slopes)
+        q, v, a, jerk = (each[before] for each in arrays)
+        v_before = v - rest * a + rest**2 / 2 * jerk
+        return replace(
+            now,
+            q=q - rest * v + rest**2 / 2 * a - rest**3 / 6 * jerk,
+            v=v_before,
+            a=a - rest * jerk,
+            counts=now.counts & (np.abs(v_before) > STANDING),
+        )
 
 
 def join(motions: list[Motion]) -> Motion:
@@ -203,15 +201,23 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
     rounding = np.array([_rounding(column) for column in effort.T])
     clipped = np.stack([_clipped(*each) for each in zip(effort.T, rounding, strict=True)], axis=1)
     grids = [_on_grid(time[part], q[part], effort[part], clipped[part], period) for part in parts]
-    used = _checked_cutoff(recording.source, cutoff, period, [grid[1] for grid in grids])
-    if cutoff is None and used >= HIGHEST_CUTOFF / period:
-        notes.append(
-            "the motion seems to have frequencies up to the filter's highest cut-off, "
-            f"{used:.4g} Hz; if that is noise, give a lower one by the option --cutoff"
+    rate, source = 1.0 / period, recording.source
+    if cutoff is None:
+        own = CUTOFF_FACTOR * _highest_frequency([grid[1] for grid in grids], period)
+        cutoff = min(max(own, LOWEST_CUTOFF), HIGHEST_CUTOFF * rate)
+        if cutoff >= HIGHEST_CUTOFF * rate:
+            notes.append(
+                "the motion seems to have frequencies up to the filter's highest cut-off, "
+                f"{cutoff:.4g} Hz; if that is noise, give a lower one by the option --cutoff"
+            )
+    if not 0.0 < cutoff < 0.5 * rate:
+        raise RecordingError(
+            f"{source}: the cut-off is {cutoff:g} Hz; with {rate:.4g} states a second it must be "
+            f"above 0 and below {0.5 * rate:.4g} Hz"
         )
-    source, said = recording.source, tuple(f"{recording.source}: {note}" for note in notes)
-    sos = butter(ORDER, used, fs=1.0 / period, output="sos")
-    margin = max(round(SETTLING / (used * period)), REACH)
+    said = tuple(f"{source}: {note}" for note in notes)
+    sos = butter(ORDER, cutoff, fs=rate, output="sos")
+    margin = max(round(SETTLING / (cutoff * period)), REACH)
     motions = []
     for grid_time, grid_q, grid_effort, grid_clipped in grids:
         smooth = sosfiltfilt(sos, grid_q, axis=0)
@@ -221,7 +227,7 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
         settled[margin:-margin] = True
         counts = settled[:, None] & (np.abs(v) > STANDING) & ~grid_clipped
         arrays, end = (grid_time, smooth, v, a, grid_effort, grid_clipped, counts), len(grid_time)
-        motions.append(Motion(source, *arrays, (end,), period, used, rounding, said))
+        motions.append(Motion(source, *arrays, (end,), period, cutoff, rounding, said))
     return join(motions)
 
 
@@ -266,21 +272,6 @@ def _on_grid(
     return grid, CubicSpline(time, q)(grid), between, was > 0.0
 
 
-def _checked_cutoff(
-    source: str, cutoff: float | None, period: float, positions: list[FloatArray]
-) -> float:
-    rate = 1.0 / period
-    if cutoff is None:
-        highest = _highest_frequency(positions, period)
-        return min(max(CUTOFF_FACTOR * highest, LOWEST_CUTOFF), HIGHEST_CUTOFF * rate)
-    if not 0.0 < cutoff < 0.5 * rate:
-        raise RecordingError(
-            f"{source}: the cut-off is {cutoff:g} Hz; with {rate:.4g} states a second it must be "
-            f"above 0 and below {0.5 * rate:.4g} Hz"
-        )
-    return cutoff
-
-
 def _highest_frequency(positions: list[FloatArray], period: float) -> float:
     """The frequency below which 99 % of the power of the joints' velocities lies, [Hz], noise
     aside; of all parts together, so that a short one at rest does not decide.
@@ -316,15 +307,12 @@ def measurement_noise(motion: Motion) -> FloatArray:
     part that the filter of the positions would remove from them, for white noise without
     outliers."""
     sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
-    parts = [part for part in motion.parts if part.stop - part.start > SHORTEST_FILTERED]
-    if parts:
-        efforts = [motion.effort[part] for part in parts]
-        rough = np.concatenate([each - sosfiltfilt(sos, each, axis=0) for each in efforts])
-        counts = np.concatenate([motion.counts[part] for part in parts])
-    else:
-        rough = np.diff(motion.effort, axis=0) / math.sqrt(2.0)
-        counts = motion.counts[1:]
-    counts = counts | ~counts.any(axis=0)  # a joint that never moves has noise too
+    rough = np.empty_like(motion.effort)
+    for part in motion.parts:
+        padding = min(PADDING, part.stop - part.start - 1)
+        smooth = sosfiltfilt(sos, motion.effort[part], axis=0, padlen=padding)
+        rough[part] = motion.effort[part] - smooth
+    counts = motion.counts | ~motion.counts.any(axis=0)  # a joint that never moves has noise too
     # Noise of feedback comes in bursts: the median is not the usual size.
     sizes = np.where(counts, np.abs(rough), np.nan)
     usual = np.nanquantile(sizes, USUAL, axis=0) / USUAL_DEVIATIONS

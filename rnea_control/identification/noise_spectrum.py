@@ -20,7 +20,7 @@ from scipy.signal import welch
 
 from rnea_control.array_types import FloatArray
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import MoreColumns, TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations
 
 # Noise counts by its means over this, [s].
 STEP = 0.01
@@ -64,23 +64,19 @@ class NoiseSpectrum:
         self.power = power * rate * step / (2.0 * np.maximum(used, 1e-9))  # of both sides
 
     def vector_covariance(
-        self,
-        equations: TorqueEquations,
-        variance: FloatArray,
-        inverse: FloatArray,
-        more: MoreColumns | None = None,
+        self, equations: TorqueEquations, variance: FloatArray, inverse: FloatArray
     ) -> FloatArray:
         """The covariance of the vector of normal equations, shape (columns, columns).
 
         Args:
-            equations, more: as of `TorqueEquations.normal`.
+            equations: of the motion.
             variance: s_j^2, shape (nv,).
             inverse: A^-1, shape (columns, columns).
         """
         step, total = self._step, np.zeros_like(inverse)
         for middles, means in zip(self.middles, self.means, strict=True):
             n, counts = len(means), self._motion.counts[middles, :, None]
-            Y = equations.rows(self._motion, middles, more) * counts
+            Y = equations.rows(middles) * counts
             width = max(round(1.5 * n / self._size), 1)  # what Welch's windows do not tell apart
             frequency = np.fft.rfftfreq(n, step * self._motion.period)
             twice = np.full(len(frequency), 2.0)

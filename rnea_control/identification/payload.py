@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rnea_control.analysis import base_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import (
     LOAD_TRUST,
+    SIZE,
     ParameterSpace,
-    actuator_scales,
     parameters_in_body,
 )
 from rnea_control.identification.delay import delay_of
 from rnea_control.identification.identify import check_joints
 from rnea_control.identification.motion import Motion, join
-from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of
@@ -85,28 +84,24 @@ def identify_payload(
     body, to_body = parameters_in_body(model, link)
     motion = loaded if empty is None else join([loaded, empty])
     trust = TRUST_ALONE if empty is None else TRUST_WITH_EMPTY
-    base = base_parameters(model)
-    equations = TorqueEquations(model, base.independent)
-    space = ParameterSpace(model, base, actuator_scales(motion), link, trust)
+    space = ParameterSpace(model, motion, with_load=True, trust=trust)
+    rank, prior = space.base.rank, space.beta(space.start)
+    equations = TorqueEquations(identified_robot(model), space.base.independent, loaded)
     if delay is None:
-        own = space.beta[: base.rank]
-        delay = delay_of(equations, loaded, own, robust=robust).seconds
-    parts = [loaded.delayed(delay), *([] if empty is None else [empty.delayed(delay)])]
+        delay = delay_of(equations, prior[:rank], robust).seconds
+    parts = [each.delayed(delay) for each in (loaded, empty) if each is not None]
     motion = join(parts)
     carries = np.arange(len(motion.time)) < len(parts[0].time)
 
     def load_columns(rows: slice, Y: FloatArray) -> FloatArray:
-        columns = Y[:, :, 10 * body : 10 * body + 10] @ to_body
+        columns = Y[:, :, SIZE * body : SIZE * (body + 1)] @ to_body
         return np.asarray(columns * carries[rows, None, None])
 
-    start = space.beta.copy()
-    start[base.rank :] = 0.0
-    solution, unmodeled = solve_beside_unmodeled(equations, motion, start, robust, load_columns)
-    full = space.nearest(solution.information, solution.vector)
-    assert full.load is not None
-    found = link_inertia_of(link, full.load)
-    covariance = space.posterior(solution.information, solution.vector_covariance)
-    covariance = covariance[base.rank :, base.rank :]
+    equations = replace(equations, motion=motion, more=(load_columns,))
+    solution, unmodeled = solve_beside_unmodeled(equations, prior, robust)
+    found = link_inertia_of(link, space.load_inertia(space.nearest(solution)))
+    covariance = space.posterior(solution)
+    covariance = covariance[rank:, rank:]
     # c = mc / m, to first order.
     slope = np.concatenate([-found.center_of_mass[:, None], np.eye(3)], axis=1) / found.mass
     notes = [*motion.notes, *unmodeled]

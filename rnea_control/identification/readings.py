@@ -10,18 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from rnea_control.analysis import base_parameters, inertial_parameters
+from rnea_control.analysis import inertial_parameters
 from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.compiled import CompiledRobot
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.causes import Cause, Contribution, told
 from rnea_control.identification.delay import Delay, delay_of
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations
-from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
+from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
 
 # The evidence, as the logarithm of a ratio of likelihoods, that another reading needs, and that
@@ -41,14 +44,13 @@ LATER = 0.02
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Another reading: its cause, the joints it is about, which scales are unknown (see
-    `TorqueEvidence.fit`), and what its choice among others costs."""
+    """Another reading: its cause, the joints it is about, its fit, and what this costs with the
+    choice among others."""
 
     cause: Cause
-    joints: tuple[int, ...]
-    reading: Reading
-    groups: IntArray | None = None
-    price: float = 0.0
+    joints: list[int]
+    fit: Fit
+    cost: float
 
 
 class Readings:
@@ -57,6 +59,7 @@ class Readings:
     Args:
         model: the robot as described.
         motion: that was measured, with any given delay made up for.
+        robot: the same by `identified_robot`.
         finds_delay: whether a delay is looked for.
 
     Attributes:
@@ -68,41 +71,37 @@ class Readings:
         question: see `Diagnosis`.
     """
 
-    def __init__(self, model: RobotModel, motion: Motion, finds_delay: bool) -> None:
+    def __init__(
+        self, model: RobotModel, motion: Motion, robot: CompiledRobot, finds_delay: bool
+    ) -> None:
         self.model = model
-        self.delay = self._delay(motion) if finds_delay else None
-        self.evidence = evidence = TorqueEvidence(model, motion)
-        self.best = evidence.fit(evidence.as_described)
-        self.undelayed = self.best.variance
+        self.evidence = TorqueEvidence(model, robot, motion)
+        self.delay = self._delay(robot, motion) if finds_delay else None
+        reading = self.evidence.as_described
+        self.undelayed = self.evidence.fit(reading).variance
         if self.delay and self.delay.is_significant:
-            motion = motion.delayed(self.delay.seconds)
-            self.evidence = evidence = TorqueEvidence(model, motion)
-        evidence.weigh(evidence.fit(evidence.as_described))
-        self.best = evidence.fit(evidence.as_described)
+            self.evidence = TorqueEvidence(model, robot, motion.delayed(self.delay.seconds))
+        self.evidence.weigh(self.evidence.fit(reading))
+        self.best = self.evidence.fit(reading)
         self.found: list[Contribution] = []
         self.question = ""
         while len(self.found) < MOST and self._one_more():
             pass
 
-    def _delay(self, motion: Motion) -> Delay | None:
+    def _delay(self, robot: CompiledRobot, motion: Motion) -> Delay | None:
         """The delay of the efforts, if there can be one."""
-        base = base_parameters(self.model)
-        equations = TorqueEquations(self.model, base.independent)
+        base = self.evidence.space.base
+        equations = TorqueEquations(robot, base.independent, motion)
         try:
-            return delay_of(equations, motion, base.values(inertial_parameters(self.model)))
+            return delay_of(equations, base.values(inertial_parameters(self.model)))
         except IdentificationError:
             return None
 
     def _one_more(self) -> bool:
         """Whether another reading is much likelier; it is the best one then."""
-        results = []
+        trials = sorted(filter(self._is_real, self._trials()), key=lambda trial: trial.cost)
+        gained = self.best.cost - trials[0].cost if trials else 0.0
         later, gain = self.evidence.clock(self.best)
-        for trial in self._trials():
-            fit = self.evidence.fit(trial.reading, groups=trial.groups)
-            if self._is_real(trial, fit):
-                results.append((fit.cost + trial.price, trial, fit))
-        results.sort(key=lambda each: each[0])
-        gained = self.best.cost - results[0][0] if results else 0.0
         if abs(later) > LATER and gain > max(STRONG, gained):
             what = f"{1e3 * abs(later):.0f} ms {'later' if later > 0.0 else 'earlier'}"
             rows = dict.fromkeys(self.model.joint_names, "")
@@ -110,53 +109,56 @@ class Readings:
             return False
         if gained < STRONG:
             return False
-        cost, trial, fit = results[0]
-        if not self.found and len(results) > 1 and results[1][0] - cost < CLOSE:
-            other = self._told(*results[1][1:]).sentence.partition(". ")[0]
+        if not self.found and len(trials) > 1 and trials[1].cost - trials[0].cost < CLOSE:
+            other = self._told(trials[1]).sentence.partition(". ")[0]
             self.question = (
                 f"Not certain: it may also be that {other}. What decides is a recording of "
-                f"{trial.cause.decided_by}."
+                f"{trials[0].cause.decided_by}."
             )
-        self.found.append(self._told(trial, fit))
-        self.best = fit
+        self.found.append(self._told(trials[0]))
+        self.best = trials[0].fit
         return True
 
     def _trials(self) -> Iterator[_Trial]:
         """All readings that differ from the best one by one cause."""
         now, nv = self.best.reading, self.model.nv
-        number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # price of one
+        every, pairs = list(range(nv)), [list(pair) for pair in combinations(range(nv), 2)]
+        joints, one = np.arange(nv), np.eye(nv, dtype=np.bool_)
         scales, left = self.evidence.described(now)
-        own = np.arange(nv)
-        if now.gravity == tuple(self.model.gravity):
+        own_scale, own_left = scales[joints, now.order], left[joints, now.order]
+        weight = 1.0 / np.maximum(own_left, 1e-3) - 1.0
+        common = np.full(nv, weight @ own_scale / max(weight.sum(), 1e-300))
+        number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # price of one
+
+        def trial(
+            cause: Cause,
+            about: list[int],
+            price: float,
+            unknown: IntArray | None = None,
+            **new: Any,
+        ) -> _Trial:
+            fit = self.evidence.fit(replace(now, **new), groups=unknown)
+            return _Trial(cause, about, fit, fit.cost + price)
+
+        if np.array_equal(now.gravity, self.model.gravity):
             for gravity, price in self._gravities(number):
-                yield _Trial(Cause.gravity, (), replace(now, gravity=tuple(gravity)), None, price)
-        for j in range(nv):
-            before, after = now.scale[:j], now.scale[j + 1 :]
-            turned = replace(now, scale=(*before, -now.scale[j], *after))
-            yield _Trial(Cause.sign, (j,), turned, None, math.log(nv))
-            alone = replace(now, scale=(*before, float(scales[j, now.order[j]]), *after))
-            yield _Trial(Cause.unit, (j,), alone, np.where(own == j, 0, -1), number + math.log(nv))
-            for k in range(j):
-                swapped = list(now.order)
-                swapped[j], swapped[k] = swapped[k], swapped[j]
-                price = math.log(max(nv * (nv - 1) / 2, 1))
-                yield _Trial(
-                    Cause.exchange, (k, j), replace(now, order=tuple(swapped)), None, price
-                )
-        all_turned = replace(now, scale=tuple(-s for s in now.scale))
-        yield _Trial(Cause.sign, tuple(range(nv)), all_turned)
-        by_joint = scales[own, list(now.order)]
-        weight = 1.0 / np.maximum(left[own, list(now.order)], 1e-3) - 1.0
-        common = float(weight @ by_joint / max(weight.sum(), 1e-300))
-        together = replace(now, scale=tuple([common] * nv))
-        yield _Trial(Cause.unit, tuple(range(nv)), together, np.zeros(nv, int), number)
-        apart = replace(now, scale=tuple(by_joint.tolist()))
-        yield _Trial(Cause.unit, tuple(range(nv)), apart, own, nv * number)
-        order = tuple(linear_sum_assignment(np.log(np.maximum(left, 1e-6)))[1].tolist())
-        moved = tuple(j for j in range(nv) if order[j] != now.order[j])
+                yield trial(Cause.gravity, every, price, gravity=gravity)
+        yield trial(Cause.sign, every, 0.0, scale=-now.scale)
+        yield trial(Cause.unit, every, number, np.zeros(nv, int), scale=common)
+        yield trial(Cause.unit, every, nv * number, joints, scale=own_scale)
+        for j in every:
+            price, alone = math.log(nv), np.where(one[j], 0, -1)
+            turned, other = (np.where(one[j], new, now.scale) for new in (-now.scale, own_scale))
+            yield trial(Cause.sign, [j], price, scale=turned)
+            yield trial(Cause.unit, [j], number + price, alone, scale=other)
+        for pair in pairs:
+            swapped = now.order.copy()
+            swapped[pair] = now.order[pair[::-1]]
+            yield trial(Cause.exchange, pair, math.log(len(pairs)), order=swapped)
+        assigned = linear_sum_assignment(np.log(np.maximum(left, 1e-6)))[1]
+        moved = np.flatnonzero(assigned != now.order).tolist()
         if len(moved) > 2:
-            price = math.log(math.factorial(nv))
-            yield _Trial(Cause.exchange, moved, replace(now, order=order), None, price)
+            yield trial(Cause.exchange, moved, math.log(math.factorial(nv)), order=assigned)
 
     def _gravities(self, number: float) -> Iterator[tuple[FloatArray, float]]:
         """Other gravities, and what the numbers in each cost."""
@@ -172,53 +174,51 @@ class Readings:
             yield seen * strength / size, 2.0 * number
         yield own * along / strength, number
 
-    def _is_real(self, trial: _Trial, fit: Fit) -> bool:
+    def _is_real(self, trial: _Trial) -> bool:
         """Whether the difference is one that matters, and explains some effort."""
-        left = fit.variance / np.maximum(self.evidence.spread[list(fit.reading.order)], 1e-300)
-        if left[list(trial.joints or range(self.model.nv))].min() > LEFT:
+        variance, reading = trial.fit.variance, trial.fit.reading
+        left = variance / np.maximum(self.evidence.spread[reading.order], 1e-300)
+        if left[trial.joints].min() > LEFT:
             return False
         if trial.cause is Cause.unit:
-            changed = np.array(fit.reading.scale) / np.array(self.best.reading.scale)
-            sizes = np.abs(np.log(np.maximum(np.abs(changed), 1e-300)))
-            return bool(sizes.max() > SCALE or changed.min() < 0.0)
+            changed = reading.scale / self.best.reading.scale
+            return bool((np.abs(_log(changed)) > SCALE).any() or changed.min() < 0.0)
         if trial.cause is Cause.gravity:
-            new, own = np.array(fit.reading.gravity), self.model.gravity
+            new, own = reading.gravity, self.model.gravity
             size, strength = np.linalg.norm(new), np.linalg.norm(own)
             if abs(size / strength - 1.0) > GRAVITY:
                 return bool(size < strength)  # there is no more than the Earth's
             return bool(new @ own < math.cos(ANGLE) * size * strength)
         return True
 
-    def _told(self, trial: _Trial, fit: Fit) -> Contribution:
+    def _told(self, trial: _Trial) -> Contribution:
         """What another reading says."""
-        turned = np.array(fit.reading.scale) * self.best.reading.scale < 0.0
-        if trial.cause is Cause.unit and turned[list(trial.joints)].all():
-            trial = replace(trial, cause=Cause.sign)
-        before, reading, names = self.best, fit.reading, self.model.joint_names
+        cause, joints, names = trial.cause, trial.joints, self.model.joint_names
+        before, now, fit, after = self.best, self.best.reading, trial.fit, trial.fit.reading
         part = 1.0 - float(np.sqrt((fit.variance / before.variance).min()))
-        joints, what = list(trial.joints), ""
-        values: tuple[float, ...] = ()
-        if trial.cause is Cause.gravity:
+        changed, what, values = after.scale / now.scale, "", np.zeros(0)
+        if cause is Cause.unit and (changed[joints] < 0.0).all():
+            cause = Cause.sign
+        if cause is Cause.gravity:
             shares = self.evidence.independent * (before.variance - fit.variance) / fit.variance
             joints = np.flatnonzero(shares > 0.1 * shares.max()).tolist()
-            values, what = reading.gravity, self._gravity_words(np.array(reading.gravity))
-        elif trial.cause is Cause.exchange:
+            values, what = after.gravity, self._gravity_words(after.gravity)
+        elif cause is Cause.exchange:
             what = "; ".join(
                 f"the effort of {names[j]} is called {names[k]}"
-                for j, k in enumerate(reading.order)
-                if k != before.reading.order[j]
+                for j, k in enumerate(after.order)
+                if k != now.order[j]
             )
-        elif trial.cause is Cause.unit:
-            values = reading.scale
-            changed = np.array(values) / np.array(before.reading.scale)
-            joints = np.flatnonzero(np.abs(np.log(np.abs(changed) + 1e-300)) > SCALE).tolist()
+        elif cause is Cause.unit:
+            values = after.scale
+            joints = np.flatnonzero(np.abs(_log(changed)) > SCALE).tolist()
             factors = ", ".join(f"{names[j]} {changed[j]:.3g} times" for j in joints)
             what = f"are not the torques of the robot: {factors} their size"
             if len(trial.joints) > 1 and np.ptp(changed) == 0.0:
                 what = f"of all joints are {changed[0]:.3g} times the torques of the robot"
                 if abs(changed[0] - 1.0) < HEAVIER:
                     what += "; or all masses and inertias are so many times the URDF's"
-        return told(trial.cause, {names[j]: "" for j in joints}, values, part, what=what)
+        return told(cause, {names[j]: "" for j in joints}, values, part, what=what)
 
     def _gravity_words(self, gravity: FloatArray) -> str:
         own = self.model.gravity
@@ -234,3 +234,8 @@ class Readings:
             f"in the efforts is along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of "
             f"{self.model.root_link!r}, not along [{own[0]:g}, {own[1]:g}, {own[2]:g}]"
         )
+
+
+def _log(factors: FloatArray) -> FloatArray:
+    """Of their sizes."""
+    return np.asarray(np.log(np.maximum(np.abs(factors), 1e-300)))

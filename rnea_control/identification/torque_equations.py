@@ -24,7 +24,8 @@ from rnea_control.model import RobotModel
 # How many samples are taken at a time.
 BLOCK = 2048
 
-# More columns for the samples of a range, shape (samples, nv, columns).
+# More columns for the samples of a range, shape (samples, nv, columns), by these samples and their
+# regressors.
 MoreColumns = Callable[[slice, FloatArray], FloatArray]
 
 
@@ -54,95 +55,84 @@ class NormalEquations:
         square = self.power - 2.0 * self.b @ beta + (self.G @ beta) @ beta
         return np.maximum(square, 0.0) / np.maximum(self.samples, 1.0)
 
-    def __add__(self, other: NormalEquations) -> NormalEquations:
-        names = ("G", "b", "power", "samples")
-        return NormalEquations(*(getattr(self, name) + getattr(other, name) for name in names))
 
-
+@dataclass(frozen=True, eq=False)
 class TorqueEquations:
-    """The equations of one robot.
+    """The equations of a robot along a motion.
 
-    Args:
-        model: the robot.
-        columns: of the regressor that the equations have, such as those of the base parameters.
+    Attributes:
+        robot: compiled by `identified_robot`.
+        columns: of its regressor that the equations have, such as those of the base parameters.
+        motion: of the robot.
+        more: what gives the columns after those.
     """
 
-    def __init__(self, model: RobotModel, columns: IntArray) -> None:
-        self.model = model
-        self.columns = columns
-        self._robot: CompiledRobot = compile_robot(model)
-        self._memory = np.empty((BLOCK, model.nv, parameter_count(model)))
+    robot: CompiledRobot
+    columns: IntArray
+    motion: Motion
+    more: tuple[MoreColumns, ...] = ()
 
-    def normal(
-        self,
-        motion: Motion,
-        weight: FloatArray | None = None,
-        more: MoreColumns | None = None,
-    ) -> NormalEquations:
-        """The normal equations of a motion.
+    def normal(self, weight: FloatArray | None = None) -> NormalEquations:
+        """The normal equations.
 
         Args:
-            motion: of the robot.
             weight: of each torque, shape (samples, nv); those that `motion.counts` leaves out get
                 none. 1 by default.
-            more: gives columns after those of the base parameters.
         """
-        total: NormalEquations | None = None
-        for rows, Y in self._blocks(motion):
-            w = motion.counts[rows].astype(np.float64)
-            if weight is not None:
-                w *= weight[rows]
-            base = Y[:, :, self.columns]
-            if more is not None:
-                base = np.concatenate([base, more(rows, Y)], axis=2)
-            block = _equations(base, motion.effort[rows], w)
-            total = block if total is None else total + block
-        assert total is not None
-        return total
+        counts = self.motion.counts.astype(np.float64)
+        w = counts if weight is None else counts * weight
+        tau, (joints, total) = self.motion.effort, self.rows(slice(1)).shape[1:]
+        G, b, felt = np.zeros((joints, total, total)), np.zeros((joints, total)), self._felt()
+        beside = np.arange(len(self.columns), total)
+        for rows, Y, more in self._blocks():
+            for j in range(joints):
+                own = np.concatenate([Y[:, j, self.columns[felt[j]]], more[:, j]], axis=1)
+                by_weight = own * w[rows, j, None]
+                where = np.append(felt[j], beside)
+                G[j][np.ix_(where, where)] += own.T @ by_weight
+                b[j, where] += by_weight.T @ tau[rows, j]
+        return NormalEquations(G, b, (w * tau**2).sum(axis=0), w.sum(axis=0))
 
-    def predicted(
-        self, motion: Motion, beta: FloatArray, more: MoreColumns | None = None
-    ) -> FloatArray:
-        """The torques by base parameters, and those of `more` columns, shape (samples, nv)."""
-        phi = np.zeros(self._memory.shape[2])
+    def predicted(self, beta: FloatArray) -> FloatArray:
+        """The torques by parameters of all columns, shape (samples, nv)."""
         rank = len(self.columns)
+        phi = np.zeros(parameter_count(self.robot.model))
         phi[self.columns] = beta[:rank]
-        tau = np.empty_like(motion.effort)
-        for rows, Y in self._blocks(motion):
-            np.matmul(Y, phi, out=tau[rows])
-            if more is not None:
-                tau[rows] += more(rows, Y) @ beta[rank:]
+        tau = np.empty_like(self.motion.effort)
+        for rows, Y, more in self._blocks():
+            own = Y.reshape(-1, len(phi)) @ phi  # one product of BLAS
+            tau[rows] = own.reshape(Y.shape[:2]) + more @ beta[rank:]
         return tau
 
-    def rows(self, motion: Motion, part: slice, more: MoreColumns | None = None) -> FloatArray:
-        """The equations of a range of samples, which may have a step, shape (samples, nv, columns);
-        other arguments as of `normal`."""
-        blocks = []
-        for rows, Y in self._blocks(motion, part):
-            base = Y[:, :, self.columns]
-            blocks.append(base if more is None else np.concatenate([base, more(rows, Y)], axis=2))
-        return np.concatenate(blocks)
+    def rows(self, part: slice) -> FloatArray:
+        """The equations of a range of samples, which may have a step, shape (samples, nv,
+        columns)."""
+        blocks = self._blocks(part)
+        return np.concatenate(
+            [np.concatenate([Y[:, :, self.columns], more], axis=2) for _, Y, more in blocks]
+        )
 
-    def _blocks(
-        self, motion: Motion, part: slice | None = None
-    ) -> Iterator[tuple[slice, FloatArray]]:
-        every = range(len(motion.time))[part or slice(None)]
+    def _felt(self) -> list[IntArray]:
+        """Which of `columns` each joint feels, those of what it carries: by a state at random."""
+        model = self.robot.model
+        state = np.random.default_rng(0).standard_normal((3, 1, model.nv))
+        (Y,) = self.robot.batch("regressor", *state)
+        return [np.flatnonzero(row[self.columns]) for row in Y]
+
+    def _blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """Ranges of samples with their regressors, whose memory is used again, and `more`."""
+        motion, model = self.motion, self.robot.model
+        every = range(len(motion.time))[part]
+        memory = np.empty((min(BLOCK, len(every)), model.nv, parameter_count(model)))
         for begin in range(0, len(every), BLOCK):
             block = every[begin : begin + BLOCK]
             rows = slice(block.start, block.stop, block.step)
             arrays = [np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a)]
-            yield rows, self._robot.batch("regressor", *arrays, out=self._memory[: len(block)])
+            Y = self.robot.batch("regressor", *arrays, out=memory[: len(block)])
+            none = np.empty((len(block), model.nv, 0))
+            yield rows, Y, np.concatenate([none, *(more(rows, Y) for more in self.more)], axis=2)
 
 
-def _equations(Y: FloatArray, tau: FloatArray, weight: FloatArray) -> NormalEquations:
-    _, joints, columns = Y.shape
-    G, b = np.zeros((joints, columns, columns)), np.zeros((joints, columns))
-    for j in range(joints):
-        rows = Y[:, j]
-        # A joint feels only what it carries.
-        felt = np.flatnonzero(rows.any(axis=0))
-        rows = rows[:, felt]
-        by_weight = rows * weight[:, j, None]
-        G[j][np.ix_(felt, felt)] = rows.T @ by_weight
-        b[j, felt] = by_weight.T @ tau[:, j]
-    return NormalEquations(G, b, (weight * tau**2).sum(axis=0), weight.sum(axis=0))
+def identified_robot(model: RobotModel) -> CompiledRobot:
+    """A robot's code for its regressors. It is of a copy, whose gravity may be changed."""
+    return compile_robot(model.copy(), variable=("gravity",))

@@ -16,7 +16,6 @@ independent, as noise of real drives is slow. Friction and rotors below zero are
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, replace
 
@@ -24,14 +23,12 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.ndimage import uniform_filter1d
 
-from rnea_control.analysis import base_parameters, parameter_count, regressor
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
-from rnea_control.dynamics import Workspace
+from rnea_control.compiled import CompiledRobot
 from rnea_control.identification.causes import Cause
 from rnea_control.identification.consistent_parameters import (
     SIZE,
     ParameterSpace,
-    actuator_scales,
     parameters_in_body,
     smat,
 )
@@ -54,19 +51,19 @@ FLOOR = 0.005
 PASSES = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
     """How measured efforts come from torques.
 
     Attributes:
-        gravity: that is in the efforts, in the root link's frame, [m/s^2].
-        order: for each joint the column of the efforts that has its torque.
-        scale: effort for 1 of each joint's torque.
+        gravity: that is in the efforts, in the root link's frame, shape (3,), [m/s^2].
+        order: for each joint the column of the efforts that has its torque, shape (nv,).
+        scale: effort for 1 of each joint's torque, shape (nv,).
     """
 
-    gravity: tuple[float, ...]
-    order: tuple[int, ...]
-    scale: tuple[float, ...]
+    gravity: FloatArray
+    order: IntArray
+    scale: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +88,7 @@ class TorqueEvidence:
 
     Args:
         model: the robot as described, with its payloads.
+        robot: the same by `identified_robot`.
         motion: of its joints.
 
     Attributes:
@@ -103,58 +101,52 @@ class TorqueEvidence:
         as_described: the reading that should be right.
     """
 
-    def __init__(self, model: RobotModel, motion: Motion) -> None:
+    def __init__(self, model: RobotModel, robot: CompiledRobot, motion: Motion) -> None:
         nv = model.nv
         self.model = model
-        self.space = ParameterSpace(
-            model, base_parameters(model), actuator_scales(motion), model.child_links[-1], TRUST
-        )
-        first = self.space.actuators.start
-        self._masses, self._load = np.arange(first), first + 4 * nv + np.arange(10)
+        self.space = space = ParameterSpace(model, motion, with_load=True, trust=TRUST)
+        of_actuators = np.arange(space.actuators.start, space.actuators.stop)
+        rotor, damping, friction, offset = of_actuators.reshape(4, nv)
         self.columns = {
-            Cause.friction: first + nv + np.arange(2 * nv),
-            Cause.offset: first + 3 * nv + np.arange(nv),
-            Cause.rotor: first + np.arange(nv),
-            Cause.payload: self._load,
-            Cause.masses: self._masses,
+            Cause.friction: np.append(damping, friction),
+            Cause.offset: offset,
+            Cause.rotor: rotor,
+            Cause.payload: np.r_[space.load],
+            Cause.masses: np.r_[space.links],
         }
-        self.declared = np.append(self.space.start, 1.0)
-        self._center = self.declared.copy()
-        self._center[self.space.actuators] = 0.0
-        self._precision = np.append(self.space.prior, 1.0)
-        moving = sum(model.link_inertias[link][3, 3] for link in model.child_links)
-        self._precision[self._load] = (LOAD_PART * moving) ** -2
+        self.declared = np.append(space.start, 1.0)
+        self._center = self._bodies(self.declared)
+        self._precision = np.append(space.prior, 1.0)
+        mass = sum(model.link_inertias[link][3, 3] for link in model.child_links)
+        self._precision[space.load] = (LOAD_PART * mass) ** -2
         self._positive = np.zeros(len(self.declared), np.bool_)
-        self._positive[first : first + 3 * nv] = True
+        self._positive[of_actuators[:-nv]] = True
         moving = np.flatnonzero(motion.counts.any(axis=1))
         step = max(math.ceil(len(moving) / MOST_SAMPLES), 1) // 2 * 2 + 1  # odd
         self._step = step * motion.period
-        self._rows = moving[::step]
+        rows = moving[::step]
         # Means over the steps: all efforts count.
-        efforts = np.empty_like(motion.effort)
-        for part in motion.parts:
-            efforts[part] = uniform_filter1d(motion.effort[part], step, axis=0)
-        self._efforts, self._time = efforts[self._rows], motion.time[self._rows]
+        parts = [uniform_filter1d(motion.effort[part], step, axis=0) for part in motion.parts]
+        efforts = np.concatenate(parts)
+        self._efforts, self._time = efforts[rows], motion.time[rows]
         self.rough = np.mean((motion.effort - efforts) ** 2, axis=0)
         self.spread = np.var(self._efforts, axis=0)
-        self._used = motion.counts[self._rows]
+        self._used = motion.counts[rows]
         self._samples = np.maximum(self._used.sum(axis=0), 1)
-        self._block = np.floor(self._time / BLOCK_SECONDS)
-        self._blocks = int(np.count_nonzero(np.diff(self._block))) + 1
-        self.independent = self._used.sum(axis=0) * self._blocks / max(len(self._rows), 1)
-        self._columns = _columns(self.space, motion, self._rows)
-        self._known: dict[tuple[float, ...], tuple[FloatArray, FloatArray, FloatArray]] = {}
-        self.as_described = Reading(tuple(model.gravity), tuple(range(nv)), (1.0,) * nv)
+        blocks = np.floor(self._time / BLOCK_SECONDS)
+        self._blocks = np.flatnonzero(np.diff(blocks, prepend=-np.inf))  # where they start
+        self.independent = self._used.sum(axis=0) * len(self._blocks) / max(len(rows), 1)
+        self._columns = _columns(robot, space, motion, rows)
+        self._known: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        self.as_described = Reading(model.gravity, np.arange(nv), np.ones(nv))
 
     def weigh(self, fit: Fit) -> None:
         """Counts as many torques as independent as the residual of a fit allows, from one in each
         block to all."""
-        predicted, measured = self.predicted(fit)
-        residual = np.nan_to_num(measured - predicted)
-        starts = np.flatnonzero(np.diff(self._block, prepend=-np.inf))
-        sums = np.add.reduceat(residual, starts, axis=0)
+        residual = self.residual(fit)
+        sums = np.add.reduceat(residual, self._blocks, axis=0)
         slow = (sums**2).sum(axis=0) / np.maximum((residual**2).sum(axis=0), 1e-300)
-        most = len(self._rows) / self._blocks
+        most = len(self._time) / len(self._blocks)
         self.independent = self._used.sum(axis=0) / np.clip(slow, 1.0, most)
 
     def fit(
@@ -162,7 +154,6 @@ class TorqueEvidence:
         reading: Reading,
         opened: IntArray | None = None,
         groups: IntArray | None = None,
-        passes: int = PASSES,
     ) -> Fit:
         """The parameters beside a reading, and its cost.
 
@@ -171,18 +162,17 @@ class TorqueEvidence:
             opened: the theta that may deviate from the model's; by default all, but for a
                 load of less than nothing.
             groups: joints of the same number of 0 or more have one unknown scale, shape (nv,).
-            passes: at most.
         """
-        j, order, (G, C, Q) = np.arange(self.model.nv), list(reading.order), self._sums(reading)
-        c, power = C[j, :, order], Q[j, order] / self._samples
+        j, (G, C, Q) = np.arange(self.model.nv), self._sums(reading)
+        c, power = C[j, :, reading.order], Q[j, reading.order] / self._samples
         floor = FLOOR**2 * np.maximum(power, 1e-12)
         is_open = np.zeros(len(self.declared), np.bool_)
         is_open[slice(-1) if opened is None else opened] = True
         precision = self._precision.copy()
         # Friction, rotors and offsets are of the size of torques, not of efforts.
-        precision[self.space.actuators] *= np.tile(np.maximum(np.square(reading.scale), 1e-12), 4)
-        theta, scale, variance, parts = self.declared, np.array(reading.scale), power + floor, 0.0
-        for _ in range(passes):
+        precision[self.space.actuators] *= np.tile(np.maximum(reading.scale**2, 1e-12), 4)
+        theta, scale, variance, parts = self.declared, reading.scale.copy(), power + floor, 0.0
+        for _ in range(PASSES):
             w = self.independent / (self._samples * variance)
             matrix, vector = np.tensordot(w * scale**2, G, 1), (w * scale) @ c
             theta, parts = self._solved(matrix, vector, is_open, precision)
@@ -196,10 +186,11 @@ class TorqueEvidence:
             if np.abs(variance / before - 1.0).max() < 1e-3:
                 break
         # No load is lighter than nothing, and a declared one not missing more than once.
-        if opened is None and theta[self._load[-1]] < -MISSING * self.model.payload_mass:
-            return self.fit(reading, np.arange(self._load[0]), groups, passes)
+        load = self.space.load
+        if opened is None and theta[load.stop - 1] < -MISSING * self.model.payload_mass:
+            return self.fit(reading, np.arange(load.start), groups)
         cost = 0.5 * float(self.independent @ np.log(variance)) + parts
-        return Fit(replace(reading, scale=tuple(scale.tolist())), cost, theta, variance)
+        return Fit(replace(reading, scale=scale), cost, theta, variance)
 
     def _solved(
         self, matrix: FloatArray, vector: FloatArray, opened: BoolArray, precision: FloatArray
@@ -212,23 +203,22 @@ class TorqueEvidence:
             prior, center = precision[opened], self._center[opened]
             A = matrix[np.ix_(opened, opened)] + np.diag(prior)
             b = vector[opened] - matrix[np.ix_(opened, ~opened)] @ theta[~opened] + prior * center
-            size = 1.0 / np.sqrt(np.diag(A))
-            factor = cho_factor(A * np.outer(size, size), lower=True)
-            theta[opened] = size * cho_solve(factor, size * b)
+            factor = cho_factor(A)
+            theta[opened] = cho_solve(factor, b)
             below = opened & self._positive & (theta < 0.0)
             if not below.any():
                 break
             theta[below], opened = 0.0, opened & ~below
-        volume = np.log(np.diag(factor[0])).sum() - np.log(size).sum() - 0.5 * np.log(prior).sum()
+        volume = np.log(np.diag(factor[0])).sum() - 0.5 * np.log(prior).sum()
         change = theta - self._center
-        change[~opened] = change[self._masses] = 0.0
+        change[~opened] = change[self.space.links] = 0.0
         squares = 0.5 * float((precision * change) @ change)
         return theta, squares + self._strangeness(theta) + volume
 
     def _strangeness(self, theta: FloatArray) -> float:
         """How far the links' inertias are from the URDF's, in place of the squares: the divergence
         of Gaussians, which is the same to second order, and large where a mass vanishes."""
-        links = np.stack([smat(each) for each in theta[self._masses].reshape(-1, SIZE)])
+        links = np.stack([smat(each) for each in theta[self.space.links].reshape(-1, SIZE)])
         values = np.maximum(np.linalg.eigvalsh(links), LEAST_PART)
         return float((values - np.log(values) - 1.0).sum() / TRUST**2)
 
@@ -238,13 +228,10 @@ class TorqueEvidence:
 
         To first order, and by the smooth part of the torques, which friction is none of.
         """
-        smooth = fit.theta.copy()
-        smooth[self.space.actuators] = 0.0
-        torque = self._design(fit.reading) @ smooth * fit.reading.scale
+        torque = self._torques(self._bodies(fit.theta), fit.reading)
         slope = np.gradient(torque, np.arange(len(self._time)) * self._step, axis=0)
         column = np.where(self._used, -slope * (self._time - self._time.mean())[:, None], 0.0)
-        predicted, measured = self.predicted(fit)
-        residual = np.nan_to_num(measured - predicted)
+        residual = self.residual(fit)
         w = self.independent / (self._samples * fit.variance)
         curvature = (w * (column**2).sum(axis=0)).sum()
         drift = (w * (column * residual).sum(axis=0)).sum() / max(curvature, 1e-300)
@@ -256,86 +243,92 @@ class TorqueEvidence:
     def described(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
         """The scale with which each effort (column) fits the URDF's torques of each joint (row),
         friction, rotor and offset aside; and the part of the effort that it leaves, 0 to 1."""
-        (G, C, Q), nv = self._sums(reading), self.model.nv
-        scale, left = np.zeros((nv, nv)), np.ones((nv, nv))
-        basis = np.zeros((len(self.declared), 5))
-        basis[:, 0] = self.declared
-        basis[self.space.actuators, 0] = 0.0
-        for j in range(nv):
-            basis[:, 1:] = 0.0
-            basis[self.space.actuators.start + j + nv * np.arange(4), np.arange(1, 5)] = 1.0
-            A, b = basis.T @ G[j] @ basis, basis.T @ C[j]
-            size = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
-            x = np.linalg.lstsq(A * np.outer(size, size), size[:, None] * b, rcond=1e-9)[0]
-            scale[j] = size[0] * x[0] if A[0, 0] > 0.0 else 1.0
-            left[j] = 1.0 - (x * size[:, None] * b).sum(axis=0) / np.maximum(Q[j], 1e-300)
+        (G, C, Q), joints = self._sums(reading), np.arange(self.model.nv)
+        basis = np.zeros((len(joints), len(self.declared), 5))
+        basis[:, :, 0] = self._bodies(self.declared)
+        of_actuators = self.space.actuators.start + joints[:, None] + len(joints) * np.arange(4)
+        basis[joints[:, None], of_actuators, 1 + np.arange(4)] = 1.0
+        transposed = basis.transpose(0, 2, 1)
+        A, b = transposed @ G @ basis, transposed @ C
+        size = 1.0 / np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), 1e-300))[:, :, None]
+        A, b = A * size * size.transpose(0, 2, 1), size * b
+        x = np.linalg.pinv(A, rcond=1e-9, hermitian=True) @ b
+        scale = np.where(A[:, :1, 0] > 0.0, size[:, 0] * x[:, 0], 1.0)
+        left = 1.0 - (x * b).sum(axis=1) / np.maximum(Q, 1e-300)
         return scale, np.clip(left, 0.0, 1.0)
 
     def gravity_of(self, fit: Fit) -> FloatArray:
         """The gravity that fits the URDF's masses best beside friction, rotors and offsets."""
-        nv, reading = self.model.nv, fit.reading
-        body = self.declared.copy()
-        body[self.space.actuators] = 0.0
-        columns, rests = [], []
-        for j in range(nv):
-            X = self._columns[:, self._used[:, j], j]
-            own = X[0][:, self.space.actuators]
-            weight = 1.0 / math.sqrt(fit.variance[j])
-            scaled = reading.scale[j] * weight
-            columns.append(scaled * np.column_stack([*(X[1:] @ body), own]))
-            rest = self._efforts[self._used[:, j], reading.order[j]] * weight
-            rests.append(rest - scaled * (X[0] @ body))
-        A = np.concatenate(columns)
+        body, weight = self._bodies(self.declared), self._used / np.sqrt(fit.variance)
+        scaled = weight * fit.reading.scale
+        without, *by_axis = self._columns @ body
+        of_actuators = np.moveaxis(self._columns[0, :, :, self.space.actuators], -1, 0)
+        A = np.stack([(scaled * each).ravel() for each in (*by_axis, *of_actuators)], axis=1)
+        rest = weight * self._efforts[:, fit.reading.order] - scaled * without
         size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-        x = np.linalg.lstsq(A / size, np.concatenate(rests), rcond=1e-6)[0]
+        x = np.linalg.lstsq(A / size, rest.ravel(), rcond=1e-6)[0]
         return np.asarray((x / size)[:3])
+
+    def _bodies(self, theta: FloatArray) -> FloatArray:
+        """The same parameters without those of the actuators."""
+        bodies = theta.copy()
+        bodies[self.space.actuators] = 0.0
+        return bodies
 
     def torque_of(self, change: FloatArray, reading: Reading) -> FloatArray:
         """Root mean square of the torque of a change of theta, shape (nv,)."""
         squares = (self._sums(reading)[0] @ change) @ change
         return np.asarray(np.sqrt(np.maximum(squares, 0.0) / self._samples))
 
-    def predicted(self, fit: Fit) -> tuple[FloatArray, FloatArray]:
-        """The efforts that a fit predicts, and those measured, shape (samples, nv); NaN where a
-        joint stands."""
-        torque = self._design(fit.reading) @ fit.theta * fit.reading.scale
-        measured = self._efforts[:, list(fit.reading.order)]
-        return np.where(self._used, torque, np.nan), np.where(self._used, measured, np.nan)
+    def residual(self, fit: Fit) -> FloatArray:
+        """The efforts measured minus those of a fit, shape (samples, nv); 0 where a joint
+        stands."""
+        measured = self._efforts[:, fit.reading.order]
+        return np.asarray((measured - self._torques(fit.theta, fit.reading)) * self._used)
 
-    def _design(self, reading: Reading) -> FloatArray:
-        return self._columns[0] + np.tensordot(reading.gravity, self._columns[1:], 1)
+    def strength(self, reading: Reading) -> FloatArray:
+        """Standard deviation of each joint's effort while it moves, shape (nv,)."""
+        efforts = self._efforts[:, reading.order]
+        return np.std(efforts, axis=0, where=self._used | ~self._used.any(axis=0))
+
+    def _torques(self, theta: FloatArray, reading: Reading) -> FloatArray:
+        """As efforts, shape (samples, nv)."""
+        without, *by_axis = self._columns @ theta
+        return (without + np.tensordot(reading.gravity, by_axis, 1)) * reading.scale
 
     def _sums(self, reading: Reading) -> tuple[FloatArray, FloatArray, FloatArray]:
         """X_j^T X_j, shape (nv, theta, theta); X_j^T tau_k, shape (nv, theta, nv); and the sums of
         tau_k^2 while joint j moves."""
-        if reading.gravity not in self._known:
-            X = self._design(reading) * self._used[:, :, None]  # 0 where a joint stands
+        key = reading.gravity.tobytes()
+        if key not in self._known:
+            X = self._columns[0] + np.tensordot(reading.gravity, self._columns[1:], 1)
+            X *= self._used[:, :, None]  # 0 where a joint stands
             X = np.ascontiguousarray(X.transpose(1, 2, 0))
             squares = self._used.T.astype(np.float64) @ self._efforts**2
-            self._known[reading.gravity] = X @ X.transpose(0, 2, 1), X @ self._efforts, squares
-        return self._known[reading.gravity]
+            self._known[key] = X @ X.transpose(0, 2, 1), X @ self._efforts, squares
+        return self._known[key]
 
 
-def _columns(space: ParameterSpace, motion: Motion, rows: IntArray) -> FloatArray:
+def _columns(
+    robot: CompiledRobot, space: ParameterSpace, motion: Motion, rows: IntArray
+) -> FloatArray:
     """Torques for 1 of each theta, and of the constant part, shape (4, samples, nv, theta): without
     gravity, and what a gravity of 1 along each axis adds."""
-    model = space.model
-    nv, count = model.nv, parameter_count(model)
-    turned, ws = copy.copy(model), Workspace(model)
-    turned.bodies = model.bodies.copy()  # all that `regressor` reads
-    Y = np.zeros((4, len(rows), nv, count))
-    states = [np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a)]
-    still = np.zeros(nv)
-    for k, axis in enumerate(np.vstack([np.zeros(3), np.eye(3)])):
-        turned.gravity = axis
-        for q, v, a, out in zip(*states, Y[k], strict=True):
-            if k == 0:
-                regressor(turned, ws, q, v, a, out)
-            else:
-                regressor(turned, ws, q, still, still, out)
-    Y[1:, :, :, -4 * nv :] = 0.0
+    model, nv = space.model, space.model.nv
+    q, v, a = (np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a))
+    still = np.zeros_like(v)
     body, to_body = parameters_in_body(model, model.child_links[-1])
-    of_load = Y[..., 10 * body : 10 * body + 10] @ (to_body @ space.to_load)
-    constant = Y @ space.phi_offset
-    own = (Y.reshape(-1, count) @ space.to_phi).reshape(*Y.shape[:3], -1)
-    return np.concatenate([own, of_load, constant[..., None]], axis=3)
+    to_torque = np.column_stack([space.to_phi, space.phi_offset])
+    columns = []
+    for gravity in np.vstack([np.zeros(3), np.eye(3)]):
+        robot.model.gravity = gravity
+        if gravity.any():
+            Y = robot.batch("regressor", q, still, still)
+            Y[:, :, -nv:] = 0.0  # the offsets'
+        else:
+            Y = robot.batch("regressor", q, v, a)
+        of_load = Y[:, :, SIZE * body : SIZE * (body + 1)] @ to_body
+        own = np.concatenate([Y, of_load], axis=2).reshape(len(rows) * nv, -1)
+        columns.append((own @ to_torque).reshape(len(rows), nv, -1))
+    robot.model.gravity = model.gravity
+    return np.stack(columns)

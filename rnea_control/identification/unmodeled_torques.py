@@ -13,14 +13,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
 
 import numpy as np
+from scipy import sparse
 
 from rnea_control.array_types import FloatArray
-from rnea_control.identification.least_squares import Solution, weighted_solution, with_spectrum
+from rnea_control.identification.least_squares import Solution, solve
 from rnea_control.identification.motion import STANDING, Motion
 from rnea_control.identification.noise_spectrum import NoiseSpectrum
-from rnea_control.identification.torque_equations import MoreColumns, TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
 
@@ -41,182 +44,167 @@ FACTOR, SLOW = 1.25, 0.3
 OWN_PART = 0.01
 # Velocities for the mean power of the noise, each with the same number of samples.
 QUANTILES = 64
+# The slope by kappa or v_s is a difference over this part of it, to either side.
+STEP = 1e-5
+
+
+class Kind(Enum):
+    """What x is in a `Motion` of which a torque is a function, and the number of its sizes."""
+
+    ripple = "q", 2
+    stribeck = "v", 1
+
+    def __init__(self, variable: str, sizes: int) -> None:
+        self.variable, self.sizes = variable, sizes
+
+    def shapes(self, x: FloatArray, scale: FloatArray | float) -> FloatArray:
+        """The torques of sizes of 1, shape (sizes, samples), or (scales, sizes, samples) for scales
+        of shape (scales, 1)."""
+        if self is Kind.ripple:
+            return np.stack([np.sin(scale * x), np.cos(scale * x)], axis=-2)
+        return np.asarray(np.sign(x) * np.exp(-((x / scale) ** 2)))[..., None, :]
+
+    def scales(self, lowest: float, highest: float) -> FloatArray:
+        """Those to try for x in a range."""
+        if self is Kind.ripple:
+            reach = highest - lowest
+            waves = np.arange(FINENESS, FINENESS * MOST_WAVES) / FINENESS
+            return 2.0 * math.pi * waves[waves > reach / LONGEST] / reach
+        fastest = max(SLOW * max(-lowest, highest), STANDING)
+        steps = int(math.log(fastest / STANDING) / math.log(FACTOR))
+        return np.asarray(STANDING * FACTOR ** np.arange(steps + 1.0))
 
 
 @dataclass(frozen=True)
-class Ripple:
-    """Torque ripple of a joint.
+class Unmodeled:
+    """A torque of one joint, sizes @ kind.shapes(x, scale) for x counted from a center.
 
-    Its unknowns are a and b above, and by how much the frequency is another, to first order.
+    Its unknowns are the sizes, and by which part the scale is another, to first order.
 
     Attributes:
-        joint: its number.
-        center: of its positions, where the phase is 0.
-        frequency: kappa above, in radians of phase for each radian or meter.
-        sine, cosine: a and b as far as they are known, [Nm] or [N].
+        kind, joint: above, and the joint's number.
+        center: so that an error of the scale matters little.
+        scale: kappa or v_s above.
+        sizes: a and b, or c, as far as they are known, [Nm] or [N].
     """
 
+    kind: Kind
     joint: int
     center: float
-    frequency: float
-    sine: float = 0.0
-    cosine: float = 0.0
-    unknowns = 3
+    scale: float
+    sizes: tuple[float, ...]
 
-    def columns(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """The torques for 1 of each unknown, shape (samples, unknowns)."""
-        away = q - self.center
-        sine, cosine = np.sin(self.frequency * away), np.cos(self.frequency * away)
-        slope = away * (self.sine * cosine - self.cosine * sine)
-        return np.stack([sine, cosine, slope], axis=1)
+    def columns(self, motion: Motion, rows: slice, Y: FloatArray) -> FloatArray:
+        """The torques for 1 of each unknown, shape (samples, nv, unknowns)."""
+        x, shapes = getattr(motion, self.kind.variable)[rows, self.joint], self.kind.shapes
+        x = x - self.center
+        lower, higher = (shapes(x, (1.0 + step) * self.scale) for step in (-STEP, STEP))
+        slope = np.array(self.sizes) @ (higher - lower) / (2.0 * STEP)
+        columns = np.zeros((*Y.shape[:2], len(self.sizes) + 1))
+        columns[:, self.joint] = np.stack([*shapes(x, self.scale), slope], axis=1)
+        return columns
 
-    def refined(self, values: FloatArray) -> Ripple:
+    def refined(self, values: FloatArray) -> Unmodeled:
         """The same with unknowns of these values."""
-        sine, cosine, more = values.tolist()
-        return Ripple(self.joint, self.center, self.frequency + more, sine, cosine)
+        *sizes, part = values.tolist()
+        factor = math.exp(min(max(part, -1.0), 1.0))
+        return replace(self, scale=factor * self.scale, sizes=tuple(sizes))
 
     def words(self, model: RobotModel) -> str:
         """What it is."""
         name, unit = model.joint_names[self.joint], units(model, self.joint)
-        often = f"{self.frequency:.3g} times a turn"
+        if self.kind is Kind.stribeck:
+            size, limit = f"{self.sizes[0]:+.3g} {unit.effort}", f"{self.scale:.2g} {unit.velocity}"
+            return f"Stribeck friction of {name}: {size} below about {limit}"
+        often = f"{self.scale:.3g} times a turn"
         if unit.position == "m":
-            often = f"every {2.0 * math.pi / self.frequency:.3g} m"
-        size = math.hypot(self.sine, self.cosine)
-        return f"torque ripple of {name}: {size:.3g} {unit.effort}, {often}"
-
-
-@dataclass(frozen=True)
-class StribeckFriction:
-    """What friction of a joint is more than Coulomb friction, below about `velocity`; `size` is c
-    above as far as it is known, [Nm] or [N]."""
-
-    joint: int
-    velocity: float
-    size: float = 0.0
-    unknowns = 1
-
-    def columns(self, q: FloatArray, v: FloatArray) -> FloatArray:
-        """As of `Ripple`."""
-        return _stribeck(v[:, None], self.velocity)
-
-    def refined(self, values: FloatArray) -> StribeckFriction:
-        """As of `Ripple`."""
-        return replace(self, size=float(values[0]))
-
-    def words(self, model: RobotModel) -> str:
-        """As of `Ripple`."""
-        name, unit = model.joint_names[self.joint], units(model, self.joint)
-        size, limit = f"{self.size:+.3g} {unit.effort}", f"{self.velocity:.2g} {unit.position}/s"
-        return f"Stribeck friction of {name}: {size} below about {limit}"
-
-
-Unmodeled = Ripple | StribeckFriction
+            often = f"every {2.0 * math.pi / self.scale:.3g} m"
+        return f"torque ripple of {name}: {math.hypot(*self.sizes):.3g} {unit.effort}, {often}"
 
 
 def solve_beside_unmodeled(
-    equations: TorqueEquations,
-    motion: Motion,
-    prior: FloatArray,
-    robust: bool = False,
-    more: MoreColumns | None = None,
+    equations: TorqueEquations, prior: FloatArray, robust: bool = False, rounds: int = ROUNDS
 ) -> tuple[Solution, list[str]]:
-    """As `solve`, with covariance and information that account for torques that no parameter has.
+    """The parameters of a motion, with covariance and information that account for slow noise and
+    for torques that no parameter has.
+
+    Args:
+        equations, prior, robust: as of `solve`.
+        rounds: how often to look for those torques; 0 for not at all.
 
     Returns:
-        The solution, and a note on each of these torques.
+        The solution for the columns of `prior`, and a note on each of these torques.
 
     Raises:
-        IdentificationError: too few torques.
+        IdentificationError: as `solve`.
     """
-    solution = weighted_solution(equations, motion, prior, robust, more)
-    columns, count = more, len(prior)
+    alone, solution = equations, solve(equations, prior, robust)
+    first = len(solution.beta)
     found: list[Unmodeled] = []
     is_final = True
-    for _ in range(ROUNDS):
-        new = [*_remaining(solution, equations, motion, columns)]
+    for _ in range(rounds):
+        new = [*_remaining(solution, equations)]
         if not new and is_final:
             break
-        found += new
-        columns = _together(more, found, motion)
-        start = np.append(prior, np.zeros(sum(each.unknowns for each in found)))
-        solution = weighted_solution(equations, motion, start, robust, columns)
-        covariance, tried, found, end = solution.covariance, found, [], count
+        tried, found, end = [*found, *new], [], first
+        columns = [partial(each.columns, alone.motion) for each in tried]
+        equations = replace(alone, more=(*alone.more, *columns))
+        solution = solve(equations, prior, robust)
+        covariance = solution.covariance
         for each in tried:
-            own = slice(end, end := end + each.unknowns)
+            own = np.arange(end, end := end + len(each.sizes) + 1)
+            known = own[solution.determined[own]]  # a scale is not before its sizes are
+            values, spread = solution.beta[known], covariance[np.ix_(known, known)]
             # Some were found for what another one has explained since.
-            if _gain(solution.beta[own], covariance[own, own]) > -math.log(CHANCE):
+            if 0.5 * values @ np.linalg.solve(spread, values) > -math.log(CHANCE):
                 found.append(each.refined(solution.beta[own]))
-        # The frequencies of new ripple are corrected in the next round.
-        is_final = len(found) == len(tried) and not any(isinstance(each, Ripple) for each in new)
-    solution = with_spectrum(solution, equations, motion, columns)
+        # The scales of new ones are corrected in the next round.
+        is_final = len(found) == len(tried) and not new
     notes = [
-        f"{each.words(equations.model)}; no parameter has it, so it is fitted beside them"
+        f"{each.words(alone.robot.model)}; no parameter has it, so it is fitted beside them"
         for each in found
     ]
-    return solution.first(count), notes
+    return solution.in_slow_noise(equations).first(len(prior)), notes
 
 
-def _gain(values: FloatArray, covariance: FloatArray) -> float:
-    """What unknowns add to the logarithm of the likelihood; the third of a ripple is its phase."""
-    a, C = values[:2], covariance[:2, :2]
-    return 0.5 * float(a @ np.linalg.solve(C, a)) if np.isfinite(C).all() else 0.0
-
-
-def _together(more: MoreColumns | None, found: list[Unmodeled], motion: Motion) -> MoreColumns:
-    def columns(rows: slice, Y: FloatArray) -> FloatArray:
-        blocks = [] if more is None else [more(rows, Y)]
-        for each in found:
-            own = each.columns(motion.q[rows, each.joint], motion.v[rows, each.joint])
-            block = np.zeros((*Y.shape[:2], own.shape[1]))
-            block[:, each.joint] = own
-            blocks.append(block)
-        return np.concatenate(blocks, axis=2)
-
-    return columns
-
-
-def _remaining(
-    solution: Solution, equations: TorqueEquations, motion: Motion, more: MoreColumns | None
-) -> Iterator[Unmodeled]:
+def _remaining(solution: Solution, equations: TorqueEquations) -> Iterator[Unmodeled]:
     """The strongest of each kind at each joint that the residual has beyond chance."""
+    motion = equations.motion
     spectrum = NoiseSpectrum(motion, solution.residual)
     rows = np.concatenate([np.arange(len(motion.time))[each] for each in spectrum.middles])
-    factor = len(motion.time) / len(rows)  # each stands for so many
-    joints = np.flatnonzero(np.count_nonzero(motion.counts[rows], axis=0) >= LEAST).tolist()
-    of_q, of_v = (
-        {j: _Sums(values[rows][motion.counts[rows, j], j], len(solution.beta)) for j in joints}
-        for values in (motion.q, motion.v)
-    )
+    counts = motion.counts[rows]
+    joints = np.flatnonzero(np.count_nonzero(counts, axis=0) >= LEAST).tolist()
+    sums = {
+        (j, kind): _Sums(getattr(motion, kind.variable)[rows, j][counts[:, j]], len(solution.beta))
+        for j in joints
+        for kind in Kind
+    }
     for middles, means in zip(spectrum.middles, spectrum.means, strict=True):
-        Y = equations.rows(motion, middles, more)
-        for j in joints:
+        Y = equations.rows(middles)
+        for (j, kind), each in sums.items():
             used = motion.counts[middles, j]
-            of_q[j].add(motion.q[middles, j][used], means[used, j], Y[used, j])
-            of_v[j].add(motion.v[middles, j][used], means[used, j], Y[used, j])
+            x = getattr(motion, kind.variable)[middles, j]
+            each.add(x[used], means[used, j], Y[used, j])
     chance = CHANCE / len(solution.variance)
-    for j in joints:
-        v = np.abs(motion.v[rows, j][motion.counts[rows, j]])
-        variance = float(solution.variance[j])
-        noise = variance / factor, solution.inverse
-        waves = np.arange(FINENESS, FINENESS * MOST_WAVES) / FINENESS
-        frequencies = 2.0 * math.pi * waves[waves > of_q[j].reach / LONGEST] / of_q[j].reach
-        if len(frequencies):
-            phase = frequencies[:, None] * of_q[j].middle
-            gain = of_q[j].gain(np.stack([np.sin(phase), np.cos(phase)], axis=1), *noise)
+    for (j, kind), each in sums.items():
+        scales = kind.scales(each.lowest, each.highest)
+        if not len(scales):
+            continue
+        center, trials, variance = 0.0, len(scales), float(solution.variance[j])
+        # Each mean stands for several samples.
+        of_mean = variance * len(rows) / len(motion.time)
+        gain = each.gain(kind.shapes(each.middle, scales[:, None]), of_mean, solution.inverse)
+        if kind is Kind.ripple:
+            center, trials = 0.5 * (each.lowest + each.highest), MOST_WAVES
             # Slow noise has more power where the joint passes the waves slowly.
-            typical = np.quantile(v, (np.arange(QUANTILES) + 0.5) / QUANTILES)
-            passing = frequencies[:, None] * typical / (2.0 * math.pi)
+            speeds = np.abs(motion.v[rows, j][counts[:, j]])
+            typical = np.quantile(speeds, (np.arange(QUANTILES) + 0.5) / QUANTILES)
+            passing = scales[:, None] * typical / (2.0 * math.pi)
             power = np.interp(passing, spectrum.frequency, spectrum.power[:, j]).mean(axis=1)
             gain *= variance / np.maximum(power, variance)
-            best = int(np.argmax(gain))
-            if gain[best] > math.log(MOST_WAVES / chance):
-                yield Ripple(j, float(of_q[j].middle.mean()), float(frequencies[best]))
-        steps = math.log(max(SLOW * v.max() / STANDING, 1.0)) / math.log(FACTOR)
-        speeds = STANDING * FACTOR ** np.arange(int(steps) + 1.0)
-        gain = of_v[j].gain(_stribeck(of_v[j].middle, speeds[:, None, None]), *noise)
         best = int(np.argmax(gain))
-        if gain[best] > math.log(len(speeds) / chance):
-            yield StribeckFriction(j, float(speeds[best]))
+        if gain[best] > math.log(trials / chance):
+            yield Unmodeled(kind, j, center, float(scales[best]), (0.0,) * kind.sizes)
 
 
 class _Sums:
@@ -227,45 +215,38 @@ class _Sums:
         columns: of the equations.
 
     Attributes:
-        reach: of the values.
+        lowest, highest: of the values.
         middle: of each bin, shape (BINS,).
     """
 
     def __init__(self, values: FloatArray, columns: int) -> None:
-        self._edges = np.linspace(values.min(), values.max(), BINS + 1)
-        self.reach = float(np.ptp(values))
+        self.lowest, self.highest = float(values.min()), float(values.max())
+        self._edges = np.linspace(self.lowest, self.highest, BINS + 1)
         self.middle = 0.5 * (self._edges[1:] + self._edges[:-1])
-        self._number, self._residual = np.zeros(BINS), np.zeros(BINS)
-        self._equations = np.zeros((BINS, columns))
+        self._sums = np.zeros((BINS, 2 + columns))
 
     def add(self, values: FloatArray, residual: FloatArray, equations: FloatArray) -> None:
         """Counts some states, their residuals and equations."""
-        bins = np.searchsorted(self._edges[1:-1], values)
-        order = np.argsort(bins, kind="stable")
-        there, first, number = np.unique(bins[order], return_index=True, return_counts=True)
-        if len(there):
-            self._number[there] += number
-            self._residual[there] += np.add.reduceat(residual[order], first)
-            self._equations[there] += np.add.reduceat(equations[order], first, axis=0)
+        bins, states = np.searchsorted(self._edges[1:-1], values), np.arange(len(values))
+        ones = np.ones(len(values))
+        into_bins = sparse.csr_array((ones, (bins, states)), shape=(BINS, len(values)))
+        self._sums += into_bins @ np.column_stack([ones, residual, equations])
 
     def gain(self, tried: FloatArray, variance: float, inverse: FloatArray) -> FloatArray:
         """What some torques add to the logarithm of the likelihood, shape (candidates,).
 
         Args:
-            tried: torques for 1 of each unknown, shape (candidates, unknowns, BINS).
+            tried: torques for 1 of each size, shape (candidates, sizes, BINS).
             variance: of a state's noise.
             inverse: of the information matrix.
         """
-        vector = tried @ self._residual / variance
-        own = (tried * self._number) @ tried.transpose(0, 2, 1) / variance
-        shared = tried @ self._equations / variance
+        number, residual, equations = self._sums[:, 0], self._sums[:, 1], self._sums[:, 2:]
+        vector = tried @ residual / variance
+        own = (tried * number) @ tried.transpose(0, 2, 1) / variance
+        shared = tried @ equations / variance
         information = own - shared @ inverse @ shared.transpose(0, 2, 1)
         size = 1.0 / np.sqrt(np.maximum(np.diagonal(own, axis1=1, axis2=2), 1e-300))
         values, axes = np.linalg.eigh(information * size[:, :, None] * size[:, None, :])
         along = np.einsum("kij,ki->kj", axes, vector * size)
         gain = 0.5 * (along**2 / np.maximum(values, OWN_PART)).sum(axis=1)
         return np.where(values[:, 0] > OWN_PART, gain, 0.0)
-
-
-def _stribeck(v: FloatArray, velocity: FloatArray | float) -> FloatArray:
-    return np.asarray(np.sign(v) * np.exp(-((v / velocity) ** 2)))

@@ -15,15 +15,10 @@ from robots import PANDA_JOINTS, example_robot, load_quietly, random_tree
 from rnea_control.analysis import base_parameters, inertial_parameters, inverse_dynamics_batch
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import ParameterSpace, parameters_in_body
-from rnea_control.identification.identify import (
-    Certainty,
-    Identification,
-    actuator_scales,
-    identify,
-)
+from rnea_control.identification.identify import Certainty, Identification, identify
 from rnea_control.identification.motion import Motion, join, motion_of
 from rnea_control.identification.payload import Payload, identify_payload
-from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
 from rnea_control.model.rigid_body import ten_parameters
@@ -60,7 +55,7 @@ def parameters(found: Identification) -> np.ndarray:
 def test_base_parameters_are_within_deviations_and_torques_at_noise(name, report) -> None:
     model = arm(name)
     base = base_parameters(model)
-    equations = TorqueEquations(model, np.arange(len(inertial_parameters(model))))
+    every = np.arange(len(inertial_parameters(model)))
     standardised, worst = [], 0.0
     for seed in range(SEEDS):
         hidden = hidden_robot(model, seed)
@@ -70,7 +65,8 @@ def test_base_parameters_are_within_deviations_and_torques_at_noise(name, report
         standardised.append((found.beta - true) / np.sqrt(np.diag(found.covariance)))
         held_out = measured(hidden, 10.0, seed + 500, delay=delay)
         held_out = held_out.delayed(found.delay)
-        error = held_out.effort - equations.predicted(held_out, parameters(found))
+        equations = TorqueEquations(identified_robot(model), every, held_out)
+        error = held_out.effort - equations.predicted(parameters(found))
         rms = np.sqrt(np.mean(error**2, axis=0, where=held_out.counts))
         worst = max(worst, float((rms / (NOISE * model.effort_limit)).max()))
     z = np.abs(np.concatenate(standardised))
@@ -134,19 +130,19 @@ def test_torques_that_no_parameter_has_are_told_and_fitted_beside_them() -> None
 def test_equations_of_parts_are_those_of_the_whole() -> None:
     model = arm("ur10_robot")
     motion = measured(hidden_robot(model, 0), 12.0, 0, rate=500.0)
-    equations = TorqueEquations(model, base_parameters(model).independent)
     times = np.arange(len(motion.time))
 
     def column(rows: slice, Y: np.ndarray) -> np.ndarray:
         return np.broadcast_to(times[rows, None, None], (*Y.shape[:2], 1))
 
+    columns = base_parameters(model).independent
+    equations = TorqueEquations(identified_robot(model), columns, motion, (column,))
     parts = slice(0, 2500), slice(2500, len(motion.time))
-    rows = np.concatenate([equations.rows(motion, part, column) for part in parts])
+    rows = np.concatenate([equations.rows(part) for part in parts])
     rows = rows * motion.counts[:, :, None]
     np.testing.assert_array_equal(rows[2500, motion.counts[2500], -1], 2500.0)
-    np.testing.assert_allclose(
-        np.einsum("kji,kjl->jil", rows, rows), equations.normal(motion, more=column).G, rtol=1e-9
-    )
+    sums = np.einsum("kji,kjl->jil", rows, rows)
+    np.testing.assert_allclose(sums, equations.normal().G, rtol=1e-9)
 
 
 def test_exact_torques_give_exact_parameters() -> None:
@@ -255,10 +251,9 @@ def test_space_starts_at_the_urdf(name: str) -> None:
     but for links that the URDF makes points or rods."""
     model = arm(name)
     model.set_payload(model.child_links[-1], 0.7, (0.1, 0.0, 0.05))
-    base = base_parameters(model)
-    motion = measured(model, 3.0, 0)
-    space = ParameterSpace(model, base, actuator_scales(motion))
-    np.testing.assert_allclose(space.beta, base.values(inertial_parameters(model)), atol=2e-3)
+    space = ParameterSpace(model, measured(model, 3.0, 0))
+    own = space.base.values(inertial_parameters(model))
+    np.testing.assert_allclose(space.beta(space.start), own, atol=2e-3)
 
 
 def with_and_without_load(robot: RobotModel, seed: int) -> tuple[Motion, Motion]:
