@@ -78,8 +78,9 @@ def _bulk() -> Table:
         with get_context("spawn").Pool(1) as process:
             table.rows.append(process.apply(_identified, (count,)))
     table.notes.append(
-        "One run each. The fit: delay, weights by each joint's residual, standard deviations, "
-        "physically consistent parameters of every link. The data are 7 joints of float64."
+        "One run each. The fit: diagnosis, delay, weights by each joint's residual, torque ripple "
+        "and Stribeck friction, standard deviations, physically consistent parameters of every "
+        "link. The data are 7 joints of float64."
     )
     return table
 
