@@ -133,8 +133,9 @@ def _brake(
     stop_at = n[layout.STOP_COEFFICIENTS_AT] + offset * nv * COEFFICIENTS
     stop = array_at(stop_at, (STOP_SEGMENTS, nv, COEFFICIENTS))
     bodies, memory, _ = robot_of(n, nv)
-    now = state[layout.LAST_TRAJECTORY_TIME, 0]
-    path = shift, starts, coefficients, now, state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    now, segment = state[layout.LAST_TRAJECTORY_TIME, 0], int(state[layout.SEGMENT, 0])
+    scaling, rate = state[layout.SCALING, 0], state[layout.SCALING_RATE, 0]
+    path = shift, starts, coefficients, segment, now, scaling, rate
     scratch = array_at(n[layout.SCRATCH_AT], (SCRATCH_ROWS, nv))
     stop_starts = array_at(starts_at, (STOP_SEGMENTS,))
     end = _stop(n[layout.STOP_CODE], (bodies, memory, settings, *path, scratch, stop_starts, stop))

@@ -152,8 +152,8 @@ def _put_rest(starts: Vector, c: Matrices, i: int) -> None:
 
 
 SIGNATURE = (
-    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], f8, f8, f8, f8[:,::1], "
-    "f8[::1], f8[:,:,::1])"
+    "f8(f8[:,::1], f8[:,::1], f8[:,::1], f8[::1], f8[::1], f8[:,:,::1], i8, f8, f8, f8, "
+    "f8[:,::1], f8[::1], f8[:,:,::1])"
 )
 
 
@@ -165,6 +165,7 @@ def stop_along_path(
     shift: Vector,
     starts: Vector,
     coefficients: Matrices,
+    segment: int,
     s0: float,
     sigma0: float,
     sigma_dot0: float,
@@ -188,6 +189,7 @@ def stop_along_path(
         settings: see layout.py.
         shift: added to the positions of the path, shape (nv,), [rad] or [m].
         starts, coefficients: the running trajectory; other arrays than the output.
+        segment: the one that was used last, near which the search for that of `s0` begins.
         s0: the trajectory time now, and the time at which the stop begins, [s].
         sigma0: the scaling, trajectory time per time.
         sigma_dot0: its rate, [1/s].
@@ -204,7 +206,7 @@ def stop_along_path(
     reached, change = 0.0, 0.0
     i = 0
     out_starts[0] = s0
-    segment = sample(starts, coefficients, 0, s0, s, scratch)
+    segment = sample(starts, coefficients, segment, s0, s, scratch)
     _put_knot(out_starts, out_coefficients, 0, shift, sigma, kappa, scratch)
     # The knots until the last fall of kappa.
     while i < _BRAKING_KNOTS and 2.0 * sigma > kappa * RAMP * (1.0 + 1e-9):

@@ -106,6 +106,11 @@ else:
         return types.Array(types.float64, len(shape), "C")(where, shape), generate
 
 
+def c_address(function: Any) -> int:
+    """The address of a function of C that ctypes has loaded, for `call_c`."""
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 @intrinsic
 def call_c(typing: Any, code: Any, arguments: Any) -> Any:
     """Calls a function of C at an address with integers and pointers, and returns its int."""

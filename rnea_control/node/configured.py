@@ -14,7 +14,7 @@ from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
 from rnea_control.control import Controller, Mode, Supervisor
-from rnea_control.control.handover import Handover, HandoverTimes, Phase
+from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.step import MOVING
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.effort_controller import EffortController
@@ -221,7 +221,7 @@ class Configured:
             time.sleep(HALT_POLL)
         self.loop.end()
         if loop.stop(reason):
-            guarded = self.sentinel.label == Phase.guarding.value
+            guarded = self.sentinel.guards
             words = LAST_WORDS["guarded" if guarded else self._parameters["last_command"]]
             self._node.get_logger().info(words)
             if loop.speed > MOVING and not guarded:

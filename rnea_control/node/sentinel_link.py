@@ -4,6 +4,7 @@ either may have, and `SentinelLink`, by which it has news of the sentinel and as
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -32,6 +33,8 @@ MODE = TransitionEvent, f"{SENTINEL}/mode", LATCHED
 # heartbeats from one to the next. The first two may be on both sides of a time in which this
 # process was away, or its executor busy.
 SILENT_LOOKS = 3
+# One that is to be relied on was heard within this, [s].
+FRESH = 0.5
 # How long a new participant may take to discover those that are there, [s]: it is announced five
 # times within half of it, and on a busy machine answers come late.
 DISCOVERY = 1.0
@@ -168,6 +171,7 @@ class SentinelLink:
         self._label: str | None = None  # until it is heard; "" when it has gone
         self.gone = False
         self._looks = 0  # since it was heard
+        self._heard_at = -math.inf
         self._commands: RawSubscription | None = None
         kind, topic, qos = MODE
         node.until(undo, "subscription", kind, topic, self._hear, qos)
@@ -190,6 +194,12 @@ class SentinelLink:
         if self._label is not None:
             return self._label
         return UNHEARD if self._node.age < DISCOVERY or {SENTINEL, UNKNOWN} & self._seen() else ""
+
+    @property
+    def guards(self) -> bool:
+        """Whether it guards the arm, as was heard just now."""
+        fresh = time.monotonic() - self._heard_at < FRESH
+        return fresh and self._label == Phase.guarding.value
 
     def _seen(self) -> set[str]:
         """`SENTINEL` if anything of it is discovered: its mode, or its publisher or subscription of
@@ -257,6 +267,7 @@ class SentinelLink:
 
     def _hear(self, event: TransitionEvent) -> None:
         self._label, self._looks, self.gone = event.goal_state.label, 0, False
+        self._heard_at = time.monotonic()
         if self._loop.running:
             self._loop.hear_sentinel(self._label)
             self._listen(self._loop.listens)

@@ -38,7 +38,7 @@ from std_msgs.msg import UInt64
 from rnea_control.array_types import ByteArray, IntArray
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import call_c, copy_bytes, word_at
+from rnea_control.kernels.linking import c_address, call_c, copy_bytes, word_at
 from rnea_control.ros.conventions import HELPER
 from rnea_control.ros.rclpy_internals import LIBRARY, RCLError, WaitSet, publisher_count
 
@@ -122,8 +122,11 @@ def _functions() -> tuple[list[int], Callable[[int], int], Callable[[int], int]]
     begin.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
     end.argtypes = [ctypes.c_void_p]
     default = allocator()
-    addresses = [ctypes.cast(each, ctypes.c_void_p).value or 0 for each in called]
-    return addresses, lambda message: begin(message, _ROOM, ctypes.byref(default)), end
+    return (
+        [c_address(each) for each in called],
+        lambda message: begin(message, _ROOM, ctypes.byref(default)),
+        end,
+    )
 
 
 class RclTable:

@@ -20,7 +20,7 @@ import numpy as np
 
 from rnea_control.array_types import IntArray
 from rnea_control.kernels.kernel import kernel
-from rnea_control.kernels.linking import call_c
+from rnea_control.kernels.linking import c_address, call_c
 from rnea_control.parameters.settings import Settings, row
 
 # Lock present and future pages, each when it is first used: otherwise every thread's whole stack
@@ -139,11 +139,9 @@ class RealTime:
         _schedule(own, os.SCHED_FIFO, max(self.settings.thread_priority - MIDDLEWARE, 1))
         priority = max(self.settings.thread_priority - PYTHON, 1)
         libc = ctypes.CDLL(None)
-        called = (
-            ctypes.cast(f, ctypes.c_void_p).value for f in (libc.sched_setscheduler, libc.nanosleep)
-        )
         given = np.array([0, round(1e9 * REST), 0, priority])  # a timespec, and two sched_param
-        calls = np.array([*called, *(given.ctypes.data + 8 * np.array([0, 2, 3]))])
+        functions = c_address(libc.sched_setscheduler), c_address(libc.nanosleep)
+        calls = np.array([*functions, *(given.ctypes.data + 8 * np.array([0, 2, 3]))])
         used: dict[int, float] = {}
         busy: list[int] = []
         looked_at = time.monotonic()

@@ -69,6 +69,7 @@ class Stop:
             self.shift,
             self.path.starts,
             self.path.coefficients,
+            0,
             self.begin,
             self.scaling,
             self.scaling_rate,

@@ -44,8 +44,8 @@ def faults(recording: Recording) -> Iterator[str]:
             model = quietly(
                 RobotModel.from_urdf_string, recording.robot_description, recording.joints
             )
-    except RobotModelError:  # `fit` may be given another
-        pass
+    except RobotModelError as error:
+        yield f"its robot_description cannot be used, give `fit` another by --urdf: {error}"
     try:
         check_measured(recording)
         recording = recording if model is None else of_robot(recording, model)
