@@ -8,7 +8,6 @@ from rich.console import Console
 from rich.table import Table
 
 from rnea_control.commands.identify import inputs
-from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import listed
 from rnea_control.identification.diagnosis import Diagnosis, diagnose
 from rnea_control.identification.motion import join
@@ -65,4 +64,4 @@ def _table(model: RobotModel, found: Diagnosis) -> Table:
             numbers[1] = numbers[3] = "-"  # it stands
         rows.append([name, *numbers, units(model, j).effort])
     headings = ("joint", "torque", "residual", "noise", "unexplained", "")
-    return table_of("Measured torque minus the model's, RMS", headings, rows)
+    return inputs.table_of("Measured torque minus the model's, RMS", headings, rows)
