@@ -92,7 +92,7 @@ class ExcitationProblem:
         noise: FloatArray,
         period: float,
     ) -> None:
-        self.model, self.base, self.limits, self.period = model, base, limits, period
+        self.model, self.base, self.limits = model, base, limits
         self._robot = compile_robot(model)
         self._phi = inertial_parameters(model)
         self._weights = (noise**-2.0)[:, None, None]

@@ -202,8 +202,7 @@ def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> Non
     for kind, shares in zip(kinds, excitation.limits.shares(q.T, v.T, a.T, tau.T), strict=True):
         for j, name in enumerate(model.joint_names):
             axes[kind].plot(time, 100.0 * shares[j], "-" if j < 10 else "--", label=name)
-        for bound in (-100.0, 100.0):
-            axes[kind].axhline(bound, color="crimson", linestyle=":")
+        axes[kind].hlines([-100.0, 100.0], 0.0, duration, color="crimson", linestyle=":")
         whole = "half the range" if kind == "position" else "what is allowed"
         axes[kind].set_ylabel(f"{kind}, %\nof {whole}")
     axes["position"].set_title(
