@@ -39,8 +39,6 @@ POINTS, CHECKED_POINTS = 40, 400
 AIM = 0.997
 # The result keeps this share of them on the grid of the check.
 KEPT = 0.9995
-# Motions that are larger than this are made smaller by at least that factor, if they are too large.
-_AT_REST, _LEAST_CUT = 1e-3, 0.9995
 # Steps of the differences by q, v and a; the regressor is linear in a.
 _STEPS = 1e-7, 1e-7, 1.0
 # Added to the diagonal, relative to it: a motion that does not excite a parameter has a cost, too.
@@ -124,11 +122,17 @@ class ExcitationProblem:
 
     def within_limits(self, x: FloatArray) -> FloatArray:
         """Variables of the same motion about the same center, made smaller as far as the limits
-        need it; near rest where the center is not within them."""
-        X = x.reshape(-1, FUNCTIONS).copy()
-        while (peak := self.peaks(X).max()) > KEPT and np.abs(X[:, 1:]).max() > _AT_REST:
-            X[:, 1:] *= min(KEPT / peak, _LEAST_CUT)
-        return X.ravel()
+        need it; at rest where the center is not within them."""
+        X, moves = x.reshape(-1, FUNCTIONS), np.arange(FUNCTIONS) > 0
+
+        def fits(share: float) -> bool:
+            return bool(self.peaks(np.where(moves, share * X, X)).max() <= KEPT)
+
+        low, high = float(fits(1.0)), 1.0
+        while high - low > 1e-4:
+            share = 0.5 * (low + high)
+            low, high = (share, high) if fits(share) else (low, share)
+        return np.where(moves, low * X, X).ravel()
 
     def peaks(self, x: FloatArray) -> FloatArray:
         """The largest |u| of position, velocity, acceleration and torque, as shares of the limits,
