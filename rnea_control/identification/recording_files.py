@@ -36,7 +36,6 @@ STORAGES = (".mcap", ".db3")
 WANTED = (
     f"a rosbag2 folder with {METADATA}, a {' or '.join(STORAGES)} file of rosbag2, or a .npz file"
 )
-NPZ_NEEDED = ("time", "q", "effort", "joints")
 NPZ_WANTED = (
     "it must have time (samples,), q, effort, optionally v (samples, joints), joints (names), and "
     "optionally robot_description (text)"
@@ -206,7 +205,7 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
             f"{path} is not a readable .npz file: {error}. I{NPZ_WANTED[1:]}; write "
             "it with numpy.savez, names as an array of strings, without pickled objects"
         ) from error
-    if missing := [name for name in NPZ_NEEDED if name not in arrays]:
+    if missing := [name for name in ("time", "q", "effort", "joints") if name not in arrays]:
         raise RecordingError(
             f"{path} has {listed(list(arrays)) or 'no arrays'}, but no {listed(missing)}; "
             f"{NPZ_WANTED}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -44,8 +45,7 @@ def run(options: argparse.Namespace) -> int:
         console.print(f"The model is right to {100 * GOOD:.0f} % of the torque.")
     else:
         console.print("The model differs from the robot.")
-    still = [name for name, rms in zip(model.joint_names, found.rms, strict=True) if not rms]
-    if still:
+    if still := [model.joint_names[j] for j in np.flatnonzero(found.rms == 0.0)]:
         console.print(f"{listed(still)} did not move and cannot be judged.")
     for k, each in enumerate(found.contributions, start=1):
         what = "of what is above the noise" if each.cause.fitted else "of the unexplained"
