@@ -1,50 +1,124 @@
-"""The identified actuators, or a payload, as parameters of `rnea_controller` in YAML."""
+"""What `rnea_controller` is given, as YAML: an exciting trajectory, and, as parameters, identified
+actuators or a payload.
+
+A trajectory is a trajectory_msgs/JointTrajectory, as `ros2 topic pub` takes it:
+
+    ros2 topic pub --once /rnea_controller/joint_trajectory \\
+        trajectory_msgs/msg/JointTrajectory "$(cat plan.yaml)"
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import textwrap
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+import yaml
 
+from rnea_control.identification.excitation import Excitation
+from rnea_control.identification.excitation_problem import HARMONICS
 from rnea_control.identification.identify import Identification
 from rnea_control.identification.payload import Payload
-from rnea_control.identification.trajectory_file import decimal, quoted
+from rnea_control.model.robot_model import units
 from rnea_control.parameters.parameter import JOINT
 from rnea_control.parameters.table import ROWS
 
-# Significant digits: more than any identification determines.
-DIGITS = 5
-# A rod's inertia that is rounded more is no real body's, and `payload` refuses it.
-PAYLOAD_INERTIA_DIGITS = 9
+# Longest time between points, [s]: a shell passes a motion of 7 joints of half a minute as an
+# argument, which Linux allows 128 KiB.
+_STEP = 0.1
+# Points in the time of the fastest oscillation, at least: quintics then stray from a sine by less
+# than 1e-5 of its amplitude.
+_POINTS_PER_OSCILLATION = 8
+_BILLION = 1_000_000_000
+# Significant digits of a parameter: more than any identification determines. A rod's inertia that
+# is rounded more is no real body's, and `payload` refuses it.
+DIGITS, PAYLOAD_INERTIA_DIGITS = 5, 9
 # Smaller numbers are 0, in SI units: all, and those of joints, whose bound of 0 no solver meets.
-SMALLEST = 1e-11
-SMALLEST_OF_JOINT = 1e-7
-COMMENT_WIDTH = 90
+SMALLEST, SMALLEST_OF_JOINT = 1e-11, 1e-7
+WIDTH = 90
+
+
+def trajectory_yaml(excitation: Excitation, approach: float = 5.0, limits: str = "") -> str:
+    """An exciting motion as text.
+
+    The controller moves from where the arm is to the first point, which is at rest, in the time
+    `approach`. Points have positions, velocities and accelerations: between them quintics follow
+    the series to less than 1e-4 rad at any step.
+
+    Args:
+        excitation: the motion.
+        approach: time_from_start of the first point, positive, [s].
+        limits: what the motion was allowed to use, in words for the comment at the beginning.
+    """
+    duration, joints = excitation.duration, excitation.model.joint_names
+    step = min(_STEP, duration / HARMONICS / _POINTS_PER_OSCILLATION)
+    time = np.linspace(0.0, duration, math.ceil(duration / step - 1e-9) + 1)
+    q, v, a = excitation.sample(time)
+    # Zero at both ends but for rounding.
+    v[[0, -1]], a[[0, -1]] = 0.0, 0.0
+    lines = _trajectory_comment(excitation, approach, limits)
+    lines += [f"joint_names: {json.dumps(joints, ensure_ascii=False)}", "points:"]
+    nanoseconds = np.rint((approach + time) * _BILLION).astype(np.int64)
+    for t, *rows in zip(nanoseconds.tolist(), q, v, a, strict=True):
+        # With a point and without an exponent, every reader takes them for doubles.
+        positions, velocities, accelerations = (", ".join(f"{x:.8f}" for x in row) for row in rows)
+        lines += [
+            f"- positions: [{positions}]",
+            f"  velocities: [{velocities}]",
+            f"  accelerations: [{accelerations}]",
+            f"  time_from_start: {{sec: {t // _BILLION}, nanosec: {t % _BILLION}}}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _trajectory_comment(excitation: Excitation, approach: float, words: str) -> list[str]:
+    model, limits = excitation.model, excitation.limits
+    q, _, _ = excitation.sample(np.linspace(0.0, excitation.duration, 4001))
+    lines = [
+        f"Exciting motion of {model.name} for the identification of its parameters.",
+        "",
+        "WARNING: the arm will move through the whole range below. Collisions with itself and with",
+        "what is around it were not looked at: watch the motion in simulation first.",
+        "",
+        f"approach: {approach:g} s, from where the arm is to the first point",
+        f"motion:   {excitation.duration:g} s, {HARMONICS} harmonics, at rest at both ends",
+        f"made by:  seed {excitation.seed}; condition number {excitation.condition:.3g}",
+        *([f"limits:   {words}"] if words else []),
+        "",
+        "Range of each joint, with what was allowed:",
+        *(
+            f"{name}: {q[:, j].min():.3f} to {q[:, j].max():.3f} {units(model, j).position} "
+            f"({limits.lower[j]:.3f} to {limits.upper[j]:.3f})"
+            for j, name in enumerate(model.joint_names)
+        ),
+    ]
+    return [f"# {line}".rstrip() for line in lines]
 
 
 def controller_yaml(found: Identification, source: str) -> str:
     """A file of parameters that adds to the controller's own: friction and armature of each joint,
     by the recordings of `source`. It does not switch `friction_compensation` on."""
     joints = found.model.joint_names
-    seconds = f"{found.seconds:.0f} s of motion"
     header = [
         f"Parameters of rnea_controller for {found.model.name}, by rnea_identify from {source}",
-        f"({len(joints)} joints, {seconds}). They go with the URDF of this fit.",
+        f"({len(joints)} joints, {found.seconds:.0f} s of motion). They go with the URDF of this "
+        "fit.",
         "The friction counts once friction_compensation is true; try the arm without it first.",
     ]
-    kinds = ("damping", "coulomb", "offset")
-    lines = [*_comments(*(f"friction.{JOINT}.{kind}" for kind in kinds)), "friction:"]
-    for j, joint in enumerate(joints):
-        numbers = found.damping[j], found.friction[j], found.torque_offset[j]
-        damping, coulomb, offset = (number(value, least=SMALLEST_OF_JOINT) for value in numbers)
-        lines.append(
-            f"  {quoted(joint)}: {{damping: {damping}, coulomb: {coulomb}, offset: {offset}}}"
-        )
-    lines += [*_comments(f"armature.{JOINT}"), "armature:"]
-    for joint, value in zip(joints, found.armature, strict=True):
-        lines.append(f"  {quoted(joint)}: {number(value, least=SMALLEST_OF_JOINT)}")
-    return _file(header, lines)
+    kinds = "damping", "coulomb", "offset"
+    rows = np.stack([found.damping, found.friction, found.torque_offset, found.armature], axis=1)
+    friction, armature = {}, {}
+    for joint, row in zip(joints, rows, strict=True):
+        *numbers, armature[joint] = (significant(value, least=SMALLEST_OF_JOINT) for value in row)
+        friction[joint] = dict(zip(kinds, numbers, strict=True))
+    return _parameter_file(
+        header,
+        _section([f"friction.{JOINT}.{kind}" for kind in kinds], {"friction": friction}),
+        _section([f"armature.{JOINT}"], {"armature": armature}),
+    )
 
 
 def payload_yaml(payload: Payload, source: str) -> str:
@@ -54,38 +128,36 @@ def payload_yaml(payload: Payload, source: str) -> str:
         f"({payload.seconds:.0f} s of motion): {payload.mass:.4g} kg, standard deviation "
         f"{payload.mass_deviation:.2g} kg.",
     ]
-    center = ", ".join(map(number, payload.center_of_mass))
-    about_center = ", ".join(
-        number(value, PAYLOAD_INERTIA_DIGITS) for value in payload.inertia[np.triu_indices(3)]
-    )
-    lines = [
-        *_comments("payload.mass", "payload.center_of_mass", "payload.inertia"),
-        "payload:",
-        f"  link: {quoted(payload.link)}",
-        f"  mass: {number(payload.mass)}",
-        f"  center_of_mass: [{center}]",
-        f"  inertia: [{about_center}]",
-    ]
-    return _file(header, lines)
+    inertia = payload.inertia[np.triu_indices(3)]
+    values = {
+        "link": payload.link,
+        "mass": significant(payload.mass),
+        "center_of_mass": [significant(value) for value in payload.center_of_mass],
+        "inertia": [significant(value, PAYLOAD_INERTIA_DIGITS) for value in inertia],
+    }
+    names = "payload.mass", "payload.center_of_mass", "payload.inertia"
+    return _parameter_file(header, _section(names, {"payload": values}))
 
 
-def _file(header: list[str], lines: Iterable[str]) -> str:
+def _parameter_file(header: list[str], *sections: str) -> str:
     usage = "Copy them into the controller's own file."
     comments = ["# " + " ".join(line.split()) for line in [*header, usage]]  # no name ends one
-    section = ["/**:", "  rnea_controller:", "    ros__parameters:"]
-    return "\n".join([*comments, *section, *(f"      {line}" for line in lines)]) + "\n"
+    lines = [*comments, "/**:", "  rnea_controller:", "    ros__parameters:", ""]
+    return "\n".join(lines) + textwrap.indent("".join(sections), " " * 6)
 
 
-def _comments(*names: str) -> list[str]:
-    """The meanings of parameters, from the table."""
+def _section(names: Iterable[str], content: dict[str, Any]) -> str:
+    """Parameters in YAML, below their meanings by the table."""
     lines = []
     for row in (ROWS[name] for name in names):
-        key = row.name.rpartition(".")[2].replace(JOINT, "")
-        text = f"{key}: {row.meaning}" if key else row.meaning
-        lines += textwrap.wrap(f"{text} [{row.unit}]" if row.unit else text, COMMENT_WIDTH)
-    return [f"# {line}" for line in lines]
+        unit = f" [{row.unit}]" if row.unit else ""
+        lines += textwrap.wrap(f"{row.name}: {row.meaning}{unit}", WIDTH)
+    comment = "".join(f"# {line}\n" for line in lines)
+    return comment + yaml.safe_dump(
+        content, default_flow_style=None, sort_keys=False, allow_unicode=True, width=WIDTH
+    )
 
 
-def number(value: float, digits: int = DIGITS, least: float = SMALLEST) -> str:
-    """As `decimal`; 0 if it is smaller than `least`."""
-    return "0.0" if abs(value) < least else decimal(value, digits)
+def significant(value: float, digits: int = DIGITS, least: float = SMALLEST) -> float:
+    """With so many significant digits; 0 if it is smaller than `least`."""
+    return 0.0 if abs(value) < least else float(f"{value:.{digits}g}")

@@ -22,17 +22,11 @@ from rnea_control.analysis import (
 )
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.excitation_goal import (
-    ExcitationLimits,
-    condition_number,
-    covariance,
-    excitation_limits,
-    log_determinant,
-)
+from rnea_control.identification.excitation_limits import ExcitationLimits, excitation_limits
 from rnea_control.identification.excitation_problem import (
-    HARMONICS,
     ExcitationProblem,
-    FourierSeries,
+    accuracy,
+    rest_functions,
 )
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -67,7 +61,8 @@ class Excitation:
     """A planned motion, and its expected accuracy."""
 
     model: RobotModel
-    series: FourierSeries  # one period of it is the motion
+    duration: float  # [s]
+    coefficients: FloatArray  # of the `rest_functions` with this period, shape (joints, FUNCTIONS)
     limits: ExcitationLimits  # that it keeps
     base: BaseParameters  # of the robot
     seed: int  # of the search
@@ -85,11 +80,6 @@ class Excitation:
     # shares of `limits`, shape (4, joints).
     peaks: FloatArray
 
-    @property
-    def duration(self) -> float:
-        """[s]."""
-        return self.series.period
-
     def sample(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Positions, velocities and accelerations, shape (times, joints) each.
 
@@ -97,7 +87,10 @@ class Excitation:
             time: from the start, shape (times,), [s]; outside the motion the robot stands still
                 where it begins and ends.
         """
-        return self.series.sample(np.clip(time, 0.0, self.duration))
+        times = np.clip(time, 0.0, self.duration)
+        motion = self.coefficients @ rest_functions(times, self.duration)
+        q, v, a = np.ascontiguousarray(motion.transpose(0, 2, 1))
+        return q, v, a
 
 
 def plan_excitation(
@@ -143,19 +136,22 @@ def plan_excitation(
     problem = ExcitationProblem(model, base, limits, noise, duration)
     rng = np.random.default_rng(seed)
     x = search(problem, rng, starts, iterations, progress or (lambda _: None))
-    G = problem.information(x)
+    Y_b = problem.base_regressor(x)
+    condition, deviation = accuracy(problem.information(Y_b), RATE * duration)
     prior = base.values(inertial_parameters(model))
     prior[np.abs(prior) < _ROUNDING * np.abs(prior).max(initial=0.0)] = 0.0
-    deviation = np.sqrt(np.diag(covariance(G, RATE * duration)))
-    size = np.maximum(np.abs(prior), NEGLIGIBLE / problem.effects(x, torque * scale))
+    # The largest torque that 1 of each makes, as a share of the torque allowed.
+    effects = np.abs(Y_b / (torque * scale)[:, None, None]).max(axis=(0, 2))
+    size = np.maximum(np.abs(prior), NEGLIGIBLE / effects)
     return Excitation(
         model=model,
-        series=problem.series(x),
+        duration=duration,
+        coefficients=problem.coefficients(x),
         limits=limits,
         base=base,
         seed=seed,
         noise=noise,
-        condition=condition_number(G),
+        condition=condition,
         prior=prior,
         deviation=deviation,
         relative_deviation=deviation / size,
@@ -180,16 +176,13 @@ def search(
 ) -> FloatArray:
     """The variables of the best motion found; it keeps the limits. Errors as of `holding_postures`.
 
-    `starts` random motions are improved with a quarter of the `iterations` in each step, the best
-    of them with all.
+    The best random motions, `starts` of them, are improved with a quarter of the `iterations` at
+    each price, the best of these with all.
     """
-
-    def value(x: FloatArray) -> float:
-        return log_determinant(problem.information(x))[0]
-
     postures = holding_postures(problem.model, problem.limits, rng)
-    candidates = [random_motion(problem, postures, rng) for _ in range(CANDIDATES * starts)]
-    candidates = sorted(candidates, key=value)[:starts]
+    many = range(CANDIDATES * starts)
+    candidates = [problem.random_motion(rng.choice(postures), rng) for _ in many]
+    candidates = sorted(candidates, key=problem.value)[:starts]
     quarter, done = max(iterations // 4, 1), 0
     total = starts * len(COARSE_WEIGHTS) * quarter + len(FINE_WEIGHTS) * iterations
 
@@ -205,21 +198,7 @@ def search(
     found = [improved(x, COARSE_WEIGHTS, quarter) for x in candidates]
     best = min(found, key=lambda x: problem.cost(x, COARSE_WEIGHTS[-1])[0])
     finest = improved(best, FINE_WEIGHTS, iterations)
-    kept = map(problem.within_limits, (finest, *found, *candidates))
-    return min((x for x in kept if x is not None), key=value)
-
-
-def random_motion(
-    problem: ExcitationProblem, postures: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Variables of a random motion about one of the postures, as large as the limits allow; the
-    postures are those of `holding_postures`."""
-    while True:
-        center = postures[rng.integers(len(postures))]
-        coefficients = rng.standard_normal((problem.model.nv, 2 * HARMONICS - 2))
-        x = problem.within_limits(problem.largest(center, coefficients))
-        if x is not None:
-            return x
+    return min(map(problem.within_limits, (finest, *found, *candidates)), key=problem.value)
 
 
 def holding_postures(
@@ -231,8 +210,8 @@ def holding_postures(
     Raises:
         IdentificationError: there is none; the message names the joint and the best posture.
     """
-    share, rest = rng.uniform(size=(_POSTURES, model.nv)), np.zeros((_POSTURES, model.nv))
-    postures = limits.lower + share * (limits.upper - limits.lower)
+    shares, rest = rng.uniform(size=(_POSTURES, model.nv)), np.zeros((_POSTURES, model.nv))
+    postures = limits.lower + shares * (limits.upper - limits.lower)
     holding = inverse_dynamics_batch(model, postures, rest, rest)
     loads = np.abs(holding) / limits.torque
     worst = loads.max(axis=1)

@@ -44,10 +44,6 @@ WINDOW = 5
 MEDIAN_DEVIATION = 0.6745
 # A joint moves if its positions differ by more than this, [rad] or [m].
 MOVED = 1e-3
-EXPORT_EFFORT = (
-    "Does the hardware export the effort state interface (ros2 control list_hardware_interfaces), "
-    "and does joint_state_broadcaster publish it?"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,24 +68,21 @@ def cleaned(
     """Time, positions and efforts that can be used, and where the time starts again; what is left
     out goes to the notes."""
     time = recording.time
-    numbers = np.column_stack([time, recording.q, recording.effort])
-    whole = np.isfinite(numbers).all(axis=1)
+    whole = _whole(recording)
     if lacking := np.count_nonzero(~whole):
         notes.append(
             f"{lacking} of {len(time)} states lack a position or an effort; they were left out"
         )
-    restarts = np.concatenate([[False], np.diff(time) < -RESTART])
-    motions = np.cumsum(restarts)
+    restarts = np.diff(time, prepend=time[:1]) < -RESTART
     parts = np.split(time, np.flatnonzero(restarts))
     latest = [np.append(-np.inf, np.maximum.accumulate(part)[:-1]) for part in parts]
     in_order = time > np.concatenate(latest)
     if dropped := np.count_nonzero(~in_order):
         notes.append(f"the stamps of {dropped} states fall or repeat; they were left out")
-    if motions.size and motions[-1]:
-        notes.append(f"the stamps start again {motions[-1]} times; each part counts by itself")
+    if again := np.count_nonzero(restarts):
+        notes.append(f"the stamps start again {again} times; each part counts by itself")
     kept = whole & in_order
-    moved = motions[kept]
-    starts = np.concatenate([[False], np.diff(moved) > 0]) if len(moved) else restarts[:0]
+    starts = np.diff(np.cumsum(restarts)[kept], prepend=0) > 0
     return time[kept], recording.q[kept], recording.effort[kept], starts
 
 
@@ -97,17 +90,16 @@ def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[s
     """The parts without gaps that are long enough; the others go to the notes."""
     if len(time) < 2:
         return []
-    widest_hole = max(GAP_PERIODS * period, SHORT_GAP)
-    gaps = np.concatenate([[False], np.diff(time) > widest_hole]) & ~starts
+    steps = np.diff(time, prepend=time[0])
+    gaps = (steps > max(GAP_PERIODS * period, SHORT_GAP)) & ~starts
     cuts = [0, *np.flatnonzero(gaps | starts).tolist(), len(time)]
     parts = [slice(*pair) for pair in pairwise(cuts)]
     least = max(SHORTEST / period, LEAST_SAMPLES)
     long = [part for part in parts if part.stop - part.start >= least]
     if gaps.any():
-        widest = float(np.diff(time)[gaps[1:]].max())
         notes.append(
-            f"{np.count_nonzero(gaps)} gaps, the longest of {widest:.3g} s; what is between them "
-            "counts part by part"
+            f"{np.count_nonzero(gaps)} gaps, the longest of {steps[gaps].max():.3g} s; what is "
+            "between them counts part by part"
         )
     lost = len(time) - sum(part.stop - part.start for part in long)
     if lost and long:
@@ -120,16 +112,19 @@ def check_measured(recording: Recording, moved: float = MOVED) -> None:
     at all, or go further than `moved`, [rad] or [m], with an effort that never changes."""
     for what, values, remedy in (
         ("position", recording.q, "Record the topic that has positions and efforts"),
-        ("effort", recording.effort, EXPORT_EFFORT),
+        (
+            "effort",
+            recording.effort,
+            "Does the hardware export the effort state interface (ros2 control "
+            "list_hardware_interfaces), and does joint_state_broadcaster publish it?",
+        ),
     ):
         has = np.isfinite(values).any(axis=0)
-        missing = [recording.joints[j] for j in np.flatnonzero(~has).tolist()]
-        if missing:
-            who = f"{listed(missing)} {'has' if len(missing) == 1 else 'have'}"
-            if not has.any():
-                who = f"all joints ({listed(missing)}) have"
+        if missing := _joints(recording, np.logical_not(has)):
+            who = listed(missing) if has.any() else f"any joint ({listed(missing)})"
             raise RecordingError(
-                f"{recording.source}: {who} no {what}: it is empty or NaN in all samples. {remedy}"
+                f"{recording.source}: no {what} of {who}: it is empty or NaN in all samples. "
+                f"{remedy}"
             )
     effort, q = (np.where(np.isfinite(x), x, np.nan) for x in (recording.effort, recording.q))
     lowest, way = np.nanmin(effort, axis=0), np.nanmax(q, axis=0) - np.nanmin(q, axis=0)
@@ -150,112 +145,98 @@ def of_robot(recording: Recording, model: RobotModel) -> Recording:
     does from one state to the next is left out.
 
     Args:
-        recording: of the joints of `model`, with positions and efforts.
+        recording: of the joints of `model`.
         model: with joints of one degree of freedom.
 
     Raises:
-        RecordingError: positions or velocities far beyond the limits, as if in degrees, or a
-            position that jumps and stays.
+        RecordingError: as `check_measured`; positions or velocities far beyond the limits, as if in
+            degrees; or a position that jumps and stays.
     """
-    q, source, notes = recording.q.copy(), recording.source, []
-    time = np.where(np.isfinite(recording.time), recording.time, 0.0)
-    wrong: list[str] = []
-    jumps: list[str] = []
-    positions, efforts = np.zeros(q.shape, np.bool_), _effort_glitches(recording.effort)
-    for j, name in enumerate(recording.joints):
-        known = np.isfinite(q[:, j])
-        if model.joint_types[j] == "continuous":
-            turned = np.unwrap(q[known, j])
-            if np.abs(turned - q[known, j]).max() > math.pi:
-                notes.append(f"{name} jumps by whole turns; they were counted")
-            q[known, j] = turned
-        limit = float(model.velocity_limit[j])
-        positions[known, j] = _position_glitches(q[known, j], time[known], limit)
-        q[positions[:, j], j] = np.nan
-        known = np.isfinite(q[:, j])
-        if known.any():
-            wrong += _beyond_limits(model, j, q[known, j], time[known], notes)
-            jumps += _jump(model, j, q[known, j], time[known])
-    if wrong:
-        raise RecordingError(
-            f"{source}: {'; '.join(wrong)}. Positions must be in rad and m, with the zeros of the "
-            "URDF: are they in degrees or mm?"
-        )
-    if jumps:
-        raise RecordingError(f"{source}: {'; '.join(jumps)}")
-    for what, where in (("positions", positions), ("efforts", efforts)):
+    check_measured(recording)
+    whole = _whole(recording)
+    if not whole.any():
+        return recording
+    time, q, effort = recording.time[whole], recording.q[whole], recording.effort[whole]
+    notes: list[str] = []
+    turning = [kind == "continuous" for kind in model.joint_types]
+    turned = np.where(turning, np.unwrap(q, axis=0), q)
+    if again := _joints(recording, np.abs(turned - q).max(axis=0) > math.pi):
+        notes.append(f"jumps by whole turns were counted: {listed(again)}")
+    steps = np.diff(time)
+    period = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 1.0
+    smooth = median_filter(turned, (WINDOW, 1), mode="nearest")
+    farthest = np.clip(GLITCH_SPEED * model.velocity_limit * period, LEAST_GLITCH, GLITCH)
+    off = np.abs(effort - median_filter(effort, (WINDOW, 1), mode="nearest"))
+    usual = np.median(off, axis=0) / MEDIAN_DEVIATION
+    span = np.ptp(np.percentile(effort, [1.0, 99.0], axis=0), axis=0)
+    most = np.maximum(GLITCH_DIFFERENCES * usual, GLITCH_RANGES * span)
+    glitches = {
+        "positions": np.abs(turned - smooth) > farthest,
+        "efforts": (off > most) & (most > 0.0),
+    }
+    _check_motion(recording, model, time, np.where(glitches["positions"], smooth, turned), notes)
+    for what, where in glitches.items():
         counts = zip(recording.joints, where.sum(axis=0).tolist(), strict=True)
         if at := ", ".join(f"{name} ({count})" for name, count in counts if count):
             notes.append(f"{what} that jump there and back were left out: {at}")
-    effort = np.where(efforts, np.nan, recording.effort)
-    said = (*recording.notes, *(f"{source}: {note}" for note in notes))
-    return replace(recording, q=q, effort=effort, notes=said)
+    new_q, new_effort = recording.q.copy(), recording.effort.copy()
+    new_q[whole] = np.where(glitches["positions"], np.nan, turned)
+    new_effort[whole] = np.where(glitches["efforts"], np.nan, effort)
+    said = (*recording.notes, *(f"{recording.source}: {note}" for note in notes))
+    return replace(recording, q=new_q, effort=new_effort, notes=said)
 
 
-def _beyond_limits(
-    model: RobotModel, j: int, q: FloatArray, time: FloatArray, notes: list[str]
-) -> list[str]:
-    """What cannot be of the joint; what is only odd goes to the notes."""
-    name, unit = model.joint_names[j], units(model, j).position
-    lower, upper = float(model.lower[j]), float(model.upper[j])
-    low, high = float(q.min()), float(q.max())
-    limits = f"its limits are {lower:.4g} and {upper:.4g} {unit}"
-    beyond = max(lower - low, high - upper)
-    if upper > lower and math.isfinite(beyond):
-        if beyond > upper - lower:
-            return [f"{name} goes from {low:.4g} to {high:.4g}, and {limits}"]
-        if beyond > BEYOND * (upper - lower):
-            notes.append(
-                f"{name} goes from {low:.4g} to {high:.4g} {unit}, and {limits}; are its zero and "
-                "direction those of the URDF?"
+def _check_motion(
+    recording: Recording, model: RobotModel, time: FloatArray, q: FloatArray, notes: list[str]
+) -> None:
+    """Refuses positions and velocities that cannot be of the robot; what is only odd goes to the
+    notes."""
+    rising = np.diff(time) > 0.0
+    moves, steps = np.diff(q, axis=0)[rising], np.diff(time)[rising, None]
+    low, high, width = q.min(axis=0), q.max(axis=0), model.upper - model.lower
+    beyond = np.maximum(model.lower - low, high - model.upper)
+    limit, wrong, jumps = model.velocity_limit, [], []
+    for j, name in enumerate(recording.joints):
+        unit = units(model, j).position
+        if beyond[j] > BEYOND * width[j] > 0.0:
+            words = (
+                f"{name} goes from {low[j]:.4g} to {high[j]:.4g} {unit}, and its limits are "
+                f"{model.lower[j]:.4g} and {model.upper[j]:.4g} {unit}"
             )
-    rising, limit = np.diff(time) > 0.0, float(model.velocity_limit[j])
-    speeds = np.abs(np.diff(q))[rising] / np.diff(time)[rising]
-    typical = float(np.median(speeds)) if len(speeds) else 0.0
-    if not 0.0 < TOO_FAST * limit < typical:
-        return []
-    return [
-        f"{name} typically moves with {typical:.3g} {unit}/s, and its limit is {limit:.3g} {unit}/s"
-    ]
-
-
-def _jump(model: RobotModel, j: int, q: FloatArray, time: FloatArray) -> list[str]:
-    """Where the position jumps first as if its zero were set, in words; empty if it does not."""
-    moves, steps, limit = np.diff(q), np.diff(time), float(model.velocity_limit[j])
-    if not (steps > 0.0).any() or not 0.0 < limit < math.inf:
-        return []
-    least = np.maximum(steps, np.median(steps[steps > 0.0]))
-    jumps = (np.abs(moves) > LEAST_JUMP + GLITCH_SPEED * limit * least) & (steps > 0.0)
-    if not jumps.any():
-        return []
-    k, unit = int(np.argmax(jumps)), units(model, j).position
-    return [
-        f"{model.joint_names[j]} jumps by {moves[k]:.3g} {unit} within {steps[k]:.3g} s, "
-        f"{time[k]:.6g} s after the beginning; its limit is {limit:.3g} {unit}/s. Was its zero set "
-        "there? Record again, or split the recording there"
-    ]
-
-
-def _position_glitches(q: FloatArray, time: FloatArray, limit: float) -> BoolArray:
-    """Which positions jump away from their neighbors faster than any joint."""
-    off = np.abs(q - median_filter(q, WINDOW, mode="nearest"))
-    steps = np.diff(time)
-    period = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else math.inf
-    farthest = GLITCH_SPEED * limit * period if limit < math.inf else GLITCH
-    return np.asarray(off > min(max(farthest, LEAST_GLITCH), GLITCH))
-
-
-def _effort_glitches(effort: FloatArray) -> BoolArray:
-    """Which efforts are beyond all that a joint does, shape (samples, joints)."""
-    found = np.zeros(effort.shape, np.bool_)
-    for j, column in enumerate(effort.T):
-        known = np.isfinite(column)
-        values = column[known]
-        if not len(values):
+            if beyond[j] > width[j]:
+                wrong.append(words)
+            else:
+                notes.append(f"{words}; are its zero and direction those of the URDF?")
+        if not len(moves) or not 0.0 < limit[j] < math.inf:
             continue
-        off = np.abs(values - median_filter(values, WINDOW, mode="nearest"))
-        usual = float(np.median(off)) / MEDIAN_DEVIATION
-        span = float(np.ptp(np.percentile(values, [1.0, 99.0])))
-        limit = max(GLITCH_DIFFERENCES * usual, GLITCH_RANGES * span)
-        found[known, j] = off > limit if limit > 0.0 else False
-    return found
+        typical = np.median(np.abs(moves[:, j]) / steps[:, 0])
+        if typical > TOO_FAST * limit[j]:
+            wrong.append(
+                f"{name} typically moves with {typical:.3g} {unit}/s, and its limit is "
+                f"{limit[j]:.3g} {unit}/s"
+            )
+        farthest = LEAST_JUMP + GLITCH_SPEED * limit[j] * np.maximum(steps, np.median(steps))
+        for k in np.flatnonzero(np.abs(moves[:, j]) > farthest[:, 0])[:1]:
+            jumps.append(
+                f"{name} jumps by {moves[k, j]:.3g} {unit} within {steps[k, 0]:.3g} s, "
+                f"{time[:-1][rising][k]:.6g} s after the beginning; its limit is {limit[j]:.3g} "
+                f"{unit}/s. Was its zero set there? Record again, or split the recording there"
+            )
+    if wrong:
+        wrong[-1] += (
+            ". Positions must be in rad and m, with the zeros of the URDF: are they in degrees or "
+            "mm?"
+        )
+    if faults := wrong or jumps:
+        raise RecordingError(f"{recording.source}: {'; '.join(faults)}")
+
+
+def _whole(recording: Recording) -> BoolArray:
+    """The states that have a stamp, all positions and all efforts."""
+    columns = np.column_stack([recording.time, recording.q, recording.effort])
+    return np.asarray(np.isfinite(columns).all(axis=1))
+
+
+def _joints(recording: Recording, which: BoolArray) -> list[str]:
+    """Their names."""
+    return [name for name, chosen in zip(recording.joints, which, strict=True) if chosen]

@@ -12,11 +12,9 @@ import os
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from rosbags import interfaces
@@ -35,12 +33,9 @@ from rnea_control.identification.recording import Recording
 
 METADATA = "metadata.yaml"
 STORAGES = (".mcap", ".db3")
-# ROS 2 Iron and newer read it.
-VERSION: Literal[8] = 8
 WANTED = (
     f"a rosbag2 folder with {METADATA}, a {' or '.join(STORAGES)} file of rosbag2, or a .npz file"
 )
-NPZ_NEEDED = ("time", "q", "effort", "joints")
 NPZ_WANTED = (
     "it must have time (samples,), q, effort, optionally v (samples, joints), joints (names), and "
     "optionally robot_description (text)"
@@ -79,9 +74,7 @@ def read_recording(
     Raises:
         RecordingError: it is not there, not a recording, or has no such joints or topic.
     """
-    path = Path(path)
-    if path.name == METADATA:
-        path = path.parent
+    path = Path(path).parent if Path(path).name == METADATA else Path(path)
     if not path.exists():
         raise RecordingError(f"{path} is not there; a recording must be {WANTED}")
     if path.is_dir() or path.suffix in STORAGES:
@@ -89,7 +82,7 @@ def read_recording(
         messages = chain.from_iterable(_messages(part, types) for part in _parts(path))
         return recording_of(str(path), messages, joints, topic, types)
     if path.suffix == ".npz":
-        return _of_joints(_read_npz(path), joints)
+        return _read_npz(path, joints)
     why = f"is no recording that can be read; it must be {WANTED}"
     with suppress(OSError), path.open("rb") as file:
         if file.read(7) == b"#ROSBAG" or path.suffix == ".bag":
@@ -101,11 +94,8 @@ def read_recording(
 
 
 def refuse_existing(path: Path) -> None:
-    """Raises RecordingError where a recording cannot be written.
-
-    It may be that something is there, that there is no folder for it, or that its name is that of
-    a single file of rosbag2, which is always a folder.
-    """
+    """Raises RecordingError where a recording cannot be written: something is there, no folder is
+    there for it, or it has the name of a single file of rosbag2, which is always a folder."""
     folder, why = path.absolute().parent, ""
     if os.path.lexists(path):
         why = "exists already, and is not overwritten; remove it, or choose another name"
@@ -153,16 +143,13 @@ def _messages(path: Path, types: dict[str, str]) -> Iterator[Message]:
         raise
     except Exception as error:
         words = (str(error) or type(error).__name__).rstrip(".")
-        remedy = (
-            "If its recorder was killed or its copy was not finished, copy it again, or rebuild "
-            f"its index with `ros2 bag reindex {path if path.is_dir() else path.parent}`"
-        )
+        repair = f"ros2 bag reindex {path if path.is_dir() else path.parent}"
         if path.suffix == ".mcap":
-            remedy = (
-                "If the file was cut off, by a recorder that was killed or a copy that was not "
-                f"finished, copy it again, or rescue it with `mcap recover {path} -o rescued.mcap`"
-            )
-        raise RecordingError(f"{path}: rosbag2 cannot be read: {words}. {remedy}") from error
+            repair = f"mcap recover {path} -o rescued.mcap"
+        raise RecordingError(
+            f"{path}: rosbag2 cannot be read: {words}. If its recorder was killed or its copy was "
+            f"not finished, copy it again, or repair it with `{repair}`"
+        ) from error
 
 
 def write_rosbag(path: Path, messages: Iterable[Message]) -> None:
@@ -174,7 +161,8 @@ def write_rosbag(path: Path, messages: Iterable[Message]) -> None:
     types = get_typestore(Stores.ROS2_JAZZY)
     connections: dict[str, interfaces.Connection] = {}
     try:
-        with Writer(path, version=VERSION, storage_plugin=StoragePlugin.MCAP) as bag:
+        # ROS 2 Iron and newer read version 8.
+        with Writer(path, version=8, storage_plugin=StoragePlugin.MCAP) as bag:
             for topic, kind, log_time, data in sorted(messages, key=attrgetter("log_time")):
                 if topic not in connections:
                     qos = [LATCHED] if topic.endswith(ROBOT_DESCRIPTION) else []
@@ -206,8 +194,9 @@ def write_npz(path: Path, recording: Recording) -> None:
         raise RecordingError(f"{path} cannot be written: {error}") from error
 
 
-def _read_npz(path: Path) -> Recording:
-    """A file with the arrays of `NPZ_WANTED`; time is counted from the first sample."""
+def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
+    """The columns of some joints, or of all, of a file with the arrays of `NPZ_WANTED`; time is
+    counted from the first sample."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
@@ -216,14 +205,14 @@ def _read_npz(path: Path) -> Recording:
             f"{path} is not a readable .npz file: {error}. I{NPZ_WANTED[1:]}; write "
             "it with numpy.savez, names as an array of strings, without pickled objects"
         ) from error
-    if missing := [name for name in NPZ_NEEDED if name not in arrays]:
+    if missing := [name for name in ("time", "q", "effort", "joints") if name not in arrays]:
         raise RecordingError(
             f"{path} has {listed(list(arrays)) or 'no arrays'}, but no {listed(missing)}; "
             f"{NPZ_WANTED}"
         )
-    samples, joints = arrays["time"].size, arrays["joints"].size
-    arrays.setdefault("v", np.full((samples, joints), np.nan))
-    shapes = {"time": (samples,), "joints": (joints,)} | dict.fromkeys(_ARRAYS, (samples, joints))
+    samples, count = arrays["time"].size, arrays["joints"].size
+    arrays.setdefault("v", np.full((samples, count), np.nan))
+    shapes = {"time": (samples,), "joints": (count,)} | dict.fromkeys(_ARRAYS, (samples, count))
     for name, shape in shapes.items():
         what, kinds = ("names", "US") if name == "joints" else ("numbers", "fiu")
         if arrays[name].shape != shape or arrays[name].dtype.kind not in kinds:
@@ -231,35 +220,26 @@ def _read_npz(path: Path) -> Recording:
                 f"{path}: {name} is of {arrays[name].dtype} and shape {arrays[name].shape}; it "
                 f"must be {what} of shape {shape}"
             )
-    names = tuple(map(str, arrays["joints"].astype(str)))
-    time, q, v, effort = (
-        np.ascontiguousarray(arrays[name], dtype=np.float64) for name in ("time", *_ARRAYS)
-    )
-    wrong = ""
-    if not samples or not joints:
-        wrong = f"there are {samples} samples of {joints} joints; {NPZ_WANTED}"
-    elif len(set(names)) != joints:
+    time, names = arrays["time"].astype(np.float64), arrays["joints"].astype(str).tolist()
+    wrong, chosen = "", names if joints is None else list(joints)
+    if not samples or not names:
+        wrong = f"there are {samples} samples of {count} joints; {NPZ_WANTED}"
+    elif len(set(names)) != count:
         wrong = f"it names a joint twice: {listed(names)}; name each once"
     elif not np.isfinite(time).all():
         i = int(np.argmin(np.isfinite(time)))
         wrong = f"time {i} is {time[i]}; every time must be finite, in seconds"
+    elif not chosen or not set(chosen) <= set(names):
+        wrong = (
+            f"it lacks the joints {listed([each for each in chosen if each not in names])} of "
+            f"{listed(chosen)}; it has {listed(names)}. Give the joints as it names them, or the "
+            "recording of this robot"
+        )
     if wrong:
         raise RecordingError(f"{path}: {wrong}")
+    columns = [names.index(joint) for joint in chosen]
+    q, v, effort = (np.array(arrays[name][:, columns], np.float64, order="C") for name in _ARRAYS)
     description = str(arrays.get("robot_description", ""))
-    return Recording(str(path), names, time - time[0], q, v, effort, robot_description=description)
-
-
-def _of_joints(recording: Recording, joints: Sequence[str] | None) -> Recording:
-    """The columns of some joints."""
-    if joints is None:
-        return recording
-    missing = [joint for joint in joints if joint not in recording.joints]
-    if missing or not joints:
-        raise RecordingError(
-            f"{recording.source} lacks the joints {listed(missing)} of {listed(joints)}; it has "
-            f"{listed(recording.joints)}. Give the joints as it names them, or the recording of "
-            "this robot"
-        )
-    columns = [recording.joints.index(joint) for joint in joints]
-    chosen = {name: getattr(recording, name)[:, columns] for name in _ARRAYS}
-    return replace(recording, joints=tuple(joints), **chosen)
+    return Recording(
+        str(path), tuple(chosen), time - time[0], q, v, effort, robot_description=description
+    )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
+import numpy as np
+
 from rnea_control.array_types import FloatArray
 from rnea_control.identification.identify import Certainty, Identification
-from rnea_control.identification.pictures import torque_picture
-from rnea_control.identification.verdict import Judgement, Residuals, scores
+from rnea_control.identification.verdict import Judgement, Residuals, scores, summary
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of
-from rnea_control.model.robot_model import units
 
+# Points of a line: more than a picture has columns. It is broken where samples are missing for so
+# many periods.
+POINTS, GAP = 2000, 5.0
 # More pictures than this are left out, as of many recordings: a file of some megabytes.
 MOST_PICTURES = 48
 NONE = "\N{EN DASH}"
@@ -37,7 +42,7 @@ img { width: 100%; }
 
 
 def report(
-    identification: Identification,
+    found: Identification,
     residuals: Sequence[Residuals],
     words: str,
     urdf: str,
@@ -45,27 +50,27 @@ def report(
 ) -> str:
     """The HTML of the report, with the verdict in words, and the names of the files that are
     written with it."""
-    title = escape(f"Identified parameters of {identification.model.name}")
+    title = escape(f"Identified parameters of {found.model.name}")
     parts = [
         f"<h1>{title}</h1>",
         f"<p><strong>{escape(words)}</strong></p>",
-        _facts(identification),
+        f"<p>{escape(summary(found))}</p>",
         "<h2>Measured and predicted torques</h2>",
         "<p>RMS of measured less predicted torque. The noise is the scatter of the measured torque "
         "about its own smooth course. Where no prediction is drawn, the joint is at rest, and its "
         "friction may be anything.</p>",
-        *_torques(identification.model, residuals),
+        *_torques(found.model, residuals),
         "<h2>Friction and rotors</h2>",
-        _actuator_table(identification),
+        _actuator_table(found),
         "<h2>Links</h2>",
         "<p>The masses and centers of real bodies that agree with the base parameters below and "
         "are nearest to the URDF's. A single one of them is not a measurement: torques determine "
         "only combinations.</p>",
-        _link_table(identification),
+        _link_table(found),
         "<h2>Base parameters: what the torques depend on</h2>",
-        _parameter_table(identification),
+        _parameter_table(found),
         "<h2>Notes</h2>",
-        f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in identification.notes)}</ul>",
+        f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in found.notes)}</ul>",
         "<h2>How to use it</h2>",
         f"<p>{escape(urdf)} is the URDF with new inertias: give it to robot_state_publisher. "
         f"{escape(parameters)} has friction, offsets and rotor inertias: copy them into the "
@@ -81,54 +86,37 @@ def report(
     )
 
 
-def _facts(identification: Identification) -> str:
-    found = [estimate.certainty for estimate in identification.estimates]
-    low, high = min(identification.samples), max(identification.samples)
-    facts = {
-        "motion used": f"{identification.seconds:.1f} s",
-        "torques per joint": f"{low:.0f}" if low == high else f"{low:.0f} to {high:.0f}",
-        "filter": f"{number(identification.cutoff)} Hz",
-        "delay of the efforts": f"{number(1e3 * identification.delay, 3)} ms",
-        "condition": number(identification.condition, 3),
-        "base parameters": str(len(found)),
-        **{certainty.value: str(found.count(certainty)) for certainty in Certainty},
-    }
-    return _table(facts, [[*facts.values()]])
-
-
 def _torques(model: RobotModel, residuals: Sequence[Residuals]) -> Iterable[str]:
     """A table and pictures for each recording."""
     heads = ("joint", "URDF", "identified", "", "noise", "times the noise", "% of the limit")
     left = MOST_PICTURES
     for found in residuals:
+        rows, of_joints = [], scores(model, [found])
+        pictures: list[str] = []
+        moved = sum(score.is_known for score in of_joints)
+        for j, score in enumerate(of_joints):
+            name = f"{score.joint}, {score.unit}"
+            times = score.after / score.noise if score.noise > 0.0 else math.nan
+            share = 100.0 * score.after / score.limit
+            numbers = score.before, score.after, score.noise, times, share
+            cells = [number(value, 3) for value in numbers]
+            rows.append([name, *cells[:2], score.judgement.value, *cells[2:]])
+            if score.is_known and len(pictures) < left:
+                picture = torque_picture(found, j, score.unit)
+                words = f"{name}: measured, by the URDF and identified, and the errors of both"
+                pictures.append(
+                    f"<figure><figcaption>{escape(name)}</figcaption>"
+                    f'<img alt="{escape(words)}" src="{picture}"></figure>'
+                )
         yield f"<h3>{escape(found.source)}: {'held out' if found.held_out else 'fitted to'}</h3>"
-        of_recording = scores(model, [found])
-        names = [f"{score.joint}, {units(model, j).effort}" for j, score in enumerate(of_recording)]
-        rows = [
-            [
-                name,
-                number(score.before, 3),
-                number(score.after, 3),
-                score.judgement.value,
-                number(score.noise, 3),
-                number(score.after / score.noise if score.noise > 0.0 else math.nan, 2),
-                number(100.0 * score.after / score.limit, 2),
-            ]
-            for name, score in zip(names, of_recording, strict=True)
-        ]
         yield _table(heads, rows)
-        moved = [j for j, score in enumerate(of_recording) if score.is_known]
-        for j in moved[:left]:
-            source = torque_picture(found, j, units(model, j).effort)
-            words = f"{names[j]}: measured, by the URDF and identified, and the errors of both"
-            image = f'<img alt="{escape(words)}" src="{source}">'
-            yield f"<figure><figcaption>{escape(names[j])}</figcaption>{image}</figure>"
-        if len(moved) > left:
-            yield f"<p>{len(moved) - left} more pictures are left out.</p>"
-        left = max(left - len(moved), 0)
+        yield from pictures
+        if moved > left:
+            yield f"<p>{moved - left} more pictures are left out.</p>"
+        left = max(left - moved, 0)
 
 
-def _actuator_table(identification: Identification) -> str:
+def _actuator_table(found: Identification) -> str:
     """Friction, offset and rotor inertia of each joint."""
     columns = {
         "viscous friction, Nm s/rad or N s/m": "damping",
@@ -136,20 +124,20 @@ def _actuator_table(identification: Identification) -> str:
         "offset, Nm or N": "torque_offset",
         "rotor inertia, kg m² or kg": "armature",
     }
-    rows = []
-    for j, name in enumerate(identification.model.joint_names):
-        both = (identification.model, identification)
-        pairs = [[number(getattr(each, field)[j]) for each in both] for field in columns.values()]
-        rows.append([name, *(" → ".join(pair) for pair in pairs)])
+    pairs = [(getattr(found.model, name), getattr(found, name)) for name in columns.values()]
+    rows = [
+        [name, *(f"{number(before[j])} → {number(after[j])}" for before, after in pairs)]
+        for j, name in enumerate(found.model.joint_names)
+    ]
     return _table(("URDF and configuration → identified", *columns), rows)
 
 
-def _link_table(identification: Identification) -> str:
+def _link_table(found: Identification) -> str:
     """Mass and center of mass of each link."""
     rows = []
-    for name, matrix in identification.inertias.items():
+    for name, matrix in found.inertias.items():
+        before = link_inertia_of(name, found.model.link_inertias[name])
         after = link_inertia_of(name, matrix)
-        before = link_inertia_of(name, identification.model.link_inertias[name])
         if before.mass or after.mass:  # else it is a frame, such as that of a tool
             mass = f"{number(before.mass)} → {number(after.mass)}"
             center = f"{_vector(before.center_of_mass)} → {_vector(after.center_of_mass)}"
@@ -157,19 +145,12 @@ def _link_table(identification: Identification) -> str:
     return _table(("URDF → identified", "mass, kg", "center of mass in the link's frame, m"), rows)
 
 
-def _parameter_table(identification: Identification) -> str:
+def _parameter_table(found: Identification) -> str:
     heads = ("base parameter", "unit", "URDF", "identified", "standard deviation", "certainty")
-    rows = [
-        [
-            estimate.name,
-            estimate.unit.replace("^2", "²"),
-            number(estimate.prior),
-            number(estimate.value),
-            number(estimate.deviation, 2),
-            estimate.certainty.value,
-        ]
-        for estimate in identification.estimates
-    ]
+    rows = []
+    for each in found.estimates:
+        numbers = number(each.prior), number(each.value), number(each.deviation, 2)
+        rows.append([each.name, each.unit.replace("^2", "²"), *numbers, each.certainty.value])
     return _table(heads, rows)
 
 
@@ -193,3 +174,46 @@ def number(value: float, digits: int = 4) -> str:
 
 def _vector(values: FloatArray) -> str:
     return ", ".join(number(0.0 + round(float(value), 5)) for value in values)
+
+
+def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
+    """Measured and predicted torque of joint j over time, and the errors below: a `data:` address.
+
+    A long recording is drawn by its extremes, so that the picture stays small and no peak is lost.
+    `unit` is Nm or N.
+    """
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    figure = Figure(figsize=(8.0, 3.4), dpi=125, layout="constrained")
+    torque, error = figure.subplots(2, 1, sharex=True)
+    noise, measured = 2.0 * residuals.noise[j], residuals.measured[:, j]
+    torque.plot(*thinned(residuals.time, measured), color="silver", label="measured")
+    label = "noise, two standard deviations"
+    error.axhspan(-noise, noise, color="lightgray", label=label)
+    models = (residuals.before, "C1", "by the URDF"), (residuals.after, "C0", "identified")
+    for predicted, color, label in models:
+        values = predicted[:, j]
+        torque.plot(*thinned(residuals.time, values), color=color, label=label)
+        error.plot(*thinned(residuals.time, measured - values), color=color, linewidth=0.8)
+    torque.set_ylabel(f"torque, {unit}" if unit == "Nm" else f"force, {unit}")
+    error.set(ylabel=f"measured less\npredicted, {unit}", xlabel="time, s")
+    figure.legend(loc="outside upper right", ncols=4)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
+
+
+def thinned(time: FloatArray, values: FloatArray, points: int = POINTS) -> tuple[FloatArray, ...]:
+    """A line through not many more than `points` points that looks like the whole one, shape
+    (samples,), over ascending times: the smallest and the largest value of each stretch. Broken by
+    NaN where samples are missing."""
+    size = -(-2 * len(time) // points)
+    if size > 2:
+        starts = np.arange(0, len(time), size)
+        middle = np.minimum(starts + size // 2, len(time) - 1)
+        extremes = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
+        time = np.stack([time[starts], time[middle]], axis=1).ravel()
+        values = np.stack(extremes, axis=1).ravel()
+    steps = np.diff(time, prepend=time[:1])
+    gaps = np.flatnonzero(steps > GAP * np.median(steps))
+    return np.insert(time, gaps, time[gaps]), np.insert(values, gaps, np.nan)

@@ -16,6 +16,7 @@ from rnea_control.identification.diagnosis import AT_NOISE
 from rnea_control.identification.identify import Certainty, Identification
 from rnea_control.identification.motion import Motion, measurement_noise
 from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 
 # Errors that differ by less than this part are the same.
 SAME = 0.05
@@ -70,6 +71,7 @@ class JointScore:
     moves."""
 
     joint: str
+    unit: str
     before: float  # RMS of the error of the robot's description
     after: float  # the same with the identified parameters
     noise: float  # standard deviation of the part that no model explains
@@ -86,6 +88,12 @@ class JointScore:
         """By what factor the error is smaller than before: below 1 it is larger."""
         least = max(ROUNDING * self.torque, TINY)
         return max(self.before, least) / max(self.after, least)
+
+    @property
+    def share(self) -> float:
+        """The error of the identified model as a part of the effort limit, or without one of the
+        torque: it compares joints of any strength."""
+        return self.after / (max(self.torque, TINY) if math.isnan(self.limit) else self.limit)
 
     def explained(self, error: float) -> bool:
         """Whether an error leaves nothing to explain."""
@@ -105,20 +113,17 @@ def scores(model: RobotModel, residuals: Sequence[Residuals]) -> list[JointScore
     """The joints of a robot over some recordings. Samples count where both models have a torque."""
     squares, count = np.zeros((4, model.nv)), np.zeros(model.nv)
     for found in residuals:
-        errors = found.measured - found.before, found.measured - found.after
-        noise = np.broadcast_to(found.noise, found.measured.shape)
-        known = np.isfinite(errors[0] + errors[1])
-        columns = (*errors, noise, found.measured)
-        squares += [np.sum(values**2, axis=0, where=known) for values in columns]
+        before, after = found.measured - found.before, found.measured - found.after
+        known = np.isfinite(before + after)
+        for k, values in enumerate((before, after, found.noise, found.measured)):
+            squares[k] += np.sum(np.where(known, values, 0.0) ** 2, axis=0)
         count += known.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        rms = np.sqrt(squares / count).T.tolist()
     limits = [limit if 0.0 < limit < math.inf else math.nan for limit in model.effort_limit]
+    with np.errstate(invalid="ignore"):
+        rows = np.vstack([np.sqrt(squares / count), limits]).T.tolist()
     return [
-        JointScore(name, before, after, noise, torque, limit)
-        for name, (before, after, noise, torque), limit in zip(
-            model.joint_names, rms, limits, strict=True
-        )
+        JointScore(name, units(model, j).effort, *rows[j])
+        for j, name in enumerate(model.joint_names)
     ]
 
 
@@ -130,15 +135,26 @@ def is_better(model: RobotModel, residuals: Sequence[Residuals]) -> bool:
     return bool(after < before)
 
 
-def verdict(identification: Identification, residuals: Sequence[Residuals]) -> str:
+def summary(found: Identification) -> str:
+    """What was found from how much, in a line."""
+    certainties = [estimate.certainty for estimate in found.estimates]
+    counts = ", ".join(f"{certainties.count(each)} {each.value}" for each in Certainty)
+    return (
+        f"{len(certainties)} base parameters: {counts}; from {found.seconds:.1f} s of motion, "
+        f"{min(found.samples):.0f} torques or more of each joint; filter {found.cutoff:.4g} Hz, "
+        f"delay of the efforts {1e3 * found.delay:.3g} ms, condition {found.condition:.3g}"
+    )
+
+
+def verdict(result: Identification, residuals: Sequence[Residuals]) -> str:
     """Whether the identified parameters are better than the description's, by how much, and the
     next steps: a few sentences. Judged by the recordings that were held out, in which a joint must
     move."""
     basis = [found for found in residuals if found.held_out]
-    of_all = scores(identification.model, basis)
+    of_all = scores(result.model, basis)
     known = [score for score in of_all if score.is_known]
     gain = mean_gain(known)
-    sentences = [f"Do not use the result yet: {doubt}" for doubt in identification.doubts]
+    sentences = [f"Do not use the result yet: {doubt}" for doubt in result.doubts]
     one = f"{basis[0].source}, which was"
     sources = one if len(basis) == 1 else f"{len(basis)} recordings, which were"
     sentences += [f"On {sources} kept from the fit, {_comparison(known, gain)}", _noise(known)]
@@ -148,7 +164,7 @@ def verdict(identification: Identification, residuals: Sequence[Residuals]) -> s
         sentences.append(f"It is larger than the URDF's at {listed(names)}.")
     if still := [score.joint for score in of_all if not score.is_known]:
         sentences.append(f"{listed(still)} did not move there and cannot be judged.")
-    return " ".join([*sentences, *_to_do(identification, known, gain)])
+    return " ".join([*sentences, *_to_do(result, known, gain)])
 
 
 def mean_gain(known: Sequence[JointScore]) -> float:
@@ -157,8 +173,8 @@ def mean_gain(known: Sequence[JointScore]) -> float:
 
 
 def _comparison(known: Sequence[JointScore], gain: float) -> str:
-    low, high = min(known, key=lambda s: s.gain), max(known, key=lambda s: s.gain)
-    reach = f"{rounded(low.gain, 2)} at {low.joint} to {rounded(high.gain, 2)} at {high.joint}"
+    ends = (choose(known, key=lambda score: score.gain) for choose in (min, max))
+    reach = " to ".join(f"{rounded(score.gain, 2)} at {score.joint}" for score in ends)
     size, end = "about as large as", ""
     if gain > 1.0 + SAME:
         size = f"{rounded(gain, 2)} times smaller than"
@@ -177,25 +193,19 @@ def _noise(known: Sequence[JointScore]) -> str:
         already = all(score.explained(score.before) for score in known)
         also = "; so was the URDF's, and there was nothing to improve" if already else ""
         return f"It is at the noise of the measured torques at every joint{also}."
-
-    def part(score: JointScore) -> tuple[float, str]:
-        """What is left, among joints of any strength, and of what it is a part."""
-        if math.isnan(score.limit):
-            return score.after / max(score.torque, TINY), "torque"
-        return score.after / score.limit, "effort limit"
-
-    worst = max(above, key=part)
-    share, whole = part(worst)
+    worst = max(above, key=lambda score: score.share)
+    whole = "torque" if math.isnan(worst.limit) else "effort limit"
     times = ""
     if worst.noise > NO_NOISE * worst.after:
         times = f"{worst.after / worst.noise:.2g} times the noise and "
     return (
         f"It is above the noise of the measured torques at {len(above)} of {len(known)} joints; "
-        f"{worst.joint} is furthest: what remains is {times}{100.0 * share:.2g} % of the {whole}."
+        f"{worst.joint} is furthest: what remains is {times}{100.0 * worst.share:.2g} % of the "
+        f"{whole}."
     )
 
 
-def _to_do(identification: Identification, known: Sequence[JointScore], gain: float) -> list[str]:
+def _to_do(result: Identification, known: Sequence[JointScore], gain: float) -> list[str]:
     """The next steps."""
     if gain < 1.0 - SAME:
         return [
@@ -209,12 +219,13 @@ def _to_do(identification: Identification, known: Sequence[JointScore], gain: fl
             "Rigid links with Coulomb and viscous friction do not explain the rest: friction that "
             "changes with load or temperature, elastic gears or cables may."
         )
-    unknown = sum(e.certainty is Certainty.unidentified for e in identification.estimates)
+    estimates = result.estimates
+    unknown = [each.name for each in estimates if each.certainty is Certainty.unidentified]
     if unknown:
         sentences.append(
-            f"{unknown} of {len(identification.estimates)} base parameters are not identified: "
-            "they stay near the URDF's until a motion excites them (rnea_identify plan)."
+            f"{len(unknown)} of {len(estimates)} base parameters are not identified and stay near "
+            f"the URDF's until a motion excites them (rnea_identify plan): {listed(unknown)}."
         )
-    elif at_noise and not identification.doubts:
+    elif at_noise and not result.doubts:
         sentences.append("Nothing is left to do.")
     return sentences

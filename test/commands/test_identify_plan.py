@@ -83,13 +83,16 @@ def test_errors_write_nothing(urdf: Path, config: Path, monkeypatch: pytest.Monk
     monkeypatch.chdir(urdf.parent)
     for options, message in (
         (["--range", "knee", "0", "1"], "range of knee"),
-        (["--range", "elbow", "low", "1"], "--range elbow low 1: LOWER and UPPER must be numbers"),
+        (
+            ["--range", "elbow", "low", "1"],
+            "--range JOINT LOWER UPPER, in rad or m: could not convert string to float: 'low'",
+        ),
         (["--duration", "0.1"], "duration is 0.1 s; it must be from 3 s"),
         (["--joints", "knee"], r"knee.* \[joint-selection\]$"),
         (["--config", "none.yaml"], "none.yaml cannot be read"),
         (["--output", "none/plan.yaml"], "there is no folder"),
-        (["--output", "arm.urdf", "--force"], "is the URDF, which is never overwritten"),
-        (["--output", config, "--force", "--config", config], "is the --config, which is never"),
+        (["--output", "arm.urdf", "--force"], "is the URDF, which it must not overwrite"),
+        (["--output", config, "--force", "--config", config], "is the --config, which it must not"),
     ):
         with pytest.raises(SystemExit, match=message):
             plan(urdf, "--output", "plan.yaml", *options)

@@ -14,7 +14,7 @@ from identification_bench import recording_of
 from robots import two_link_arm
 
 from rnea_control.commands.identify.motion_sender import read_trajectory
-from rnea_control.commands.identify.recording_checks import early_faults, faults
+from rnea_control.commands.identify.record import early_faults, faults
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel
@@ -43,8 +43,8 @@ def test_effort_that_is_not_measured_is_said_at_once() -> None:
     only_one = with_effort(lambda effort: effort * [1.0, np.nan])
     zero = with_effort(lambda effort: np.abs(effort) * [0.0, 1.0])
     for recording, words in (
-        (with_effort(lambda effort: np.nan * effort), "all joints .shoulder, elbow. have no eff"),
-        (only_one, "elbow has no effort: it is empty or NaN"),
+        (with_effort(lambda effort: np.nan * effort), "no effort of any joint .shoulder, elbow."),
+        (only_one, "no effort of elbow: it is empty or NaN"),
         (zero, r"never changes although the joint moves: shoulder .0 throughout"),
     ):
         (text,) = early_faults(recording)

@@ -13,23 +13,24 @@ from robots import PANDA_JOINTS, example_robot, load_quietly, two_link_arm
 from scipy.interpolate import BPoly
 
 from rnea_control.analysis import inertial_parameters, inverse_dynamics_batch, regressor
+from rnea_control.commands.identify.plan import shortened
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import IdentificationError
+from rnea_control.identification.controller_yaml import trajectory_yaml
 from rnea_control.identification.excitation import (
     RATE,
     Excitation,
     holding_postures,
     plan_excitation,
-    random_motion,
 )
-from rnea_control.identification.excitation_goal import (
-    covariance,
-    excitation_limits,
+from rnea_control.identification.excitation_limits import excitation_limits
+from rnea_control.identification.excitation_problem import (
+    FUNCTIONS,
+    ExcitationProblem,
+    accuracy,
     log_determinant,
+    rest_functions,
 )
-from rnea_control.identification.excitation_problem import HARMONICS, ExcitationProblem
-from rnea_control.identification.pictures import shortened
-from rnea_control.identification.trajectory_file import trajectory_yaml
 from rnea_control.model import Joint, RobotModel, RobotModelWarning
 from rnea_control.model.rigid_body import pseudo_inertia
 
@@ -54,7 +55,7 @@ def planned(name: str) -> Excitation:
 
 def problem_of(excitation: Excitation) -> ExcitationProblem:
     parts = (getattr(excitation, name) for name in ("model", "base", "limits", "noise"))
-    return ExcitationProblem(*parts, excitation.series.period)
+    return ExcitationProblem(*parts, excitation.duration)
 
 
 @pytest.mark.parametrize("name", ["arm", "panda"])
@@ -72,14 +73,14 @@ def test_limits_hold_at_1_khz_and_50_random_motions_are_worse(name: str) -> None
     assert shares.max() > 0.98
     # The determinant of the covariance is the volume; its root, one parameter's variance.
     best = min(random_information(excitation), key=lambda G: log_determinant(G)[0])
-    deviation = np.sqrt(np.diag(covariance(best, RATE * excitation.duration)))
+    _, deviation = accuracy(best, RATE * excitation.duration)
     assert np.mean(np.log(deviation / excitation.deviation)) > 0.1
     assert excitation.condition < 50.0
 
 
 def test_rest_at_both_ends_and_derivatives() -> None:
     excitation, step = planned("arm"), 1e-5
-    q, v, a = excitation.series.sample(excitation.duration * np.arange(3.0))
+    q, v, a = periodic(excitation, excitation.duration * np.arange(3.0))
     for off in (q - q[0], v, a):
         np.testing.assert_allclose(off, 0.0, atol=1e-12)
     time = np.linspace(0.5, 5.5, 50)
@@ -87,24 +88,30 @@ def test_rest_at_both_ends_and_derivatives() -> None:
     before, after = excitation.sample(time - step), excitation.sample(time + step)
     np.testing.assert_allclose((after[0] - before[0]) / (2.0 * step), v, atol=1e-7)
     np.testing.assert_allclose((after[1] - before[1]) / (2.0 * step), a, atol=1e-7)
-    twice = excitation.series.sample(time + excitation.duration)
+    twice = periodic(excitation, time + excitation.duration)
     for first, second in zip(excitation.sample(time), twice, strict=True):
         np.testing.assert_allclose(first, second, atol=1e-10)
 
 
+def periodic(excitation: Excitation, time: np.ndarray) -> list[np.ndarray]:
+    """Positions, velocities and accelerations of a motion that goes on."""
+    motion = excitation.coefficients @ rest_functions(time, excitation.duration)
+    return [each.T for each in motion]
+
+
 def test_same_seed_gives_the_same_motion() -> None:
-    again, other = (plan_excitation(arm(), 6.0, seed=n, **SMALL).series for n in (0, 4))
-    first = planned("arm").series
-    for name in ("center", "coefficients"):
-        assert np.array_equal(getattr(first, name), getattr(again, name))
-        assert not np.array_equal(getattr(first, name), getattr(other, name))
+    again, other = (plan_excitation(arm(), 6.0, seed=n, **SMALL).coefficients for n in (0, 4))
+    first = planned("arm").coefficients
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
 
 
 def random_information(excitation: Excitation) -> list[np.ndarray]:
     """Of 50 random motions within the same limits, each as large as they allow."""
     problem, rng = problem_of(excitation), np.random.default_rng(7)
     postures = holding_postures(excitation.model, excitation.limits, rng)
-    return [problem.information(random_motion(problem, postures, rng)) for _ in range(50)]
+    motions = [problem.random_motion(rng.choice(postures), rng) for _ in range(50)]
+    return [problem.information(problem.base_regressor(x)) for x in motions]
 
 
 def test_deviations_are_those_of_least_squares() -> None:
@@ -130,7 +137,7 @@ def test_deviations_are_those_of_least_squares() -> None:
 
 def test_gradient_of_the_cost() -> None:
     problem = problem_of(planned("arm"))
-    x = 0.6 * np.random.default_rng(1).standard_normal(2 * (2 * HARMONICS - 1))
+    x = 0.6 * np.random.default_rng(1).standard_normal(2 * FUNCTIONS)
     _, gradient = problem.cost(x, 100.0)
     for i in range(len(x)):
         step = np.zeros(len(x))
@@ -246,7 +253,7 @@ def numbers(text: str) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(("duration", "points"), [(5.0, 51), (3.0, 41)])
 def test_quintics_between_the_points_follow_the_series(duration, points) -> None:
     excitation = short()
-    excitation = replace(excitation, series=replace(excitation.series, period=duration))
+    excitation = replace(excitation, duration=duration)
     found, read = numbers(trajectory_yaml(excitation, 4.0))
     assert found[0] == 4.0
     assert found[-1] == pytest.approx(4.0 + excitation.duration, abs=1e-9)
@@ -294,12 +301,6 @@ def test_half_a_minute_of_seven_joints_fits_on_a_command_line() -> None:
     model = load_quietly(example_robot("panda"), PANDA_JOINTS)
     excitation = plan_excitation(model, 30.0, starts=1, iterations=1)
     assert len(trajectory_yaml(excitation).encode()) < 128 * 1024  # as Linux allows an argument
-
-
-@pytest.mark.parametrize("approach", [0.0, np.nan])
-def test_times_that_are_not_allowed(approach: float) -> None:
-    with pytest.raises(IdentificationError, match=f"approach is {approach} s"):
-        trajectory_yaml(short(), approach)
 
 
 def test_short_names() -> None:

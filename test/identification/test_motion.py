@@ -164,7 +164,7 @@ def test_turns_of_a_continuous_joint_are_counted() -> None:
     wrapped = recorded((steady().q[:, 0] + np.pi) % (2.0 * np.pi) - np.pi)
     found = of_robot(wrapped, MODEL)
     np.testing.assert_allclose(found.q[:, 0], steady().q[:, 0], atol=1e-12)
-    assert found.notes == ("some: turn jumps by whole turns; they were counted",)
+    assert found.notes == ("some: jumps by whole turns were counted: turn",)
 
 
 def test_glitches_are_lost_samples() -> None:

@@ -16,11 +16,10 @@ from robots import PANDA_JOINTS, example_robot, joint, link, load_quietly, robot
 
 from rnea_control.analysis import base_parameters, inertial_parameters, inverse_dynamics_batch
 from rnea_control.identification import report as report_module
-from rnea_control.identification.controller_yaml import controller_yaml, number, payload_yaml
+from rnea_control.identification.controller_yaml import controller_yaml, payload_yaml, significant
 from rnea_control.identification.identify import Certainty, Estimate, Identification
 from rnea_control.identification.payload import Payload
-from rnea_control.identification.pictures import POINTS, thinned, torque_picture
-from rnea_control.identification.report import report
+from rnea_control.identification.report import POINTS, report, thinned, torque_picture
 from rnea_control.identification.verdict import Residuals, mean_gain, scores, verdict
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
@@ -174,9 +173,12 @@ def test_awkward_names_are_quoted(tmp_path: Path) -> None:
 
 
 def test_numbers_are_doubles_for_ros() -> None:
-    shown = {1.0: "1.0", -0.0: "0.0", 1e-12: "0.0", 1.23456789e-5: "0.000012346"}
-    shown |= {-3.14159265: "-3.1416", 1234567.0: "1234600.0"}
-    assert {value: number(value) for value in shown} == shown
+    shown = {1.0: "1.0", -0.0: "0.0", 1e-12: "0.0", 1.23456789e-5: "1.2346e-05"}
+    shown |= {2e-5: "2.0e-05", -3.14159265: "-3.1416", 1234567.0: "1234600.0", 3e17: "3.0e+17"}
+    dumped = {
+        value: yaml.safe_dump([significant(value)]).strip().removeprefix("- ") for value in shown
+    }
+    assert dumped == shown
 
 
 FOUND = identification()
@@ -269,6 +271,7 @@ def test_samples_at_rest_do_not_count() -> None:
 def test_robot_without_effort_limits() -> None:
     class Unlimited:
         joint_names, nv, effort_limit = JOINTS, 7, np.full(7, np.inf)
+        joint_types = ("revolute",) * 7
 
     (score, *_) = scores(Unlimited(), [HELD_OUT])  # type: ignore[arg-type]
     assert np.isnan(score.limit)

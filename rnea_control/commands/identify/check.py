@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from rnea_control.commands.identify import inputs
-from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import listed
 from rnea_control.identification.diagnosis import Diagnosis, diagnose
 from rnea_control.identification.motion import join
@@ -45,8 +45,7 @@ def run(options: argparse.Namespace) -> int:
         console.print(f"The model is right to {100 * GOOD:.0f} % of the torque.")
     else:
         console.print("The model differs from the robot.")
-    still = [name for name, rms in zip(model.joint_names, found.rms, strict=True) if not rms]
-    if still:
+    if still := [model.joint_names[j] for j in np.flatnonzero(found.rms == 0.0)]:
         console.print(f"{listed(still)} did not move and cannot be judged.")
     for k, each in enumerate(found.contributions, start=1):
         what = "of what is above the noise" if each.cause.fitted else "of the unexplained"
@@ -65,4 +64,4 @@ def _table(model: RobotModel, found: Diagnosis) -> Table:
             numbers[1] = numbers[3] = "-"  # it stands
         rows.append([name, *numbers, units(model, j).effort])
     headings = ("joint", "torque", "residual", "noise", "unexplained", "")
-    return table_of("Measured torque minus the model's, RMS", headings, rows)
+    return inputs.table_of("Measured torque minus the model's, RMS", headings, rows)

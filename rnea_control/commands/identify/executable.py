@@ -24,18 +24,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one of the commands by a command line with the program's name, the process's own by
     default. Returns the exit status: 0 if all is well, 1 if not, 2 for wrong options, and 130 after
     Ctrl-C, as a shell does."""
+    # Before NumPy is imported. The matrices of robots are small: on a busy machine the threads of
+    # OpenBLAS wait for each other, and a search takes ten times as long.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        return _run(list(sys.argv if arguments is None else arguments)[1:])
+        options = _options(list(sys.argv if arguments is None else arguments)[1:])
+        return int(options.run(options))
+    except RneaControlError as error:
+        sys.exit(f"rnea_identify {options.command}: {error.with_code}")
     except KeyboardInterrupt:
         print("rnea_identify: interrupted", file=sys.stderr)
         return INTERRUPTED
 
 
-def _run(given: list[str]) -> int:
-    # Before NumPy is imported. The matrices of robots are small: on a busy machine the threads of
-    # OpenBLAS wait for each other, and a search takes ten times as long.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    arguments, for_ros = _split(given)
+def _options(given: list[str]) -> argparse.Namespace:
+    """What is asked for: `run` of the command, and the `ros_arguments`, from --ros-args to the end
+    or to `--`."""
+    end = len(given)
+    start = given.index(ROS) if ROS in given else end
+    if "--" in given[start:]:
+        end = given.index("--", start)
+    arguments = given[:start] + given[end + 1 :]
     parser = argparse.ArgumentParser(
         prog="rnea_identify",
         description="From a recording to the parameters that make the controller right: "
@@ -43,7 +52,6 @@ def _run(given: list[str]) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     chosen = next((word for word in arguments if word in COMMANDS), None)
-    module = None
     for name, words in COMMANDS.items():
         about = f"rnea_identify {name}: {words}."
         command = commands.add_parser(name, help=words, description=about)
@@ -52,23 +60,8 @@ def _run(given: list[str]) -> int:
             place = f"rnea_control.commands.identify.{name}"
             module = import_or_exit(place, "rnea_identify", "identify")
             module.add_arguments(command)
-    options = parser.parse_args(arguments)
-    options.ros_arguments = for_ros
-    assert module is not None
-    try:
-        status: int = module.run(options)
-    except RneaControlError as error:
-        sys.exit(f"rnea_identify {options.command}: {error.with_code}")
-    return status
-
-
-def _split(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """Our arguments, and those of ROS: from --ros-args to the end, or to `--`."""
-    if ROS not in arguments:
-        return arguments, []
-    start = arguments.index(ROS)
-    end = arguments.index("--", start) if "--" in arguments[start:] else len(arguments)
-    return arguments[:start] + arguments[end + 1 :], arguments[start:end]
+            command.set_defaults(run=module.run, ros_arguments=given[start:end])
+    return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":

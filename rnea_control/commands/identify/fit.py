@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import copy
-import math
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,22 +15,26 @@ from rich.console import Console
 from rich.table import Table
 
 from rnea_control.commands.identify import inputs
-from rnea_control.commands.identify.tables import table_of
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.controller_yaml import controller_yaml, payload_yaml
-from rnea_control.identification.identify import Certainty, Identification, identify
+from rnea_control.identification.identify import identify
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.payload import identify_payload
-from rnea_control.identification.report import report
+from rnea_control.identification.report import number, report
 from rnea_control.identification.urdf_inertials import with_inertials
-from rnea_control.identification.verdict import Residuals, is_better, residuals_of, scores, verdict
+from rnea_control.identification.verdict import (
+    Residuals,
+    is_better,
+    residuals_of,
+    scores,
+    summary,
+    verdict,
+)
 from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import units
 
 # The end of each recording that is kept from the fit, if no other one is given.
 HELD_OUT = 0.2
 URDF, PARAMETERS, REPORT = "robot.urdf", "rnea_controller.yaml", "report.html"
-WORST = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,11 +68,6 @@ class _Given:
     held_out: list[Motion]
     without: list[Motion]  # the load
 
-    @property
-    def source(self) -> str:
-        """The recordings, for the files."""
-        return ", ".join(self.options.recordings)
-
 
 def run(options: argparse.Namespace) -> int:
     """Fits and writes; the exit status is 0 if the new model is better on what it was not fitted
@@ -81,9 +78,8 @@ def run(options: argparse.Namespace) -> int:
     fit = _fit if options.payload is None else _fit_payload
     with new_folder(options.output) as folder:
         status = fit(_given(options, console), folder, console)
-        written = [options.output / each for each in (URDF, PARAMETERS, REPORT)]
-        names = [str(path) for path in written if (folder / path.name).exists()]
-    console.print(f"\nwritten: {', '.join(names)}")
+        written = [str(options.output / path.name) for path in sorted(folder.iterdir())]
+    console.print(f"\nwritten: {', '.join(written)}")
     return status
 
 
@@ -126,18 +122,19 @@ def _fit(given: _Given, folder: Path, console: Console) -> int:
     ]
     words = verdict(found, residuals)
     (folder / URDF).write_bytes(new_urdf)
-    (folder / PARAMETERS).write_text(controller_yaml(found, given.source), encoding="utf-8")
+    parameters = controller_yaml(found, ", ".join(options.recordings))
+    (folder / PARAMETERS).write_text(parameters, encoding="utf-8")
     page = report(found, residuals, words, URDF, PARAMETERS)
     (folder / REPORT).write_text(page, encoding="utf-8")
-    # What is odd about the identified robot, and was not about the description.
-    odd = [
-        [warning.removeprefix(f"{robot.source}: ") for warning in robot.warnings]
-        for robot in (model, after)
-    ]
-    for warning in (each for each in odd[1] if each not in odd[0]):
-        console.print(f"warning: {warning}", style="yellow", soft_wrap=True)
-    _show(found, residuals[0], console)
-    console.print(words)
+    known = {warning.removeprefix(f"{model.source}: ") for warning in model.warnings}
+    for warning in after.warnings:
+        if (words_alone := warning.removeprefix(f"{after.source}: ")) not in known:
+            console.print(f"warning: {words_alone}", style="yellow", soft_wrap=True)
+    console.print(f"\n{summary(found)}")
+    console.print(_torque_table(model, residuals[0]))
+    for note in found.notes:
+        console.print(f"note: {note}")
+    console.print(f"\n{words}")
     return int(bool(found.doubts) or not is_better(model, residuals[: len(given.held_out)]))
 
 
@@ -146,13 +143,14 @@ def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
     found = identify_payload(
         given.model, options.payload, join(given.motions), without, options.robust, options.delay
     )
-    after = copy.deepcopy(given.model)
+    after = given.model.copy()
     after.set_payload(found.link, found.mass, found.center_of_mass, found.inertia)
     residuals = [
         residuals_of(given.model, after, motion.delayed(found.delay), True)
         for motion in given.held_out
     ]
-    (folder / PARAMETERS).write_text(payload_yaml(found, given.source), encoding="utf-8")
+    parameters = payload_yaml(found, ", ".join(options.recordings))
+    (folder / PARAMETERS).write_text(parameters, encoding="utf-8")
     numbers = zip(found.center_of_mass, found.center_deviation, strict=True)
     center = ", ".join(f"{value:.4f} (sd {deviation:.2g})" for value, deviation in numbers)
     console.print(
@@ -172,41 +170,13 @@ def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
     return int(not better)
 
 
-def _show(found: Identification, residuals: Residuals, console: Console) -> None:
-    certainties = [each.certainty for each in found.estimates]
-    counts = [f"{certainties.count(each)} {each.value}" for each in Certainty]
-    console.print(
-        f"\n{len(found.estimates)} base parameters: {', '.join(counts)}; condition "
-        f"{found.condition:.0f}, delay {1e3 * found.delay:.2f} ms",
-    )
-    console.print(_torque_table(found.model, residuals))
-    unknown = [each for each in found.estimates if each.certainty is Certainty.unidentified]
-    if unknown:
-        title = "Not identified from these recordings: the URDF's values stay"
-        rows = [
-            [each.name, f"{each.prior:.3g}", f"{each.deviation:.2g}", each.unit]
-            for each in unknown[:WORST]
-        ]
-        headings = ("base parameter", "URDF", "standard deviation", "")
-        console.print(table_of(title, headings, rows))
-        if len(unknown) > WORST:
-            console.print(f"and {len(unknown) - WORST} more, in {REPORT}")
-    for note in found.notes:
-        console.print(f"note: {note}")
-    console.print()
-
-
 def _torque_table(model: RobotModel, residuals: Residuals) -> Table:
-    words = (
-        "a motion that was held out" if residuals.held_out else "the motion that it was fitted to"
-    )
-    rows = []
-    for j, score in enumerate(scores(model, [residuals])):
-        values = (score.before, score.after, score.noise)
-        numbers = ["-" if math.isnan(value) else f"{value:.3g}" for value in values]
-        rows.append([score.joint, *numbers, units(model, j).effort])
-    title = f"Measured minus predicted torque, RMS, on {words}"
-    return table_of(title, ("joint", "before", "after", "noise", ""), rows)
+    rows = [
+        [each.joint, *(number(x, 3) for x in (each.before, each.after, each.noise)), each.unit]
+        for each in scores(model, [residuals])
+    ]
+    title = "Measured minus predicted torque, RMS, on a motion that was held out"
+    return inputs.table_of(title, ("joint", "before", "after", "noise", ""), rows)
 
 
 @contextmanager

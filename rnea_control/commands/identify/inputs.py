@@ -1,23 +1,26 @@
-"""What `plan`, `fit` and `check` are given: a robot, by its URDF and its controller's settings, and
-recordings of its motions."""
+"""What `plan`, `fit` and `check` share: the robot that they are given, by its URDF and its
+controller's settings, recordings of its motions, and the tables that they print."""
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import combinations
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from rnea_control.commands.options import delay, parameters_in, positive
 from rnea_control.exceptions import ParameterError, RecordingError
 from rnea_control.identification.identify import check_joints
 from rnea_control.identification.motion import Motion, motion_of
-from rnea_control.identification.recording import check_measured, of_robot
+from rnea_control.identification.recording import of_robot
 from rnea_control.identification.recording_files import read_recording
 from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import EARTH_GRAVITY
 from rnea_control.model.urdf_text import read_urdf_file
 from rnea_control.parameters.parameter import GivenParameters, expand
 from rnea_control.parameters.settings import quietly, update_model
@@ -51,37 +54,27 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
         ParameterError: the --config cannot be read, has no section for the node, or has a value
             that is not allowed.
     """
+    make = RobotModel.from_urdf_string if isinstance(urdf, bytes) else RobotModel.from_urdf_file
+    joints = options.joints
     if options.config is None:
-        return _model(urdf, options.joints)
-    name = f"/{options.node.lstrip('/')}"
-    values = parameters_in(options.config, name)
+        return quietly(make, urdf, joints)
+    node = f"/{options.node.lstrip('/')}"
+    values = parameters_in(options.config, node)
     if not values:
         raise ParameterError(
-            f"{options.config} has no parameters for {name}; give the file of rnea_controller, or "
+            f"{options.config} has no parameters for {node}; give the file of rnea_controller, or "
             "the name of its node with --node"
         )
-    joints = options.joints
     if joints is None and "joints" in values:
         joints = GivenParameters(values, expand(ROBOT, ()))["joints"]
-    positions = [name for name in values if name.startswith(LOCKED)]
-    known = expand(ROBOT, joints or _model(urdf).joint_names)
+    known = expand(ROBOT, joints or quietly(make, urdf).joint_names)
+    positions = {name for name in values if name.startswith(LOCKED)}
     parameters = GivenParameters(values, known | dict.fromkeys(positions, LOCKED_POSITION))
-    moving = {f"{LOCKED}{name}" for name in joints or ()}
-    locked = {name.removeprefix(LOCKED): parameters[name] for name in {*positions} - moving}
-    model = _model(urdf, joints, locked, parameters["gravity"])
+    positions -= {f"{LOCKED}{name}" for name in joints or ()}  # they move
+    locked = {name.removeprefix(LOCKED): parameters[name] for name in positions}
+    model = quietly(make, urdf, joints, locked, parameters["gravity"])
     update_model(parameters, model)
     return model
-
-
-def _model(
-    urdf: str | os.PathLike[str] | bytes,
-    joints: Sequence[str] | None = None,
-    locked: Mapping[str, float] | None = None,
-    gravity: Iterable[float] = EARTH_GRAVITY,
-) -> RobotModel:
-    is_text = isinstance(urdf, bytes)
-    make = RobotModel.from_urdf_string if is_text else RobotModel.from_urdf_file
-    return quietly(make, urdf, joints, locked, gravity)
 
 
 def add_recording_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,17 +101,17 @@ def described_robot(options: argparse.Namespace) -> tuple[bytes, RobotModel]:
         RecordingError: there is none.
         RobotModelError, ParameterError: as `load_robot`.
     """
-    if options.urdf is not None:
-        return read_urdf_file(options.urdf), load_robot(options, options.urdf)
-    for path in options.recordings:
-        text = read_recording(path, topic=options.topic).robot_description
-        if text:
-            urdf = text.encode()
-            return urdf, load_robot(options, urdf)
-    raise RecordingError(
-        f"{options.recordings[0]}: no robot_description was recorded; name the robot's URDF by "
-        "the option --urdf"
-    )
+    urdf = options.urdf
+    if urdf is None:
+        recordings = (read_recording(path, topic=options.topic) for path in options.recordings)
+        urdf = next(filter(None, (each.robot_description for each in recordings)), "").encode()
+    if not urdf:
+        raise RecordingError(
+            f"{options.recordings[0]}: no robot_description was recorded; name the robot's URDF by "
+            "the option --urdf"
+        )
+    model = load_robot(options, urdf)
+    return urdf if isinstance(urdf, bytes) else read_urdf_file(urdf), model
 
 
 def motions_of(
@@ -135,7 +128,6 @@ def motions_of(
     motions = []
     for path in paths:
         recording = read_recording(path, model.joint_names, options.topic)
-        check_measured(recording)
         recording = of_robot(recording, model)
         for note in recording.notes:
             console.print(f"note: {note}")
@@ -151,10 +143,19 @@ def motions_of(
 def check_distinct(motions: Sequence[Motion]) -> None:
     """Raises RecordingError if two motions are of the same measurement, which would count twice or
     judge itself."""
-    for k, one in enumerate(motions):
-        for other in motions[:k]:
-            if np.array_equal(one.effort, other.effort):
-                raise RecordingError(
-                    f"{one.source} has the same efforts as {other.source}; give each recording "
-                    "once, to fit, to --hold-out or to --without"
-                )
+    for one, other in combinations(motions, 2):
+        if np.array_equal(one.effort, other.effort):
+            raise RecordingError(
+                f"{other.source} has the same efforts as {one.source}; give each recording once, "
+                "to fit, to --hold-out or to --without"
+            )
+
+
+def table_of(title: str, headings: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """A table of names, numbers and, in columns without a heading, units or words."""
+    table = Table(title=title, box=SIMPLE_HEAD)
+    for k, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if k and heading else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

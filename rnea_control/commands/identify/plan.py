@@ -5,34 +5,33 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot
-from rnea_control.commands.identify.tables import table_of
+from rnea_control.analysis import inverse_dynamics_batch
+from rnea_control.commands.identify.inputs import add_robot_arguments, load_robot, table_of
+from rnea_control.commands.options import positive
 from rnea_control.exceptions import IdentificationError, listed
-from rnea_control.identification.excitation import (
-    NEGLIGIBLE,
-    POOR,
-    Excitation,
-    plan_excitation,
-)
-from rnea_control.identification.pictures import draw_excitation, shortened
-from rnea_control.identification.trajectory_file import trajectory_yaml
-from rnea_control.model import RobotModel
+from rnea_control.identification.controller_yaml import trajectory_yaml
+from rnea_control.identification.excitation import NEGLIGIBLE, POOR, Excitation, plan_excitation
 
 # A parameter whose relative deviation is larger would need a motion that is ten thousand times
 # longer.
 HOPELESS = 100.0 * POOR
-# Of a base parameter's name in the table.
-_LONGEST_NAME = 33
+# Of a base parameter's name, in the table and in the picture.
+_LONGEST_NAME, _LONGEST_LABEL = 33, 44
+# Points of a line of the picture.
+_POINTS = 2000
+# Where its bars end, relative to the parameter.
+_SMALLEST, _LARGEST = 1e-4, 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="share of the velocity limits; %(default)g by default")
     add("--torque", type=float, default=0.7,
         help="share of the effort limits; %(default)g by default")
-    add("--approach", type=float, default=5.0,
+    add("--approach", type=positive, default=5.0,
         help="time for the way from where the arm is to the start, [s]; %(default)g by default")
     add("--range", nargs=3, action="append", default=[], dest="ranges",
         metavar=("JOINT", "LOWER", "UPPER"),
@@ -69,20 +68,32 @@ def run(options: argparse.Namespace) -> int:
     """
     console = Console(markup=False, highlight=False)
     _check_files(options)
+    try:
+        ranges = {name: (float(lower), float(upper)) for name, lower, upper in options.ranges}
+    except ValueError as error:
+        raise IdentificationError(f"--range JOINT LOWER UPPER, in rad or m: {error}") from error
     model = load_robot(options, options.urdf)
     for warning in model.warnings:
         console.print(f"Warning: {warning}", style="yellow", soft_wrap=True)
-    excitation = _planned(options, model, console)
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("planning", total=1.0)
+        excitation = plan_excitation(
+            model,
+            options.duration,
+            ranges=ranges,
+            speed=options.speed,
+            torque=options.torque,
+            seed=options.seed,
+            progress=lambda done: bar.update(task, completed=done),
+        )
     limits = f"{options.speed:g} of the velocity, {options.torque:g} of the effort"
     text = trajectory_yaml(excitation, options.approach, limits)
-    path = options.output
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(options.output).write_text(text, encoding="utf-8")
         if options.picture is not None:
-            path = options.picture
-            draw_excitation(path, excitation)
+            draw_excitation(options.picture, excitation)
     except OSError as error:
-        raise IdentificationError(f"{path} cannot be written: {error}") from error
+        raise IdentificationError(f"{error.filename} cannot be written: {error}") from error
     console.print(_motion_table(excitation))
     console.print(_parameter_table(excitation))
     for sentence in _judgement(excitation):
@@ -100,39 +111,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _planned(options: argparse.Namespace, model: RobotModel, console: Console) -> Excitation:
-    ranges = {}
-    for name, lower, upper in options.ranges:
-        try:
-            ranges[name] = (float(lower), float(upper))
-        except ValueError as error:
-            raise IdentificationError(
-                f"--range {name} {lower} {upper}: LOWER and UPPER must be numbers, [rad] or [m]"
-            ) from error
-    columns = TextColumn("planning"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        return plan_excitation(
-            model,
-            options.duration,
-            ranges=ranges,
-            speed=options.speed,
-            torque=options.torque,
-            seed=options.seed,
-            progress=lambda done: bar.update(task, completed=done),
-        )
-
-
 def _check_files(options: argparse.Namespace) -> None:
-    taken = {os.path.realpath(options.urdf): "the URDF, which is never overwritten"}
+    """Refuses outputs that would overwrite something, or have no folder."""
+    taken = {os.path.realpath(options.urdf): "the URDF"}
     if options.config is not None:
-        taken[os.path.realpath(options.config)] = "the --config, which is never overwritten"
-    for name, given in (("--output", options.output), ("--picture", options.picture)):
-        if given is None:
-            continue
-        path, real, wrong = Path(given), os.path.realpath(given), ""
+        taken[os.path.realpath(options.config)] = "the --config"
+    given = {"--output": options.output, "--picture": options.picture}
+    for name, path in ((name, Path(path)) for name, path in given.items() if path is not None):
+        real, wrong = os.path.realpath(path), ""
         if real in taken:
-            wrong = f" is {taken[real]}; give another name"
+            wrong = f" is {taken[real]}, which it must not overwrite; give another name"
         elif path.is_dir():
             wrong = " is a folder; give the name of a file"
         elif path.exists() and not options.force:
@@ -141,7 +129,7 @@ def _check_files(options: argparse.Namespace) -> None:
             wrong = f": there is no folder {path.parent}; make it first"
         if wrong:
             raise IdentificationError(f"{name} {path}{wrong}")
-        taken[real] = f"that of {name}, too"
+        taken[real] = f"the {name}"
 
 
 def _judgement(excitation: Excitation) -> Iterator[str]:
@@ -196,3 +184,58 @@ def _parameter_table(excitation: Excitation) -> Table:
     ]
     headings = ("base parameter", "by URDF", "deviation", "relative", "")
     return table_of("What the motion will tell, in SI units", headings, rows)
+
+
+def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> None:
+    """Draws one period, and the predicted accuracy of each base parameter, the worst one first, to
+    a PNG file, which is overwritten."""
+    # It takes a second to import.
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    model, duration = excitation.model, excitation.duration
+    time = np.linspace(0.0, duration, _POINTS)
+    q, v, a = excitation.sample(time)
+    tau = inverse_dynamics_batch(model, q, v, a)
+    figure = Figure(figsize=(14.0, max(8.0, 0.17 * excitation.base.rank)), layout="constrained")
+    kinds = ("position", "velocity", "acceleration", "torque")
+    axes = figure.subplot_mosaic([[kind, "accuracy"] for kind in kinds])
+    for kind, shares in zip(kinds, excitation.limits.shares(q.T, v.T, a.T, tau.T), strict=True):
+        for j, name in enumerate(model.joint_names):
+            axes[kind].plot(time, 100.0 * shares[j], "-" if j < 10 else "--", label=name)
+        axes[kind].hlines([-100.0, 100.0], 0.0, duration, color="crimson", linestyle=":")
+        whole = "half the range" if kind == "position" else "what is allowed"
+        axes[kind].set_ylabel(f"{kind}, %\nof {whole}")
+    axes["position"].set_title(
+        f"{model.name}: {duration:g} s, condition number {excitation.condition:.3g}"
+    )
+    axes["torque"].set_xlabel("time, s")
+    figure.legend(*axes["position"].get_legend_handles_labels(), loc="outside lower left", ncols=4)
+
+    order = np.argsort(excitation.relative_deviation, kind="stable")
+    shares = np.clip(excitation.relative_deviation[order], _SMALLEST, _LARGEST)
+    axis = axes["accuracy"]
+    axis.barh(
+        range(len(order)),
+        100.0 * shares,
+        color=np.where(shares > POOR, "C1", "C0").tolist(),
+        tick_label=[shortened(excitation.base.names[k], _LONGEST_LABEL) for k in order],
+    )
+    axis.set(
+        xscale="log",
+        ylim=(-0.6, len(order) - 0.4),
+        title=f"predicted deviation of the parameters after {duration:g} s",
+        xlabel="standard deviation, % of the parameter,\n"
+        f"or of what makes {100.0 * NEGLIGIBLE:g} % of the torque allowed",
+    )
+    axis.axvline(100.0 * POOR, color="crimson", linestyle=":")
+    axis.tick_params(axis="y", labelsize="small")
+    figure.savefig(os.fspath(path), format="png", dpi=110)
+
+
+def shortened(name: str, longest: int) -> str:
+    """The first terms of a sum, as many as fit into so many characters, at least one."""
+    ends = [found.start() for found in re.finditer(r" [+-] ", name)]
+    if len(name) <= longest or not ends:
+        return name
+    fitting = [end for end in ends if end + len(" ...") <= longest]
+    return f"{name[: max(fitting, default=ends[0])]} ..."

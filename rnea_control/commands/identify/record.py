@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
 from rich.console import Console
@@ -15,12 +16,15 @@ from rich.status import Status
 
 from rnea_control.commands.identify.motion_sender import MotionSender, read_trajectory
 from rnea_control.commands.identify.recorder import Recorder
-from rnea_control.commands.identify.recording_checks import early_faults, faults
 from rnea_control.commands.message_recorder import listening_node
 from rnea_control.commands.options import add_controller_options, positive
-from rnea_control.exceptions import RecordingError
-from rnea_control.identification.recording import Recording
+from rnea_control.exceptions import RecordingError, RneaControlError, RobotModelError
+from rnea_control.identification.diagnosis import diagnose
+from rnea_control.identification.motion import motion_of
+from rnea_control.identification.recording import Recording, check_measured, of_robot
 from rnea_control.identification.recording_files import refuse_existing
+from rnea_control.model import RobotModel
+from rnea_control.parameters.settings import quietly
 from rnea_control.ros.process import ros_process
 
 NODE = "rnea_identify"
@@ -28,6 +32,10 @@ NODE = "rnea_identify"
 MARGIN = 1.0
 # Between two looks at what came, [s].
 LOOK = 0.1
+# While there are few states, a joint that has gone no further than this may be at rest, [rad] or
+# [m].
+MOVED = 0.05
+LOWEST_RATE = 100.0  # [Hz]
 # The recording is judged when it is so long, and whenever it is twice as long, [s].
 FIRST_JUDGEMENT = 1.0
 # Without joint states for so long it is said; a motion waits so long for its controller, [s].
@@ -71,9 +79,9 @@ def run(options: argparse.Namespace) -> int:
         raise RecordingError(
             "--seconds is for listening without a trajectory; with one, its end ends the recording"
         )
-    joints = options.joints or (trajectory.joint_names if trajectory else [])
+    joints = list(dict.fromkeys(options.joints)) or (trajectory.joint_names if trajectory else [])
     console = Console(markup=False, highlight=False, soft_wrap=True)
-    with ros_process([NODE, *getattr(options, "ros_arguments", [])]) as running:
+    with ros_process([NODE, *options.ros_arguments]) as running:
         sender = None
         try:
             node = listening_node(NODE, options.namespace)
@@ -84,12 +92,10 @@ def run(options: argparse.Namespace) -> int:
             raise RecordingError(f"--namespace, --node or --commands: {error}") from error
         executor = SingleThreadedExecutor()
         executor.add_node(node)
-        failure = "it failed"
         try:
             with console.status("waiting") as status:
-                session = _Session(recorder, executor, joints, status, running)
-                listens = sender is None
-                failure = session.listen(options.seconds) if listens else session.move(sender)
+                session = _Session(recorder, sender, executor, joints, status, running)
+                failure = session.listen(options.seconds) if sender is None else session.move()
                 session.conclude()
             if failure:
                 console.print(f"not as planned: {failure}")
@@ -113,17 +119,15 @@ class _Session:
     def __init__(
         self,
         recorder: Recorder,
+        sender: MotionSender | None,
         executor: SingleThreadedExecutor,
         joints: Sequence[str],
         status: Status,
         running: Callable[..., bool],
     ) -> None:
-        self._recorder = recorder
-        self._executor = executor
-        self._joints = joints
-        self._status = status
-        self._running = running
-        self._sender: MotionSender | None = None
+        self._recorder, self._sender = recorder, sender
+        self._executor, self._joints = executor, joints
+        self._status, self._running = status, running
         self._started = self._heard = time.monotonic()
         self._first: float | None = None  # when the first state came
         self._states = 0  # that were seen
@@ -138,9 +142,10 @@ class _Session:
                 break
         return INTERRUPTED if seconds is not None and not self._running() else ""
 
-    def move(self, sender: MotionSender) -> str:
-        """Has a trajectory followed; returns why that failed, or nothing."""
-        self._sender = sender
+    def move(self) -> str:
+        """Has the trajectory followed; returns why that failed, or nothing."""
+        assert self._sender is not None
+        sender = self._sender
         while self._running() and not (sender.is_ready and self._elapsed >= MARGIN):
             self._step("waiting" if self._first is None else "before the motion")
             if time.monotonic() - self._started > PATIENCE:
@@ -150,7 +155,8 @@ class _Session:
         if not self._running():
             return f"{INTERRUPTED} before the trajectory was sent"
         sender.start(self._recorder.newest_stamp())
-        self._say(f"sent {sender.duration:.1f} s of trajectory by {sender.way}")
+        words = f"sent {sender.duration:.1f} s of trajectory by {sender.way}"
+        self._status.console.print(words)
         while self._running() and not sender.ended:
             self._step("moving")
             sender.check(self._recorder.newest_stamp())
@@ -211,7 +217,45 @@ class _Session:
                 self._warn(text)
 
     def _warn(self, text: str) -> None:
-        self._say(f"warning: {text}", "yellow")
+        self._status.console.print(f"warning: {text}", style="yellow")
 
-    def _say(self, text: str, style: str | None = None) -> None:
-        self._status.console.print(text, style=style)
+
+def early_faults(recording: Recording) -> Iterator[str]:
+    """What makes it useless however long it becomes, a sentence each."""
+    try:
+        check_measured(recording, MOVED)
+    except RneaControlError as error:
+        yield str(error)
+    steps = np.diff(recording.time)
+    rate = 1.0 / np.median(steps[steps > 0.0]) if (steps > 0.0).any() else np.inf
+    if rate < 0.99 * LOWEST_RATE:
+        yield (
+            f"joint states come {rate:.0f} times a second; accelerations need at least "
+            f"{LOWEST_RATE:.0f} Hz. Raise update_rate of the controller manager"
+        )
+
+
+def faults(recording: Recording) -> Iterator[str]:
+    """What `rnea_identify fit` would say of it by itself, a sentence each: what it would leave out,
+    and why it would be wrong by the robot that was recorded with it, if there is one."""
+    yield from early_faults(recording)
+    model = None
+    try:
+        if recording.robot_description:
+            model = quietly(
+                RobotModel.from_urdf_string, recording.robot_description, recording.joints
+            )
+    except RobotModelError as error:
+        yield f"its robot_description cannot be used, give `fit` another by --urdf: {error}"
+    try:
+        if model is None:
+            check_measured(recording)
+        else:
+            recording = of_robot(recording, model)
+        yield from recording.notes
+        motion = motion_of(recording)
+        yield from motion.notes
+        if model is not None:
+            yield from diagnose(model, motion).doubts
+    except RneaControlError as error:
+        yield str(error)

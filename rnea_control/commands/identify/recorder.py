@@ -58,20 +58,17 @@ class Recorder:
     def follow_commands(self) -> None:
         """Subscribes to the commands once somebody else does, and no longer than that: the
         controller would take this subscription for hardware that listens."""
-        subscriptions = self._node.get_subscriptions_info_by_topic(self._command_topic)
         # This node's own are hidden, as is one that is not known yet; the sentinel only looks.
         onlookers = self._node.get_name(), SENTINEL
-        others = [
-            info.node_name
-            for info in subscriptions
-            if info.node_name not in onlookers and not info.node_name.startswith("_")
-        ]
+        found = self._node.get_subscriptions_info_by_topic(self._command_topic)
+        names = {info.node_name for info in found}.difference(onlookers)
+        taken = any(not name.startswith("_") for name in names)
         listening = bool(self._commands) and not self._commands[-1].is_stopped
-        if others and not listening:
+        if taken and not listening:
             self._commands.append(
                 MessageRecorder(self._node, Float64MultiArray, self._command_topic, _now)
             )
-        elif listening and not others:
+        elif listening and not taken:
             self._commands[-1].stop()
 
     def where_else(self) -> str:
@@ -79,12 +76,11 @@ class Recorder:
         others = [
             name
             for name, types in self._node.get_topic_names_and_types()
-            if JOINT_STATE in types and name != self.states.topic
-            if name.endswith("/joint_states")
+            if JOINT_STATE in types and name.endswith("/joint_states") and name != self.states.topic
         ]
-        if others:
-            return f"there are joint states on {listed(others)}: give --namespace"
-        return "rnea_doctor says why"
+        if not others:
+            return "rnea_doctor says why"
+        return f"there are joint states on {listed(others)}: give --namespace"
 
     def stop(self) -> None:
         """Ends the subscriptions."""
@@ -117,7 +113,12 @@ class Recorder:
             else:
                 write_rosbag(path, self._messages())
         except RecordingError as error:
-            folder = self._rescue(path.with_suffix(""))
+            folder = path.with_suffix("")
+            try:
+                write_rosbag(folder, self._messages())
+            except RecordingError:  # where this computer keeps temporary files
+                folder = Path(tempfile.mkdtemp(prefix="rnea_identify_"), folder.name)
+                write_rosbag(folder, self._messages())
             raise RecordingError(
                 f"{error}. All messages are in the rosbag2 folder {folder}"
             ) from error
@@ -131,15 +132,6 @@ class Recorder:
             *(Message(self._command_topic, FLOAT64_MULTI_ARRAY, *each) for each in commands),
             *(Message(self.states.topic, JOINT_STATE, *each) for each in self.states.messages),
         ]
-
-    def _rescue(self, path: Path) -> Path:
-        """Writes a rosbag2 folder at `path`, or where this computer keeps temporary files."""
-        try:
-            write_rosbag(path, self._messages())
-        except RecordingError:
-            path = Path(tempfile.mkdtemp(prefix="rnea_identify_")) / path.name
-            write_rosbag(path, self._messages())
-        return path
 
 
 def _now() -> int:
