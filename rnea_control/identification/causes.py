@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray
+from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -139,6 +139,6 @@ def told(
     return Contribution(cause, part, tuple(rows), sentence)
 
 
-def effort_words(model: RobotModel, j: int, value: float, form: str = ".3g") -> str:
-    """An effort of a joint with its unit."""
-    return f"{value:{form}} {units(model, j).effort}"
+def effort_words(model: RobotModel, j: int, efforts: FloatArray, form: str = ".3g") -> str:
+    """The effort of a joint with its unit."""
+    return f"{efforts[j]:{form}} {units(model, j).effort}"

@@ -120,7 +120,7 @@ def _of_signals(model: RobotModel, motion: Motion) -> list[Contribution]:
     """What the efforts show without any model."""
     clipped, steps = motion.clipped.mean(axis=0), motion.rounding
     coarse = steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)
-    texts = lambda j: f"({100.0 * clipped[j]:.0f} %)", lambda j: effort_words(model, j, steps[j])
+    texts = lambda j: f"({100.0 * clipped[j]:.0f} %)", lambda j: effort_words(model, j, steps)
     found = (
         told(Cause.clipping, model, clipped > 0.0, texts[0]),
         told(Cause.rounding, model, coarse, texts[1]),
@@ -136,7 +136,7 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contri
     largest = np.quantile(sizes, 1.0 - OFTEN, axis=0)
 
     def text(j: int) -> str:
-        return f"up to {effort_words(model, j, largest[j])}, limit {limit[j]:.3g}"
+        return f"up to {effort_words(model, j, largest)}, limit {limit[j]:.3g}"
 
     return [told(Cause.limit, model, often, text)] if often.any() else []
 
@@ -149,7 +149,7 @@ def _unexplained(search: Readings, noise: FloatArray) -> list[Contribution]:
     large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
     if not large.any():
         return []
-    return [told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left[j])})")]
+    return [told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")]
 
 
 def _differences(
@@ -213,15 +213,13 @@ def _difference(
 
     def text(j: int) -> str:
         if cause is Cause.masses:
-            return effort_words(model, j, sizes[j])
+            return effort_words(model, j, sizes)
         if cause is Cause.rotor:
             return f"{values[j]:+.3g} kg m^2"
-        constant = effort_words(model, j, values[j - model.nv], "+.3g")
+        constant = effort_words(model, j, values[-model.nv :], "+.3g")
         if cause is Cause.offset:
             return constant
-        return (
-            f"{constant} {effort_words(model, j, values[j], '+.3g')} s/{units(model, j).position}"
-        )
+        return f"{constant} {effort_words(model, j, values, '+.3g')} s/{units(model, j).position}"
 
     if cause is not Cause.payload:
         return told(cause, model, felt, text, part)

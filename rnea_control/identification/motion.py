@@ -158,7 +158,9 @@ def join(motions: list[Motion]) -> Motion:
     if len(motions) == 1:
         return motions[0]
     lengths = [part.stop - part.start for motion in motions for part in motion.parts]
-    arrays = {name: np.concatenate([getattr(each, name) for each in motions]) for name in _ARRAYS}
+    arrays: dict[str, Any] = {
+        name: np.concatenate([getattr(each, name) for each in motions]) for name in _ARRAYS
+    }
     return replace(
         motions[0],
         source=", ".join(dict.fromkeys(motion.source for motion in motions)),
