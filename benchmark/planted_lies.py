@@ -138,20 +138,6 @@ def case_of(name: str, rate: float, seed: int, delay: float = 0.0) -> Case:
     return replace(case, measured=measured(case, torques(case.robot, case.measured, delay)))
 
 
-Lie = Callable[[Case], Case]
-LIES: dict[str, tuple[str, Lie]] = {}
-
-
-def lie(name: str, cause: str) -> Callable[[Lie], Lie]:
-    """Adds a lie, whose first cause must be `cause`."""
-
-    def add(function: Lie) -> Lie:
-        LIES[name] = cause, function
-        return function
-
-    return add
-
-
 def efforts(case: Case, values: np.ndarray) -> Case:
     """The case with other efforts."""
     return replace(case, measured=replace(case.measured, effort=values))
@@ -246,7 +232,8 @@ def weak(case: Case) -> Case:
 
 
 G = 9.81
-for name, cause, plant in (
+# Name, the cause that must be first, and what is planted.
+LIES: tuple[tuple[str, str, Callable[[Case], Case]], ...] = (
     ("gravity is not in the efforts", "gravity", lambda c: with_gravity(c, (0, 0, 0))),
     ("the same, URDF with damping 10", "gravity",
      lambda c: placeholder(with_gravity(c, (0, 0, 0)))),
@@ -283,8 +270,7 @@ for name, cause, plant in (
     ("two links heavier by 60 %", "masses", lambda c: known(c, heavy)),
     ("efforts 60 ms late", "delay",
      lambda c: efforts(known(c, lambda r: None), torques(c.robot, c.measured, 0.06))),
-):  # fmt: skip
-    lie(name, cause)(plant)
+)  # fmt: skip
 # Of these the parameters that a fit finds are those of the robot.
 FITTED = {"friction", "rotor", "offset", "payload", "masses", "delay"}
 
@@ -347,7 +333,7 @@ def of_lies(robots: list[str]) -> Table:
         ("lie", "first cause must be", "right", "fit exits 0", "of these worse than the URDF"),
     )
     totals = np.zeros(4, int)
-    for name, (cause, plant) in LIES.items():
+    for name, cause, plant in LIES:
         counts = np.zeros(4, int)
         for robot in robots:
             for k, rate in enumerate(RATES):

@@ -3,12 +3,17 @@ do about it, and which recording tells it from others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import numpy as np
+
+from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import listed
+from rnea_control.model import RobotModel
+from rnea_control.model.robot_model import units
 
 
 class Cause(Enum):
@@ -96,10 +101,7 @@ class Cause(Enum):
     @property
     def fitted(self) -> bool:
         """Whether a fit makes up for it; the parameters are wrong otherwise."""
-        return self in FITTED
-
-
-FITTED = {Cause.delay, Cause.payload, Cause.masses, Cause.offset, Cause.friction, Cause.rotor}
+        return self.name in ("delay", "payload", "masses", "offset", "friction", "rotor")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,27 +113,32 @@ class Contribution:
         part: of what it could explain, and nothing before it, 0 to 1: for causes that no fit makes
             up for, of what no parameters of the robot explain; else of what is above the noise.
         joints: those that it is about.
-        values: its numbers, such as one for each joint; see `Diagnosis`.
         sentence: what was found, with numbers, and what to do.
     """
 
     cause: Cause
     part: float
     joints: tuple[str, ...]
-    values: tuple[float, ...]
     sentence: str
 
 
 def told(
     cause: Cause,
-    rows: Mapping[str, str],
-    values: Iterable[float] = (),
+    model: RobotModel,
+    which: BoolArray,
+    text: Callable[[int], str] = lambda j: "",
     part: float = 1.0,
     **names: Any,
 ) -> Contribution:
-    """A cause in words, with what to do about it; `rows` are the joints and what to say of each,
-    and `names` go into the table's words."""
-    each = ", ".join(f"{joint} {text}" for joint, text in rows.items())
+    """A cause in words, with what to do about it: the joints that it is about by a mask, shape
+    (nv,), what to say of each, and what `names` in the table's words are."""
+    rows = {model.joint_names[j]: text(j) for j in np.flatnonzero(which).tolist()}
+    each = ", ".join(f"{joint} {words}" for joint, words in rows.items())
     words = cause.words.format(rows=each, joints=listed(rows), **names)
     sentence = f"{words}. {cause.remedy.format(**names)}"
-    return Contribution(cause, part, tuple(rows), tuple(map(float, values)), sentence)
+    return Contribution(cause, part, tuple(rows), sentence)
+
+
+def effort_words(model: RobotModel, j: int, efforts: FloatArray, form: str = ".3g") -> str:
+    """The effort of a joint with its unit."""
+    return f"{efforts[j]:{form}} {units(model, j).effort}"

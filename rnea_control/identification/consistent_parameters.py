@@ -15,10 +15,12 @@ quadratic program with semidefinite cones in S, which starts at S = 1; Clarabel 
 
 from __future__ import annotations
 
+import math
+
 import clarabel
 import numpy as np
 from scipy import sparse
-from scipy.linalg import block_diag, cho_factor, cho_solve
+from scipy.linalg import block_diag
 
 from rnea_control.analysis import base_parameters, inertial_parameters
 from rnea_control.array_types import FloatArray
@@ -38,9 +40,6 @@ LARGEST_RADIUS = 2.0
 # A body whose links all lack an inertia is taken for a ball of this mass and radius of gyration.
 UNKNOWN_MASS, UNKNOWN_RADIUS = 0.1, 0.05
 
-_ROWS, _COLUMNS = np.tril_indices(4)
-# Clarabel's cone takes the upper triangle column by column, with products scaled so.
-_SCALE = np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0))
 SIZE = 10
 # How far the URDF is trusted: inertias may be wrong by this part of themselves, sigma.
 TRUST = 0.5
@@ -49,8 +48,34 @@ LEAST_SHARE = 1e-3
 # An unknown load is compared with a ball of 1 kg and this radius of gyration; it may be that many
 # times as heavy.
 LOAD_RADIUS, LOAD_TRUST = 0.1, 100.0
-_LOAD_ROOT = np.diag([LOAD_RADIUS / np.sqrt(2.0)] * 3 + [1.0])
 TOLERANCE = 1e-10
+
+
+def _units() -> FloatArray:
+    """S for 1 of each of its ten unknowns, shape (10, 4, 4): as Clarabel's cones take them, the
+    upper triangle column by column, of norm 1."""
+    units = np.zeros((SIZE, 4, 4))
+    for unit, row, column in zip(units, *np.tril_indices(4), strict=True):
+        unit[row, column] = unit[column, row] = 1.0 if row == column else math.sqrt(0.5)
+    return units
+
+
+def smat(unknowns: FloatArray) -> FloatArray:
+    """S by its ten unknowns, shape (..., 4, 4)."""
+    return np.tensordot(unknowns, _UNITS, 1)
+
+
+def _ten_of_s(root: FloatArray) -> FloatArray:
+    """The ten parameters of C S C^T for 1 of each unknown of S, shape (10, 10)."""
+    return np.stack([ten_parameters(root @ unit @ root.T) for unit in _UNITS], axis=1)
+
+
+def _ball(mass: float, radius: float) -> FloatArray:
+    """C of a ball of this radius of gyration."""
+    return math.sqrt(mass) * np.diag([radius / math.sqrt(2.0)] * 3 + [1.0])
+
+
+_UNITS, _LOAD_ROOT = _units(), _ball(1.0, LOAD_RADIUS)
 
 
 def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
@@ -80,62 +105,35 @@ def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
 def _placement(model: RobotModel, link: int) -> FloatArray:
     """X_BL of a link in its body's row."""
     row = model.links[link]
-    rotation = row[layout.LINK_ROTATION : layout.LINK_ROTATION + 9].reshape(3, 3)
-    return homogeneous(rotation, row[layout.LINK_TRANSLATION : layout.LINK_TRANSLATION + 3])
+    rotation = row[layout.LINK_ROTATION : layout.LINK_TRANSLATION].reshape(3, 3)
+    return homogeneous(rotation, row[layout.LINK_TRANSLATION :])
 
 
 def _roots(model: RobotModel) -> dict[str, FloatArray]:
     """C for each link with inertia that moves; of a body without any, for the one that its joint
     carries."""
     roots: dict[str, FloatArray] = {}
+    bodies = model.links[:, layout.LINK_BODY]
     for carried in model.joint_links[1:].tolist():
-        row = model.links[carried, layout.LINK_BODY]
-        there = np.flatnonzero(model.links[:, layout.LINK_BODY] == row).tolist()
-        names = [model.link_names[k] for k in there]
-        heavy = [name for name in names if model.link_inertias[name].any()]
-        bodies = {name: _definite(model.link_inertias[name]) for name in heavy}
-        for name, body in (bodies or {model.link_names[carried]: _unknown_body()}).items():
-            roots[name] = np.asarray(np.linalg.cholesky(body), dtype=np.float64)
+        names = [model.link_names[k] for k in np.flatnonzero(bodies == bodies[carried])]
+        heavy = {name: model.link_inertias[name] for name in names}
+        own = {name: _root(inertia) for name, inertia in heavy.items() if inertia.any()}
+        roots |= own or {model.link_names[carried]: _ball(UNKNOWN_MASS, UNKNOWN_RADIUS)}
     return roots
 
 
-def _definite(matrix: FloatArray) -> FloatArray:
-    """The pseudo-inertia nearest to one that a body of some size has; an unknown body's where none
-    is near."""
-    mass = max(float(matrix[3, 3]), LEAST_MASS)
-    center = matrix[:3, 3] / matrix[3, 3] if matrix[3, 3] > 0.0 else np.zeros(3)
-    moments, axes = np.linalg.eigh(matrix[:3, :3] - matrix[3, 3] * np.outer(center, center))
+def _root(inertia: FloatArray) -> FloatArray:
+    """C of the pseudo-inertia nearest to one that a body of some size has; an unknown body's where
+    none is near."""
+    mass, center = float(inertia[3, 3]), np.zeros(3)
+    if mass > 0.0:
+        center = inertia[:3, 3] / mass
+    moments, axes = np.linalg.eigh(inertia[:3, :3] - mass * np.outer(center, center))
+    mass = max(mass, LEAST_MASS)
     if moments[-1] > mass * LARGEST_RADIUS**2:
-        return _unknown_body()
+        return _ball(UNKNOWN_MASS, UNKNOWN_RADIUS)
     moments = np.maximum(moments, mass * LEAST_RADIUS**2)
-    result = np.zeros((4, 4))
-    result[:3, :3] = (axes * moments) @ axes.T + mass * np.outer(center, center)
-    result[:3, 3] = result[3, :3] = mass * center
-    result[3, 3] = mass
-    return result
-
-
-def _unknown_body() -> FloatArray:
-    return UNKNOWN_MASS * np.diag([UNKNOWN_RADIUS**2 / 2.0] * 3 + [1.0])
-
-
-def smat(unknowns: FloatArray) -> FloatArray:
-    """The S of its ten unknowns, shape (4, 4)."""
-    matrix = np.zeros((4, 4))
-    matrix[_ROWS, _COLUMNS] = matrix[_COLUMNS, _ROWS] = unknowns / _SCALE
-    return matrix
-
-
-def _pseudo_inertia(root: FloatArray, unknowns: FloatArray) -> FloatArray:
-    """C S C^T."""
-    matrix = root @ smat(unknowns) @ root.T
-    return np.asarray(0.5 * (matrix + matrix.T))
-
-
-def _ten_of_s(root: FloatArray) -> FloatArray:
-    """The ten parameters of C S C^T for 1 of each unknown of S, shape (10, 10)."""
-    columns = [ten_parameters(_pseudo_inertia(root, unit)) for unit in np.eye(SIZE)]
-    return np.stack(columns, axis=1)
+    return homogeneous(axes, center) * np.sqrt([*moments, mass])
 
 
 def _actuator_scales(motion: Motion) -> FloatArray:
@@ -177,36 +175,30 @@ class ParameterSpace:
         trust: float = TRUST,
     ) -> None:
         self.model, self.base = model, base_parameters(model)
-        own, scales = inertial_parameters(model), _actuator_scales(motion)
         self._roots = _roots(model)
-        count, of_load = len(own), SIZE if with_load else 0
-        bodies = count - scales.size
-        end = SIZE * len(self._roots)
-        self.links, self.actuators = slice(0, end), slice(end, end + scales.size)
-        self.load = slice(self.actuators.stop, self.actuators.stop + of_load)
-        self.to_phi = np.zeros((count + of_load, self.load.stop))
-        self.phi_offset = np.zeros(count + of_load)
+        own, scales = inertial_parameters(model), _actuator_scales(motion)
+        count, bodies = len(own), len(own) - scales.size
+        of_links = np.zeros((bodies, SIZE * len(self._roots)))
+        of_load = [_ten_of_s(_LOAD_ROOT)] if with_load else []
+        self.phi_offset = np.zeros(count + SIZE * len(of_load))
         self.phi_offset[:bodies] = own[:bodies]
         for k, (link, root) in enumerate(self._roots.items()):
             body, to_body = parameters_in_body(model, link)
             rows = slice(SIZE * body, SIZE * (body + 1))
-            self.to_phi[rows, SIZE * k : SIZE * (k + 1)] = to_body @ _ten_of_s(root)
+            of_links[rows, SIZE * k : SIZE * (k + 1)] = to_body @ _ten_of_s(root)
             self.phi_offset[rows] -= to_body @ ten_parameters(model.link_inertias[link])
-        self.to_phi[bodies:count, self.actuators] = np.eye(scales.size)
-        if with_load:
-            self.to_phi[count:, self.load] = _ten_of_s(_LOAD_ROOT)
-        identity = np.asarray(_ROWS == _COLUMNS, dtype=np.float64)
-        self.start = np.zeros(self.load.stop)
-        self.start[self.links] = np.tile(identity, len(self._roots))
-        self.start[self.actuators] = own[bodies:]
-        self.prior = np.empty(self.load.stop)
-        self.prior[self.links], self.prior[self.load] = trust**-2, LOAD_TRUST**-2
-        self.prior[self.actuators] = scales.ravel() ** -2
-        to_base = np.zeros((self.base.rank, count))
-        to_base[:, self.base.independent] = np.eye(self.base.rank)
-        to_base[:, self.base.dependent] = self.base.K
-        B = block_diag(to_base, np.eye(of_load))
-        self.to_beta, self.beta_offset = B @ self.to_phi, B @ self.phi_offset
+        self.to_phi = block_diag(of_links, np.eye(scales.size), *of_load)
+        end, none = of_links.shape[1], np.zeros(SIZE * len(of_load))
+        self.links, self.actuators = slice(end), slice(end, end + scales.size)
+        self.load = slice(end + scales.size, self.to_phi.shape[1])
+        ones = np.tile(np.trace(_UNITS, axis1=1, axis2=2), len(self._roots))
+        self.start = np.concatenate([ones, own[bodies:], none])
+        links, actuators = np.full(end, trust**-2), scales.ravel() ** -2
+        self.prior = np.concatenate([links, actuators, none + LOAD_TRUST**-2])
+        self.to_beta, self.beta_offset = (
+            np.concatenate([self.base.values(each[:count]), each[count:]])
+            for each in (self.to_phi, self.phi_offset)
+        )
 
     def beta(self, theta: FloatArray) -> FloatArray:
         """The base parameters, and then the ten of the load."""
@@ -214,13 +206,12 @@ class ParameterSpace:
 
     def inertias(self, theta: FloatArray) -> dict[str, FloatArray]:
         """The pseudo-inertia of each link that moves, in its own frame, shape (4, 4), by name."""
-        unknowns = theta[self.links].reshape(-1, SIZE)
-        pairs = zip(self._roots.items(), unknowns, strict=True)
-        return {link: _pseudo_inertia(root, own) for (link, root), own in pairs}
+        links = zip(self._roots.items(), smat(theta[self.links].reshape(-1, SIZE)), strict=True)
+        return {link: root @ S @ root.T for (link, root), S in links}
 
     def load_inertia(self, theta: FloatArray) -> FloatArray:
         """The pseudo-inertia of the load in its link's frame, shape (4, 4)."""
-        return _pseudo_inertia(_LOAD_ROOT, theta[self.load])
+        return _LOAD_ROOT @ smat(theta[self.load]) @ _LOAD_ROOT.T
 
     @property
     def beta_deviation(self) -> FloatArray:
@@ -233,7 +224,7 @@ class ParameterSpace:
             self.to_beta.T @ each @ self.to_beta + np.diag(self.prior)
             for each in (solution.information, solution.vector_covariance)
         )
-        gain = cho_solve(cho_factor(matrix), self.to_beta.T)
+        gain = np.linalg.solve(matrix, self.to_beta.T)
         return np.asarray(gain.T @ spread @ gain)
 
     def nearest(self, solution: Solution) -> FloatArray:
@@ -255,27 +246,22 @@ class ParameterSpace:
         gradient = (matrix @ self.start - vector) * scale  # of the change from the start
         least = np.zeros_like(self.start)
         least[self.links] = LEAST_SHARE * self.start[self.links]
-        offsets = (self.actuators.stop - self.actuators.start) // 4
-        not_negative = np.arange(self.actuators.start, self.actuators.stop - offsets)
-        definite = np.r_[self.links, self.load]
+        actuators = np.r_[self.actuators].reshape(4, -1)
+        definite, not_negative = np.r_[self.links, self.load], actuators[:3].ravel()
+        rows = np.concatenate([not_negative, definite])
         cones = [clarabel.NonnegativeConeT(len(not_negative))]
         cones += [clarabel.PSDTriangleConeT(4)] * (len(definite) // SIZE)
-        rows = np.concatenate([not_negative, definite])
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
-        found = clarabel.DefaultSolver(
-            sparse.csc_matrix(np.triu(P)),
-            gradient,
-            sparse.csc_matrix(-np.diag(scale)[rows]),
-            (self.start - least)[rows],
-            cones,
-            settings,
-        ).solve()
+        quadratic, constraints = sparse.csc_matrix(np.triu(P)), -sparse.diags(scale).tocsc()[rows]
+        solver = clarabel.DefaultSolver(
+            quadratic, gradient, constraints, (self.start - least)[rows], cones, settings
+        )
+        found = solver.solve()
         theta = self.start + scale * np.array(found.x)
         solved = str(found.status) in ("Solved", "AlmostSolved")
-        of_links = theta[self.links].reshape(-1, SIZE)
-        if not solved or any(np.linalg.eigvalsh(smat(each))[0] <= 0.0 for each in of_links):
+        if not solved or np.linalg.eigvalsh(smat(theta[self.links].reshape(-1, SIZE))).min() <= 0.0:
             raise IdentificationError(
                 f"no physically consistent parameters were found ({found.status}). Are the "
                 "efforts in Nm and N, and have they the sign of the positions?"

@@ -7,22 +7,25 @@ what the model differs from the robot: friction, offsets, rotors, a load, masses
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain, combinations
 
 import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import CompiledRobot
-from rnea_control.identification.causes import Cause, Contribution, told
+from rnea_control.identification.causes import Cause, Contribution, effort_words, told
 from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
+from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.readings import Readings
 from rnea_control.identification.torque_equations import identified_robot
-from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
+from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.rigid_body import link_inertia_of, ten_parameters
+from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_model import units
 
 # A joint whose residual is below this many times its noise has nothing to explain.
@@ -47,9 +50,7 @@ class Diagnosis:
         noise: of the measured torque.
         torque: root mean square of the measured torque.
         delay: by which the efforts are later than the motion; None if it was not looked for.
-        contributions: the causes, those first that no fit makes up for. Their values are, one for
-            each joint, scales, offsets, damping and then Coulomb friction, or rotor inertias that
-            the model lacks; gravity; the delay; or ten parameters of the load in its link's frame.
+        contributions: the causes, those first that no fit makes up for.
         question: what else could explain the efforts as well, and the recording that decides.
     """
 
@@ -87,12 +88,14 @@ def diagnose(
         delay: by which the efforts are later, [s]; from the data by default.
         robot: `identified_robot(model)`, where the caller has it.
     """
-    if delay:
-        motion = motion.delayed(delay)
+    recorded = _of_signals(model, motion)
+    # Some ranges of a long motion say as much.
+    motion = motion.take(enough_of(motion)).delayed(delay or 0.0)
     noise = measurement_noise(motion)
     torque = np.sqrt(np.mean(motion.effort**2, axis=0))
-    rms = motion.rms(motion.effort - inverse_dynamics_batch(model, motion.q, motion.v, motion.a))
-    recorded = _of_signals(model, motion)
+    error = motion.effort - inverse_dynamics_batch(model, motion.q, motion.v, motion.a)
+    squares = np.sum(error**2, axis=0, where=motion.counts)
+    rms = np.sqrt(squares / np.maximum(motion.counts.sum(axis=0), 1))
     if (rms <= AT_NOISE * noise).all() or not motion.counts.any():
         return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
     search = Readings(model, motion, robot or identified_robot(model), delay is None)
@@ -104,9 +107,9 @@ def diagnose(
     parts, excess = _differences(evidence, best, SMALL * np.maximum(rms, noise))
     if search.delay and search.delay.is_significant and not lies and not recorded:
         own = float(evidence.independent @ (search.undelayed / best.variance - 1.0))
-        later = search.delay.seconds
-        part = max(own / (own + excess), 0.0)
-        parts.append(told(Cause.delay, {}, (later,), part, what=late(later)))
+        none, part = np.zeros(model.nv, np.bool_), max(own / (own + excess), 0.0)
+        what = late(search.delay.seconds)
+        parts.append(told(Cause.delay, model, none, part=part, what=what))
     parts.sort(key=lambda each: -each.part)
     left = np.sqrt(best.variance + evidence.rough)
     causes = (*recorded, *lies, *parts)
@@ -115,12 +118,14 @@ def diagnose(
 
 def _of_signals(model: RobotModel, motion: Motion) -> list[Contribution]:
     """What the efforts show without any model."""
-    clipped, steps, names = motion.clipped.mean(axis=0), motion.rounding, model.joint_names
-    coarse = np.flatnonzero(steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)).tolist()
-    at_ends = {names[j]: f"({100.0 * clipped[j]:.0f} %)" for j in np.flatnonzero(clipped)}
-    in_steps = {names[j]: f"{steps[j]:.3g} {units(model, j).effort}" for j in coarse}
-    found = (Cause.clipping, at_ends, clipped), (Cause.rounding, in_steps, steps)
-    return [told(*each) for each in found if each[1]]
+    clipped, steps = motion.clipped.mean(axis=0), motion.rounding
+    coarse = steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)
+    texts = lambda j: f"({100.0 * clipped[j]:.0f} %)", lambda j: effort_words(model, j, steps)
+    found = (
+        told(Cause.clipping, model, clipped > 0.0, texts[0]),
+        told(Cause.rounding, model, coarse, texts[1]),
+    )
+    return [each for each in found if each.joints]
 
 
 def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contribution]:
@@ -128,24 +133,23 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contri
     limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
     sizes = np.abs(motion.effort)
     often = (sizes > BEYOND * limit + 4.0 * noise).mean(axis=0) > OFTEN
-    rows = {}
-    for j in np.flatnonzero(often).tolist():
-        largest, unit = np.quantile(sizes[:, j], 1.0 - OFTEN), units(model, j).effort
-        rows[model.joint_names[j]] = f"up to {largest:.3g} {unit}, limit {limit[j]:.3g}"
-    return [told(Cause.limit, rows)] if rows else []
+    largest = np.quantile(sizes, 1.0 - OFTEN, axis=0)
+
+    def text(j: int) -> str:
+        return f"up to {effort_words(model, j, largest)}, limit {limit[j]:.3g}"
+
+    return [told(Cause.limit, model, often, text)] if often.any() else []
 
 
 def _unexplained(search: Readings, noise: FloatArray) -> list[Contribution]:
     """The joints whose efforts nothing explains."""
     model, left = search.model, np.sqrt(search.best.variance)
-    strength = search.evidence.strength(search.best.reading)
+    strength = np.sqrt(search.evidence.spread[search.best.reading.order])
     large = (left > 3.0 * noise) & (left > LEFT * strength)
-    harmless = (left < LEFT_OF_LIMIT * model.effort_limit) & np.isfinite(model.effort_limit)
-    rows = {
-        model.joint_names[j]: f"({left[j]:.3g} {units(model, j).effort})"
-        for j in np.flatnonzero(large & ~harmless).tolist()
-    }
-    return [told(Cause.unknown, rows)] if rows else []
+    large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
+    if not large.any():
+        return []
+    return [told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")]
 
 
 def _differences(
@@ -153,8 +157,7 @@ def _differences(
 ) -> tuple[list[Contribution], float]:
     """In what the model differs from the robot, by the torques that it lacks or has too much.
 
-    Causes are added one by one, the one first that explains most for the numbers it needs, until
-    nothing above the noise has a cause.
+    Of all sets of causes it is the likeliest, the one first that explains most.
 
     Args:
         evidence: of the recording.
@@ -170,61 +173,57 @@ def _differences(
         opened = [evidence.columns[cause] for cause in causes]
         return evidence.fit(best.reading, np.concatenate([np.zeros(0, int), *opened]))
 
-    def cost(causes: tuple[Cause, ...]) -> float:
-        return fit(frozenset(causes)).cost
+    def above_noise(causes: Iterable[Cause]) -> float:
+        variance = fit(frozenset(causes)).variance
+        return float(evidence.independent @ (variance / best.variance - 1.0))
 
-    def above_noise(causes: tuple[Cause, ...]) -> float:
-        return float(evidence.independent @ (fit(frozenset(causes)).variance / best.variance - 1.0))
-
-    chosen: tuple[Cause, ...] = ()
-    excess = max(above_noise(chosen), 1e-9)
-    while others := [cause for cause in evidence.columns if cause not in chosen]:
-        more = min(((*chosen, cause) for cause in others), key=cost)
-        gain = above_noise(chosen) - above_noise(more)
-        if cost(more) >= cost(chosen) or gain < LEAST_PART * excess:
+    every = [*evidence.columns]
+    sets = chain.from_iterable(combinations(every, count) for count in range(len(every) + 1))
+    likeliest = min(sets, key=lambda causes: fit(frozenset(causes)).cost)
+    excess = left = max(above_noise(()), 1e-9)
+    chosen: dict[Cause, float] = {}
+    while others := [cause for cause in likeliest if cause not in chosen]:
+        cause = min(others, key=lambda cause: above_noise((*chosen, cause)))
+        before, left = left, above_noise((*chosen, cause))
+        if before - left < LEAST_PART * excess:
             break
-        # One that came first may have stood for another.
-        trials = [more]
-        for k in range(len(more)):
-            rest = (*more[:k], *more[k + 1 :])
-            trials += [rest, *((*rest, cause) for cause in evidence.columns if cause not in more)]
-        chosen = min(trials, key=cost)
+        chosen[cause] = (before - left) / excess
     change = fit(frozenset(chosen)).theta - evidence.declared
     found = []
-    for k, cause in enumerate(chosen):
-        part = (above_noise(chosen[:k]) - above_noise(chosen[: k + 1])) / excess
-        columns, own = evidence.columns[cause], np.zeros_like(change)
-        own[columns] = change[columns]
-        sizes = evidence.torque_of(own, best.reading)
-        joints = np.flatnonzero(sizes > least_told).tolist() or [int(np.argmax(sizes))]
-        names = {evidence.model.joint_names[j]: float(sizes[j]) for j in joints}
-        found.append(_difference(evidence, cause, min(max(part, 0.0), 1.0), own, names))
+    for cause, part in chosen.items():
+        own = np.zeros_like(change)
+        own[evidence.columns[cause]] = change[evidence.columns[cause]]
+        found.append(_difference(evidence, cause, min(part, 1.0), own, best.reading, least_told))
     return found, excess
 
 
 def _difference(
-    evidence: TorqueEvidence, cause: Cause, part: float, change: FloatArray, sizes: dict[str, float]
+    evidence: TorqueEvidence,
+    cause: Cause,
+    part: float,
+    change: FloatArray,
+    reading: Reading,
+    least_told: FloatArray,
 ) -> Contribution:
-    """What a change of theta means, with the root mean square of its torque at each joint that is
-    to be named."""
+    """What a change of theta by one cause means."""
     model, values = evidence.model, change[evidence.columns[cause]]
-    if cause is Cause.payload:
-        link = model.child_links[-1]
-        inertia = evidence.space.load_inertia(change)
-        load = link_inertia_of(link, inertia)
-        center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
-        words = {"link": link, "mass": load.mass, "center": center}
-        return told(cause, dict.fromkeys(sizes, ""), ten_parameters(inertia), part, **words)
-    rows = {}
-    for name, size in sizes.items():
-        j = model.joint_names.index(name)
-        unit = units(model, j)
-        if cause is Cause.friction:
-            damping, coulomb = values[j], values[model.nv + j]
-            text = f"{coulomb:+.3g} {unit.effort} {damping:+.3g} {unit.effort} s/{unit.position}"
-        elif cause is Cause.masses:
-            text = f"{size:.3g} {unit.effort}"
-        else:
-            text = f"{values[j]:+.3g} {'kg m^2' if cause is Cause.rotor else unit.effort}"
-        rows[name] = text
-    return told(cause, rows, () if cause is Cause.masses else values, part)
+    sizes = evidence.torque_of(change, reading)
+    felt = sizes > least_told
+    felt[np.argmax(sizes)] |= not felt.any()
+
+    def text(j: int) -> str:
+        if cause is Cause.masses:
+            return effort_words(model, j, sizes)
+        if cause is Cause.rotor:
+            return f"{values[j]:+.3g} kg m^2"
+        constant = effort_words(model, j, values[-model.nv :], "+.3g")
+        if cause is Cause.offset:
+            return constant
+        return f"{constant} {effort_words(model, j, values, '+.3g')} s/{units(model, j).position}"
+
+    if cause is not Cause.payload:
+        return told(cause, model, felt, text, part)
+    link = model.child_links[-1]
+    load = link_inertia_of(link, evidence.space.load_inertia(change))
+    center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
+    return told(cause, model, felt, part=part, link=link, mass=load.mass, center=center)

@@ -14,7 +14,7 @@ import numpy as np
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.noise_spectrum import NoiseSpectrum
+from rnea_control.identification.noise_spectrum import NoiseSpectrum, enough_of
 from rnea_control.identification.recording import MEDIAN_DEVIATION
 from rnea_control.identification.torque_equations import NormalEquations, TorqueEquations
 
@@ -45,8 +45,7 @@ class Solution:
         vector_covariance: what the noise does to `vector`; `information` where that is white.
         variance: of each joint's noise, correlation included, shape (nv,).
         noise: standard deviation of each joint's residual, shape (nv,).
-        residual: measured minus fitted torques, shape (samples, nv); cut to three times the noise
-            if the fit is robust.
+        spectrum: of the residual, which is cut to three times the noise if the fit is robust.
     """
 
     beta: FloatArray
@@ -58,7 +57,7 @@ class Solution:
     vector_covariance: FloatArray
     variance: FloatArray
     noise: FloatArray
-    residual: FloatArray
+    spectrum: NoiseSpectrum
 
     @property
     def covariance(self) -> FloatArray:
@@ -71,8 +70,7 @@ class Solution:
     def in_slow_noise(self, equations: TorqueEquations) -> Solution:
         """The same solution of these equations, with the covariance by the power spectrum of its
         residual, which takes longer than the solution."""
-        spectrum = NoiseSpectrum(equations.motion, self.residual)
-        covariance = spectrum.vector_covariance(equations, self.variance, self.inverse)
+        covariance = self.spectrum.vector_covariance(equations, self.variance, self.inverse)
         return replace(self, vector_covariance=covariance)
 
     def first(self, count: int) -> Solution:
@@ -92,7 +90,12 @@ class Solution:
         )
 
 
-def solve(equations: TorqueEquations, prior: FloatArray, robust: bool = False) -> Solution:
+def solve(
+    equations: TorqueEquations,
+    prior: FloatArray,
+    robust: bool = False,
+    parts: list[slice] | None = None,
+) -> Solution:
     """The base parameters of a motion.
 
     Args:
@@ -100,6 +103,7 @@ def solve(equations: TorqueEquations, prior: FloatArray, robust: bool = False) -
         prior: of the first columns, by the robot's description; 0 for those after. Parameters that
             the data do not determine keep them.
         robust: whether outliers count less.
+        parts: ranges of samples that count; all by default.
 
     Returns:
         With the covariance that white noise of the joints' `variance` has; see
@@ -109,35 +113,40 @@ def solve(equations: TorqueEquations, prior: FloatArray, robust: bool = False) -
         IdentificationError: too few torques.
     """
     motion = equations.motion
+    parts = parts or motion.parts
     if not motion.counts.any():
         raise IdentificationError(
             f"{motion.source}: no joint moves faster than it would at rest with noise, below "
             f"{motion.cutoff:.3g} Hz, so nothing can be identified. Record an exciting motion: "
             "rnea_identify plan makes one"
         )
-    normal = equations.normal()
+    normal = equations.normal(parts)
     prior = np.append(prior, np.zeros(normal.b.shape[1] - len(prior)))
     beta = _reweighted(normal, prior)
-    residual = motion.effort - equations.predicted(beta)
+    enough = enough_of(motion)
+    known = motion.take(enough)
+
+    def residual_of(beta: FloatArray) -> FloatArray:
+        return (known.effort - equations.predicted(beta, enough)) * known.counts
+
+    noise, residual = np.sqrt(normal.mean_square(beta)), residual_of(beta)
     for _ in range(ROBUST_PASSES if robust else 0):
-        scale = _robust_scale(residual, motion.counts)
-        outlying = HUBER * scale / np.maximum(np.abs(residual), 1e-300)
-        normal = equations.normal(np.minimum(outlying, 1.0))
+        normal = equations.normal(parts, (beta, HUBER * _robust_scale(residual, known.counts)))
         before, beta = beta, _reweighted(normal, prior)
-        residual = motion.effort - equations.predicted(beta)
+        residual = residual_of(beta)
+        noise = _robust_scale(residual, known.counts)
         if np.abs(beta - before).max() <= SETTLED * np.abs(beta).max():
             break
     if robust:
-        noise = _robust_scale(residual, motion.counts)
         residual = np.clip(residual, -3.0 * noise, 3.0 * noise)
-    else:
-        noise = motion.rms(residual)
     # Rounding is a millionth of the measured torque.
-    rounding = 1e-6 * np.maximum(np.sqrt(np.mean(motion.effort**2, axis=0)), 1e-6)
-    noise = np.maximum(noise, rounding)
-    variance = np.maximum(noise**2, _slow_variance(residual, motion))
+    torque = np.sqrt(normal.power / np.maximum(normal.samples, 1.0))
+    noise = np.maximum(noise, 1e-6 * np.maximum(torque, 1e-6))
+    variance = np.maximum(noise**2, _slow_variance(residual, known))
     A, b = normal.weighted(variance)
-    return Solution(*_solved(A, b, prior), A, b, A, variance, noise, residual)
+    beta, determined, condition, inverse = _solved(A, b, prior)
+    spectrum = NoiseSpectrum(motion, residual)
+    return Solution(beta, determined, condition, inverse, A, b, A, variance, noise, spectrum)
 
 
 def _solved(
@@ -172,20 +181,19 @@ def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
 
 
 def _robust_scale(residual: FloatArray, counts: BoolArray) -> FloatArray:
+    """Standard deviation of each joint's residual but for outliers, shape (nv,)."""
     scale = np.zeros(residual.shape[1])
-    for j, used in enumerate(counts.T):
-        if used.any():
-            scale[j] = np.median(np.abs(residual[used, j])) / MEDIAN_DEVIATION
+    for j in np.flatnonzero(counts.any(axis=0)):
+        scale[j] = np.median(np.abs(residual[counts[:, j], j])) / MEDIAN_DEVIATION
     return scale
 
 
 def _slow_variance(residual: FloatArray, motion: Motion) -> FloatArray:
     """Variance of means over blocks of time, times the number of samples in each."""
     size = max(round(BLOCK_SECONDS / motion.period), 1)
-    kept = np.where(motion.counts, residual, 0.0)
     whole = [slice(p.start, p.stop - (p.stop - p.start) % size) for p in motion.parts]
     sums, numbers = (
         np.concatenate([each[part].reshape(-1, size, each.shape[1]).sum(axis=1) for part in whole])
-        for each in (kept, motion.counts)
+        for each in (residual, motion.counts)
     )
     return np.asarray((sums**2).sum(axis=0) / np.maximum(numbers.sum(axis=0), 1))

@@ -87,16 +87,10 @@ class Motion:
         """The continuous parts."""
         return [slice(*pair) for pair in pairwise((0, *self.ends))]
 
-    def rms(self, torque: FloatArray) -> FloatArray:
-        """Root mean square of the torques that count, shape (nv,); 0 where a joint stands."""
-        squares = np.where(self.counts, torque, 0.0) ** 2
-        return np.asarray(np.sqrt(squares.sum(axis=0) / np.maximum(self.counts.sum(axis=0), 1)))
-
     def take(self, parts: list[slice]) -> Motion:
         """Some ranges of samples alone, none of which goes beyond a continuous part."""
-        rows = np.concatenate([np.arange(part.start, part.stop) for part in parts])
         ends = tuple(np.cumsum([part.stop - part.start for part in parts]).tolist())
-        arrays: dict[str, Any] = {name: getattr(self, name)[rows] for name in _ARRAYS}
+        arrays = {name: _rows(getattr(self, name), parts) for name in _ARRAYS}
         return replace(self, ends=ends, **arrays)
 
     def spread(self, samples: int, seconds: float) -> list[slice]:
@@ -127,6 +121,8 @@ class Motion:
         Raises:
             RecordingError: no part is longer than the delay.
         """
+        if not delay:
+            return self
         steps = round(delay / self.period)
         rest = delay - steps * self.period
         kept = [slice(p.start + max(steps, 0), p.stop + min(steps, 0)) for p in self.parts]
@@ -137,10 +133,11 @@ class Motion:
                 "shorter one by the option --delay, or record longer without gaps"
             )
         now = self.take(kept)
-        before = np.concatenate([np.arange(part.start, part.stop) for part in kept]) - steps
-        slopes = [derivative(self.a[part], self.period) for part in self.parts]
-        arrays = self.q, self.v, self.a, np.concatenate(slopes)
-        q, v, a, jerk = (each[before] for each in arrays)
+        before = [slice(part.start - steps, part.stop - steps) for part in kept]
+        jerk = np.empty_like(self.a)
+        for part in self.parts:
+            jerk[part] = derivative(self.a[part], self.period)
+        q, v, a, jerk = (_rows(each, before) for each in (self.q, self.v, self.a, jerk))
         v_before = v - rest * a + rest**2 / 2 * jerk
         return replace(
             now,
@@ -151,13 +148,18 @@ class Motion:
         )
 
 
+def _rows(array: Any, parts: list[slice]) -> Any:
+    """An array in some ranges; a view of one, as recordings may be large."""
+    return array[parts[0]] if len(parts) == 1 else np.concatenate([array[each] for each in parts])
+
+
 def join(motions: list[Motion]) -> Motion:
     """Motions of the same joints, one after the other."""
     if len(motions) == 1:
         return motions[0]
     lengths = [part.stop - part.start for motion in motions for part in motion.parts]
     arrays: dict[str, Any] = {
-        name: np.concatenate([getattr(motion, name) for motion in motions]) for name in _ARRAYS
+        name: np.concatenate([getattr(each, name) for each in motions]) for name in _ARRAYS
     }
     return replace(
         motions[0],

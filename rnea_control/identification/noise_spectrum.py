@@ -32,12 +32,22 @@ WINDOW = 4.0
 MOST_TAKEN = 0.7
 
 
+def enough_of(motion: Motion) -> list[slice]:
+    """Ranges of a motion that tell its noise; all of it if it has no more than `MEANS`."""
+    return motion.spread(MEANS * _step(motion), RANGE)
+
+
+def _step(motion: Motion) -> int:
+    return max(round(STEP / motion.period), 1)
+
+
 class NoiseSpectrum:
     """The power spectrum of each joint's residual.
 
     Args:
         motion: that was measured.
-        residual: measured minus fitted torques, shape (samples, nv), [Nm] or [N].
+        residual: measured minus fitted torques in the ranges that are `enough_of` it, one after the
+            other, 0 where a joint stands, shape (samples, nv), [Nm] or [N].
 
     Attributes:
         means: of the residual over `STEP`, 0 where a joint stands, shape (means, nv); an array for
@@ -48,17 +58,16 @@ class NoiseSpectrum:
     """
 
     def __init__(self, motion: Motion, residual: FloatArray) -> None:
-        self._motion = motion
-        self._step = step = max(round(STEP / motion.period), 1)
-        self.middles, self.means = [], []
-        for part in motion.spread(MEANS * step, RANGE):
-            rows = slice(part.start, part.stop - (part.stop - part.start) % step)
-            kept = residual[rows] * motion.counts[rows]
-            self.means.append(kept.reshape(-1, step, kept.shape[1]).mean(axis=1))
-            self.middles.append(slice(rows.start + step // 2, rows.stop, step))
+        self._step = step = _step(motion)
+        self.middles, self.means, parts = [], [], enough_of(motion)
+        ends = np.cumsum([part.stop - part.start for part in parts])
+        for part, own in zip(parts, np.split(residual, ends[:-1]), strict=True):
+            whole = len(own) - len(own) % step
+            self.means.append(own[:whole].reshape(-1, step, own.shape[1]).mean(axis=1))
+            self.middles.append(slice(part.start + step // 2, part.start + whole, step))
         noise = np.concatenate(self.means)
-        self._size = min(max(round(WINDOW / (step * motion.period)), 2), len(noise))
         rate = 1.0 / (step * motion.period)
+        self._size = min(max(round(WINDOW * rate), 2), len(noise))
         self.frequency, power = welch(noise, rate, nperseg=self._size, detrend=False, axis=0)
         used = np.concatenate([motion.counts[each] for each in self.middles]).mean(axis=0)
         self.power = power * rate * step / (2.0 * np.maximum(used, 1e-9))  # of both sides
@@ -73,12 +82,11 @@ class NoiseSpectrum:
             variance: s_j^2, shape (nv,).
             inverse: A^-1, shape (columns, columns).
         """
-        step, total = self._step, np.zeros_like(inverse)
+        motion, step, total = equations.motion, self._step, np.zeros_like(inverse)
         for middles, means in zip(self.middles, self.means, strict=True):
-            n, counts = len(means), self._motion.counts[middles, :, None]
-            Y = equations.rows(middles) * counts
+            n, Y = len(means), equations.rows(middles) * motion.counts[middles, :, None]
             width = max(round(1.5 * n / self._size), 1)  # what Welch's windows do not tell apart
-            frequency = np.fft.rfftfreq(n, step * self._motion.period)
+            frequency = np.fft.rfftfreq(n, step * motion.period)
             twice = np.full(len(frequency), 2.0)
             twice[0], twice[-1] = 1.0, 1.0 + n % 2
             for j, own_variance in enumerate(variance):
@@ -91,4 +99,4 @@ class NoiseSpectrum:
                 S *= twice / (1.0 - np.minimum(taken, MOST_TAKEN)) ** 2
                 for each in F:
                     total[own] += (each.T * S) @ each
-        return total * len(self._motion.time) / (step * sum(map(len, self.means)))
+        return total * len(motion.time) / (step * sum(map(len, self.means)))

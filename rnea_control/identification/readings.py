@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from rnea_control.analysis import inertial_parameters
-from rnea_control.array_types import FloatArray, IntArray
+from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.compiled import CompiledRobot
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.causes import Cause, Contribution, told
@@ -44,11 +45,11 @@ LATER = 0.02
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Another reading: its cause, the joints it is about, its fit, and what this costs with the
-    choice among others."""
+    """Another reading: its cause, the joints it is about, shape (nv,), its fit, and what this costs
+    with the choice among others."""
 
     cause: Cause
-    joints: list[int]
+    joints: BoolArray
     fit: Fit
     cost: float
 
@@ -76,7 +77,12 @@ class Readings:
     ) -> None:
         self.model = model
         self.evidence = TorqueEvidence(model, robot, motion)
-        self.delay = self._delay(robot, motion) if finds_delay else None
+        self.delay: Delay | None = None
+        base = self.evidence.space.base
+        if finds_delay:
+            equations = TorqueEquations(robot, base.independent, motion)
+            with suppress(IdentificationError):  # there can be none
+                self.delay = delay_of(equations, base.values(inertial_parameters(model)))
         reading = self.evidence.as_described
         self.undelayed = self.evidence.fit(reading).variance
         if self.delay and self.delay.is_significant:
@@ -88,15 +94,6 @@ class Readings:
         while len(self.found) < MOST and self._one_more():
             pass
 
-    def _delay(self, robot: CompiledRobot, motion: Motion) -> Delay | None:
-        """The delay of the efforts, if there can be one."""
-        base = self.evidence.space.base
-        equations = TorqueEquations(robot, base.independent, motion)
-        try:
-            return delay_of(equations, base.values(inertial_parameters(self.model)))
-        except IdentificationError:
-            return None
-
     def _one_more(self) -> bool:
         """Whether another reading is much likelier; it is the best one then."""
         trials = sorted(filter(self._is_real, self._trials()), key=lambda trial: trial.cost)
@@ -104,8 +101,8 @@ class Readings:
         later, gain = self.evidence.clock(self.best)
         if abs(later) > LATER and gain > max(STRONG, gained):
             what = f"{1e3 * abs(later):.0f} ms {'later' if later > 0.0 else 'earlier'}"
-            rows = dict.fromkeys(self.model.joint_names, "")
-            self.found.append(told(Cause.clock, rows, (later,), what=what))
+            every = np.ones(self.model.nv, np.bool_)
+            self.found.append(told(Cause.clock, self.model, every, what=what))
             return False
         if gained < STRONG:
             return False
@@ -122,42 +119,36 @@ class Readings:
     def _trials(self) -> Iterator[_Trial]:
         """All readings that differ from the best one by one cause."""
         now, nv = self.best.reading, self.model.nv
-        every, pairs = list(range(nv)), [list(pair) for pair in combinations(range(nv), 2)]
-        joints, one = np.arange(nv), np.eye(nv, dtype=np.bool_)
+        every, each = np.ones(nv, np.bool_), np.eye(nv, dtype=np.bool_)
         scales, left = self.evidence.described(now)
-        own_scale, own_left = scales[joints, now.order], left[joints, now.order]
+        own_scale, own_left = (x[np.arange(nv), now.order] for x in (scales, left))
         weight = 1.0 / np.maximum(own_left, 1e-3) - 1.0
-        common = np.full(nv, weight @ own_scale / max(weight.sum(), 1e-300))
+        common = weight @ own_scale / max(weight.sum(), 1e-300)
         number = 0.5 * math.log(max(self.evidence.independent.sum(), 1.0))  # price of one
 
         def trial(
-            cause: Cause,
-            about: list[int],
-            price: float,
-            unknown: IntArray | None = None,
-            **new: Any,
+            cause: Cause, about: BoolArray, price: float, groups: IntArray | None = None, **new: Any
         ) -> _Trial:
-            fit = self.evidence.fit(replace(now, **new), groups=unknown)
+            fit = self.evidence.fit(replace(now, **new), groups=groups)
             return _Trial(cause, about, fit, fit.cost + price)
 
         if np.array_equal(now.gravity, self.model.gravity):
             for gravity, price in self._gravities(number):
                 yield trial(Cause.gravity, every, price, gravity=gravity)
-        yield trial(Cause.sign, every, 0.0, scale=-now.scale)
-        yield trial(Cause.unit, every, number, np.zeros(nv, int), scale=common)
-        yield trial(Cause.unit, every, nv * number, joints, scale=own_scale)
-        for j in every:
-            price, alone = math.log(nv), np.where(one[j], 0, -1)
-            turned, other = (np.where(one[j], new, now.scale) for new in (-now.scale, own_scale))
-            yield trial(Cause.sign, [j], price, scale=turned)
-            yield trial(Cause.unit, [j], number + price, alone, scale=other)
-        for pair in pairs:
+        yield trial(Cause.unit, every, nv * number, np.arange(nv), scale=own_scale)
+        for about, choice in ((every, 0.0), *((one, math.log(nv)) for one in each)):
+            turned = np.where(about, -now.scale, now.scale)
+            scale = np.where(about, common if about is every else own_scale, now.scale)
+            yield trial(Cause.sign, about, choice, scale=turned)
+            yield trial(Cause.unit, about, number + choice, np.where(about, 0, -1), scale=scale)
+        for one, other in combinations(range(nv), 2):
             swapped = now.order.copy()
-            swapped[pair] = now.order[pair[::-1]]
-            yield trial(Cause.exchange, pair, math.log(len(pairs)), order=swapped)
+            swapped[[one, other]] = now.order[[other, one]]
+            price = math.log(math.comb(nv, 2))
+            yield trial(Cause.exchange, each[one] | each[other], price, order=swapped)
         assigned = linear_sum_assignment(np.log(np.maximum(left, 1e-6)))[1]
-        moved = np.flatnonzero(assigned != now.order).tolist()
-        if len(moved) > 2:
+        moved = assigned != now.order
+        if moved.sum() > 2:
             yield trial(Cause.exchange, moved, math.log(math.factorial(nv)), order=assigned)
 
     def _gravities(self, number: float) -> Iterator[tuple[FloatArray, float]]:
@@ -172,7 +163,8 @@ class Readings:
         size, along = float(np.linalg.norm(seen)), float(seen @ own) / strength
         if size and abs(size / strength - 1.0) < GRAVITY:
             yield seen * strength / size, 2.0 * number
-        yield own * along / strength, number
+        if abs(along) < (1.0 + GRAVITY) * strength:  # there is no more than the Earth's
+            yield own * along / strength, number
 
     def _is_real(self, trial: _Trial) -> bool:
         """Whether the difference is one that matters, and explains some effort."""
@@ -193,32 +185,28 @@ class Readings:
 
     def _told(self, trial: _Trial) -> Contribution:
         """What another reading says."""
-        cause, joints, names = trial.cause, trial.joints, self.model.joint_names
+        cause, which, names = trial.cause, trial.joints, self.model.joint_names
         before, now, fit, after = self.best, self.best.reading, trial.fit, trial.fit.reading
         part = 1.0 - float(np.sqrt((fit.variance / before.variance).min()))
-        changed, what, values = after.scale / now.scale, "", np.zeros(0)
-        if cause is Cause.unit and (changed[joints] < 0.0).all():
+        changed, what = after.scale / now.scale, ""
+        if cause is Cause.unit and (changed[which] < 0.0).all():
             cause = Cause.sign
         if cause is Cause.gravity:
             shares = self.evidence.independent * (before.variance - fit.variance) / fit.variance
-            joints = np.flatnonzero(shares > 0.1 * shares.max()).tolist()
-            values, what = after.gravity, self._gravity_words(after.gravity)
+            which, what = shares > 0.1 * shares.max(), self._gravity_words(after.gravity)
         elif cause is Cause.exchange:
-            what = "; ".join(
-                f"the effort of {names[j]} is called {names[k]}"
-                for j, k in enumerate(after.order)
-                if k != now.order[j]
-            )
+            moved = np.flatnonzero(after.order != now.order)
+            pairs = ((names[j], names[after.order[j]]) for j in moved)
+            what = "; ".join(f"the effort of {one} is called {other}" for one, other in pairs)
+        elif cause is Cause.unit and which.sum() > 1 and np.ptp(changed) == 0.0:
+            what = f"of all joints are {changed[0]:.3g} times the torques of the robot"
+            if abs(changed[0] - 1.0) < HEAVIER:
+                what += "; or all masses and inertias are so many times the URDF's"
         elif cause is Cause.unit:
-            values = after.scale
-            joints = np.flatnonzero(np.abs(_log(changed)) > SCALE).tolist()
-            factors = ", ".join(f"{names[j]} {changed[j]:.3g} times" for j in joints)
-            what = f"are not the torques of the robot: {factors} their size"
-            if len(trial.joints) > 1 and np.ptp(changed) == 0.0:
-                what = f"of all joints are {changed[0]:.3g} times the torques of the robot"
-                if abs(changed[0] - 1.0) < HEAVIER:
-                    what += "; or all masses and inertias are so many times the URDF's"
-        return told(cause, {names[j]: "" for j in joints}, values, part, what=what)
+            which = np.abs(_log(changed)) > SCALE
+            factors = (f"{names[j]} {changed[j]:.3g} times" for j in np.flatnonzero(which))
+            what = f"are not the torques of the robot: {', '.join(factors)} their size"
+        return told(cause, self.model, which, part=part, what=what)
 
     def _gravity_words(self, gravity: FloatArray) -> str:
         own = self.model.gravity

@@ -10,7 +10,7 @@ more than one block of regressors is stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,7 @@ BLOCK = 2048
 # More columns for the samples of a range, shape (samples, nv, columns), by these samples and their
 # regressors.
 MoreColumns = Callable[[slice, FloatArray], FloatArray]
+EVERY = (slice(None),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,65 +73,66 @@ class TorqueEquations:
     motion: Motion
     more: tuple[MoreColumns, ...] = ()
 
-    def normal(self, weight: FloatArray | None = None) -> NormalEquations:
-        """The normal equations.
+    def normal(
+        self,
+        parts: Iterable[slice] = EVERY,
+        outlying: tuple[FloatArray, FloatArray] | None = None,
+    ) -> NormalEquations:
+        """The normal equations of the torques that `motion.counts`.
 
         Args:
-            weight: of each torque, shape (samples, nv); those that `motion.counts` leaves out get
-                none. 1 by default.
+            parts: ranges of samples.
+            outlying: parameters, and the size of each joint's residual by these, shape (nv,),
+                beyond which a torque counts less, by Huber's weight.
         """
-        counts = self.motion.counts.astype(np.float64)
-        w = counts if weight is None else counts * weight
-        tau, (joints, total) = self.motion.effort, self.rows(slice(1)).shape[1:]
-        G, b, felt = np.zeros((joints, total, total)), np.zeros((joints, total)), self._felt()
-        beside = np.arange(len(self.columns), total)
-        for rows, Y, more in self._blocks():
-            for j in range(joints):
-                own = np.concatenate([Y[:, j, self.columns[felt[j]]], more[:, j]], axis=1)
-                by_weight = own * w[rows, j, None]
-                where = np.append(felt[j], beside)
-                G[j][np.ix_(where, where)] += own.T @ by_weight
-                b[j, where] += by_weight.T @ tau[rows, j]
-        return NormalEquations(G, b, (w * tau**2).sum(axis=0), w.sum(axis=0))
+        joints, total = self.rows(slice(1)).shape[1:]
+        G, b, felt = np.zeros((joints, total, total)), np.zeros((joints, total)), self._felt(total)
+        power, samples = np.zeros((2, joints))
+        for rows, Y in self._blocks(parts):
+            tau, w = self.motion.effort[rows], self.motion.counts[rows].astype(np.float64)
+            if outlying is not None:
+                beta, usual = outlying
+                w *= np.minimum(usual / np.maximum(np.abs(tau - Y @ beta), 1e-300), 1.0)
+            root = np.sqrt(w)
+            for j, columns in enumerate(felt):
+                own = Y[:, j, columns] * root[:, j, None]
+                G[j][np.ix_(columns, columns)] += own.T @ own
+                b[j, columns] += (root[:, j] * tau[:, j]) @ own
+            power += (w * tau**2).sum(axis=0)
+            samples += w.sum(axis=0)
+        return NormalEquations(G, b, power, samples)
 
-    def predicted(self, beta: FloatArray) -> FloatArray:
+    def predicted(self, beta: FloatArray, parts: Iterable[slice] = EVERY) -> FloatArray:
         """The torques by parameters of all columns, shape (samples, nv)."""
-        rank = len(self.columns)
-        phi = np.zeros(parameter_count(self.robot.model))
-        phi[self.columns] = beta[:rank]
-        tau = np.empty_like(self.motion.effort)
-        for rows, Y, more in self._blocks():
-            own = Y.reshape(-1, len(phi)) @ phi  # one product of BLAS
-            tau[rows] = own.reshape(Y.shape[:2]) + more @ beta[rank:]
-        return tau
+        return np.concatenate([Y @ beta for _, Y in self._blocks(parts)])
 
     def rows(self, part: slice) -> FloatArray:
         """The equations of a range of samples, which may have a step, shape (samples, nv,
         columns)."""
-        blocks = self._blocks(part)
-        return np.concatenate(
-            [np.concatenate([Y[:, :, self.columns], more], axis=2) for _, Y, more in blocks]
-        )
+        return np.concatenate([Y for _, Y in self._blocks((part,))])
 
-    def _felt(self) -> list[IntArray]:
-        """Which of `columns` each joint feels, those of what it carries: by a state at random."""
+    def _felt(self, total: int) -> list[IntArray]:
+        """The columns that each joint feels, those of what it carries, by a state at random; and
+        all that come after those of the regressor."""
         model = self.robot.model
         state = np.random.default_rng(0).standard_normal((3, 1, model.nv))
         (Y,) = self.robot.batch("regressor", *state)
-        return [np.flatnonzero(row[self.columns]) for row in Y]
+        beside = np.arange(len(self.columns), total)
+        return [np.append(np.flatnonzero(row[self.columns]), beside) for row in Y]
 
-    def _blocks(self, part: slice = slice(None)) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-        """Ranges of samples with their regressors, whose memory is used again, and `more`."""
+    def _blocks(self, parts: Iterable[slice]) -> Iterator[tuple[slice, FloatArray]]:
+        """Ranges of samples with their equations."""
         motion, model = self.motion, self.robot.model
-        every = range(len(motion.time))[part]
-        memory = np.empty((min(BLOCK, len(every)), model.nv, parameter_count(model)))
-        for begin in range(0, len(every), BLOCK):
-            block = every[begin : begin + BLOCK]
-            rows = slice(block.start, block.stop, block.step)
-            arrays = [np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a)]
-            Y = self.robot.batch("regressor", *arrays, out=memory[: len(block)])
-            none = np.empty((len(block), model.nv, 0))
-            yield rows, Y, np.concatenate([none, *(more(rows, Y) for more in self.more)], axis=2)
+        memory = np.empty((BLOCK, model.nv, parameter_count(model)))
+        for part in parts:
+            every = range(len(motion.time))[part]
+            for begin in range(0, len(every), BLOCK):
+                block = every[begin : begin + BLOCK]
+                rows = slice(block.start, block.stop, block.step)
+                arrays = (np.ascontiguousarray(x[rows]) for x in (motion.q, motion.v, motion.a))
+                Y = self.robot.batch("regressor", *arrays, out=memory[: len(block)])
+                more = [columns(rows, Y) for columns in self.more]
+                yield rows, np.concatenate([Y[:, :, self.columns], *more], axis=2)
 
 
 def identified_robot(model: RobotModel) -> CompiledRobot:

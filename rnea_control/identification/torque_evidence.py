@@ -97,7 +97,7 @@ class TorqueEvidence:
         columns: where theta has what a model may lack.
         independent: n_j above, shape (nv,).
         rough: mean square of what is left out of the efforts, noise of high frequency, shape (nv,).
-        spread: variance of the rest.
+        spread: variance of the rest, shape (nv,).
         as_described: the reading that should be right.
     """
 
@@ -121,6 +121,10 @@ class TorqueEvidence:
         self._precision[space.load] = (LOAD_PART * mass) ** -2
         self._positive = np.zeros(len(self.declared), np.bool_)
         self._positive[of_actuators[:-nv]] = True
+        body, to_body = parameters_in_body(model, model.child_links[-1])
+        to_phi = np.column_stack([space.to_phi, space.phi_offset])
+        self._to_phi, of_load = to_phi[:-SIZE], to_phi[-SIZE:]
+        self._to_phi[SIZE * body : SIZE * (body + 1)] += to_body @ of_load
         moving = np.flatnonzero(motion.counts.any(axis=1))
         step = max(math.ceil(len(moving) / MOST_SAMPLES), 1) // 2 * 2 + 1  # odd
         self._step = step * motion.period
@@ -136,7 +140,7 @@ class TorqueEvidence:
         blocks = np.floor(self._time / BLOCK_SECONDS)
         self._blocks = np.flatnonzero(np.diff(blocks, prepend=-np.inf))  # where they start
         self.independent = self._used.sum(axis=0) * len(self._blocks) / max(len(rows), 1)
-        self._columns = _columns(robot, space, motion, rows)
+        self._robot, self._states = robot, [each[rows] for each in (motion.q, motion.v, motion.a)]
         self._known: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
         self.as_described = Reading(model.gravity, np.arange(nv), np.ones(nv))
 
@@ -218,7 +222,7 @@ class TorqueEvidence:
     def _strangeness(self, theta: FloatArray) -> float:
         """How far the links' inertias are from the URDF's, in place of the squares: the divergence
         of Gaussians, which is the same to second order, and large where a mass vanishes."""
-        links = np.stack([smat(each) for each in theta[self.space.links].reshape(-1, SIZE)])
+        links = smat(theta[self.space.links].reshape(-1, SIZE))
         values = np.maximum(np.linalg.eigvalsh(links), LEAST_PART)
         return float((values - np.log(values) - 1.0).sum() / TRUST**2)
 
@@ -243,26 +247,27 @@ class TorqueEvidence:
     def described(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
         """The scale with which each effort (column) fits the URDF's torques of each joint (row),
         friction, rotor and offset aside; and the part of the effort that it leaves, 0 to 1."""
-        (G, C, Q), joints = self._sums(reading), np.arange(self.model.nv)
-        basis = np.zeros((len(joints), len(self.declared), 5))
-        basis[:, :, 0] = self._bodies(self.declared)
-        of_actuators = self.space.actuators.start + joints[:, None] + len(joints) * np.arange(4)
-        basis[joints[:, None], of_actuators, 1 + np.arange(4)] = 1.0
-        transposed = basis.transpose(0, 2, 1)
-        A, b = transposed @ G @ basis, transposed @ C
-        size = 1.0 / np.sqrt(np.maximum(np.diagonal(A, axis1=1, axis2=2), 1e-300))[:, :, None]
-        A, b = A * size * size.transpose(0, 2, 1), size * b
-        x = np.linalg.pinv(A, rcond=1e-9, hermitian=True) @ b
-        scale = np.where(A[:, :1, 0] > 0.0, size[:, 0] * x[:, 0], 1.0)
-        left = 1.0 - (x * b).sum(axis=1) / np.maximum(Q, 1e-300)
+        (G, C, Q), nv = self._sums(reading), self.model.nv
+        units, scale, left = np.eye(len(self.declared)), np.ones((nv, nv)), np.empty((nv, nv))
+        for j, of_joint in enumerate(np.r_[self.space.actuators].reshape(4, nv).T):
+            basis = np.column_stack([self._bodies(self.declared), units[:, of_joint]])
+            A, b = basis.T @ G[j] @ basis, basis.T @ C[j]
+            size = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))[:, None]
+            x = size * np.linalg.pinv(A * size * size.T, rcond=1e-9, hermitian=True) @ (size * b)
+            if A[0, 0] > 0.0:
+                scale[j] = x[0]
+            left[j] = 1.0 - (x * b).sum(axis=0) / np.maximum(Q[j], 1e-300)
         return scale, np.clip(left, 0.0, 1.0)
 
     def gravity_of(self, fit: Fit) -> FloatArray:
         """The gravity that fits the URDF's masses best beside friction, rotors and offsets."""
-        body, weight = self._bodies(self.declared), self._used / np.sqrt(fit.variance)
+        nv, phi = self.model.nv, self._to_phi @ self._bodies(self.declared)
+        Y = self._regressor(np.zeros(3))
+        without = Y @ phi
+        by_axis = [self._regressor(axis) @ phi - without for axis in np.eye(3)]
+        of_actuators = np.moveaxis(Y[:, :, -4 * nv :], -1, 0)
+        weight = self._used / np.sqrt(fit.variance)
         scaled = weight * fit.reading.scale
-        without, *by_axis = self._columns @ body
-        of_actuators = np.moveaxis(self._columns[0, :, :, self.space.actuators], -1, 0)
         A = np.stack([(scaled * each).ravel() for each in (*by_axis, *of_actuators)], axis=1)
         rest = weight * self._efforts[:, fit.reading.order] - scaled * without
         size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
@@ -286,49 +291,26 @@ class TorqueEvidence:
         measured = self._efforts[:, fit.reading.order]
         return np.asarray((measured - self._torques(fit.theta, fit.reading)) * self._used)
 
-    def strength(self, reading: Reading) -> FloatArray:
-        """Standard deviation of each joint's effort while it moves, shape (nv,)."""
-        efforts = self._efforts[:, reading.order]
-        return np.std(efforts, axis=0, where=self._used | ~self._used.any(axis=0))
-
     def _torques(self, theta: FloatArray, reading: Reading) -> FloatArray:
         """As efforts, shape (samples, nv)."""
-        without, *by_axis = self._columns @ theta
-        return (without + np.tensordot(reading.gravity, by_axis, 1)) * reading.scale
+        torques = self._regressor(reading.gravity) @ (self._to_phi @ theta)
+        return np.asarray(torques * reading.scale)
+
+    def _regressor(self, gravity: FloatArray) -> FloatArray:
+        """The robot's regressor under a gravity, shape (samples, nv, parameters)."""
+        self._robot.model.gravity = gravity
+        Y = self._robot.batch("regressor", *self._states)
+        self._robot.model.gravity = self.model.gravity
+        return Y
 
     def _sums(self, reading: Reading) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """X_j^T X_j, shape (nv, theta, theta); X_j^T tau_k, shape (nv, theta, nv); and the sums of
-        tau_k^2 while joint j moves."""
+        """With the torques X_j for 1 of each theta: X_j^T X_j, shape (nv, theta, theta); X_j^T
+        tau_k, shape (nv, theta, nv); and the sums of tau_k^2 while joint j moves."""
         key = reading.gravity.tobytes()
         if key not in self._known:
-            X = self._columns[0] + np.tensordot(reading.gravity, self._columns[1:], 1)
+            X = self._regressor(reading.gravity) @ self._to_phi
             X *= self._used[:, :, None]  # 0 where a joint stands
             X = np.ascontiguousarray(X.transpose(1, 2, 0))
             squares = self._used.T.astype(np.float64) @ self._efforts**2
             self._known[key] = X @ X.transpose(0, 2, 1), X @ self._efforts, squares
         return self._known[key]
-
-
-def _columns(
-    robot: CompiledRobot, space: ParameterSpace, motion: Motion, rows: IntArray
-) -> FloatArray:
-    """Torques for 1 of each theta, and of the constant part, shape (4, samples, nv, theta): without
-    gravity, and what a gravity of 1 along each axis adds."""
-    model, nv = space.model, space.model.nv
-    q, v, a = (np.ascontiguousarray(each[rows]) for each in (motion.q, motion.v, motion.a))
-    still = np.zeros_like(v)
-    body, to_body = parameters_in_body(model, model.child_links[-1])
-    to_torque = np.column_stack([space.to_phi, space.phi_offset])
-    columns = []
-    for gravity in np.vstack([np.zeros(3), np.eye(3)]):
-        robot.model.gravity = gravity
-        if gravity.any():
-            Y = robot.batch("regressor", q, still, still)
-            Y[:, :, -nv:] = 0.0  # the offsets'
-        else:
-            Y = robot.batch("regressor", q, v, a)
-        of_load = Y[:, :, SIZE * body : SIZE * (body + 1)] @ to_body
-        own = np.concatenate([Y, of_load], axis=2).reshape(len(rows) * nv, -1)
-        columns.append((own @ to_torque).reshape(len(rows), nv, -1))
-    robot.model.gravity = model.gravity
-    return np.stack(columns)

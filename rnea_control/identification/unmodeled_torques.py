@@ -22,7 +22,7 @@ from scipy import sparse
 from rnea_control.array_types import FloatArray
 from rnea_control.identification.least_squares import Solution, solve
 from rnea_control.identification.motion import STANDING, Motion
-from rnea_control.identification.noise_spectrum import NoiseSpectrum
+from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.model import RobotModel
 from rnea_control.model.robot_model import units
@@ -138,7 +138,8 @@ def solve_beside_unmodeled(
     Raises:
         IdentificationError: as `solve`.
     """
-    alone, solution = equations, solve(equations, prior, robust)
+    alone, some = equations, enough_of(equations.motion)
+    solution = solve(equations, prior, robust, some)
     first = len(solution.beta)
     found: list[Unmodeled] = []
     is_final = True
@@ -149,7 +150,7 @@ def solve_beside_unmodeled(
         tried, found, end = [*found, *new], [], first
         columns = [partial(each.columns, alone.motion) for each in tried]
         equations = replace(alone, more=(*alone.more, *columns))
-        solution = solve(equations, prior, robust)
+        solution = solve(equations, prior, robust, some)
         covariance = solution.covariance
         for each in tried:
             own = np.arange(end, end := end + len(each.sizes) + 1)
@@ -160,6 +161,8 @@ def solve_beside_unmodeled(
                 found.append(each.refined(solution.beta[own]))
         # The scales of new ones are corrected in the next round.
         is_final = len(found) == len(tried) and not new
+    if some != alone.motion.parts:
+        solution = solve(equations, prior, robust)
     notes = [
         f"{each.words(alone.robot.model)}; no parameter has it, so it is fitted beside them"
         for each in found
@@ -169,10 +172,10 @@ def solve_beside_unmodeled(
 
 def _remaining(solution: Solution, equations: TorqueEquations) -> Iterator[Unmodeled]:
     """The strongest of each kind at each joint that the residual has beyond chance."""
-    motion = equations.motion
-    spectrum = NoiseSpectrum(motion, solution.residual)
+    motion, spectrum = equations.motion, solution.spectrum
     rows = np.concatenate([np.arange(len(motion.time))[each] for each in spectrum.middles])
     counts = motion.counts[rows]
+    samples = sum(part.stop - part.start for part in enough_of(motion))
     joints = np.flatnonzero(np.count_nonzero(counts, axis=0) >= LEAST).tolist()
     sums = {
         (j, kind): _Sums(getattr(motion, kind.variable)[rows, j][counts[:, j]], len(solution.beta))
@@ -192,7 +195,7 @@ def _remaining(solution: Solution, equations: TorqueEquations) -> Iterator[Unmod
             continue
         center, trials, variance = 0.0, len(scales), float(solution.variance[j])
         # Each mean stands for several samples.
-        of_mean = variance * len(rows) / len(motion.time)
+        of_mean = variance * len(rows) / samples
         gain = each.gain(kind.shapes(each.middle, scales[:, None]), of_mean, solution.inverse)
         if kind is Kind.ripple:
             center, trials = 0.5 * (each.lowest + each.highest), MOST_WAVES
