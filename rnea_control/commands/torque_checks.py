@@ -12,10 +12,11 @@ from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete
 from rnea_control.control.feasibility import RESTING, light_joints
-from rnea_control.control.model_check import Cause, Witness, check_model
+from rnea_control.control.model_check import Witness, check_model
 from rnea_control.dynamics import Workspace, gravity
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
+from rnea_control.model.causes import Cause
 from rnea_control.model.robot_model import units
 
 # fmt: off
@@ -68,12 +69,6 @@ ROTOR_INERTIA = warning("rotor-inertia",
 # In a shorter time the noise of the positions looks like motion, [s].
 SHORTEST = 1.0
 EARTH, EARTH_TOLERANCE = 9.81, 0.05
-# All other causes are just a difference.
-OF_CAUSE = {
-    Cause.opposite: GRAVITY_OPPOSITE,
-    Cause.direction: GRAVITY_DIRECTION,
-    Cause.payload: PAYLOAD,
-}
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
@@ -121,21 +116,28 @@ def _gravity(
     bound = settings.get("model_check.bound") * model.effort_limit
     compensated = settings.get("hardware_compensates_gravity")
     link = settings.get("payload.link") or None
-    found = check_model(model, ws, q, effort, bound, Witness.effort, compensated, link)
+    found = check_model(model, ws, q, effort, bound, Witness.effort, link)
     torque = gravity(model, ws, q, np.zeros(model.nv))
-    pulls = [
-        f"{model.joint_names[j]} {torque[j]:.1f} {units(model, j).effort}"
-        for j in map(int, np.flatnonzero(np.abs(torque) > bound))
-    ]
-    if found.cause is Cause.none:
+    pulls = listed(
+        [
+            f"{model.joint_names[j]} {torque[j]:.1f} {units(model, j).effort}"
+            for j in np.flatnonzero(np.abs(torque) > bound).tolist()
+        ]
+    )
+    if found.likely is None:
         if compensated and pulls:
-            yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, {listed(pulls)}")
-    elif found.cause is not Cause.no_torque:
-        # All joints, with their explanation once.
-        numbers = [each.removesuffix(f": {found.explanation}") for each in found.sentences]
-        sentence = f"{'; '.join(numbers)}: {found.explanation}"
-        yield OF_CAUSE.get(found.cause, GRAVITY_DIFFERS).found(f"{topic}: {sentence}")
+            yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, {pulls}")
+        return
+    cause, values = found.likely.cause, np.array(found.likely.values)
+    words = f"{topic}: {'; '.join(found.torques)}: {found.likely.words}"
+    if cause is Cause.payload:
+        yield PAYLOAD.found(words)
+    elif cause is not Cause.gravity:
+        yield GRAVITY_DIFFERS.found(f"{words}. {found.likely.remedy}")
+    elif not np.allclose(values, 0.0):
+        opposite = np.allclose(values, -model.gravity)
+        yield (GRAVITY_OPPOSITE if opposite else GRAVITY_DIRECTION).found(words)
     elif not compensated:
         own = effort_controller(evidence)
         code = GRAVITY_NOT_HELD if own is not None and own.state == "active" else GRAVITY_UNSEEN
-        yield code.found(f"{topic}: no effort, and the model says {listed(pulls)}")
+        yield code.found(f"{topic}: no effort, and the model says {pulls}")

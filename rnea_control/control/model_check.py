@@ -8,9 +8,9 @@ errors of the model. The torques of all joints together tell the causes apart:
 torque              cause
 ==================  ======================================================================
 0                   firmware that compensates gravity, or an effort that is not measured
-2 g                 gravity compensated twice, or not at all where the firmware should
 -g, or :math:`G a`  another direction of gravity; G has g(q) for a unit vector along each axis
-k g                 the unit of the effort, such as ampere; masses
+k g                 the unit of the effort, such as ampere; by the feedback, masses, or gravity
+                    that is compensated twice, or not at all where the firmware should
 :math:`g + J^T F`   a point mass fixed to the last link, or one that the model has too many
 ==================  ======================================================================
 """
@@ -18,10 +18,10 @@ k g                 the unit of the effort, such as ampere; masses
 from __future__ import annotations
 
 import copy
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from rnea_control.control.laws import ControlLaw, Model
 from rnea_control.dynamics import Workspace, crba, forward_kinematics, gravity, jacobian
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
+from rnea_control.model.causes import Cause, Contribution, gravity_words, scale_words, told
 from rnea_control.model.robot_model import units
 
 # A cause explains the torques if the differences from the model that it leaves are within the
@@ -48,29 +49,31 @@ class Witness(Enum):
     feedback = "held with"
 
 
-# The likely reason why model and robot differ.
-Cause = Enum("Cause", "none no_torque twice opposite direction ratio payload unknown")
-
-
 @dataclass(frozen=True)
 class ModelCheck:
-    """What a check has found."""
+    """What a check has found.
 
-    # Holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
+    Attributes:
+        difference: holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
+        torques: of each joint whose difference is beyond the bound, in words.
+        likely: why; None if nothing differs. Its values are gravity in the root link's frame,
+            [m/s^2]; the factor of the efforts; or a load's mass, [kg], and center of mass, [m].
+    """
+
     difference: FloatArray
-    joints: tuple[int, ...]  # those whose difference is beyond the bound
-    cause: Cause  # the likely one
-    explanation: str  # the same in words, with what to set; empty if nothing differs
-    sentences: tuple[str, ...]  # one for each of `joints`
+    torques: tuple[str, ...] = ()
+    likely: Contribution | None = None
 
 
 class _Guess(NamedTuple):
-    """A cause, the torques that it would make, and how many numbers were fitted to say so."""
+    """Torques that would explain the holding ones, how many numbers were fitted to say so, and what
+    to say: the cause, its numbers, and words for the table of causes."""
 
-    cause: Cause
     torque: FloatArray
     fitted: int
-    explanation: str
+    cause: Cause
+    values: FloatArray
+    names: dict[str, Any]
 
 
 def holding_torque_of_feedback(
@@ -88,6 +91,7 @@ def holding_torque_of_feedback(
         law: in force; the other arguments are as of `check_model`.
         feedback: of the law, P and I together (or I alone, where the error is 0), shape (nv,):
             an acceleration or a torque, as the law says.
+        hardware_compensates_gravity: whether the controller believes so.
 
     Raises:
         ControllerError: a law that holds no position has no feedback.
@@ -109,7 +113,6 @@ def check_model(
     torque: FloatArray,
     bound: FloatArray,
     witness: Witness,
-    hardware_compensates_gravity: bool = False,
     link: str | None = None,
 ) -> ModelCheck:
     """Compares the torques that hold the robot at rest with the model's. Allocates; it compiles at
@@ -123,141 +126,97 @@ def check_model(
         bound: differences that are allowed, such as static friction, shape (nv,), [Nm] or [N]; a
             joint with a bound of 0 is not judged.
         witness: where `torque` is from.
-        hardware_compensates_gravity: whether the controller believes so.
         link: that a payload would be fixed to; by default the one that the last joint moves.
     """
     g = gravity(model, ws, q, np.zeros(model.nv))
     difference = np.asarray(torque, dtype=np.float64) - g
     known = np.isfinite(difference) & (bound > 0.0)
-    joints = tuple(int(j) for j in np.flatnonzero(known & (np.abs(difference) > bound)))
-    if not joints:
-        return ModelCheck(difference, (), Cause.none, "", ())
-    weight = np.where(known, 1.0 / np.where(known, bound, 1.0), 0.0)
+    weight = np.divide(1.0, bound, out=np.zeros(model.nv), where=known)
     missing = np.where(known, difference, 0.0)
-    judge = _Judge(model, ws, q, g, missing, weight, link or model.child_links[-1])
-    guess = judge.likely(witness, hardware_compensates_gravity)
-    cause, explanation = Cause.unknown, "payload, gravity vector, or firmware that compensates?"
-    if guess is not None:
-        cause, explanation = guess.cause, guess.explanation
-    sentences = tuple(
-        f"{model.joint_names[j]}: model {g[j]:.1f} {units(model, j).effort}, {witness.value} "
-        f"{torque[j]:.1f} {units(model, j).effort}: {explanation}"
-        for j in joints
-    )
-    return ModelCheck(difference, joints, cause, explanation, sentences)
+    differing = np.flatnonzero(np.abs(weight * missing) > 1.0).tolist()
+    if not differing:
+        return ModelCheck(difference)
+    size = np.linalg.norm(weight * missing)
+    found: list[tuple[int, float, _Guess]] = []
+    for guess in _guesses(model, ws, q, missing, weight, witness, link or model.child_links[-1]):
+        rest = weight * (g + missing - guess.torque)
+        part = float(np.linalg.norm(rest) / size)
+        # With as many numbers as joints that tell, anything could be explained.
+        telling = np.count_nonzero(weight * np.abs(guess.torque - g) > UNEXPLAINED)
+        if np.abs(rest).max() <= 1.0 and part <= UNEXPLAINED and telling > guess.fitted:
+            found.append((guess.fitted, round(part, 9), guess))
+    rows = {model.joint_names[j]: "" for j in differing}
+    likely = told(Cause.unknown, rows)
+    if found:
+        _, part, best = min(found, key=lambda each: each[:2])
+        likely = told(best.cause, rows, best.values, 1.0 - part, **best.names)
+    torques = []
+    for j in differing:
+        name, unit = model.joint_names[j], units(model, j).effort
+        torques.append(f"{name}: model {g[j]:.1f} {unit}, {witness.value} {torque[j]:.1f} {unit}")
+    return ModelCheck(difference, tuple(torques), likely)
 
 
-@dataclass(frozen=True)
-class _Judge:
-    """The torques of one posture, and the causes that could make them."""
+def _guesses(
+    model: RobotModel,
+    ws: Workspace,
+    q: FloatArray,
+    missing: FloatArray,
+    weight: FloatArray,
+    witness: Witness,
+    link: str,
+) -> Iterator[_Guess]:
+    """What could explain the torques that are missing: 0 where they are not known, as is `weight`,
+    which is one over the bound elsewhere."""
+    own, by_effort = model.gravity, witness is Witness.effort
+    G = _gravity_columns(model, ws, q)
+    g = G @ own
 
-    model: RobotModel
-    ws: Workspace
-    q: FloatArray
-    g: FloatArray
-    missing: FloatArray  # holding torque minus g; 0 where it is not known
-    weight: FloatArray  # one over the bound; 0 where the torque is not known
-    link: str
-
-    def likely(self, witness: Witness, believes: bool) -> _Guess | None:
-        """The guess that explains the torques with the fewest numbers fitted, and best; `believes`:
-        whether the controller does, that the hardware compensates gravity."""
-        fitted = [self._one_factor(witness), self._load(False), self._load(True)]
-        if self.model.gravity.any():
-            fitted.append(self._direction())
-        guesses = [*self._plain(witness, believes), *(guess for guess in fitted if guess)]
-        size = np.linalg.norm(self.weight * self.missing)
-        best, chosen = (math.inf, math.inf), None
-        for k, guess in enumerate(guesses):
-            rest = self.weight * (self.g + self.missing - guess.torque)
-            part = float(np.linalg.norm(rest) / size)
-            # With as many numbers as joints that tell, anything could be explained.
-            telling = np.count_nonzero(self.weight * np.abs(guess.torque - self.g) > UNEXPLAINED)
-            explains = np.abs(rest).max() <= 1.0 and part <= UNEXPLAINED and telling > guess.fitted
-            if explains and (guess.fitted, part + 1e-9 * k) < best:
-                best, chosen = (guess.fitted, part + 1e-9 * k), guess
-        return chosen
-
-    def _plain(self, witness: Witness, believes: bool) -> list[_Guess]:
-        """Causes without a number."""
-        effort = witness == Witness.effort
-        x, y, z = self.model.gravity
-        vector = f"gravity is [{x:g}, {y:g}, {z:g}] in the frame of {self.model.root_link!r}"
-        flag = "hardware_compensates_gravity"
-        if effort:
-            none = f"does firmware compensate gravity ({flag}), or is the effort not measured?"
-            twice = f"does firmware compensate gravity too ({flag}), or is its unit another?"
-            if believes:
-                none = "the effort leaves out the gravity that firmware compensates"
-        else:
-            none = f"the feedback takes it all away: does firmware compensate gravity ({flag})?"
-            twice = "the feedback adds as much again: are the masses twice the model's?"
-            if believes:
-                twice = f"{flag} is true, but does the hardware do it?"
-        sign = ", or the sign of the efforts" if effort else ""
-        return [
-            _Guess(Cause.no_torque, 0.0 * self.g, 0, none),
-            _Guess(Cause.twice, 2.0 * self.g, 0, twice),
-            _Guess(Cause.opposite, -self.g, 0, f"opposite: is that right, {vector}{sign}?"),
-        ]
-
-    def _fit(self, columns: FloatArray) -> tuple[FloatArray, int]:
+    def fit(columns: FloatArray) -> tuple[FloatArray, int]:
         """The smallest numbers x with columns x closest to the missing torque, and their rank."""
-        x, _, rank, _ = np.linalg.lstsq(
-            self.weight[:, None] * columns, self.weight * self.missing, rcond=1e-6
-        )
+        x, _, rank, _ = np.linalg.lstsq(weight[:, None] * columns, weight * missing, rcond=1e-6)
         return x.astype(np.float64), int(rank)
 
-    def _one_factor(self, witness: Witness) -> _Guess | None:
-        (part,), rank = self._fit(self.g[:, None])
-        question = "are all masses so much off?"
-        if witness == Witness.effort:
-            question = "is the effort a motor current in ampere, or in another unit?"
-        words = f"one factor of {1.0 + part:.3g} for all joints: {question}"
-        return _Guess(Cause.ratio, (1.0 + part) * self.g, 1, words) if rank else None
+    def of_gravity(other: FloatArray, fitted: int, more: str = "") -> _Guess:
+        what = gravity_words(model, other) + more
+        return _Guess(G @ other, fitted, Cause.gravity, other, {"what": what})
 
-    def _direction(self) -> _Guess | None:
-        """Gravity of the same strength in another direction."""
-        gravity_now, turned = self.model.gravity, copy.copy(self.model)
-        turned.bodies = self.model.bodies.copy()  # all that `gravity` reads
-        columns = np.zeros((len(self.g), 3))
-        for k, axis in enumerate(np.eye(3)):
-            turned.gravity = axis
-            columns[:, k] = gravity(turned, self.ws, self.q, np.zeros(len(self.g)))
-        change, rank = self._fit(columns)
-        vector, strength = gravity_now + change, np.linalg.norm(gravity_now)
-        if abs(np.linalg.norm(vector) / strength - 1.0) > OTHER_STRENGTH:
-            return None
-        x, y, z = vector
-        words = (
-            f"gravity along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of {self.model.root_link!r} "
-            "would do this: parameter gravity?"
-        )
-        # Its strength, which was not fitted to, agrees.
-        return _Guess(Cause.direction, self.g + columns @ change, rank - 1, words)
+    if own.any():
+        yield of_gravity(0.0 * own, 0)
+        yield of_gravity(-own, 0, "; or the sign of the efforts is reversed" if by_effort else "")
+        change, rank = fit(G)
+        if abs(np.linalg.norm(own + change) / np.linalg.norm(own) - 1.0) <= OTHER_STRENGTH:
+            # Its strength, which was not fitted to, agrees.
+            yield of_gravity(own + change, rank - 1)
+        (part,), rank = fit(g[:, None])
+        if rank and by_effort:
+            names = {"what": scale_words(1.0 + part)}
+            yield _Guess((1.0 + part) * g, 1, Cause.unit, np.array([1.0 + part]), names)
+        elif rank:
+            yield of_gravity((1.0 + part) * own, 1, "; or all masses are")
+    J = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
+    # m g at the origin of the frame, and (m R c) x g about it: the columns are for m and m R c.
+    columns = np.hstack([-J[:3].T @ own[:, None], -J[3:].T @ np.cross(np.eye(3), own).T])
+    poses = np.zeros((len(model.link_names), 4, 4))
+    forward_kinematics(model, ws, q, poses)
+    rotation = poses[model.link_names.index(link), :3, :3]
+    for count in (1, 4):  # at the origin, or anywhere near
+        x, rank = fit(columns[:, :count])
+        load = np.pad(x, (0, 4 - count))
+        if rank and load[0]:
+            load[1:] = rotation.T @ load[1:] / load[0]
+            if np.linalg.norm(load[1:]) <= LONGEST_LOAD:
+                center = ", ".join(f"{c:.3f}" for c in load[1:])
+                names = {"mass": load[0], "link": link, "center": center}
+                yield _Guess(g + columns[:, :count] @ x, rank, Cause.payload, load, names)
 
-    def _load(self, off_the_origin: bool) -> _Guess | None:
-        """A point mass on the last link, at its frame's origin or anywhere near."""
-        J = jacobian(self.model, self.ws, self.q, self.link, np.zeros((6, len(self.g))))
-        # m g at the origin, and (m R c) x g about it: the columns are for m and m R c.
-        columns = -J[:3].T @ self.model.gravity[:, None]
-        if off_the_origin:
-            moments = np.cross(np.eye(3), self.model.gravity)
-            columns = np.hstack([columns, -J[3:].T @ moments.T])
-        x, rank = self._fit(columns)
-        mass, moment = x[0], x[1:]
-        if rank == 0 or mass == 0.0:
-            return None
-        center = np.zeros(3)
-        if off_the_origin:
-            poses = np.zeros((len(self.model.link_names), 4, 4))
-            forward_kinematics(self.model, self.ws, self.q, poses)
-            rotation = poses[self.model.link_names.index(self.link), :3, :3]
-            center = rotation.T @ moment / mass
-            if np.linalg.norm(center) > LONGEST_LOAD:
-                return None
-        where = f"at [{', '.join(f'{c:.2f}' for c in center)}] m of {self.link!r}"
-        words = f"a payload of {mass:.2f} kg {where} would do this: payload.mass?"
-        if mass < 0.0:
-            words = f"{-mass:.2f} kg less {where} would do this: is the payload dropped?"
-        return _Guess(Cause.payload, self.g + columns @ x, rank, words)
+
+def _gravity_columns(model: RobotModel, ws: Workspace, q: FloatArray) -> FloatArray:
+    """G above, shape (nv, 3)."""
+    turned = copy.copy(model)
+    turned.bodies = model.bodies.copy()  # all that `gravity` reads
+    G = np.zeros((model.nv, 3))
+    for k, axis in enumerate(np.eye(3)):
+        turned.gravity = axis
+        G[:, k] = gravity(turned, ws, q, np.zeros(model.nv))
+    return G
