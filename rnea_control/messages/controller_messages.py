@@ -12,17 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import ByteArray, FloatArray, WordArray
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import Float64MultiArrayError
-from rnea_control.kernels.kernel import kernel
 from rnea_control.messages import cdr
 
-# Encapsulation, no dimensions, data_offset 0, the count, and four bytes that bring the numbers to a
-# multiple of eight from the first field on; and how many bytes a layout may take.
-_NUMBERS, _LONGEST_LAYOUT = cdr.HEADER + 16, 4096
-
-# What decoding reports in place of success.
-DECODED, REFUSED = 0, -1
+# How many bytes a command may have beside its numbers.
+_LONGEST_LAYOUT = 4096
 
 
 class Float64MultiArrayEncoder:
@@ -46,80 +41,38 @@ class Float64MultiArrayEncoder:
         return bytes(self.memory)
 
 
-class Float64MultiArrayDecoder:
-    """Decodes messages that must have `size` finite numbers; keeps no new memory.
+def decode_command(data: bytes, size: int, topic: str = "Float64MultiArray") -> FloatArray:
+    """The numbers of a message, shape (size,).
 
     Args:
-        size: how many numbers.
+        data: the message.
+        size: how many numbers it must have.
         topic: what error texts call the message.
 
-    Attributes:
-        values: the numbers of the last message, shape (size,); `decode` writes into them.
+    Raises:
+        CdrError: bytes that are not a Float64MultiArray.
+        Float64MultiArrayError: the wrong count of numbers, one that is not finite, or a layout that
+            takes long to read.
     """
-
-    def __init__(self, size: int, topic: str = "Float64MultiArray") -> None:
-        self._topic = topic
-        self._bits = np.zeros(size, dtype=np.uint64)
-        self.values = self._bits.view(np.float64)
-        self._buffer = np.zeros(_NUMBERS + _LONGEST_LAYOUT + 8 * size, dtype=np.uint8)
-        self._view = self._buffer.data
-
-    def decode(self, data: bytes) -> None:
-        """Fills `values`.
-
-        Raises:
-            CdrError: bytes that are not a Float64MultiArray.
-            Float64MultiArrayError: the wrong count of numbers, or one that is not finite.
-            `values` then stay as they were.
-        """
-        size = len(data)
-        if size > len(self._view):
-            raise Float64MultiArrayError(
-                f"{self._topic} has {size} bytes; at most {len(self._view)} are allowed"
-            )
-        self._view[:size] = data
-        if decode(self._buffer, size, self._bits) != DECODED:
-            raise self._refusal(data)
-
-    def _refusal(self, data: bytes) -> Float64MultiArrayError:
-        reader = cdr.CdrReader(data, self._topic)
-        for i in range(reader.integer("layout.dim")):
-            reader.string(f"layout.dim[{i}].label")
-            reader.integer(f"layout.dim[{i}].size")
-            reader.integer(f"layout.dim[{i}].stride")
-        reader.integer("layout.data_offset")
-        values = reader.numbers(reader.skip_numbers("data"))
-        if len(values) != len(self.values):
-            what = f" has {len(values)} numbers; it must have {len(self.values)}"
-        else:
-            i = int(np.argmin(np.isfinite(values)))
-            what = f": number {i} is {values[i]}; it must be finite"
-        return Float64MultiArrayError(f"{self._topic}{what}")
-
-
-@kernel("i8(u1[::1], i8, u8[::1])")
-def decode(data: ByteArray, size: int, bits: WordArray) -> int:
-    """Fills `bits` with the numbers of a message; `REFUSED` if it does not have so many finite
-    ones."""
-    position = cdr.HEADER + 4
-    if not position <= size <= data.shape[0] or data[0] != 0 or data[1] > cdr.LITTLE_ENDIAN:
-        return REFUSED
-    big_endian = data[1] == cdr.BIG_ENDIAN
-    for _ in range(cdr.word(data, cdr.HEADER, big_endian)):
-        position = cdr.aligned(position, 4)
-        if position + 4 > size:
-            return REFUSED
-        position = cdr.aligned(position + 4 + cdr.word(data, position, big_endian), 4) + 8
-    position += 4  # data_offset
-    start = cdr.numbers_at(data, size, position, bits.shape[0], big_endian)
-    if start < 0:
-        return REFUSED
-    for j in range(bits.shape[0]):
-        if not cdr.is_finite(cdr.double_word(data, start + 8 * j, big_endian)):
-            return REFUSED
-    for j in range(bits.shape[0]):
-        bits[j] = cdr.double_word(data, start + 8 * j, big_endian)
-    return DECODED
+    longest = _LONGEST_LAYOUT + 8 * size
+    if len(data) > longest:
+        raise Float64MultiArrayError(
+            f"{topic} has {len(data)} bytes; at most {longest} are allowed"
+        )
+    reader = cdr.CdrReader(data, topic)
+    for i in range(reader.integer("layout.dim")):
+        reader.string(f"layout.dim[{i}].label")
+        reader.integer(f"layout.dim[{i}].size")
+        reader.integer(f"layout.dim[{i}].stride")
+    reader.integer("layout.data_offset")
+    values = reader.numbers(reader.skip_numbers("data"))
+    if len(values) != size:
+        raise Float64MultiArrayError(f"{topic} has {len(values)} numbers; it must have {size}")
+    finite = np.isfinite(values)
+    if not finite.all():
+        i = int(np.argmin(finite))
+        raise Float64MultiArrayError(f"{topic}: number {i} is {values[i]}; it must be finite")
+    return values.astype(np.float64)
 
 
 class PointFields(NamedTuple):
