@@ -18,7 +18,8 @@ k g                 the unit of the effort, such as ampere; by the feedback, mas
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
@@ -66,14 +67,17 @@ class ModelCheck:
 
 
 class _Guess(NamedTuple):
-    """Torques that would explain the holding ones, how many numbers were fitted to say so, and what
-    to say: the cause, its numbers, and words for the table of causes."""
+    """What could hold the robot in place of g(q)."""
 
-    torque: FloatArray
-    fitted: int
+    more: FloatArray  # torque than g(q), shape (nv,)
+    fitted: int  # how many numbers were fitted to say so
     cause: Cause
-    values: FloatArray
-    names: dict[str, Any]
+    values: FloatArray  # see `ModelCheck`
+    names: dict[str, Any]  # for the words of the table of causes
+
+
+# Gives the smallest numbers x with columns x closest to the missing torque, and their rank.
+Fit = Callable[[FloatArray], tuple[FloatArray, int]]
 
 
 def holding_torque_of_feedback(
@@ -136,20 +140,24 @@ def check_model(
     differing = np.flatnonzero(np.abs(weight * missing) > 1.0).tolist()
     if not differing:
         return ModelCheck(difference)
-    size = np.linalg.norm(weight * missing)
-    found: list[tuple[int, float, _Guess]] = []
-    for guess in _guesses(model, ws, q, missing, weight, witness, link or model.child_links[-1]):
-        rest = weight * (g + missing - guess.torque)
-        part = float(np.linalg.norm(rest) / size)
+
+    def fit(columns: FloatArray) -> tuple[FloatArray, int]:
+        x, _, rank, _ = np.linalg.lstsq(weight[:, None] * columns, weight * missing, rcond=1e-6)
+        return x.astype(np.float64), int(rank)
+
+    fewest, least, best = math.inf, math.inf, None
+    for guess in _guesses(model, ws, q, fit, witness, link or model.child_links[-1]):
+        rest, change = weight * (missing - guess.more), weight * guess.more
+        left = round(float(np.linalg.norm(rest) / np.linalg.norm(weight * missing)), 9)
         # With as many numbers as joints that tell, anything could be explained.
-        telling = np.count_nonzero(weight * np.abs(guess.torque - g) > UNEXPLAINED)
-        if np.abs(rest).max() <= 1.0 and part <= UNEXPLAINED and telling > guess.fitted:
-            found.append((guess.fitted, round(part, 9), guess))
+        telling = np.count_nonzero(np.abs(change) > UNEXPLAINED)
+        explains = np.abs(rest).max() <= 1.0 and left <= UNEXPLAINED and telling > guess.fitted
+        if explains and (guess.fitted, left) < (fewest, least):
+            fewest, least, best = guess.fitted, left, guess
     rows = {model.joint_names[j]: "" for j in differing}
     likely = told(Cause.unknown, rows)
-    if found:
-        _, part, best = min(found, key=lambda each: each[:2])
-        likely = told(best.cause, rows, best.values, 1.0 - part, **best.names)
+    if best is not None:
+        likely = told(best.cause, rows, best.values, 1.0 - least, **best.names)
     torques = []
     for j in differing:
         name, unit = model.joint_names[j], units(model, j).effort
@@ -158,28 +166,16 @@ def check_model(
 
 
 def _guesses(
-    model: RobotModel,
-    ws: Workspace,
-    q: FloatArray,
-    missing: FloatArray,
-    weight: FloatArray,
-    witness: Witness,
-    link: str,
+    model: RobotModel, ws: Workspace, q: FloatArray, fit: Fit, witness: Witness, link: str
 ) -> Iterator[_Guess]:
-    """What could explain the torques that are missing: 0 where they are not known, as is `weight`,
-    which is one over the bound elsewhere."""
+    """What could hold the robot at `q` in place of the model's gravity torques; with a load on
+    `link`."""
     own, by_effort = model.gravity, witness is Witness.effort
     G = _gravity_columns(model, ws, q)
-    g = G @ own
-
-    def fit(columns: FloatArray) -> tuple[FloatArray, int]:
-        """The smallest numbers x with columns x closest to the missing torque, and their rank."""
-        x, _, rank, _ = np.linalg.lstsq(weight[:, None] * columns, weight * missing, rcond=1e-6)
-        return x.astype(np.float64), int(rank)
 
     def of_gravity(other: FloatArray, fitted: int, more: str = "") -> _Guess:
         what = gravity_words(model, other) + more
-        return _Guess(G @ other, fitted, Cause.gravity, other, {"what": what})
+        return _Guess(G @ (other - own), fitted, Cause.gravity, other, {"what": what})
 
     if own.any():
         yield of_gravity(0.0 * own, 0)
@@ -188,10 +184,10 @@ def _guesses(
         if abs(np.linalg.norm(own + change) / np.linalg.norm(own) - 1.0) <= OTHER_STRENGTH:
             # Its strength, which was not fitted to, agrees.
             yield of_gravity(own + change, rank - 1)
-        (part,), rank = fit(g[:, None])
+        (part,), rank = fit(G @ own[:, None])
         if rank and by_effort:
             names = {"what": scale_words(1.0 + part)}
-            yield _Guess((1.0 + part) * g, 1, Cause.unit, np.array([1.0 + part]), names)
+            yield _Guess(part * G @ own, 1, Cause.unit, np.array([1.0 + part]), names)
         elif rank:
             yield of_gravity((1.0 + part) * own, 1, "; or all masses are")
     J = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
@@ -202,13 +198,15 @@ def _guesses(
     rotation = poses[model.link_names.index(link), :3, :3]
     for count in (1, 4):  # at the origin, or anywhere near
         x, rank = fit(columns[:, :count])
-        load = np.pad(x, (0, 4 - count))
-        if rank and load[0]:
-            load[1:] = rotation.T @ load[1:] / load[0]
-            if np.linalg.norm(load[1:]) <= LONGEST_LOAD:
-                center = ", ".join(f"{c:.3f}" for c in load[1:])
-                names = {"mass": load[0], "link": link, "center": center}
-                yield _Guess(g + columns[:, :count] @ x, rank, Cause.payload, load, names)
+        mass = x[0]
+        if rank == 0 or mass == 0.0:
+            continue
+        center = rotation.T @ np.pad(x[1:], (0, 4 - count)) / mass
+        if np.linalg.norm(center) <= LONGEST_LOAD:
+            where = ", ".join(f"{c:.3f}" for c in center)
+            names = {"mass": mass, "link": link, "center": where}
+            load = np.array([mass, *center])
+            yield _Guess(columns[:, :count] @ x, rank, Cause.payload, load, names)
 
 
 def _gravity_columns(model: RobotModel, ws: Workspace, q: FloatArray) -> FloatArray:
