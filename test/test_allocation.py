@@ -29,7 +29,6 @@ from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.workspace import SHAPES
 from rnea_control.kernels.kernel import kernel
-from rnea_control.messages.controller_messages import ControllerStateEncoder, TorqueTermsEncoder
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
@@ -115,17 +114,6 @@ def test_compiled_robot_allocates_nothing(panda) -> None:
         ("regressor", q, v, a, Y),
     ):
         assert_keeps_nothing(compiled.bind(algorithm, *arrays), LESS_THAN_AN_ARRAY)
-
-
-def test_messages_keep_no_memory() -> None:
-    names, terms = [f"joint{i}" for i in range(7)], ["gravity", "coriolis", "feedback"]
-    state, of_terms = ControllerStateEncoder(names), TorqueTermsEncoder(names, terms)
-    values = np.ones((3, 7))
-    for encode, more in (
-        (lambda: state.encode(1_500_000_000, 0.25, 1.0), 500),
-        (lambda: of_terms.encode(1_500_000_000, values), 1000),
-    ):
-        assert_keeps_nothing(encode, len(encode()) + more)
 
 
 def controller_of(panda: RobotModel) -> Controller:

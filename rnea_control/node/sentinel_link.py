@@ -19,7 +19,7 @@ from rnea_control.control import Event, Mode, Supervisor
 from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
 from rnea_control.exceptions import ControllerError, Float64MultiArrayError
 from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.controller_messages import decode_command
+from rnea_control.messages.float64_multi_array import decode_command
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.conventions import COMMANDS, HELPER, LATCHED

@@ -12,7 +12,7 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control.step import MOVING
 from rnea_control.exceptions import CdrError, Float64MultiArrayError
 from rnea_control.messages.cdr import HEADER
-from rnea_control.messages.controller_messages import decode_command
+from rnea_control.messages.float64_multi_array import decode_command
 
 # Commands may exceed the effort limit by this factor, for rounding.
 EFFORT_TOLERANCE = 1.01

@@ -20,7 +20,7 @@ from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayou
 
 from rnea_control.exceptions import RneaControlError, TrajectoryError, TrajectoryJointsError
 from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.controller_messages import Float64MultiArrayEncoder, decode_command
+from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder, decode_command
 from rnea_control.messages.joint_state import JointStateError, OtherJoints, measured_efforts
 from rnea_control.messages.joint_trajectory import FIELDS, decode_trajectory
 from rnea_control.messages.state_intake import LONGEST, StateIntake
@@ -208,6 +208,7 @@ def message(values, labels=()) -> bytes:
 @given(st.lists(finite, min_size=1, max_size=20), st.lists(st.text(max_size=9), max_size=4))
 def test_command_agrees_with_rclpy_with_any_layout_and_byte_order(values, labels) -> None:
     encoder = Float64MultiArrayEncoder(len(values))
+    assert encoder.values.flags.aligned
     encoder.values[:] = values
     encoded = encoder.encode()
     assert deserialize_message(encoded, Float64MultiArray).data.tolist() == values
