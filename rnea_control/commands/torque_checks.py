@@ -13,11 +13,10 @@ from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete
 from rnea_control.control.feasibility import RESTING, light_joints
 from rnea_control.control.model_check import Witness, check_model
-from rnea_control.dynamics import Workspace, gravity
+from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause
-from rnea_control.model.robot_model import units
 
 # fmt: off
 ARM_MOVES = note("arm-moves",
@@ -108,7 +107,7 @@ def check(evidence: Evidence) -> Iterator[Finding]:
 def _gravity(
     evidence: Evidence, model: RobotModel, q: FloatArray, effort: FloatArray
 ) -> Iterator[Finding]:
-    topic, settings, ws = evidence.states_topic.name, evidence.settings, Workspace(model)
+    topic, settings = evidence.states_topic.name, evidence.settings
     effort = effort - model.torque_offset
     if not np.isfinite(effort).any():
         yield EFFORT_UNKNOWN.found(f"{topic} has no finite effort")
@@ -116,28 +115,24 @@ def _gravity(
     bound = settings.get("model_check.bound") * model.effort_limit
     compensated = settings.get("hardware_compensates_gravity")
     link = settings.get("payload.link") or None
-    found = check_model(model, ws, q, effort, bound, Witness.effort, link)
-    torque = gravity(model, ws, q, np.zeros(model.nv))
-    pulls = listed(
-        [
-            f"{model.joint_names[j]} {torque[j]:.1f} {units(model, j).effort}"
-            for j in np.flatnonzero(np.abs(torque) > bound).tolist()
-        ]
-    )
-    if found.likely is None:
-        if compensated and pulls:
-            yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, {pulls}")
+    found = check_model(model, Workspace(model), q, effort, bound, Witness.effort, link)
+    likely = found.likely
+    if likely is None:
+        pulls = np.flatnonzero(np.abs(effort - found.difference) > bound)
+        if compensated and len(pulls):
+            joints = listed([model.joint_names[j] for j in pulls])
+            yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, at {joints}")
         return
-    cause, values = found.likely.cause, np.array(found.likely.values)
-    words = f"{topic}: {'; '.join(found.torques)}: {found.likely.words}"
-    if cause is Cause.payload:
+    words = f"{topic}: {'; '.join(found.torques)}: {likely.words}"
+    if likely.cause is Cause.payload:
         yield PAYLOAD.found(words)
-    elif cause is not Cause.gravity:
-        yield GRAVITY_DIFFERS.found(f"{words}. {found.likely.remedy}")
-    elif not np.allclose(values, 0.0):
-        opposite = np.allclose(values, -model.gravity)
-        yield (GRAVITY_OPPOSITE if opposite else GRAVITY_DIRECTION).found(words)
+    elif likely.cause is not Cause.gravity:
+        yield GRAVITY_DIFFERS.found(f"{words}. {likely.remedy}")
+    elif np.allclose(likely.values, -model.gravity):
+        yield GRAVITY_OPPOSITE.found(words)
+    elif any(likely.values):
+        yield GRAVITY_DIRECTION.found(words)
     elif not compensated:
         own = effort_controller(evidence)
         code = GRAVITY_NOT_HELD if own is not None and own.state == "active" else GRAVITY_UNSEEN
-        yield code.found(f"{topic}: no effort, and the model says {pulls}")
+        yield code.found(words)

@@ -71,9 +71,10 @@ def waving(seconds: float) -> tuple[DemoRobot, Recording]:
 
 
 @pytest.mark.explores
-def test_film_shows_the_motion_and_lasts_as_long(tmp_path: Path) -> None:
-    if not drawing_backend():
+def test_film_shows_the_motion_and_lasts_as_long(tmp_path: Path, monkeypatch) -> None:
+    if not (backend := drawing_backend()):
         pytest.skip("MuJoCo cannot draw without a window here")
+    monkeypatch.setenv("MUJOCO_GL", backend)  # and no longer than for this test
     path = tmp_path / "film.gif"
     film(path, *waving(2.0))
     with Image.open(path) as image:
@@ -85,7 +86,7 @@ def test_film_shows_the_motion_and_lasts_as_long(tmp_path: Path) -> None:
         assert (np.asarray(image.convert("RGB")) != first).any()
 
 
-def test_backends_that_cannot_draw_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backends_that_cannot_draw_are_left_out(monkeypatch) -> None:
     monkeypatch.setenv("MUJOCO_GL", "no such thing")
     assert drawing_backend() == ""
 
