@@ -147,7 +147,7 @@ def told(
 ) -> Contribution:
     """A cause in words, with what to do about it; `rows` are the joints and what to say of each,
     and `names` go into the table's words."""
-    each = ", ".join(f"{joint} {text}" for joint, text in rows.items())
+    each = ", ".join(f"{joint} {text}".rstrip() for joint, text in rows.items())
     words = cause.words.format(rows=each, joints=listed(rows), **names)
     numbers = tuple(map(float, values))
     return Contribution(cause, part, tuple(rows), numbers, words, cause.remedy.format(**names))
