@@ -128,9 +128,9 @@ def _gravity(
         yield PAYLOAD.found(words)
     elif likely.cause is not Cause.gravity:
         yield GRAVITY_DIFFERS.found(f"{words}. {likely.remedy}")
-    elif np.allclose(likely.values, -model.gravity):
+    elif np.allclose(found.values, -model.gravity):
         yield GRAVITY_OPPOSITE.found(words)
-    elif any(likely.values):
+    elif found.values.any():
         yield GRAVITY_DIRECTION.found(words)
     elif not compensated:
         own = effort_controller(evidence)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -57,13 +57,15 @@ class ModelCheck:
     Attributes:
         difference: holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
         torques: of each joint whose difference is beyond the bound, in words.
-        likely: why; None if nothing differs. Its values are gravity in the root link's frame,
-            [m/s^2]; the factor of the efforts; or a load's mass, [kg], and center of mass, [m].
+        likely: why; None if nothing differs.
+        values: its numbers: gravity in the root link's frame, [m/s^2]; the factor of the efforts;
+            or a load's mass, [kg], and center of mass, [m].
     """
 
     difference: FloatArray
     torques: tuple[str, ...] = ()
     likely: Contribution | None = None
+    values: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 class _Guess(NamedTuple):
@@ -155,14 +157,14 @@ def check_model(
         if explains and (guess.fitted, left) < (fewest, least):
             fewest, least, best = guess.fitted, left, guess
     rows = {model.joint_names[j]: "" for j in differing}
-    likely = told(Cause.unknown, rows)
+    likely, values = told(Cause.unknown, rows), np.zeros(0)
     if best is not None:
-        likely = told(best.cause, rows, best.values, 1.0 - least, **best.names)
+        likely, values = told(best.cause, rows, part=1.0 - least, **best.names), best.values
     torques = []
     for j in differing:
         name, unit = model.joint_names[j], units(model, j).effort
         torques.append(f"{name}: model {g[j]:.1f} {unit}, {witness.value} {torque[j]:.1f} {unit}")
-    return ModelCheck(difference, tuple(torques), likely)
+    return ModelCheck(difference, tuple(torques), likely, values)
 
 
 def _guesses(

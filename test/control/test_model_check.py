@@ -120,7 +120,7 @@ def test_arm_on_a_wall(panda) -> None:
     wall = turned(panda, (0.0, 9.81, 0.0))
     found = check(panda, READY, noisy(held(wall, READY)))
     assert cause_of(found) is Cause.gravity
-    np.testing.assert_allclose(found.likely.values, [0.0, 9.81, 0.0], atol=0.3)
+    np.testing.assert_allclose(found.values, [0.0, 9.81, 0.0], atol=0.3)
     assert "panda_link0" in found.likely.words
     assert panda.gravity.tolist() == [0.0, 0.0, -9.81]  # the check leaves the model as it is
 
@@ -133,14 +133,14 @@ def test_payload_that_the_model_lacks_or_has_too_much(carrier, mass: float) -> N
         found = check(declared, q, held(robot, q), link=link)
         assert cause_of(found) is Cause.payload
         assert f"a load of {lacks:+.3g} kg on {link}, " in found.likely.words
-        assert found.likely.values[0] == pytest.approx(lacks)
+        assert found.values[0] == pytest.approx(lacks)
 
 
 def test_payload_away_from_the_last_frame(panda) -> None:
     torque = held(loaded(panda, 2.0, (0.05, 0.0, 0.2)), READY)
     found = check(panda, READY, noisy(torque, 0.02), 0.2)
     assert cause_of(found) is Cause.payload
-    mass, *center = found.likely.values
+    mass, *center = found.values
     assert mass == pytest.approx(2.0, rel=0.05)
     # What lies along the direction of gravity makes no torque.
     load = loaded(panda, mass, center)
