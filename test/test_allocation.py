@@ -19,7 +19,6 @@ from rclpy.logging import get_logger
 from rclpy.serialization import serialize_message
 from robots import PANDA_JOINTS, load_quietly
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from rnea_control import control, dynamics
 from rnea_control.analysis import parameter_names, regressor
@@ -30,8 +29,6 @@ from rnea_control.control.momentum_observer import MomentumObserver
 from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.workspace import SHAPES
 from rnea_control.kernels.kernel import kernel
-from rnea_control.messages import controller_messages as commands
-from rnea_control.messages.controller_messages import ControllerStateEncoder, TorqueTermsEncoder
 from rnea_control.model import RobotModel
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.node.python_ticks import LoopSettings
@@ -117,21 +114,6 @@ def test_compiled_robot_allocates_nothing(panda) -> None:
         ("regressor", q, v, a, Y),
     ):
         assert_keeps_nothing(compiled.bind(algorithm, *arrays), LESS_THAN_AN_ARRAY)
-
-
-def test_messages_keep_no_memory() -> None:
-    names, terms = [f"joint{i}" for i in range(7)], ["gravity", "coriolis", "feedback"]
-    state, of_terms = ControllerStateEncoder(names), TorqueTermsEncoder(names, terms)
-    values = np.ones((3, 7))
-    for encode, more in (
-        (lambda: state.encode(1_500_000_000, 0.25, 1.0), 500),
-        (lambda: of_terms.encode(1_500_000_000, values), 1000),
-    ):
-        assert_keeps_nothing(encode, len(encode()) + more)
-    decoder = commands.Float64MultiArrayDecoder(7)
-    data = serialize_message(Float64MultiArray(data=[1.0] * 7))
-    # the slice of the decoder's memory lives for an instant
-    assert_keeps_nothing(lambda: decoder.decode(data), 500)
 
 
 def controller_of(panda: RobotModel) -> Controller:

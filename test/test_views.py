@@ -6,6 +6,7 @@ import json
 import re
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -14,26 +15,28 @@ import yaml
 
 control_msgs = pytest.importorskip("control_msgs.msg", reason="the ROS 2 wheels lack it")
 
-from rclpy.serialization import deserialize_message  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
 
 from rnea_control.control.controller_state import TERMS  # noqa: E402
-from rnea_control.messages.controller_messages import (  # noqa: E402
-    ControllerStateEncoder,
-    TorqueTermsEncoder,
-)
 from rnea_control.model import RobotModel  # noqa: E402
+from rnea_control.node.state_topics import fill_state, fill_terms  # noqa: E402
 
 REPOSITORY = Path(__file__).parents[1]
 CONFIG, NODE = REPOSITORY / "config", REPOSITORY / "rnea_control" / "node"
 JOINTS = [f"joint{i}" for i in range(1, 8)]
+STATE = SimpleNamespace(
+    desired=np.zeros((4, 7)),
+    measured=np.zeros((2, 7)),
+    errors=np.zeros((2, 7)),
+    torque=np.zeros(7),
+    time_from_start=0.0,
+    speed_scaling=1.0,
+)
+OF_STATE = control_msgs.JointTrajectoryControllerState(joint_names=JOINTS)
+OF_TERMS = JointState(name=[f"{joint}/{term}" for joint in JOINTS for term in TERMS])
 MESSAGES = {
-    "/rnea_controller/controller_state": deserialize_message(
-        ControllerStateEncoder(JOINTS).encode(0, 0.0), control_msgs.JointTrajectoryControllerState
-    ),
-    "/rnea_controller/torque_terms": deserialize_message(
-        TorqueTermsEncoder(JOINTS, TERMS).encode(0, np.zeros((len(TERMS), len(JOINTS)))), JointState
-    ),
+    "/rnea_controller/controller_state": fill_state(OF_STATE, 0, STATE, np.ones(7)),
+    "/rnea_controller/torque_terms": fill_terms(OF_TERMS, 0, np.zeros((len(TERMS), 7))),
 }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from rnea_control.commands.evidence import Evidence, Machine
@@ -108,10 +110,11 @@ def priorities_of(executable: str) -> tuple[tuple[int, ...], ...]:
     for process in Path("/proc").glob("[0-9]*"):
         program = (_text(process / "cmdline") or "").partition("\0")[0]
         if program.rpartition("/")[2] == executable:
-            texts = [_text(thread) for thread in process.glob("task/*/stat")]
-            # The name, in parentheses, may have blanks; the 38th value after it.
-            fields = [text.rpartition(")")[2].split() for text in texts if text]
-            found.append(tuple(int(values[37]) for values in fields))
+            priorities = []
+            for thread in process.glob("task/*"):
+                with suppress(ProcessLookupError):  # it has ended
+                    priorities.append(os.sched_getparam(int(thread.name)).sched_priority)
+            found.append(tuple(priorities))
     return tuple(found)
 
 

@@ -18,7 +18,7 @@ from rclpy.client import Client
 from rclpy.exceptions import NameValidationException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import parameter_value_to_python
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
@@ -32,10 +32,10 @@ from rnea_control.commands.options import parameters_in
 from rnea_control.exceptions import ParameterError
 from rnea_control.node.effort_controller import COMMANDS, ListControllers
 from rnea_control.node.sentinel_link import SENTINEL
+from rnea_control.ros.conventions import NEWEST
 from rnea_control.ros.effort_command import UNKNOWN
 from rnea_control.ros.rclpy_internals import RCLError
 
-NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 DESCRIPTION_PUBLISHER = "robot_state_publisher"
 # What rclpy raises for names that ROS does not allow.
 NOT_A_NAME = (NameValidationException, RCLError, ValueError)

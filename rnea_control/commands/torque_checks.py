@@ -12,11 +12,11 @@ from rnea_control.commands.evidence import Evidence
 from rnea_control.commands.finding import Finding, error, note, warning
 from rnea_control.commands.state_checks import are_complete
 from rnea_control.control.feasibility import RESTING, light_joints
-from rnea_control.control.model_check import Cause, Witness, check_model
-from rnea_control.dynamics import Workspace, gravity
+from rnea_control.control.model_check import Witness, check_model
+from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import listed
 from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import units
+from rnea_control.model.causes import Cause
 
 # fmt: off
 ARM_MOVES = note("arm-moves",
@@ -68,12 +68,6 @@ ROTOR_INERTIA = warning("rotor-inertia",
 # In a shorter time the noise of the positions looks like motion, [s].
 SHORTEST = 1.0
 EARTH, EARTH_TOLERANCE = 9.81, 0.05
-# All other causes are just a difference.
-OF_CAUSE = {
-    Cause.opposite: GRAVITY_OPPOSITE,
-    Cause.direction: GRAVITY_DIRECTION,
-    Cause.payload: PAYLOAD,
-}
 
 
 def check(evidence: Evidence) -> Iterator[Finding]:
@@ -113,7 +107,7 @@ def check(evidence: Evidence) -> Iterator[Finding]:
 def _gravity(
     evidence: Evidence, model: RobotModel, q: FloatArray, effort: FloatArray
 ) -> Iterator[Finding]:
-    topic, settings, ws = evidence.states_topic.name, evidence.settings, Workspace(model)
+    topic, settings = evidence.states_topic.name, evidence.settings
     effort = effort - model.torque_offset
     if not np.isfinite(effort).any():
         yield EFFORT_UNKNOWN.found(f"{topic} has no finite effort")
@@ -121,21 +115,24 @@ def _gravity(
     bound = settings.get("model_check.bound") * model.effort_limit
     compensated = settings.get("hardware_compensates_gravity")
     link = settings.get("payload.link") or None
-    found = check_model(model, ws, q, effort, bound, Witness.effort, compensated, link)
-    torque = gravity(model, ws, q, np.zeros(model.nv))
-    pulls = [
-        f"{model.joint_names[j]} {torque[j]:.1f} {units(model, j).effort}"
-        for j in map(int, np.flatnonzero(np.abs(torque) > bound))
-    ]
-    if found.cause is Cause.none:
-        if compensated and pulls:
-            yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, {listed(pulls)}")
-    elif found.cause is not Cause.no_torque:
-        # All joints, with their explanation once.
-        numbers = [each.removesuffix(f": {found.explanation}") for each in found.sentences]
-        sentence = f"{'; '.join(numbers)}: {found.explanation}"
-        yield OF_CAUSE.get(found.cause, GRAVITY_DIFFERS).found(f"{topic}: {sentence}")
+    found = check_model(model, Workspace(model), q, effort, bound, Witness.effort, link)
+    likely = found.likely
+    if likely is None:
+        pulls = np.flatnonzero(np.abs(effort - found.difference) > bound)
+        if compensated and len(pulls):
+            joints = listed([model.joint_names[j] for j in pulls])
+            yield GRAVITY_MEASURED.found(f"{topic}: effort and model agree, at {joints}")
+        return
+    words = f"{topic}: {'; '.join(found.torques)}: {likely.words}"
+    if likely.cause is Cause.payload:
+        yield PAYLOAD.found(words)
+    elif likely.cause is not Cause.gravity:
+        yield GRAVITY_DIFFERS.found(f"{words}. {likely.remedy}")
+    elif np.allclose(found.values, -model.gravity):
+        yield GRAVITY_OPPOSITE.found(words)
+    elif found.values.any():
+        yield GRAVITY_DIRECTION.found(words)
     elif not compensated:
         own = effort_controller(evidence)
         code = GRAVITY_NOT_HELD if own is not None and own.state == "active" else GRAVITY_UNSEEN
-        yield code.found(f"{topic}: no effort, and the model says {listed(pulls)}")
+        yield code.found(words)

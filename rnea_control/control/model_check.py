@@ -8,9 +8,9 @@ errors of the model. The torques of all joints together tell the causes apart:
 torque              cause
 ==================  ======================================================================
 0                   firmware that compensates gravity, or an effort that is not measured
-2 g                 gravity compensated twice, or not at all where the firmware should
 -g, or :math:`G a`  another direction of gravity; G has g(q) for a unit vector along each axis
-k g                 the unit of the effort, such as ampere; masses
+k g                 the unit of the effort, such as ampere; by the feedback, masses, or gravity
+                    that is compensated twice, or not at all where the firmware should
 :math:`g + J^T F`   a point mass fixed to the last link, or one that the model has too many
 ==================  ======================================================================
 """
@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,14 @@ from rnea_control.control.laws import ControlLaw, Model
 from rnea_control.dynamics import Workspace, crba, forward_kinematics, gravity, jacobian
 from rnea_control.exceptions import ControllerError
 from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import units
+from rnea_control.model.causes import (
+    Cause,
+    Contribution,
+    effort_words,
+    gravity_words,
+    scale_words,
+    told,
+)
 
 # A cause explains the torques if the differences from the model that it leaves are within the
 # bounds, and are at most this part of all differences, over all joints.
@@ -48,29 +56,36 @@ class Witness(Enum):
     feedback = "held with"
 
 
-# The likely reason why model and robot differ.
-Cause = Enum("Cause", "none no_torque twice opposite direction ratio payload unknown")
-
-
 @dataclass(frozen=True)
 class ModelCheck:
-    """What a check has found."""
+    """What a check has found.
 
-    # Holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
+    Attributes:
+        difference: holding torque minus g(q), shape (nv,), [Nm] or [N]; NaN where it is not known.
+        torques: of each joint whose difference is beyond the bound, in words.
+        likely: why; None if nothing differs.
+        values: its numbers: gravity in the root link's frame, [m/s^2]; the factor of the efforts;
+            or a load's mass, [kg], and center of mass, [m].
+    """
+
     difference: FloatArray
-    joints: tuple[int, ...]  # those whose difference is beyond the bound
-    cause: Cause  # the likely one
-    explanation: str  # the same in words, with what to set; empty if nothing differs
-    sentences: tuple[str, ...]  # one for each of `joints`
+    torques: tuple[str, ...] = ()
+    likely: Contribution | None = None
+    values: FloatArray = field(default_factory=lambda: np.zeros(0))
 
 
 class _Guess(NamedTuple):
-    """A cause, the torques that it would make, and how many numbers were fitted to say so."""
+    """What could hold the robot in place of g(q)."""
 
+    more: FloatArray  # torque than g(q), shape (nv,)
+    fitted: int  # how many numbers were fitted to say so
     cause: Cause
-    torque: FloatArray
-    fitted: int
-    explanation: str
+    values: FloatArray  # see `ModelCheck`
+    names: dict[str, Any]  # for the words of the table of causes
+
+
+# Gives the smallest numbers x with columns x closest to the missing torque, and their rank.
+Fit = Callable[[FloatArray], tuple[FloatArray, int]]
 
 
 def holding_torque_of_feedback(
@@ -88,6 +103,7 @@ def holding_torque_of_feedback(
         law: in force; the other arguments are as of `check_model`.
         feedback: of the law, P and I together (or I alone, where the error is 0), shape (nv,):
             an acceleration or a torque, as the law says.
+        hardware_compensates_gravity: whether the controller believes so.
 
     Raises:
         ControllerError: a law that holds no position has no feedback.
@@ -109,7 +125,6 @@ def check_model(
     torque: FloatArray,
     bound: FloatArray,
     witness: Witness,
-    hardware_compensates_gravity: bool = False,
     link: str | None = None,
 ) -> ModelCheck:
     """Compares the torques that hold the robot at rest with the model's. Allocates; it compiles at
@@ -123,141 +138,92 @@ def check_model(
         bound: differences that are allowed, such as static friction, shape (nv,), [Nm] or [N]; a
             joint with a bound of 0 is not judged.
         witness: where `torque` is from.
-        hardware_compensates_gravity: whether the controller believes so.
         link: that a payload would be fixed to; by default the one that the last joint moves.
     """
     g = gravity(model, ws, q, np.zeros(model.nv))
     difference = np.asarray(torque, dtype=np.float64) - g
     known = np.isfinite(difference) & (bound > 0.0)
-    joints = tuple(int(j) for j in np.flatnonzero(known & (np.abs(difference) > bound)))
-    if not joints:
-        return ModelCheck(difference, (), Cause.none, "", ())
-    weight = np.where(known, 1.0 / np.where(known, bound, 1.0), 0.0)
+    weight = np.divide(1.0, bound, out=np.zeros(model.nv), where=known)
     missing = np.where(known, difference, 0.0)
-    judge = _Judge(model, ws, q, g, missing, weight, link or model.child_links[-1])
-    guess = judge.likely(witness, hardware_compensates_gravity)
-    cause, explanation = Cause.unknown, "payload, gravity vector, or firmware that compensates?"
-    if guess is not None:
-        cause, explanation = guess.cause, guess.explanation
-    sentences = tuple(
-        f"{model.joint_names[j]}: model {g[j]:.1f} {units(model, j).effort}, {witness.value} "
-        f"{torque[j]:.1f} {units(model, j).effort}: {explanation}"
-        for j in joints
-    )
-    return ModelCheck(difference, joints, cause, explanation, sentences)
+    differing = np.abs(weight * missing) > 1.0
+    if not differing.any():
+        return ModelCheck(difference)
 
-
-@dataclass(frozen=True)
-class _Judge:
-    """The torques of one posture, and the causes that could make them."""
-
-    model: RobotModel
-    ws: Workspace
-    q: FloatArray
-    g: FloatArray
-    missing: FloatArray  # holding torque minus g; 0 where it is not known
-    weight: FloatArray  # one over the bound; 0 where the torque is not known
-    link: str
-
-    def likely(self, witness: Witness, believes: bool) -> _Guess | None:
-        """The guess that explains the torques with the fewest numbers fitted, and best; `believes`:
-        whether the controller does, that the hardware compensates gravity."""
-        fitted = [self._one_factor(witness), self._load(False), self._load(True)]
-        if self.model.gravity.any():
-            fitted.append(self._direction())
-        guesses = [*self._plain(witness, believes), *(guess for guess in fitted if guess)]
-        size = np.linalg.norm(self.weight * self.missing)
-        best, chosen = (math.inf, math.inf), None
-        for k, guess in enumerate(guesses):
-            rest = self.weight * (self.g + self.missing - guess.torque)
-            part = float(np.linalg.norm(rest) / size)
-            # With as many numbers as joints that tell, anything could be explained.
-            telling = np.count_nonzero(self.weight * np.abs(guess.torque - self.g) > UNEXPLAINED)
-            explains = np.abs(rest).max() <= 1.0 and part <= UNEXPLAINED and telling > guess.fitted
-            if explains and (guess.fitted, part + 1e-9 * k) < best:
-                best, chosen = (guess.fitted, part + 1e-9 * k), guess
-        return chosen
-
-    def _plain(self, witness: Witness, believes: bool) -> list[_Guess]:
-        """Causes without a number."""
-        effort = witness == Witness.effort
-        x, y, z = self.model.gravity
-        vector = f"gravity is [{x:g}, {y:g}, {z:g}] in the frame of {self.model.root_link!r}"
-        flag = "hardware_compensates_gravity"
-        if effort:
-            none = f"does firmware compensate gravity ({flag}), or is the effort not measured?"
-            twice = f"does firmware compensate gravity too ({flag}), or is its unit another?"
-            if believes:
-                none = "the effort leaves out the gravity that firmware compensates"
-        else:
-            none = f"the feedback takes it all away: does firmware compensate gravity ({flag})?"
-            twice = "the feedback adds as much again: are the masses twice the model's?"
-            if believes:
-                twice = f"{flag} is true, but does the hardware do it?"
-        sign = ", or the sign of the efforts" if effort else ""
-        return [
-            _Guess(Cause.no_torque, 0.0 * self.g, 0, none),
-            _Guess(Cause.twice, 2.0 * self.g, 0, twice),
-            _Guess(Cause.opposite, -self.g, 0, f"opposite: is that right, {vector}{sign}?"),
-        ]
-
-    def _fit(self, columns: FloatArray) -> tuple[FloatArray, int]:
-        """The smallest numbers x with columns x closest to the missing torque, and their rank."""
-        x, _, rank, _ = np.linalg.lstsq(
-            self.weight[:, None] * columns, self.weight * self.missing, rcond=1e-6
-        )
+    def fit(columns: FloatArray) -> tuple[FloatArray, int]:
+        x, _, rank, _ = np.linalg.lstsq(weight[:, None] * columns, weight * missing, rcond=1e-6)
         return x.astype(np.float64), int(rank)
 
-    def _one_factor(self, witness: Witness) -> _Guess | None:
-        (part,), rank = self._fit(self.g[:, None])
-        question = "are all masses so much off?"
-        if witness == Witness.effort:
-            question = "is the effort a motor current in ampere, or in another unit?"
-        words = f"one factor of {1.0 + part:.3g} for all joints: {question}"
-        return _Guess(Cause.ratio, (1.0 + part) * self.g, 1, words) if rank else None
+    fewest, least, best = math.inf, math.inf, None
+    for guess in _guesses(model, ws, q, fit, witness, link or model.child_links[-1]):
+        rest, change = weight * (missing - guess.more), weight * guess.more
+        left = round(float(np.linalg.norm(rest) / np.linalg.norm(weight * missing)), 9)
+        # With as many numbers as joints that tell, anything could be explained.
+        telling = np.count_nonzero(np.abs(change) > UNEXPLAINED)
+        explains = np.abs(rest).max() <= 1.0 and left <= UNEXPLAINED and telling > guess.fitted
+        if explains and (guess.fitted, left) < (fewest, least):
+            fewest, least, best = guess.fitted, left, guess
+    likely, values = told(Cause.unknown, model, differing), np.zeros(0)
+    if best is not None:
+        part = 1.0 - least
+        likely, values = told(best.cause, model, differing, part=part, **best.names), best.values
+    torques = tuple(
+        f"{model.joint_names[j]}: model {effort_words(model, j, g, '.1f')}, {witness.value} "
+        f"{effort_words(model, j, torque, '.1f')}"
+        for j in map(int, np.flatnonzero(differing))
+    )
+    return ModelCheck(difference, torques, likely, values)
 
-    def _direction(self) -> _Guess | None:
-        """Gravity of the same strength in another direction."""
-        gravity_now, turned = self.model.gravity, copy.copy(self.model)
-        turned.bodies = self.model.bodies.copy()  # all that `gravity` reads
-        columns = np.zeros((len(self.g), 3))
-        for k, axis in enumerate(np.eye(3)):
-            turned.gravity = axis
-            columns[:, k] = gravity(turned, self.ws, self.q, np.zeros(len(self.g)))
-        change, rank = self._fit(columns)
-        vector, strength = gravity_now + change, np.linalg.norm(gravity_now)
-        if abs(np.linalg.norm(vector) / strength - 1.0) > OTHER_STRENGTH:
-            return None
-        x, y, z = vector
-        words = (
-            f"gravity along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of {self.model.root_link!r} "
-            "would do this: parameter gravity?"
-        )
-        # Its strength, which was not fitted to, agrees.
-        return _Guess(Cause.direction, self.g + columns @ change, rank - 1, words)
 
-    def _load(self, off_the_origin: bool) -> _Guess | None:
-        """A point mass on the last link, at its frame's origin or anywhere near."""
-        J = jacobian(self.model, self.ws, self.q, self.link, np.zeros((6, len(self.g))))
-        # m g at the origin, and (m R c) x g about it: the columns are for m and m R c.
-        columns = -J[:3].T @ self.model.gravity[:, None]
-        if off_the_origin:
-            moments = np.cross(np.eye(3), self.model.gravity)
-            columns = np.hstack([columns, -J[3:].T @ moments.T])
-        x, rank = self._fit(columns)
-        mass, moment = x[0], x[1:]
+def _guesses(
+    model: RobotModel, ws: Workspace, q: FloatArray, fit: Fit, witness: Witness, link: str
+) -> Iterator[_Guess]:
+    """What could hold the robot at `q` in place of the model's gravity torques; with a load on
+    `link`."""
+    own, by_effort = model.gravity, witness is Witness.effort
+    G = _gravity_columns(model, ws, q)
+
+    def of_gravity(other: FloatArray, fitted: int, more: str = "") -> _Guess:
+        what = gravity_words(model, other) + more
+        return _Guess(G @ (other - own), fitted, Cause.gravity, other, {"what": what})
+
+    if own.any():
+        yield of_gravity(0.0 * own, 0)
+        yield of_gravity(-own, 0, "; or the sign of the efforts is reversed" if by_effort else "")
+        change, rank = fit(G)
+        if abs(np.linalg.norm(own + change) / np.linalg.norm(own) - 1.0) <= OTHER_STRENGTH:
+            # Its strength, which was not fitted to, agrees.
+            yield of_gravity(own + change, rank - 1)
+        (part,), rank = fit(G @ own[:, None])
+        if rank and by_effort:
+            names = {"what": scale_words(1.0 + part)}
+            yield _Guess(part * G @ own, 1, Cause.unit, np.array([1.0 + part]), names)
+        elif rank:
+            yield of_gravity((1.0 + part) * own, 1, "; or all masses are")
+    J = jacobian(model, ws, q, link, np.zeros((6, model.nv)))
+    # m g at the origin of the frame, and (m R c) x g about it: the columns are for m and m R c.
+    columns = np.hstack([-J[:3].T @ own[:, None], -J[3:].T @ np.cross(np.eye(3), own).T])
+    poses = np.zeros((len(model.link_names), 4, 4))
+    forward_kinematics(model, ws, q, poses)
+    rotation = poses[model.link_names.index(link), :3, :3]
+    for count in (1, 4):  # at the origin, or anywhere near
+        x, rank = fit(columns[:, :count])
+        mass = x[0]
         if rank == 0 or mass == 0.0:
-            return None
-        center = np.zeros(3)
-        if off_the_origin:
-            poses = np.zeros((len(self.model.link_names), 4, 4))
-            forward_kinematics(self.model, self.ws, self.q, poses)
-            rotation = poses[self.model.link_names.index(self.link), :3, :3]
-            center = rotation.T @ moment / mass
-            if np.linalg.norm(center) > LONGEST_LOAD:
-                return None
-        where = f"at [{', '.join(f'{c:.2f}' for c in center)}] m of {self.link!r}"
-        words = f"a payload of {mass:.2f} kg {where} would do this: payload.mass?"
-        if mass < 0.0:
-            words = f"{-mass:.2f} kg less {where} would do this: is the payload dropped?"
-        return _Guess(Cause.payload, self.g + columns @ x, rank, words)
+            continue
+        center = rotation.T @ np.pad(x[1:], (0, 4 - count)) / mass
+        if np.linalg.norm(center) <= LONGEST_LOAD:
+            where = ", ".join(f"{c:.3f}" for c in center)
+            names = {"mass": mass, "link": link, "center": where}
+            load = np.array([mass, *center])
+            yield _Guess(columns[:, :count] @ x, rank, Cause.payload, load, names)
+
+
+def _gravity_columns(model: RobotModel, ws: Workspace, q: FloatArray) -> FloatArray:
+    """G above, shape (nv, 3)."""
+    turned = copy.copy(model)
+    turned.bodies = model.bodies.copy()  # all that `gravity` reads
+    G = np.zeros((model.nv, 3))
+    for k, axis in enumerate(np.eye(3)):
+        turned.gravity = axis
+        G[:, k] = gravity(turned, ws, q, np.zeros(model.nv))
+    return G

@@ -16,12 +16,12 @@ from rich.table import Table
 
 from rnea_control.control import ControlLaw
 from rnea_control.demo.controller import BANDWIDTH
-from rnea_control.demo.film import draw_robots, film, has_display, show
+from rnea_control.demo.film import drawing_backend, film, has_display, show
 from rnea_control.demo.report import draw, summary, table
-from rnea_control.demo.robots import CONFIGURED, DemoRobot, Entry, entries, load_robot
-from rnea_control.demo.run import Recording, disturbances, run, stalls, void
-from rnea_control.exceptions import RneaControlError
-from rnea_control.model import RobotModelWarning
+from rnea_control.demo.robots import CONFIGURED, DemoRobot, known_robots, load_robot
+from rnea_control.demo.run import Recording, disturbances, run, void
+from rnea_control.exceptions import RneaControlError, RobotModelError
+from rnea_control.model import RobotModel, RobotModelWarning
 from rnea_control.ros.process import ros_process
 from rnea_control.simulation.parameters import PARAMETERS
 
@@ -60,9 +60,10 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--joints", type=lambda text: text.split(","),
         help="names of the joints that move, as a,b,c; the others are locked")
     add("--rate", type=float, default=1000.0, help="control rate [Hz]")
-    add("--picture", metavar="FILE",
-        help=f"where to draw the result, {PICTURE} by default; with --list, the robots")
-    add("--video", metavar="FILE", help="film the run under the RNEA, as .gif, or .mp4 by ffmpeg")
+    add("--picture", metavar="FILE", type=Path, default=Path(PICTURE),
+        help=f"where to draw the result, {PICTURE} by default")
+    add("--video", metavar="FILE", type=Path,
+        help="film the run under the RNEA, as .gif, or .mp4 by ffmpeg")
     add("--view", action="store_true",
         help="show both runs in MuJoCo's viewer, once they are done")
     add("--list", action="store_true", help="show the robots there are, and end")
@@ -80,13 +81,15 @@ def _problems(given: argparse.Namespace) -> Iterator[str]:
         yield f"--rate is {given.rate:g}; it must be {rate.at_least:g} to {rate.at_most:g} Hz"
     if given.joints is not None and not all(map(str.strip, given.joints)):
         yield f"--joints is {','.join(given.joints)!r}; it must be names separated by commas"
-    if given.picture or not given.list:
+    if not given.list:
         formats = [f".{kind}" for kind in Figure().canvas.get_supported_filetypes()]
-        yield from _unwritable("--picture", Path(given.picture or PICTURE), formats)
+        yield from _unwritable("--picture", given.picture, formats)
     if given.video:
-        yield from _unwritable("--video", Path(given.video), FILMS)
-        if Path(given.video).suffix == ".mp4" and shutil.which("ffmpeg") is None:
+        yield from _unwritable("--video", given.video, FILMS)
+        if given.video.suffix == ".mp4" and shutil.which("ffmpeg") is None:
             yield "--video to .mp4 needs ffmpeg, which is not installed; a .gif does not"
+        if not drawing_backend():
+            yield "--video needs EGL or OSMesa, by which MuJoCo draws without a window"
     if given.view and not has_display():
         yield "--view needs a display, and there is none; --video FILE needs none"
 
@@ -109,10 +112,7 @@ def main() -> int:
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     warnings.simplefilter("ignore", RobotModelWarning)  # printed below, once
     if given.list:
-        CONSOLE.print(robots_table(robots := entries()))
-        if given.picture:
-            draw_robots(Path(given.picture), robots)
-            CONSOLE.print(f"Picture: {Path(given.picture).resolve()}", soft_wrap=True)
+        CONSOLE.print(robots_table())
         return COMPARED
     try:
         robot = load_robot(given.robot, given.joints)
@@ -129,23 +129,26 @@ def main() -> int:
         CONSOLE.print(error.with_code, style="red", markup=False)
         return FAILED
     disturbed = _print_outcome(robot, *recordings)
-    for recording in reversed(recordings):
-        CONSOLE.print(stalls(recording))
     _show(given, robot, recordings, disturbed)
     return DISTURBED if disturbed else COMPARED
 
 
-def robots_table(robots: Sequence[Entry]) -> Table:
-    """The list as a table."""
+def robots_table() -> Table:
+    """The robots there are, by name."""
     result = Table(title="Robots for --robot")
     result.add_column("robot", no_wrap=True)
     for heading in ("joints", "mass, kg"):
         result.add_column(heading, justify="right")
-    for heading in ("special", "config"):
-        result.add_column(heading, overflow="fold")
-    for name, _, model, special in robots:
-        joints, mass = (f"{model.nv}", f"{model.total_mass:.1f}") if model else ("", "")
-        result.add_row(name, joints, mass, special, "yes" if name in CONFIGURED else "")
+    result.add_column("", overflow="fold")
+    for name, path in sorted(known_robots().items()):
+        try:
+            model = RobotModel.from_urdf_file(path)
+        except RobotModelError as error:
+            reason = str(error).replace(str(path), path.name)
+            result.add_row(name, "", "", f"does not load: {reason}")
+        else:
+            remark = "with its own parameters" if name in CONFIGURED else ""
+            result.add_row(name, f"{model.nv}", f"{model.total_mass:.1f}", remark)
     return result
 
 
@@ -208,15 +211,14 @@ def _show(
     given: argparse.Namespace, robot: DemoRobot, recordings: list[Recording], disturbed: bool
 ) -> None:
     """Picture, film and viewer, of the recorded runs."""
-    picture = Path(given.picture or PICTURE).resolve()
-    draw(picture, robot.model, *recordings, disturbed=disturbed)
-    CONSOLE.print(f"Picture: {picture}", soft_wrap=True)
+    draw(given.picture, robot.model, *recordings, disturbed=disturbed)
+    CONSOLE.print(f"Picture: {given.picture.resolve()}", soft_wrap=True)
     if any(len(recording.time) < 2 for recording in recordings):
         return  # nothing has moved
     if given.video:
         CONSOLE.print("Drawing the film ...")
-        how = film(Path(given.video), robot, recordings[0])
-        CONSOLE.print(f"Film, drawn by {how}: {Path(given.video).resolve()}", soft_wrap=True)
+        film(given.video, robot, recordings[0])
+        CONSOLE.print(f"Film: {given.video.resolve()}", soft_wrap=True)
     if given.view:
         CONSOLE.print("Playing both runs; close the window to end.")
         show(robot, recordings)

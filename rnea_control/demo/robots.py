@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import yaml
@@ -20,9 +20,8 @@ from rnea_control.array_types import FloatArray
 from rnea_control.control import Trajectory, Waypoint, Waypoints
 from rnea_control.control.trajectory import continued
 from rnea_control.dynamics import Workspace, rnea
-from rnea_control.exceptions import RneaControlError, RobotModelError
+from rnea_control.exceptions import RneaControlError
 from rnea_control.model import RobotModel
-from rnea_control.model.bodies import INERTIA
 from rnea_control.model.joints import VELOCITIES
 from rnea_control.model.urdf_text import urdf_text
 
@@ -67,44 +66,6 @@ def known_robots() -> dict[str, Path]:
         name if names.count(name) == 1 else f"{path.parent.parent.name}/{name}": path
         for name, path in zip(names, paths, strict=True)
     }
-
-
-class Entry(NamedTuple):
-    """A robot of the list."""
-
-    name: str
-    path: Path  # of its URDF
-    model: RobotModel | None  # None if it does not load
-    special: str  # what is, in a few words
-
-
-def entries() -> list[Entry]:
-    """All robots, by name."""
-    found = []
-    for name, path in sorted(known_robots().items()):
-        try:
-            model = RobotModel.from_urdf_file(path)
-            found.append(Entry(name, path, model, ", ".join(special(model))))
-        except RobotModelError as error:
-            reason = str(error).replace(str(path), path.name)
-            found.append(Entry(name, path, None, f"does not load: {reason}"))
-    return found
-
-
-def special(model: RobotModel) -> list[str]:
-    """What is special about a robot, a few words each."""
-    if model.nv == 0:
-        return ["no joint moves"]
-    moving = model.bodies[list(model.joint_rows.values()), INERTIA : INERTIA + 10]
-    massless = int((~moving.any(axis=1)).sum())
-    counts = {
-        "mimic": len(model.mimic_joints),
-        "sliding": model.joint_types.count("prismatic"),
-        "of several degrees of freedom": len(_of_several(model)),
-        "without inertia": 0 if massless == len(moving) else massless,
-    }
-    found = [f"{count} {words}" for words, count in counts.items() if count]
-    return found if massless < len(moving) else [*found, "no inertias"]
 
 
 def find_urdf(robot: str | None) -> tuple[str, Path]:

@@ -39,9 +39,8 @@ AHEAD = 200_000_000
 # which comes once a second, [s].
 TAIL, LONGEST_REPORT = 0.3, 3.0
 
-# What comes this late counts as a stall, and a run in which no command came for longer was
-# disturbed, [s].
-STALL, LONGEST_WAIT = 0.01, 0.05
+# A run in which no command came for longer was disturbed, [s].
+LONGEST_WAIT = 0.05
 
 # A run with a joint at its effort limit for a larger part was disturbed; and what counts as there.
 LARGEST_SATURATED_PART, AT_LIMIT = 0.05, 0.999
@@ -61,7 +60,6 @@ class Recording:
     torque: FloatArray  # that reached the joints, shape (n, nv), [Nm] or [N]
     latency: str  # state-to-command latency as the controller reports it
     sent: str = ""  # how the trajectory was sent
-    lateness: FloatArray = field(default_factory=lambda: np.zeros(0))  # of each state sent, [s]
     # How many commands had come when each state was sent.
     commands: FloatArray = field(default_factory=lambda: np.zeros(0))
     incidents: tuple[str, ...] = ()  # that the controller or its action reported, a sentence each
@@ -80,24 +78,14 @@ class Recording:
         """From one state to the next, [s]."""
         return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
 
-    def waits(self) -> FloatArray:
-        """For how long each command that came had been waited for, beyond a period, [s]; the last
-        one is the wait that goes on at the end."""
+    @property
+    def longest_wait(self) -> float:
+        """For how long no command came, beyond a period, [s]; also at the end."""
         if len(self.commands) < 2:
-            return np.zeros(0)
+            return 0.0
         came = np.flatnonzero(np.diff(self.commands) > 0) + 1
         edges = np.concatenate([[0], came, [len(self.commands) - 1]])
-        return np.maximum(np.diff(self.time[edges]) - self.period, 0.0)
-
-    def stalls(self) -> tuple[int, float]:
-        """How often, and for how long at most [s], a state was sent late or no new command came: by
-        more than `STALL`. Late states in a row are one stall."""
-        waits = self.waits()
-        late = self.lateness > STALL
-        begins = np.count_nonzero(late[1:] & ~late[:-1]) + int(late[:1].any())
-        count = begins + np.count_nonzero(waits > STALL)
-        longest = max(waits.max(initial=0.0), self.lateness.max(initial=0.0))
-        return int(count), float(longest) if count else 0.0
+        return max(float(np.diff(self.time[edges]).max()) - self.period, 0.0)
 
 
 def run(
@@ -169,17 +157,16 @@ def _recorded(
     before = reports[-1]
     modes.clear()
     client.send(_message(robot, start))
-    # Stamp, positions, torques, lateness, and how many commands had come.
-    rows: list[tuple[int, FloatArray, FloatArray, float, int]] = []
+    # Stamp, positions, torques, and how many commands had come.
+    rows: list[tuple[int, FloatArray, FloatArray, int]] = []
     for stamp in states:
         if client.rejected:
             raise RneaControlError(f"{client.way}: {client.failure}")
         passed = 1e-9 * (stamp - start)
         if stamp >= start:
-            late = 1e-9 * (arm.get_clock().now().nanoseconds - stamp)
             if len(rows) % 64 == 0:
                 progress(min(passed / duration, 1.0))
-            rows.append((stamp, arm.q, arm.torque, late, arm.commands_received))
+            rows.append((stamp, arm.q, arm.torque, arm.commands_received))
         if rows and (passed > duration + TAIL or client.failure):
             break
 
@@ -190,7 +177,7 @@ def _recorded(
     found = [*filter(None, [client.failure]), *incidents(before, reports[-1], modes)]
     if len(reports) == count:
         found.append("the controller did not report how the run went")
-    stamps, measured, torque, lateness, commands = map(np.array, zip(*rows, strict=True))
+    stamps, measured, torque, commands = map(np.array, zip(*rows, strict=True))
     times = 1e-9 * (stamps - start)
     trajectory = motion(robot.model, robot.start, robot.waypoints)
     desired = np.array([trajectory.at(t)[0] for t in times])
@@ -202,7 +189,6 @@ def _recorded(
         torque=torque,
         latency=reports[-1].get("state age, since activation", "not reported"),
         sent=f"{client.way}, which reports: {client.result or 'nothing'}",
-        lateness=lateness,
         commands=commands,
         incidents=tuple(found),
     )
@@ -259,9 +245,8 @@ def disturbances(model: RobotModel, recording: Recording, duration: float) -> li
         times = "once" if len(jumps) == 1 else f"{len(jumps)} times"
         by = f"{1e3 * jumps.sum():.0f} ms in all"
         found.append(f"the simulated arm fell behind real time {times}, by {by}")
-    wait = recording.waits().max(initial=0.0)
-    if wait > LONGEST_WAIT:
-        found.append(f"no command came for {1e3 * wait:.0f} ms")
+    if recording.longest_wait > LONGEST_WAIT:
+        found.append(f"no command came for {1e3 * recording.longest_wait:.0f} ms")
     with np.errstate(invalid="ignore"):
         at_limit = np.abs(recording.torque) >= AT_LIMIT * model.effort_limit
     saturated = at_limit.mean(axis=0) if len(at_limit) else np.zeros(model.nv)
@@ -271,11 +256,3 @@ def disturbances(model: RobotModel, recording: Recording, duration: float) -> li
             f"{saturated[j]:.0%} of the run"
         )
     return found
-
-
-def stalls(recording: Recording) -> str:
-    """How often the run stalled, in words."""
-    count, longest = recording.stalls()
-    none = f"none longer than {1e3 * STALL:g} ms"
-    times = f"{count}, the longest {1e3 * longest:.0f} ms" if count else none
-    return f"Stalls under {recording.law}: {times}"

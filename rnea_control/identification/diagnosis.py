@@ -17,7 +17,6 @@ import numpy as np
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
 from rnea_control.compiled import CompiledRobot
-from rnea_control.identification.causes import Cause, Contribution, effort_words, told
 from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
@@ -25,6 +24,7 @@ from rnea_control.identification.readings import Readings
 from rnea_control.identification.torque_equations import identified_robot
 from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
 from rnea_control.model import RobotModel
+from rnea_control.model.causes import Cause, Contribution, effort_words, told
 from rnea_control.model.rigid_body import link_inertia_of
 from rnea_control.model.robot_model import units
 

@@ -21,12 +21,18 @@ from rnea_control.analysis import inertial_parameters
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.compiled import CompiledRobot
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.causes import Cause, Contribution, told
 from rnea_control.identification.delay import Delay, delay_of
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
+from rnea_control.model.causes import (
+    Cause,
+    Contribution,
+    gravity_words,
+    scale_words,
+    told,
+)
 
 # The evidence, as the logarithm of a ratio of likelihoods, that another reading needs, and that
 # tells two of them apart.
@@ -37,8 +43,6 @@ MOST = 3
 SCALE, GRAVITY, ANGLE = 0.12, 0.25, 0.17
 # A reading that leaves more than this part of the variance at every joint explains nothing.
 LEFT = 0.4
-# A common scale nearer to 1 than this may be that of all masses.
-HEAVIER = 0.5
 # Clocks that go apart by more than this within a recording differ, [s].
 LATER = 0.02
 
@@ -107,7 +111,7 @@ class Readings:
         if gained < STRONG:
             return False
         if not self.found and len(trials) > 1 and trials[1].cost - trials[0].cost < CLOSE:
-            other = self._told(trials[1]).sentence.partition(". ")[0]
+            other = self._told(trials[1]).words
             self.question = (
                 f"Not certain: it may also be that {other}. What decides is a recording of "
                 f"{trials[0].cause.decided_by}."
@@ -193,35 +197,18 @@ class Readings:
             cause = Cause.sign
         if cause is Cause.gravity:
             shares = self.evidence.independent * (before.variance - fit.variance) / fit.variance
-            which, what = shares > 0.1 * shares.max(), self._gravity_words(after.gravity)
+            which, what = shares > 0.1 * shares.max(), gravity_words(self.model, after.gravity)
         elif cause is Cause.exchange:
             moved = np.flatnonzero(after.order != now.order)
             pairs = ((names[j], names[after.order[j]]) for j in moved)
             what = "; ".join(f"the effort of {one} is called {other}" for one, other in pairs)
         elif cause is Cause.unit and which.sum() > 1 and np.ptp(changed) == 0.0:
-            what = f"of all joints are {changed[0]:.3g} times the torques of the robot"
-            if abs(changed[0] - 1.0) < HEAVIER:
-                what += "; or all masses and inertias are so many times the URDF's"
+            what = scale_words(changed[0])
         elif cause is Cause.unit:
             which = np.abs(_log(changed)) > SCALE
             factors = (f"{names[j]} {changed[j]:.3g} times" for j in np.flatnonzero(which))
             what = f"are not the torques of the robot: {', '.join(factors)} their size"
         return told(cause, self.model, which, part=part, what=what)
-
-    def _gravity_words(self, gravity: FloatArray) -> str:
-        own = self.model.gravity
-        factor = float(gravity @ own / (own @ own))
-        if not gravity.any():
-            return "is not in the efforts"
-        if np.allclose(gravity, -own):
-            return "in the efforts is the opposite of the model's"
-        if np.allclose(gravity, factor * own):
-            return f"in the efforts is {factor:.2f} times the model's"
-        x, y, z = gravity
-        return (
-            f"in the efforts is along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of "
-            f"{self.model.root_link!r}, not along [{own[0]:g}, {own[1]:g}, {own[2]:g}]"
-        )
 
 
 def _log(factors: FloatArray) -> FloatArray:

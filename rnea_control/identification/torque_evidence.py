@@ -25,7 +25,6 @@ from scipy.ndimage import uniform_filter1d
 
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.compiled import CompiledRobot
-from rnea_control.identification.causes import Cause
 from rnea_control.identification.consistent_parameters import (
     SIZE,
     ParameterSpace,
@@ -35,6 +34,7 @@ from rnea_control.identification.consistent_parameters import (
 from rnea_control.identification.least_squares import BLOCK_SECONDS
 from rnea_control.identification.motion import Motion
 from rnea_control.model import RobotModel
+from rnea_control.model.causes import Cause
 
 # So many samples are enough.
 MOST_SAMPLES = 3000

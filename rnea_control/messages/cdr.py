@@ -1,19 +1,17 @@
-"""Reads and writes CDR, the form in which messages travel over DDS.
+"""Reads CDR, the form in which messages travel over DDS.
 
 A message is four bytes of encapsulation (two that say the byte order, two of options), then its
 fields in order, each number at a multiple of its own size, counted from the first field [OMG
 DDSI-RTPS 2.5, sec. 10; OMG DDS-XTYPES 1.3, sec. 7.4, XCDR version 1]. The bytes between fields are
 arbitrary.
 
-What is read is not trusted. What is written is in the byte order of this machine, and its times and
-float64 numbers can be changed in place afterwards.
+What is read is not trusted.
 """
 
 from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,16 +22,11 @@ from rnea_control.kernels.inlining import inlined
 
 HEADER = 4
 BIG_ENDIAN, LITTLE_ENDIAN = 0, 1
+BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN  # of this machine
 # The longest sequence of strings that is read: more would take time that a tick does not have.
 MOST_STRINGS = 1000
 # All ones in a float64 that is infinite or NaN.
 EXPONENT = np.uint64(0x7FF0000000000000)
-
-# Bytes before the message: the first field stands at a multiple of eight in memory then, and with
-# it all float64 numbers.
-_LEAD = 8 - HEADER
-_BYTE_ORDER = LITTLE_ENDIAN if sys.byteorder == "little" else BIG_ENDIAN
-_TIME = struct.Struct("=iI")
 
 
 class CdrReader:
@@ -173,68 +166,3 @@ def numbers_at(data: ByteArray, size: int, position: int, count: int, big_endian
         return -1
     start = aligned(position + 4, 8)
     return start if start + 8 * count <= size else -1
-
-
-class CdrWriter:
-    """Writes one field after the other; times and float64 numbers are 0 at first.
-
-    Once `message` was called no field can be added: memory that is viewed cannot grow.
-    """
-
-    def __init__(self) -> None:
-        self._memory = bytearray(_LEAD) + bytes([0, _BYTE_ORDER, 0, 0])
-        self._numbers: list[tuple[int, int]] = []
-
-    def integer(self, value: int) -> None:
-        """Without a sign, of four bytes."""
-        self._align(4)
-        self._memory += struct.pack("=I", value)
-
-    def string(self, text: str) -> None:
-        data = text.encode() + b"\0"
-        self.integer(len(data))
-        self._memory += data
-
-    def strings(self, texts: Sequence[str]) -> None:
-        self.integer(len(texts))
-        for text in texts:
-            self.string(text)
-
-    def time(self) -> int:
-        """A Time or a Duration; returns where in the message it stands, for `write_time`."""
-        self._align(4)
-        self._memory += bytes(_TIME.size)
-        return len(self._memory) - _TIME.size - _LEAD
-
-    def number(self) -> None:
-        """A float64; counts as a sequence of one in `views`."""
-        self._align(8)
-        self._numbers.append((len(self._memory), 1))
-        self._memory += bytes(8)
-
-    def numbers(self, count: int) -> None:
-        """A sequence of `count` float64."""
-        self.integer(count)
-        if count:
-            self._align(8)
-        self._numbers.append((len(self._memory), count))
-        self._memory += bytes(8 * count)
-
-    def message(self) -> memoryview:
-        """The message; it changes with what is written into `views`."""
-        return memoryview(self._memory)[_LEAD:]
-
-    def views(self) -> list[FloatArray]:
-        """The numbers of each float64 sequence, in the order in which they were written."""
-        return [
-            np.frombuffer(self._memory, np.float64, count, start) if count else np.zeros(0)
-            for start, count in self._numbers
-        ]
-
-    def _align(self, size: int) -> None:
-        self._memory += bytes(-len(self._memory) % size)
-
-
-def write_time(message: memoryview, position: int, nanoseconds: int) -> None:
-    """Sets the Time or Duration at `position` of a message, [ns]."""
-    _TIME.pack_into(message, position, *divmod(nanoseconds, 1_000_000_000))

@@ -141,7 +141,8 @@ class StateIntake:
         self.bits = np.zeros((2, len(joints)), dtype=np.uint64)
         self.q, self.v = self.rows = self.bits.view(np.float64)
         self.layouts: list[Layout] = []
-        self._make_room(1 << 12)
+        self.buffer = np.zeros(LONGEST, dtype=np.uint8)
+        self._view = self.buffer.data
         self.numbers: IntArray = np.zeros(NUMBERS, dtype=np.int64)
         self.times: FloatArray = np.zeros(TIMES)
         self.times[SILENCE] = silence
@@ -195,8 +196,10 @@ class StateIntake:
             `q` and `v` then stay as they were.
         """
         size = len(data)
-        if size > len(self._view):
-            self._make_room(size)
+        if size > LONGEST:
+            raise JointStateError(
+                f"a joint_states message has {size} bytes; at most {LONGEST} are allowed"
+            )
         self._view[:size] = data
         for layout in self.layouts:
             stamp = decode(self.buffer, size, layout.pattern, layout.indices, self.bits)
@@ -209,14 +212,6 @@ class StateIntake:
         if stamp < 0:
             raise refusal(data, self._joints)
         return stamp
-
-    def _make_room(self, size: int) -> None:
-        if size > LONGEST:
-            raise JointStateError(
-                f"a joint_states message has {size} bytes; at most {LONGEST} are allowed"
-            )
-        self.buffer = np.zeros(min(2 * size, LONGEST), dtype=np.uint8)
-        self._view = self.buffer.data
 
     def _follow(self, number: int | None, publisher: bytes | None, now: float) -> None:
         low, high = np.frombuffer(publisher or bytes(16), dtype=np.int64).tolist()

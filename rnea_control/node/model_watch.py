@@ -41,29 +41,29 @@ class ModelWatch:
             return
         if loop.now - loop.changed_at < HELD:
             return
-        state, controller = snapshot[1], loop.controller
-        model, settings = controller.model, controller.settings
-        measured, velocity = (np.ascontiguousarray(row) for row in state.measured)
+        state, model, settings = snapshot[1], loop.controller.model, loop.controller.settings
+        q, velocity = (np.ascontiguousarray(row) for row in state.measured)
         if np.abs(velocity).max() > RESTING:
             return
-        law, hardware = settings.control_law, settings.hardware_compensates_gravity
+        law, ws = settings.control_law, self._workspace
         if loop.settings.trusts_effort:
             witness = Witness.effort
             torque = measured_efforts(loop.newest(), model.joint_names) - model.torque_offset
         elif not law.holds_position or law.model is Model.none:
             return
         else:
-            witness = Witness.feedback
-            feedback = state.rows[layout.FEEDBACK]
-            torque = holding_torque_of_feedback(
-                model, self._workspace, law, measured, feedback, hardware
-            )
+            witness, feedback = Witness.feedback, state.rows[layout.FEEDBACK]
+            compensated = settings.hardware_compensates_gravity
+            torque = holding_torque_of_feedback(model, ws, law, q, feedback, compensated)
         bound = part * model.effort_limit
-        found = check_model(
-            model, self._workspace, measured, torque, bound, witness, hardware, self._link
-        )
-        self.findings = found.sentences
-        if found.joints and (found.joints, found.cause) != self._said:
-            sentences = "; ".join(found.sentences)
-            loop.log.logger.warning(f"the model does not fit the robot: {sentences}")
-        self._said = (found.joints, found.cause)
+        found = check_model(model, ws, q, torque, bound, witness, self._link)
+        self.findings, said = (), None
+        if likely := found.likely:
+            self.findings = tuple(f"{each}: {likely.sentence}" for each in found.torques)
+            said = likely.joints, likely.cause
+            if said != self._said:
+                torques = "; ".join(found.torques)
+                loop.log.logger.warning(
+                    f"the model does not fit the robot: {torques}: {likely.sentence}"
+                )
+        self._said = said

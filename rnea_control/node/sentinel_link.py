@@ -19,7 +19,7 @@ from rnea_control.control import Event, Mode, Supervisor
 from rnea_control.control.handover import LONGEST_UNHEARD, UNHEARD, Phase
 from rnea_control.exceptions import ControllerError, Float64MultiArrayError
 from rnea_control.messages.cdr import CdrError
-from rnea_control.messages.controller_messages import Float64MultiArrayDecoder
+from rnea_control.messages.float64_multi_array import decode_command
 from rnea_control.ros.arm_loop import ArmLoop
 from rnea_control.ros.arm_node import STEADY, ArmNode
 from rnea_control.ros.conventions import COMMANDS, HELPER, LATCHED
@@ -61,7 +61,6 @@ class SharedArm(ArmLoop):
     running = False
     _sentinel = ""  # its mode
     _heard_command = False  # of the sentinel, since that has the arm
-    _decoder: Float64MultiArrayDecoder
     _take_command: TakeCommand | None = None
 
     @property
@@ -105,7 +104,6 @@ class SharedArm(ArmLoop):
         """Has the ticks take the commands of the sentinel by this function, until None is given."""
         with self.paused():
             self._take_command = take
-            self._decoder = Float64MultiArrayDecoder(self.controller.model.nv)
 
     def knows_torque(self) -> bool:
         """Whether it has heard a command of the sentinel since that took the arm."""
@@ -127,8 +125,7 @@ class SharedArm(ArmLoop):
 
     def _hear_command(self, message: bytes) -> None:
         try:
-            self._decoder.decode(message)
-            self.controller.in_force = self._decoder.values
+            self.controller.in_force = decode_command(message, self.controller.model.nv)
         except (CdrError, Float64MultiArrayError) as error:
             self.log.say("error", "command", f"another node's command: {error}")
         self.handover.hear_command(time.monotonic())

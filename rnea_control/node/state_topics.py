@@ -12,11 +12,12 @@ from control_msgs.msg import JointTrajectoryControllerState, SpeedScalingFactor
 from control_msgs.srv import QueryTrajectoryState
 from sensor_msgs.msg import JointState
 
+from rnea_control.array_types import FloatArray
 from rnea_control.control import ControllerState
 from rnea_control.control.controller_state import TERMS, torque_terms
 from rnea_control.dynamics import Workspace
 from rnea_control.exceptions import ControllerError, TrajectoryError
-from rnea_control.messages.controller_messages import ControllerStateEncoder, TorqueTermsEncoder
+from rnea_control.messages.joint_trajectory import FIELDS
 from rnea_control.node.control_loop import ControlLoop
 from rnea_control.ros.conventions import LATCHED
 from rnea_control.ros.guarded_node import GuardedNode
@@ -39,14 +40,14 @@ class StateTopics:
         self._loop = loop
         self._workspace = Workspace(loop.controller.model)
         names = loop.controller.model.joint_names
-        self._state = ControllerStateEncoder(names)
-        self._terms = TorqueTermsEncoder(names, TERMS)
-        # The publishers, each with what encodes its message.
+        self._state = JointTrajectoryControllerState(joint_names=list(names))
+        self._terms = JointState(name=[f"{joint}/{term}" for joint in names for term in TERMS])
+        # The publishers, each with what gives its message.
         self._topics = tuple(
-            (node.until(undo, "publisher", kind, topic, 1), encoded)
-            for kind, topic, encoded in (
-                (JointTrajectoryControllerState, "~/controller_state", self._encoded_state),
-                (JointState, "~/torque_terms", self._encoded_terms),
+            (node.until(undo, "publisher", kind, topic, 1), filled)
+            for kind, topic, filled in (
+                (JointTrajectoryControllerState, "~/controller_state", self._filled_state),
+                (JointState, "~/torque_terms", self._filled_terms),
             )
         )
         # As joint_trajectory_controller: a factor from before the controller started holds.
@@ -77,26 +78,18 @@ class StateTopics:
         due = time.monotonic()
         while not self._stopping.wait(due - time.monotonic()):
             snapshot = self._loop.snapshot()
-            for publisher, encoded in self._topics if snapshot else ():
+            for publisher, filled in self._topics if snapshot else ():
                 if publisher.get_subscription_count():
-                    publisher.publish(encoded(*snapshot))
+                    publisher.publish(filled(*snapshot))
             due = max(due + self._period, time.monotonic())
 
-    def _encoded_terms(self, stamp: int, state: ControllerState) -> bytes:
+    def _filled_terms(self, stamp: int, state: ControllerState) -> JointState:
         model, settings = self._loop.controller.model, self._loop.controller.settings
-        return self._terms.encode(stamp, torque_terms(model, self._workspace, settings, state))
+        terms = torque_terms(model, self._workspace, settings, state)
+        return fill_terms(self._terms, stamp, terms)
 
-    def _encoded_state(self, stamp: int, state: ControllerState) -> bytes:
-        message, limit = self._state, self._loop.controller.effort_limit
-        for fields, rows in (
-            (message.reference, state.desired),
-            (message.feedback, state.measured),
-            (message.error, state.errors),
-        ):
-            for field, row in zip(fields, rows, strict=False):
-                field[:] = row
-        np.clip(state.torque, -limit, limit, out=message.output.effort)
-        return message.encode(stamp, state.time_from_start, state.speed_scaling)
+    def _filled_state(self, stamp: int, state: ControllerState) -> JointTrajectoryControllerState:
+        return fill_state(self._state, stamp, state, self._loop.controller.effort_limit)
 
     def _scale(self, message: SpeedScalingFactor) -> None:
         try:
@@ -132,3 +125,46 @@ class StateTopics:
                 "of its nearer end"
             )
         return response
+
+
+def fill_terms(message: JointState, stamp: int, terms: FloatArray) -> JointState:
+    """Writes the terms of each joint into a message, and returns it. Every one is a name,
+    `joint1/gravity`, with an effort: so tools that label efforts by their names label the terms.
+
+    Args:
+        message: with its names.
+        stamp: of the header, [ns].
+        terms: shape (len(TERMS), nv), [Nm] or [N].
+    """
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
+    message.effort = array("d", terms.T.ravel())
+    return message
+
+
+def fill_state(
+    message: JointTrajectoryControllerState, stamp: int, state: ControllerState, limit: FloatArray
+) -> JointTrajectoryControllerState:
+    """Writes a state into a message, and returns it.
+
+    Empty are the fields that the controller does not know: accelerations and effort of `feedback`
+    and `error`, all but the effort of `output`, and the joints of several degrees of freedom.
+
+    Args:
+        message: with its joint_names.
+        stamp: of the header, [ns].
+        limit: of the efforts, shape (nv,), [Nm] or [N].
+    """
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 10**9)
+    for point, rows in (
+        (message.reference, state.desired),
+        (message.feedback, state.measured),
+        (message.error, state.errors),
+    ):
+        for field, row in zip(FIELDS, rows, strict=False):
+            setattr(point, field, array("d", row))
+    message.output.effort = array("d", np.clip(state.torque, -limit, limit))
+    elapsed = divmod(round(1e9 * state.time_from_start), 10**9)
+    for point in (message.reference, message.feedback):
+        point.time_from_start.sec, point.time_from_start.nanosec = elapsed
+    message.speed_scaling_factor = state.speed_scaling
+    return message

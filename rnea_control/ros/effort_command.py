@@ -11,7 +11,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Float64MultiArray
 
 from rnea_control.exceptions import ParameterError
-from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
+from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.ros.rcl_calls import GID_SIZE
 from rnea_control.ros.rclpy_internals import raw_publish
 

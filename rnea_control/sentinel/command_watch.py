@@ -10,11 +10,9 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.control.step import MOVING
-from rnea_control.messages.cdr import HEADER, CdrError
-from rnea_control.messages.controller_messages import (
-    Float64MultiArrayDecoder,
-    Float64MultiArrayError,
-)
+from rnea_control.exceptions import CdrError, Float64MultiArrayError
+from rnea_control.messages.cdr import HEADER
+from rnea_control.messages.float64_multi_array import decode_command
 
 # Commands may exceed the effort limit by this factor, for rounding.
 EFFORT_TOLERANCE = 1.01
@@ -54,8 +52,7 @@ class CommandWatch:
         found = publishers() or {}
         self.own = next((gid for gid, name in found.items() if name == rightful[0]), None)
         self.effort_limit = effort_limit
-        self._decoder = Float64MultiArrayDecoder(len(joint_names), "a command")
-        self._decoder.values[:] = math.nan
+        self._torque = np.full(len(joint_names), math.nan)
         self._sent: deque[tuple[float, bytes]] = deque(maxlen=REMEMBERED)
         self._last = b""
         self._since = self._since_stamp = self._within_at = 0.0
@@ -64,7 +61,7 @@ class CommandWatch:
     def in_force(self) -> FloatArray:
         """The last command of another that could be read, within the limits, shape (nv,), [Nm] or
         [N]; NaN before there is one."""
-        return np.clip(self._decoder.values, -self.effort_limit, self.effort_limit)
+        return np.clip(self._torque, -self.effort_limit, self.effort_limit)
 
     def sent(self, message: bytes, now: float) -> None:
         """The sentinel has published this."""
@@ -112,16 +109,16 @@ class CommandWatch:
         if not same or speed <= MOVING:
             self._since, self._since_stamp = now, stamp
         try:
-            self._decoder.decode(message)
+            self._torque = decode_command(message, len(self._names), "a command")
         except (CdrError, Float64MultiArrayError) as error:
             return str(error)
-        torque, limit = np.abs(self._decoder.values), self.effort_limit
+        torque, limit = np.abs(self._torque), self.effort_limit
         if not (torque > EFFORT_TOLERANCE * limit).any():
             self._within_at = now
         elif (torque > MOST_EXCESS * limit).any() or now - self._within_at > LONGEST_EXCESS:
             j = int(np.argmax(torque - limit))
             return (
-                f"a command has {self._decoder.values[j]:.4g} for {self._names[j]}, whose effort "
+                f"a command has {self._torque[j]:.4g} for {self._names[j]}, whose effort "
                 f"limit is {limit[j]:.4g}"
             )
         frozen = min(now - self._since, stamp - self._since_stamp) >= longest

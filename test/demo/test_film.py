@@ -9,10 +9,11 @@ import pytest
 from PIL import Image
 from robots import example_robot, example_robots, load_quietly, two_link_arm
 
-from rnea_control.demo.film import drawn_by_mujoco, film, link_poses, skeleton_frames
-from rnea_control.demo.robots import load_robot
+from rnea_control.demo.film import drawing_backend, film, link_poses
+from rnea_control.demo.robots import DemoRobot, load_robot
 from rnea_control.demo.run import Recording
 from rnea_control.demo.scene import SIZE, Scene, mesh_file, shapes
+from rnea_control.dynamics import Workspace, forward_kinematics
 
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
@@ -53,51 +54,48 @@ ROBOTS = [path for path in example_robots() if path.stem != "ur3"][::6]
 @pytest.mark.parametrize("path", ROBOTS, ids=lambda path: path.stem)
 def test_mujoco_takes_the_shapes_and_puts_the_links_in_their_places(path: Path) -> None:
     model = load_quietly(path)
-    poses = link_poses(model, model.random(np.random.default_rng(1))[None])
-    scene = Scene(path, model.link_names, poses)
-    scene.place(poses[0])
-    for link, pose in zip(model.link_names, poses[0], strict=True):
+    poses = np.zeros((len(model.link_names), 4, 4))
+    forward_kinematics(model, Workspace(model), model.random(np.random.default_rng(1)), poses)
+    scene = Scene(path, model.link_names, poses[None])
+    scene.place(poses)
+    for link, pose in zip(model.link_names, poses, strict=True):
         body = scene.data.body(f"link {link}")
         np.testing.assert_allclose(body.xpos, pose[:3, 3], atol=1e-12)
         np.testing.assert_allclose(body.xmat.reshape(3, 3), pose[:3, :3], atol=1e-9)
 
 
-def swing(name: str, frames: int = 3) -> tuple:
-    robot = load_robot(name)
-    q = robot.start + np.linspace(0.0, 0.5, frames)[:, None]
-    return robot, q, link_poses(robot.model, q)
+def waving(seconds: float) -> tuple[DemoRobot, Recording]:
+    robot, time = load_robot("seven_axis_arm"), np.linspace(0.0, seconds, 200)
+    wave = robot.start + 0.3 * np.sin(3.0 * time)[:, None]
+    return robot, Recording("computed_torque", time, wave, wave, wave, "")
 
 
 @pytest.mark.explores
-def test_mujoco_draws_a_moving_robot() -> None:
-    robot, _, poses = swing("seven_axis_arm")
-    frames, objections = drawn_by_mujoco(robot.path, robot.model.link_names, poses)
-    if frames is None:
-        pytest.skip(f"MuJoCo cannot draw without a window here: {'; '.join(objections)}")
-    assert frames.shape == (3, SIZE[1], SIZE[0], 3)
-    assert frames[0].std() > 10.0  # not one color
-    assert (frames[0] != frames[2]).any()
-
-
-def test_skeleton_is_drawn_where_mujoco_is_not() -> None:
-    robot, _, poses = swing("panda")
-    found = drawn_by_mujoco(robot.path, robot.model.link_names, poses, ["no such thing"])
-    frames, (objection,) = found
-    assert frames is None and "no such thing: " in objection
-    frames = skeleton_frames(robot.path, robot.model, poses)
-    assert frames.shape == (3, SIZE[1], SIZE[0], 3)
-    assert (frames[0] != 255).any()
-    assert (frames[0] != frames[2]).any()
-
-
-def test_film_lasts_as_long_as_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MUJOCO_GL", "no such thing")  # the skeleton is quick, and always there
-    robot, _, _ = swing("panda")
-    time = np.linspace(0.0, 2.0, 200)
-    wave = robot.start + 0.3 * np.sin(3.0 * time)[:, None]
-    recording = Recording("computed_torque", time, wave, wave, wave, "")
+def test_film_shows_the_motion_and_lasts_as_long(tmp_path: Path, monkeypatch) -> None:
+    if not (backend := drawing_backend()):
+        pytest.skip("MuJoCo cannot draw without a window here")
+    monkeypatch.setenv("MUJOCO_GL", backend)  # and no longer than for this test
     path = tmp_path / "film.gif"
-    assert "matplotlib" in film(path, robot, recording)
+    film(path, *waving(2.0))
     with Image.open(path) as image:
         assert image.n_frames * image.info["duration"] == pytest.approx(2000, abs=160)
         assert image.size == SIZE
+        first = np.asarray(image.convert("RGB"), dtype=float)
+        image.seek(image.n_frames // 2)
+        assert first.std() > 10.0  # not one color
+        assert (np.asarray(image.convert("RGB")) != first).any()
+
+
+def test_backends_that_cannot_draw_are_left_out(monkeypatch) -> None:
+    monkeypatch.setenv("MUJOCO_GL", "no such thing")
+    assert drawing_backend() == ""
+
+
+def test_a_film_has_the_poses_of_its_times() -> None:
+    robot, recording = waving(2.0)
+    poses = link_poses(robot, recording, 10.0)
+    assert poses.shape == (20, len(robot.model.link_names), 4, 4)
+    at = np.searchsorted(recording.time, 1.0)
+    expected = np.zeros_like(poses[0])
+    forward_kinematics(robot.model, Workspace(robot.model), recording.measured[at], expected)
+    np.testing.assert_array_equal(poses[10], expected)

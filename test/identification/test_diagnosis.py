@@ -13,11 +13,11 @@ from identification_bench import hidden_robot, recording_of
 from robots import PANDA_JOINTS, example_robot, load_quietly
 
 from rnea_control.analysis import inverse_dynamics_batch
-from rnea_control.identification.causes import Cause
 from rnea_control.identification.diagnosis import Diagnosis, diagnose
 from rnea_control.identification.motion import motion_of
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel
+from rnea_control.model.causes import Cause
 
 SECONDS = 20.0
 OFFSETS = [1.0, -1.0, 0.5, 0.5, 0.2, 0.1, 0.1]

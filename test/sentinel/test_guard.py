@@ -20,7 +20,7 @@ from sensor_msgs.msg import JointState
 from rnea_control.control import Controller, ControllerSettings, Gains, SafetySettings
 from rnea_control.control.handover import Handover, HandoverTimes
 from rnea_control.control.output_stage import LATENESS
-from rnea_control.messages.controller_messages import Float64MultiArrayEncoder
+from rnea_control.messages.float64_multi_array import Float64MultiArrayEncoder
 from rnea_control.model import RobotModel
 from rnea_control.ros.effort_command import Command
 from rnea_control.ros.rcl_calls import Taken

@@ -1,5 +1,6 @@
-"""The causes by which measured efforts differ from a model's torques: what is said of each, what to
-do about it, and which recording tells it from others."""
+"""The causes by which efforts differ from a model's torques: what is said of each, what to do about
+it, and which recording tells it from others. In the same words they are told of a recording, and of
+an arm at rest (`control/model_check.py`)."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ import numpy as np
 
 from rnea_control.array_types import BoolArray, FloatArray
 from rnea_control.exceptions import listed
-from rnea_control.model import RobotModel
-from rnea_control.model.robot_model import units
+from rnea_control.model.robot_model import RobotModel, units
+
+# A common scale nearer to 1 than this may be that of all masses.
+HEAVIER = 0.5
 
 
 class Cause(Enum):
@@ -35,8 +38,9 @@ class Cause(Enum):
     )
     gravity = (
         "gravity {what}",
-        "Does the hardware compensate gravity? Then set hardware_compensates_gravity: true, and "
-        "record the whole torque; else correct the parameter gravity (in the root link's frame)",
+        "Set hardware_compensates_gravity to true if the hardware compensates gravity, to false if "
+        "not; a recording needs the whole torque. Else correct the parameter gravity (in the root "
+        "link's frame)",
         "the arm at rest in several postures, where its efforts are those of gravity alone",
     )
     sign = (
@@ -67,7 +71,7 @@ class Cause(Enum):
     )
     unknown = (
         "no cause that is known explains the efforts of {rows}",
-        "Is the recording of this robot, with its zeros, its directions of the joints and its "
+        "Is the model that of this robot, with its zeros, its directions of the joints and its "
         "lengths, and are the joints' order and signs right?",
     )
     delay = (
@@ -76,7 +80,7 @@ class Cause(Enum):
     )
     payload = (
         "a load of {mass:+.3g} kg on {link}, center of mass [{center}] m in its frame",
-        "rnea_identify fit --payload {link} writes payload",
+        "Set payload, as rnea_identify fit --payload {link} writes it",
     )
     masses = (
         "masses, centers of mass and inertias of the URDF are off, felt by {rows}",
@@ -113,13 +117,20 @@ class Contribution:
         part: of what it could explain, and nothing before it, 0 to 1: for causes that no fit makes
             up for, of what no parameters of the robot explain; else of what is above the noise.
         joints: those that it is about.
-        sentence: what was found, with numbers, and what to do.
+        words: what was found, with numbers.
+        remedy: what to do.
     """
 
     cause: Cause
     part: float
     joints: tuple[str, ...]
-    sentence: str
+    words: str
+    remedy: str
+
+    @property
+    def sentence(self) -> str:
+        """All of it."""
+        return f"{self.words}. {self.remedy}"
 
 
 def told(
@@ -133,12 +144,36 @@ def told(
     """A cause in words, with what to do about it: the joints that it is about by a mask, shape
     (nv,), what to say of each, and what `names` in the table's words are."""
     rows = {model.joint_names[j]: text(j) for j in np.flatnonzero(which).tolist()}
-    each = ", ".join(f"{joint} {words}" for joint, words in rows.items())
+    each = ", ".join(f"{joint} {words}".rstrip() for joint, words in rows.items())
     words = cause.words.format(rows=each, joints=listed(rows), **names)
-    sentence = f"{words}. {cause.remedy.format(**names)}"
-    return Contribution(cause, part, tuple(rows), sentence)
+    return Contribution(cause, part, tuple(rows), words, cause.remedy.format(**names))
 
 
 def effort_words(model: RobotModel, j: int, efforts: FloatArray, form: str = ".3g") -> str:
     """The effort of a joint with its unit."""
     return f"{efforts[j]:{form}} {units(model, j).effort}"
+
+
+def gravity_words(model: RobotModel, gravity: FloatArray) -> str:
+    """What another gravity than the model's is, in the root link's frame, shape (3,), [m/s^2]."""
+    own = model.gravity
+    factor = float(gravity @ own / (own @ own))
+    if not gravity.any():
+        return "is not in the efforts"
+    if np.allclose(gravity, -own):
+        return "in the efforts is the opposite of the model's"
+    if np.allclose(gravity, factor * own):
+        return f"in the efforts is {factor:.2f} times the model's"
+    x, y, z = gravity
+    return (
+        f"in the efforts is along [{x:.2f}, {y:.2f}, {z:.2f}] in the frame of "
+        f"{model.root_link!r}, not along [{own[0]:g}, {own[1]:g}, {own[2]:g}]"
+    )
+
+
+def scale_words(factor: float) -> str:
+    """What efforts are that are so many times the torques, at all joints."""
+    words = f"of all joints are {factor:.3g} times the torques of the robot"
+    if abs(factor - 1.0) < HEAVIER:
+        words += "; or all masses and inertias are so many times the URDF's"
+    return words

@@ -1,0 +1,75 @@
+"""Commands, Float64MultiArray, to bytes and back.
+
+The layout in such a message is not read: ros2_control does not read it either.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from rnea_control.array_types import FloatArray
+from rnea_control.exceptions import Float64MultiArrayError
+from rnea_control.messages.cdr import BYTE_ORDER, HEADER, CdrReader
+
+# Where the numbers stand: after no dimensions, data_offset 0, the count, and four bytes that bring
+# them to a multiple of eight from the first field on.
+_NUMBERS = HEADER + 16
+# Bytes before the message, which bring them to a multiple of eight in memory.
+_LEAD = 8 - HEADER
+# How many bytes a message may have beside its numbers.
+_LONGEST_LAYOUT = 4096
+
+
+class Float64MultiArrayEncoder:
+    """A serialized message of `size` numbers, encoded while they are written.
+
+    Attributes:
+        values: the numbers, shape (size,); what is written here is in the message at once.
+        memory: the message.
+    """
+
+    def __init__(self, size: int) -> None:
+        data = bytearray(_LEAD + _NUMBERS + 8 * size)
+        self.memory = memoryview(data)[_LEAD:]
+        struct.pack_into("=4B3I", self.memory, 0, 0, BYTE_ORDER, 0, 0, 0, 0, size)
+        self.values: FloatArray = np.frombuffer(data, np.float64, size, _LEAD + _NUMBERS)
+
+    def encode(self) -> bytes:
+        """The message with `values` as they are now."""
+        return bytes(self.memory)
+
+
+def decode_command(data: bytes, size: int, topic: str = "Float64MultiArray") -> FloatArray:
+    """The numbers of a message, shape (size,).
+
+    Args:
+        data: the message.
+        size: how many numbers it must have.
+        topic: what error texts call the message.
+
+    Raises:
+        CdrError: bytes that are not a Float64MultiArray.
+        Float64MultiArrayError: the wrong count of numbers, one that is not finite, or a layout that
+            takes long to read.
+    """
+    longest = _LONGEST_LAYOUT + 8 * size
+    if len(data) > longest:
+        raise Float64MultiArrayError(
+            f"{topic} has {len(data)} bytes; at most {longest} are allowed"
+        )
+    reader = CdrReader(data, topic)
+    for i in range(reader.integer("layout.dim")):
+        reader.string(f"layout.dim[{i}].label")
+        reader.integer(f"layout.dim[{i}].size")
+        reader.integer(f"layout.dim[{i}].stride")
+    reader.integer("layout.data_offset")
+    values = reader.numbers(reader.skip_numbers("data"))
+    if len(values) != size:
+        raise Float64MultiArrayError(f"{topic} has {len(values)} numbers; it must have {size}")
+    finite = np.isfinite(values)
+    if not finite.all():
+        i = int(np.argmin(finite))
+        raise Float64MultiArrayError(f"{topic}: number {i} is {values[i]}; it must be finite")
+    return values.astype(np.float64)
