@@ -119,8 +119,8 @@ def test_states_with_the_same_stamp_are_as_none() -> None:
     run(guard, lambda: guard.holds and guard.controller.time > 3.0 * GAP)
     # The model brakes it: the torque is not the one for the state that is told again and again.
     assert not np.allclose(commands.sent[-2], commands.sent[0], rtol=1e-3)
-    # However often a message wakes the thread.
-    assert np.diff(commands.sent_at[1:-1]).min() > 0.99 * PREDICTION_PERIOD
+    # However often a message wakes the thread; one that leaves late brings the next one nearer.
+    assert np.diff(commands.sent_at[1:-1]).mean() > 0.99 * PREDICTION_PERIOD
 
 
 def test_states_that_were_held_up_change_no_torque_by_what_has_not_passed() -> None:
