@@ -141,8 +141,9 @@ def factor(H: Matrix) -> None:
         for i in range(k):
             H[k, i] /= H[k, k]
         for i in range(k):
-            for j in range(i + 1):
-                H[i, j] -= H[k, i] * H[k, j]
+            if H[k, i] != 0.0:  # as it is for joints of different branches
+                for j in range(i + 1):
+                    H[i, j] -= H[k, i] * H[k, j]
 
 
 @inlined
