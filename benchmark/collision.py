@@ -56,8 +56,7 @@ def residuals(robot: DemoRobot, case: Case) -> np.ndarray:
     """The residual at each state of the demo's motion, shape (states, nv), [Nm]."""
     model, n = robot.model, robot.model.nv
     start = dict(zip(model.joint_names, robot.start, strict=True))
-    locked = robot.parameters.get("locked_positions")
-    arm = MujocoArm(robot.urdf, model, 1.0 / RATE, start, locked, case.errors)
+    arm = MujocoArm(robot.urdf, model, 1.0 / RATE, start, case.errors)
     gains = Gains.uniform(n, BANDWIDTH**2, 2.0 * BANDWIDTH)
     controller = Controller(model, ControllerSettings(gains))
     controller.hold(0.0, robot.start)

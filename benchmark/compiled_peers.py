@@ -130,7 +130,7 @@ def _pinocchio(model: RobotModel, q, v, a) -> list[Way]:
 
 
 def _mujoco_model(model: RobotModel) -> mujoco.MjModel:
-    xml = urdf_for_mujoco(urdf_path("panda").read_bytes(), model, {}, ModelErrors())
+    xml = urdf_for_mujoco(urdf_path("panda").read_bytes(), model, ModelErrors())
     peer = mujoco.MjModel.from_xml_string(xml)
     peer.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     return peer

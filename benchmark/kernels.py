@@ -90,7 +90,7 @@ def _rows(name: str, joints: Sequence[str] | None) -> list[tuple[str, ...]]:
 def _mujoco(
     name: str, model: RobotModel, q: np.ndarray, v: np.ndarray, a: np.ndarray
 ) -> tuple[mujoco.MjModel, mujoco.MjData]:
-    text = urdf_for_mujoco(urdf_path(name).read_text(), model, {}, ModelErrors())
+    text = urdf_for_mujoco(urdf_path(name).read_text(), model, ModelErrors())
     physics = mujoco.MjModel.from_xml_string(text)
     state = mujoco.MjData(physics)
     state.qpos[:], state.qvel[:], state.qacc[:] = q, v, a

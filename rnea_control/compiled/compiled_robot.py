@@ -1,4 +1,4 @@
-"""`compile_robot`: the recursions as straight-line machine code of one robot."""
+"""`CompiledRobot`: the recursions as straight-line machine code of one robot."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ _CALL_RNEA, _CALL_JACOBIAN = calls.entry(1, 1, 1, 1), calls.entry(1, 2)
 BLOCK = 512
 
 
-def compile_robot(
-    model: RobotModel, variable: Collection[str] = (), base_parameters: bool = False
-) -> CompiledRobot:
-    """Compiles the recursions for one robot: each algorithm when it is first called.
+class CompiledRobot:
+    """The recursions for one robot as it was when this was made: the algorithms of `dynamics`,
+    without a workspace, each compiled when it is first called.
+
+    Threads may share it. Calls allocate nothing but in the first one of each algorithm. Torques
+    differ from those of `dynamics` by rounding only.
 
     Args:
         model: the robot.
@@ -41,23 +43,11 @@ def compile_robot(
         base_parameters: whether the inertial parameters are regrouped first, but for those of
             variable payloads: fewer operations, torques that differ by rounding.
 
-    Raises:
-        ArgumentError: not a RobotModel, or neither a link nor one of the words.
-    """
-    return CompiledRobot(model, variable, base_parameters)
-
-
-class CompiledRobot:
-    """The algorithms of `dynamics`, without a workspace, of one robot as it was when this was made.
-
-    Threads may share it. Calls allocate nothing but in the first one of each algorithm, which
-    compiles. Torques differ from those of `dynamics` by rounding only.
-
-    Args:
-        model, variable, base_parameters: as of `compile_robot`.
-
     Attributes:
         model: the robot.
+
+    Raises:
+        ArgumentError: not a RobotModel, or neither a link nor one of the words.
     """
 
     def __init__(
@@ -374,3 +364,7 @@ class CompiledRobot:
     def _trace(self, name: str, link: int = 0) -> Program:
         variable = self._constants.variable
         return trace(name, self.model, variable, link, self._base_parameters)
+
+
+# Its name in programs: to make one is to compile.
+compile_robot = CompiledRobot

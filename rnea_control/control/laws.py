@@ -237,7 +237,7 @@ def _add_feedback_inertia(robot: Robot, settings: Matrix, state: Matrix, q: Vect
     if not wanted:
         return
     bodies, memory, matrix = robot
-    mass_matrix(bodies, memory, None, q, matrix)
+    mass_matrix(bodies, memory, q, matrix)
     for j in range(q.shape[0]):
         lacking = max(settings[layout.FEEDBACK_INERTIA, j] - matrix[j, j], 0.0)
         state[layout.TORQUE, j] += lacking * state[layout.FEEDBACK, j]

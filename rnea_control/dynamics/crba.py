@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import IntVector, Matrix, Vector
+from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body, joint
 from rnea_control.dynamics.workspace import Workspace, argument_error, fit_position, require
 from rnea_control.kernels import spatial, vectors
@@ -62,10 +62,8 @@ def crba(model: RobotModel, ws: Workspace, q: Vector, M: Matrix) -> Matrix:
 
 
 @inlined
-def mass_matrix(
-    bodies: Matrix, memory: Matrix, permutation: IntVector | None, q: Vector, M: Matrix
-) -> None:
-    """Fills M; velocity k is row and column `permutation[k]`, or k if that is None."""
+def mass_matrix(bodies: Matrix, memory: Matrix, q: Vector, M: Matrix) -> None:
+    """Fills M."""
     single_bodies(bodies, memory, q)  # (1)
     M[:] = 0.0
     for i in range(bodies.shape[0] - 1, 0, -1):
@@ -74,16 +72,12 @@ def mass_matrix(
             add_to_parent(bodies, memory, i)  # (2)
         f, n = composite_force(bodies, memory, i)  # (3)
         ratio, row = bodies[i, RATIO], body.velocity_index(bodies, i)
-        if permutation is not None:
-            row = permutation[row]
         felt = felt_by_joint(bodies, memory, i, (f, n)) + bodies[i, ARMATURE]
         M[row, row] += ratio * ratio * felt  # (4)
         while P != 0:
             n = add(n, cross(spatial.vector_at(memory, j, body.LEVER), f))  # (5)
             j, P = P, body.parent(bodies, P)
             column = body.velocity_index(bodies, j)
-            if permutation is not None:
-                column = permutation[column]
             felt = felt_by_joint(bodies, memory, j, (f, n))
             entry = ratio * bodies[j, RATIO] * felt
             M[row, column] += entry  # (6)
@@ -168,7 +162,7 @@ def felt_inertias(
 ) -> None:
     """Fills `held` and `free`, shape (nv,), [kg m^2] or [kg]; `free` is NaN where a joint moves
     nothing that has inertia. `M`, shape (nv, nv), is overwritten."""
-    mass_matrix(bodies, memory, None, q, M)
+    mass_matrix(bodies, memory, q, M)
     n = M.shape[0]
     for k in range(n):
         held[k] = M[k, k]
@@ -197,4 +191,4 @@ def felt_inertias(
 def crba_kernel(bodies: Matrix, memory: Matrix, q: Vector, M: Matrix) -> None:
     nv = body.velocity_count(bodies)
     require(fit_position(bodies, memory, q) and M.shape == (nv, nv))
-    mass_matrix(bodies, memory, None, q, M)
+    mass_matrix(bodies, memory, q, M)

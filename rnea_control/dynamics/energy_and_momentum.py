@@ -160,8 +160,7 @@ def _center_of_mass(bodies: Matrix, memory: Matrix, q: Vector, com: Vector) -> f
         m, mc, _ = body.inertia(bodies, i)
         mass += m
         moment = add(moment, add(scale(m, p), vectors.rotate(R, mc)))
-    for k in range(3):
-        com[k] = moment[k] / mass
+    com[:] = (moment[0] / mass, moment[1] / mass, moment[2] / mass)
     return dot(body.base_acceleration(bodies), moment)
 
 

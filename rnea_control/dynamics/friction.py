@@ -7,16 +7,15 @@ The hyperbolic tangent makes Coulomb friction smooth at standstill
 
     M(q) a  +  C(q, v) v  +  g(q)  +  tau_f(v)  =  tau
 
-Forward dynamics solves it for a, with M by `crba` and the rest by `rnea`. M is zero for joints of
-different branches. Factored from the leaf bodies inward, M = L^T L with L zero where M is
-[Featherstone 2008, sec. 6.5].
+Forward dynamics solves it for a, with M by `crba` and the rest by `rnea`. Factored from the last
+joint to the first, M = L^T L [Featherstone 2008, sec. 6.5].
 """
 
 from __future__ import annotations
 
 import math
 
-from rnea_control.array_types import IntVector, Matrix, Vector
+from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics import body
 from rnea_control.dynamics.crba import SMALLEST_PIVOT, mass_matrix
 from rnea_control.dynamics.rnea import inward_pass, outward_pass, rnea
@@ -87,15 +86,13 @@ def forward_dynamics(
 
     Raises:
         ArgumentError: an array that is not C-contiguous float64 of the size given above; a
-            workspace of another model; a singular mass matrix, because a joint moves nothing that
-            has inertia; accelerations that are not finite.
+            singular mass matrix, because a joint moves nothing that has inertia; accelerations
+            that are not finite.
     """
     try:
-        if ws.model is not model:  # its permutation is that of its own model's tree
-            raise TypeError
         forces = ws.no_forces if external_forces is None else external_forces
         rows = (model.bodies, model.links, model.friction_parameters, ws.memory)
-        scratch = (ws.permutation, ws.ancestor, ws.matrix, ws.unit, ws.zeros)
+        scratch = (ws.matrix, ws.unit, ws.zeros)
         solved = _forward_dynamics_with_friction(*rows, *scratch, q, v, tau, forces, a)
     except (TypeError, AttributeError) as fault:
         raise argument_error(**locals()) from fault
@@ -124,7 +121,7 @@ def _friction(parameters: Matrix, v: Vector, tau: Vector) -> None:
 
 
 @inlined
-def diagonal_bound(bodies: Matrix, memory: Matrix, permutation: IntVector, bound: Vector) -> None:
+def diagonal_bound(bodies: Matrix, memory: Matrix, bound: Vector) -> None:
     """An upper bound of each diagonal entry of M for any direction of the axis: pivots are compared
     with it. Needs `mass_matrix`."""
     bound[:] = 0.0
@@ -133,41 +130,32 @@ def diagonal_bound(bodies: Matrix, memory: Matrix, permutation: IntVector, bound
         S_angular, S_linear = bodies[i, layout.S_ANGULAR], bodies[i, layout.S_LINEAR]
         felt = S_angular**2 * (xx + yy + zz) + S_linear**2 * m
         largest = bodies[i, layout.RATIO] ** 2 * (felt + bodies[i, layout.ARMATURE])
-        bound[permutation[body.velocity_index(bodies, i)]] += largest
+        bound[body.velocity_index(bodies, i)] += largest
 
 
 @inlined
-def factor(H: Matrix, ancestor: IntVector) -> None:
+def factor(H: Matrix) -> None:
     """H = L^T L in place, L in the lower triangle [Featherstone 2008, table 6.3]."""
     for k in range(H.shape[0] - 1, -1, -1):
         H[k, k] = math.sqrt(H[k, k])
-        i = ancestor[k]
-        while i >= 0:
+        for i in range(k):
             H[k, i] /= H[k, k]
-            i = ancestor[i]
-        i = ancestor[k]
-        while i >= 0:
-            j = i
-            while j >= 0:
-                H[i, j] -= H[k, i] * H[k, j]
-                j = ancestor[j]
-            i = ancestor[i]
+        for i in range(k):
+            if H[k, i] != 0.0:  # as it is for joints of different branches
+                for j in range(i + 1):
+                    H[i, j] -= H[k, i] * H[k, j]
 
 
 @inlined
-def solve(H: Matrix, ancestor: IntVector, x: Vector) -> None:
+def solve(H: Matrix, x: Vector) -> None:
     """Replaces x by the solution y of L^T L y = x, with L from `factor`."""
     for i in range(x.shape[0] - 1, -1, -1):
         x[i] /= H[i, i]
-        j = ancestor[i]
-        while j >= 0:
+        for j in range(i):
             x[j] -= H[i, j] * x[i]
-            j = ancestor[j]
     for i in range(x.shape[0]):
-        j = ancestor[i]
-        while j >= 0:
+        for j in range(i - 1, -1, -1):
             x[i] -= H[i, j] * x[j]
-            j = ancestor[j]
         x[i] /= H[i, i]
 
 
@@ -177,8 +165,6 @@ def _forward_dynamics_with_friction(
     links: Matrix,
     friction_parameters: Matrix,
     memory: Matrix,
-    permutation: IntVector,
-    ancestor: IntVector,
     H: Matrix,
     x: Vector,
     zeros: Vector,
@@ -193,17 +179,17 @@ def _forward_dynamics_with_friction(
     body.subtract_external_forces(links, memory, forces, body.FORCE)
     inward_pass(bodies, memory, a)
     for j in range(a.shape[0]):
-        x[permutation[j]] = tau[j] - a[j] - friction_torque(friction_parameters, v, j)
-    mass_matrix(bodies, memory, permutation, q, H)
-    diagonal_bound(bodies, memory, permutation, a)
-    factor(H, ancestor)
+        x[j] = tau[j] - a[j] - friction_torque(friction_parameters, v, j)
+    mass_matrix(bodies, memory, q, H)
+    diagonal_bound(bodies, memory, a)
+    factor(H)
     solved = True
     for k in range(a.shape[0]):
         if not H[k, k] * H[k, k] > SMALLEST_PIVOT * a[k]:
             solved = False
-    solve(H, ancestor, x)
+    solve(H, x)
     for j in range(a.shape[0]):
-        a[j] = x[permutation[j]]
+        a[j] = x[j]
         if not math.isfinite(a[j]):
             solved = False
     return solved

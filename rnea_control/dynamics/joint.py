@@ -228,11 +228,9 @@ def _integrate(bodies: Matrix, q: Vector, step: Vector, result: Vector) -> None:
             if motion == FLOATING:
                 way = rotation.screw_translation(w, _vector(step, rate))
                 moved = rotate(rotation_of_quaternion(e), way)
-                for k in range(3):
-                    result[at + k] = q[at + k] + moved[k]
+                result[at : at + 3] = add(_vector(q, at), moved)
             e = rotation.normalized(rotation.product(e, rotation.quaternion_of_vector(w)))
-            for k in range(4):
-                result[quaternion + k] = e[k]
+            result[quaternion : quaternion + 4] = e
 
 
 @kernel_on_demand()
@@ -254,8 +252,5 @@ def _difference(bodies: Matrix, q0: Vector, q1: Vector, step: Vector) -> None:
             if motion == FLOATING:
                 way = subtract(_vector(q1, at), _vector(q0, at))
                 way = vectors.rotate_back(rotation_of_quaternion(e0), way)
-                linear = rotation.screw_velocity(w, way)
-                for k in range(3):
-                    step[rate + k] = linear[k]
-            for k in range(3):
-                step[angular + k] = w[k]
+                step[rate : rate + 3] = rotation.screw_velocity(w, way)
+            step[angular : angular + 3] = w

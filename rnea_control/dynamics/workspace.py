@@ -18,12 +18,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rnea_control.array_types import IntArray, Matrix, Vector
+from rnea_control.array_types import Matrix, Vector
 from rnea_control.dynamics.body import COLUMNS, position_count, row_count, velocity_count
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.inlining import inlined
 from rnea_control.model import RobotModel
-from rnea_control.model import bodies as layout
 
 # The shape of each array argument by its name, the same in all algorithms.
 SHAPES: dict[str, tuple[int | str, ...]] = {
@@ -56,8 +55,6 @@ class Workspace:
         com: a point.
         matrix: shape (nv, nv).
         no_forces: external forces of no link.
-        permutation, ancestor: the order in which the mass matrix is factored, see
-            `_elimination_order`.
 
     Raises:
         ArgumentError: not a RobotModel.
@@ -74,28 +71,6 @@ class Workspace:
         self.torque = np.zeros(model.nv)
         self.com = np.zeros(3)
         self.matrix = np.zeros((model.nv, model.nv))
-        self.permutation, self.ancestor = _elimination_order(model)
-
-
-def _elimination_order(model: RobotModel) -> tuple[IntArray, IntArray]:
-    """The permutation that puts parents first (velocity k becomes `permutation[k]`), and for each
-    velocity, in that order, the next one on the way to the root, or -1.
-
-    The mass matrix is zero but for pairs on one such way. A joint that mimics one of another branch
-    couples the two branches, so with mimic joints all velocities count as one way.
-    """
-    permutation = np.full(model.nv, -1)
-    ancestor: list[int] = []
-    for row in model.bodies[1:]:
-        v = int(row[layout.V])
-        if permutation[v] < 0:
-            parent = int(row[layout.PARENT])
-            above = permutation[int(model.bodies[parent, layout.V])] if parent else -1
-            permutation[v] = len(ancestor)
-            ancestor.append(above)
-    if model.mimic_joints:
-        ancestor = list(range(-1, model.nv - 1))
-    return permutation, np.array(ancestor, dtype=np.int64)
 
 
 @inlined

@@ -5,9 +5,8 @@ dynamics of an arm. A call of the compiled function itself avoids that, but chec
 kernels take their arrays as `ArrayArgument`: a Numba array that is read from NumPy's own record of
 it, once its type, dimensions, layout and byte order are found right. The kernel checks the sizes.
 
-The records are private to NumPy: `difference` compares what stands there with NumPy's public
-attributes, so that `proof.py` detects a NumPy with another record before any kernel reads one. It
-follows a pointer only once it has found that the pointer is right.
+The records are private to NumPy: `pointers_agree` compares the pointers that stand there with
+NumPy's public attributes, so that `proof.py` tries a kernel only where it follows right ones.
 """
 
 from __future__ import annotations
@@ -164,56 +163,12 @@ def _field(builder: ir.IRBuilder, record: ir.Value, field: Any, type_: ir.Type) 
     return builder.load(builder.bitcast(address, type_.as_pointer()))
 
 
-def difference(
-    array: np.ndarray,
-    array_record: type[ctypes.Structure] = ArrayRecord,
-    descr_record: type[ctypes.Structure] = DescrRecord,
-) -> str | None:
-    """The first difference between the records of `array` and its dtype and what NumPy says, in
-    words; None if they agree."""
-    for record, object_ in ((array_record, array), (descr_record, array.dtype)):
-        if ctypes.sizeof(record) > type(object_).__basicsize__:
-            return f"{type(object_).__name__} is smaller than its record"
-    found = array_record.from_address(id(array))
-    said = {
-        "type": id(type(array)),
-        "data": array.__array_interface__["data"][0] or None,
-        "nd": array.ndim,
-        "base": None if array.base is None else id(array.base),
-        "descr": id(array.dtype),
-        "flags": array.flags.num,
-    }
-    wrong = _first_difference("array", found, said) or _difference_of_sizes(array, found)
-    if wrong:
-        return wrong
-    dtype = array.dtype
-    said = {
-        "type": id(type(dtype)),
-        "typeobj": id(dtype.type),
-        "kind": dtype.kind.encode(),
-        "char": dtype.char.encode(),
-        "byteorder": dtype.byteorder.encode(),
-        "type_num": dtype.num,
-    }
-    return _first_difference("dtype", descr_record.from_address(id(dtype)), said)
-
-
-def _first_difference(of: str, found: ctypes.Structure, said: dict[str, Any]) -> str | None:
-    for field, value in said.items():
-        if getattr(found, field) != value:
-            return f"the field {field} of the {of} reads {getattr(found, field)}, not {value}"
-    return None
-
-
-def _difference_of_sizes(array: np.ndarray, found: ctypes.Structure) -> str | None:
-    """The same for the dimensions and strides, which stand one after the other in memory."""
-    if array.ndim == 0:
-        return None
-    sizes = ctypes.c_ssize_t * array.ndim
-    if not found.dimensions or found.strides != found.dimensions + ctypes.sizeof(sizes):
-        return "the dimensions and strides of the array are not one after the other"
-    shape = tuple(sizes.from_address(found.dimensions))
-    strides = tuple(sizes.from_address(found.strides))
-    if (shape, strides) != (array.shape, array.strides):
-        return f"the array reads shape {shape} and strides {strides}, not those that it has"
-    return None
+def pointers_agree(array: np.ndarray) -> bool:
+    """Whether the pointers that a kernel follows are those that NumPy says."""
+    found, sizes = ArrayRecord.from_address(id(array)), ctypes.c_ssize_t * array.ndim
+    pointers = found.type, found.descr, found.data
+    said = id(type(array)), id(array.dtype), array.__array_interface__["data"][0] or None
+    # The dimensions and strides stand one after the other in memory.
+    return pointers == said and (
+        array.ndim == 0 or found.strides == (found.dimensions or 0) + ctypes.sizeof(sizes)
+    )

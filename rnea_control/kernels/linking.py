@@ -9,7 +9,6 @@ call, and take longer to compile.
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable
 from functools import cache, reduce
 from typing import Any
@@ -25,8 +24,6 @@ from rnea_control.kernels.compilation import OPTIONS, address, objection, source
 from rnea_control.kernels.inlining import inlined
 from rnea_control.kernels.kernel import kernel
 
-# Set to anything but 0 or an empty string, it asks for copies.
-COPY_VARIABLE = "RNEA_CONTROL_NUMBA_COPIES"
 _PYTHON = bool(getattr(numba.config, "DISABLE_JIT", False))
 intrinsic: Any = _intrinsic
 _WORD, _INT, _ITEM = ir.IntType(64), ir.IntType(32), 8
@@ -186,8 +183,6 @@ def copies() -> bool:
 
 
 def _objection() -> str:
-    if os.environ.get(COPY_VARIABLE, "0") not in ("", "0"):
-        return f"{COPY_VARIABLE} is set"
     code = address(_sum)
     if code is None:
         return ""  # nothing is compiled yet, only collected

@@ -49,8 +49,7 @@ INERTIA = 12
 PARENT, MOTION, S_ANGULAR, S_LINEAR, Q, V, RATIO, OFFSET, ARMATURE, POSITION = range(22, 32)
 COLUMNS = 32
 
-# Of row 0: how often a setter of the model has changed these.
-GRAVITY_CHANGES, INERTIA_CHANGES, ARMATURE_CHANGES = S_ANGULAR, S_LINEAR, RATIO
+CHANGES = S_ANGULAR  # of row 0: how often a setter of the model has changed the array
 
 AXIS, HELD, SPHERICAL, FLOATING = range(4)
 LINE, CIRCLE, FOLLOWER = range(3)
@@ -99,8 +98,7 @@ def merge_bodies(description: RobotDescription, selection: JointSelection) -> Bo
         row, transform = placements[joint.parent]
         at = selection.coordinates.get(joint.name)
         if at is None:
-            position = selection.locked.get(joint.name, 0.0)
-            transform = transform @ homogeneous(*joint.placement_at(position))
+            transform = transform @ homogeneous(*selection.placement(joint))
         else:
             transform = transform @ homogeneous(joint.rotation, joint.translation)
             for i, freedom in enumerate(_degrees_of_freedom(joint)):

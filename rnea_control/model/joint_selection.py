@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import JointError, JointSelectionError, listed
 from rnea_control.model.joints import Joint, Mimic
 
@@ -52,6 +53,10 @@ class JointSelection:
     def joints(self, leads: bool) -> tuple[Joint, ...]:
         """Those with coordinates of their own, or those that mimic one of these."""
         return tuple(at.joint for at in self.coordinates.values() if at.leads == leads)
+
+    def placement(self, joint: Joint) -> tuple[FloatArray, FloatArray]:
+        """R_PC and p_PC of the child link's frame of a joint without coordinates."""
+        return joint.placement_at(self.locked.get(joint.name, 0.0))
 
 
 def select_joints(

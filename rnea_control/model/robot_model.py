@@ -51,6 +51,8 @@ class RobotModel:
         root_link: the link that stands still; gravity is expressed in its frame.
         merged_joints: joints that do not move (fixed, or locked); the inertias of their links are
             part of the body that they are fixed to.
+        merged_placements: by their names, where these hold their child link's frame C in the parent
+            link's frame P, R_PC and p_PC.
         nq, nv: number of positions and of velocities; a continuous joint is one angle.
         q_slices, v_slices: where the positions and velocities of each joint stand, by name.
         lower, upper: position limits, shape (nq,), [rad] or [m]; infinite where there are none.
@@ -84,8 +86,8 @@ class RobotModel:
             base = (description.joints[0].name,)
         with errors_of(description.source):
             selection = select_joints(description.joints, joints, locked_positions or {}, base)
-        chosen, followers = (selection.joints(leads=leads) for leads in (True, False))
         merged = layout.merge_bodies(description, selection)
+        chosen, followers = (selection.joints(leads=leads) for leads in (True, False))
         self.name: str = description.name
         self.source = description.source
         self.root_link = description.root
@@ -94,10 +96,13 @@ class RobotModel:
         self.mimic_joints = tuple(joint.name for joint in followers)
         self.child_links = tuple(joint.child for joint in chosen)
         self.link_names = merged.link_names
-        self.merged_joints = tuple(
-            joint.name for joint in description.joints if joint.name not in selection.coordinates
-        )
         at = selection.coordinates
+        self.merged_placements = {
+            joint.name: selection.placement(joint)
+            for joint in description.joints
+            if joint.name not in at
+        }
+        self.merged_joints = tuple(self.merged_placements)
         self.q_slices = {j.name: slice(at[j.name].q, at[j.name].q + j.nq) for j in chosen}
         self.v_slices = {j.name: slice(at[j.name].v, at[j.name].v + j.nv) for j in chosen}
         positions = [joint for joint in chosen for _ in range(joint.nq)]
@@ -119,19 +124,18 @@ class RobotModel:
             dissipation[1, velocity] += abs(each.ratio) * joint.friction
         self.urdf_damping, self.urdf_friction = map(_frozen, dissipation)
         self.damping, self.friction = self.urdf_damping, self.urdf_friction
-        moved = (*self.child_links, *(joint.child for joint in followers))
         self.urdf_angles = tuple(
             float(angle)
             for joint in description.urdf_joints
             if joint.origin is not None
             for angle in joint.origin.rpy or ()
         )
-        self.joint_links = np.array([self._place_of(link) for link in (self.root_link, *moved)])
+        links = self.root_link, *self.child_links, *(joint.child for joint in followers)
+        self.joint_links = np.array([self._place_of(link) for link in links])
         self.joint_rows = {name: merged.rows[name] for name in at}
         self.link_inertias = {link: description.inertias[link] for link in self.link_names}
         self._own_inertias = merged.array[:, layout.INERTIA : layout.INERTIA + 10].copy()
         self._payloads: dict[str, FloatArray] = {}
-        self._gravity = np.zeros(3)
         self.gravity = gravity
         self.warnings = suspicions(description, selection, merged, self._gravity)
         for note in self.warnings:
@@ -228,7 +232,7 @@ class RobotModel:
         # Gravity enters the recursions as the root's acceleration, -g.
         start = layout.BASE_ACCELERATION
         self.bodies[0, start : start + 3] = -vector
-        self.bodies[0, layout.GRAVITY_CHANGES] += 1.0
+        self.bodies[0, layout.CHANGES] += 1.0
 
     @property
     def armature(self) -> FloatArray:
@@ -243,7 +247,7 @@ class RobotModel:
             end, part = self.joint_rows[name] + 1, self.v_slices[name]
             rows = slice(end - (part.stop - part.start), end)
             self.bodies[rows, layout.ARMATURE] = self._armature[part]
-        self.bodies[0, layout.ARMATURE_CHANGES] += 1.0
+        self.bodies[0, layout.CHANGES] += 1.0
 
     @property
     def damping(self) -> FloatArray:
@@ -308,7 +312,7 @@ class RobotModel:
                 transform = homogeneous(rotation, place[layout.LINK_TRANSLATION :])
                 parameters += ten_parameters(transform @ payload @ transform.T)
         self.bodies[row, layout.INERTIA : layout.INERTIA + 10] = parameters
-        self.bodies[0, layout.INERTIA_CHANGES] += 1.0
+        self.bodies[0, layout.CHANGES] += 1.0
 
     def copy(self) -> RobotModel:
         """One whose setters change nothing of this one."""

@@ -34,9 +34,6 @@ AGREEMENT = 1e-10
 # MuJoCo's own bound for what is unstable.
 LARGEST = 1e10
 
-# MuJoCo 3.10 changed the arguments of mj_fullM.
-OLD_MASS_MATRIX = tuple(int(part) for part in mujoco.__version__.split(".")[:2]) < (3, 10)
-
 
 class MujocoArm:
     """An arm in MuJoCo, without shapes and so without contacts; position limits are elastic stops.
@@ -47,7 +44,6 @@ class MujocoArm:
         model: the robot; its joints, and their order, are the arm's.
         period: time that `step` covers, [s].
         initial_positions: by joint, [rad] or [m]; where not given 0, or the limit nearest to it.
-        locked_positions: of joints that are not the model's, as for `RobotModel`.
         errors: how the simulated arm differs from the URDF.
 
     Raises:
@@ -61,7 +57,6 @@ class MujocoArm:
         model: RobotModel,
         period: float,
         initial_positions: Mapping[str, float] | None = None,
-        locked_positions: Mapping[str, float] | None = None,
         errors: ModelErrors | None = None,
     ) -> None:
         several = [name for name, part in model.v_slices.items() if part.stop - part.start != 1]
@@ -71,7 +66,7 @@ class MujocoArm:
                 "the simulated arm does not move; leave it out of `joints`"
             )
         errors = errors or ModelErrors()
-        text = urdf_for_mujoco(xml, model, locked_positions or {}, errors)
+        text = urdf_for_mujoco(xml, model, errors)
         try:
             self._physics = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
@@ -191,7 +186,7 @@ class CoupledJoints:
         self._rubs = self._friction > 0.0
         self._lower, self._upper = model.lower, model.upper
         self._diagonal = np.diag_indices(model.nv)
-        self._M_all = np.zeros((physics.nv, physics.nv))
+        self._M_G = np.zeros((model.nv, physics.nv))  # the columns of M_all G
         self.q, self.v = q.copy(), np.zeros(model.nv)
         self._place(self.q, self.v)
 
@@ -201,11 +196,9 @@ class CoupledJoints:
         self._place(q, v)
         mujoco.mj_fwdPosition(self._physics, self.data)
         mujoco.mj_fwdVelocity(self._physics, self.data)
-        if OLD_MASS_MATRIX:
-            mujoco.mj_fullM(self._physics, self._M_all, self.data.qM)
-        else:
-            mujoco.mj_fullM(self._physics, self.data, self._M_all)
-        return self._G.T @ self._M_all @ self._G, self._G.T @ self.data.qfrc_bias
+        for column, product in zip(self._G.T.copy(), self._M_G, strict=True):
+            mujoco.mj_mulM(self._physics, self.data, product, column)
+        return self._M_G @ self._G, self._G.T @ self.data.qfrc_bias
 
     def step(self, torque: FloatArray) -> None:
         """Lets one time step of `physics` pass with `torque` at the leaders, shape (nv,), by the

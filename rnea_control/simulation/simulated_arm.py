@@ -83,7 +83,7 @@ class SimulatedArm(Node):
         self._simulated_time = self.lockstep or parameters["publish_clock"]
         self.effort_controller = EffortController(self.model)
         errors = ModelErrors(**{each.name: parameters[each.name] for each in fields(ModelErrors)})
-        self._physics = MujocoArm(xml, self.model, self.period, initial, locked, errors)
+        self._physics = MujocoArm(xml, self.model, self.period, initial, errors)
         noise = [parameters[f"{what}_noise"] for what in ("position", "velocity", "effort")]
         seed = parameters["noise_seed"]
         self._noise = SensorNoise(self.model, *noise, seed) if any(noise) else None

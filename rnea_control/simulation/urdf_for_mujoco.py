@@ -7,16 +7,14 @@ that follow a simulated one move by themselves in it: `CoupledJoints` couples th
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rnea_control.exceptions import SimulationError
 from rnea_control.model import RobotModel
-from rnea_control.model.joint_selection import select_joints
 from rnea_control.model.rigid_body import rpy_from_rotation, second_moment
-from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_document import clean_urdf
 
 
@@ -45,33 +43,26 @@ _COMPILER = {"fusestatic": "true", "discardvisual": "true"}
 _COMPILER |= {"boundmass": "1e-9", "boundinertia": "1e-12"}
 
 
-def urdf_for_mujoco(
-    xml: str | bytes, model: RobotModel, locked_positions: Mapping[str, float], errors: ModelErrors
-) -> str:
+def urdf_for_mujoco(xml: str | bytes, model: RobotModel, errors: ModelErrors) -> str:
     """The URDF text for MuJoCo.
 
     Args:
         xml: the URDF that `model` was read from.
-        model: names the joints that move.
-        locked_positions: where the others are, by name; 0 where not given.
+        model: the robot; it knows which joints move, and where the others are locked.
         errors: differences to build in, but for `joint_armature`, which a URDF cannot say.
 
     Raises:
         SimulationError: `payload_link` is not a link of the robot.
     """
     robot, _ = clean_urdf(xml)
-    joints = {joint.name: joint for joint in description_from_urdf(xml, model.source).joints}
-    moving = {*model.joint_names, *model.mimic_joints}
-    every = tuple(joints.values())
-    locked = select_joints(every, model.joint_names, locked_positions).locked
     for joint in robot.findall("joint"):
         _without(joint, "dynamics", "mimic", "safety_controller")
         name = joint.get("name", "")
-        if name in moving:
+        if name in model.joint_rows:
             damping, friction = repr(errors.joint_damping), repr(errors.joint_friction)
             ET.SubElement(joint, "dynamics", damping=damping, friction=friction)
         elif joint.get("type") != "fixed":
-            rotation, translation = joints[name].placement_at(locked.get(name, 0.0))
+            rotation, translation = model.merged_placements[name]
             joint.set("type", "fixed")
             _without(joint, "origin", "axis", "limit")
             rpy = _text(rpy_from_rotation(rotation))

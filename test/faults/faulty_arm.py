@@ -87,12 +87,11 @@ class FaultyArm(SimulatedArm):
 
     def _make_bodies(self, parameters: dict, payload: tuple[float, list[float]]) -> dict:
         """The bodies' inertias without and with the payload."""
-        made, xml, locked = {}, parameters["robot_description"], "locked_positions."
-        locked = {k.removeprefix(locked): v for k, v in parameters.items() if k.startswith(locked)}
+        made, xml = {}, parameters["robot_description"]
         for loaded in (False, True):
             load = {"payload_mass": payload[0] * loaded, "payload_position": tuple(payload[1])}
             errors = ModelErrors(mass_scale=float(parameters.get("mass_scale", 1.0)), **load)
-            physics = MujocoArm(xml, self.model, self.period, {}, locked, errors)._physics
+            physics = MujocoArm(xml, self.model, self.period, {}, errors)._physics
             names = "body_mass", "body_inertia", "body_ipos", "body_iquat"
             made[loaded] = {name: getattr(physics, name).copy() for name in names}
         return made

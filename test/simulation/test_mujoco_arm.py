@@ -105,7 +105,7 @@ def test_joints_locked_anywhere_are_the_same_robot(seed: int) -> None:
     locked = {name: float(rng.uniform(-2, 2)) for name in free.joint_names[1::2]}
     model = RobotModel.from_urdf_string(urdf, names, locked)
     start = dict(zip(names, rng.uniform(-2, 2, len(names)), strict=True))
-    arm = MujocoArm(urdf, model, 0.001, start, locked)
+    arm = MujocoArm(urdf, model, 0.001, start)
     q = arm.q
     for _ in range(20):
         arm.step(holding_torque(model, q))
@@ -196,7 +196,7 @@ ROBOTS = [path for path in WITH_TAG if load_quietly(path).mimic_joints]
 
 
 def coupled(xml: str | bytes, model: RobotModel, q: np.ndarray) -> CoupledJoints:
-    physics = mujoco.MjModel.from_xml_string(urdf_for_mujoco(xml, model, {}, ModelErrors()))
+    physics = mujoco.MjModel.from_xml_string(urdf_for_mujoco(xml, model, ModelErrors()))
     physics.opt.gravity[:] = model.gravity
     physics.opt.timestep, physics.opt.integrator = 0.001, mujoco.mjtIntegrator.mjINT_RK4
     return CoupledJoints(physics, model, q)
@@ -286,7 +286,7 @@ def test_friction_of_followers_is_borne_by_the_leader() -> None:
 def test_follower_of_a_locked_leader_stays_where_that_puts_it() -> None:
     locked = {"slide": 0.1}
     model = RobotModel.from_urdf_string(GRIPPER.urdf, ["shoulder"], locked)
-    arm = MujocoArm(GRIPPER.urdf, model, 0.001, {"shoulder": 0.3}, locked)
+    arm = MujocoArm(GRIPPER.urdf, model, 0.001, {"shoulder": 0.3})
     torque = holding_torque(model, arm.q)
     for _ in range(50):
         arm.step(torque)
