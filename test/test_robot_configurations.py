@@ -99,8 +99,8 @@ class Hardware(MujocoArm):
     """An arm in MuJoCo with what firmware and drives add: gravity compensation by the robot's own
     model, rotors, friction, and a torque that acts a period late."""
 
-    def __init__(self, xml, model, period, start, locked, errors, compensates, rotors, friction):
-        super().__init__(xml, model, period, start, locked, errors)
+    def __init__(self, xml, model, period, start, errors, compensates, rotors, friction):
+        super().__init__(xml, model, period, start, errors)
         self.compensates = compensates
         self._physics.dof_armature[self._velocity_index] = rotors
         self._physics.dof_frictionloss[self._velocity_index] = friction
@@ -135,7 +135,7 @@ class Bench:
         rubs = np.maximum(model.friction, LEAST_FRICTION * limit)
         simulated = robot.configuration == "simulated_panda"  # has neither
         start, self.period = dict(zip(model.joint_names, robot.start, strict=True)), 1 / robot.rate
-        of_arm = robot.xml, model, self.period, start, robot.locked, errors, robot.compensates
+        of_arm = robot.xml, model, self.period, start, errors, robot.compensates
         rotors = 0.0 if simulated else rotors * rotor
         self.arm = Hardware(*of_arm, rotors, rubs if friction else 0.0)
         self.start, self.furthest = np.array(robot.start), 0.0
