@@ -293,7 +293,10 @@ BROKEN: dict[str, tuple[Made, str]] = {
     "pickled.npz": (lambda path: save(path, joints=np.array([Trap()], object)), "without pickled"),
     "array.npz": (lambda path: np.save(path.open("wb"), [1.0]), "is not a readable .npz file"),
     "pickle.npz": (lambda path: path.write_bytes(pickle.dumps({"a": 1})), "is not a readable"),
-    "shapes.npz": (lambda path: save(path, time=[0.0, 1.0]), r"q, v and effort .* \(1, 1\); .* \(2, 1\)"),
+    "shapes.npz": (
+        lambda path: save(path, time=[0.0, 1.0]),
+        r"q, v and effort .* \(1, 1\); .* \(2, 1\)",
+    ),
     "no_effort.npz": (
         lambda path: np.savez(path, time=[0.0], q=[[0.0]], joints=["a"]),
         "effort is not a file in the archive.; it must have time",
