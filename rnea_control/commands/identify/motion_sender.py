@@ -70,20 +70,24 @@ class MotionSender(TrajectoryClient):
         controller: name of the controller's node.
         trajectory: to follow.
         now: the time by which it moves, [s].
+        warn: is given what the controller logs meanwhile, from warnings on.
 
     Attributes:
         duration: of the trajectory, [s].
-        words: what the controller has logged since, from warnings on.
     """
 
     def __init__(
-        self, node: Node, controller: str, trajectory: JointTrajectory, now: Callable[[], float]
+        self,
+        node: Node,
+        controller: str,
+        trajectory: JointTrajectory,
+        now: Callable[[], float],
+        warn: Callable[[str], None],
     ) -> None:
         super().__init__(node, controller)
         last = Duration.from_msg(trajectory.points[-1].time_from_start)
         self.duration = 1e-9 * last.nanoseconds
-        self.words: list[str] = []
-        self._trajectory, self._now = trajectory, now
+        self._trajectory, self._now, self._warn = trajectory, now, warn
         self._end_at = self._seen = math.inf
         node.create_subscription(Log, "/rosout", self._hear, QoSProfile(depth=100))
 
@@ -117,7 +121,7 @@ class MotionSender(TrajectoryClient):
         logger = self.controller.strip("/").replace("/", ".")
         if message.name != logger or message.level < WARNING:
             return
-        self.words.append(f"{self.controller}: {message.msg}")
+        self._warn(f"{self.controller}: {message.msg}")
         # The topic has no answer: the log has it.
         if self.way and not self.by_action and message.level >= ERROR:
             self.end(message.msg)

@@ -80,21 +80,25 @@ def run(options: argparse.Namespace) -> int:
     trajectory = None if options.trajectory is None else read_trajectory(options.trajectory)
     joints = list(dict.fromkeys(options.joints)) or (trajectory.joint_names if trajectory else [])
     console = Console(markup=False, highlight=False, soft_wrap=True)
+
+    def warn(text: str) -> None:
+        console.print(f"warning: {text}", style="yellow")
+
     with ros_process([NODE, *options.ros_arguments]) as running:
         sender = None
         try:
             node = listening_node(NODE, options.namespace)
             recorder = Recorder(node, options.commands)
             if trajectory is not None:
-                sender = MotionSender(node, options.node, trajectory, recorder.now)
+                sender = MotionSender(node, options.node, trajectory, recorder.now, warn)
         except NameValidationException as error:
             raise RecordingError(f"--namespace, --node or --commands: {error}") from error
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         try:
             with console.status("waiting") as status:
-                session = _Session(recorder, sender, executor, joints, status, running)
-                failure = session.move() if sender else session.listen(options.seconds)
+                session = _Session(recorder, executor, joints, status, running, warn)
+                failure = session.move(sender) if sender else session.listen(options.seconds)
                 session.conclude()
             if failure:
                 console.print(f"not as planned: {failure}")
@@ -116,11 +120,11 @@ class _Session:
     """From the first joint state to the last one, with a motion in between."""
 
     recorder: Recorder
-    sender: MotionSender | None
     executor: SingleThreadedExecutor
     joints: Sequence[str]
     status: Status
     running: Callable[..., bool]  # whether to go on, until so many signals came
+    warn: Callable[[str], None]
     first: float = math.inf  # when the first state was seen
     heard: float = field(default_factory=time.monotonic)  # when the newest one was
     states: int = 0  # that were seen
@@ -133,10 +137,8 @@ class _Session:
         self._go_on("listening", longest, lambda: self._elapsed >= seconds)
         return INTERRUPTED if math.isfinite(seconds) and not self.running() else ""
 
-    def move(self) -> str:
-        """Has the trajectory followed; returns why that failed, or nothing."""
-        sender = self.sender
-        assert sender is not None
+    def move(self, sender: MotionSender) -> str:
+        """Has its trajectory followed; returns why that failed, or nothing."""
         self._go_on("waiting", PATIENCE, lambda: sender.is_ready and self._elapsed >= MARGIN)
         if not self.running():
             return f"{INTERRUPTED} before the trajectory was sent"
@@ -149,7 +151,7 @@ class _Session:
         self.status.console.print(words)
         self._go_on("moving", math.inf, sender.has_ended)
         if not sender.ended:
-            self._warn(". ".join(filter(None, (INTERRUPTED, sender.stop()))))
+            self.warn(". ".join(filter(None, (INTERRUPTED, sender.stop()))))
             self._go_on("stopping", LONGEST_END, lambda: sender.ended, signals=2)
             sender.end(INTERRUPTED)
         self._go_on("after the motion", MARGIN, lambda: False, signals=2)
@@ -177,8 +179,6 @@ class _Session:
         while (now := time.monotonic()) < deadline:
             self.executor.spin_once(timeout_sec=deadline - now)
         self.recorder.follow_commands()
-        while self.sender is not None and self.sender.words:
-            self._warn(self.sender.words.pop(0))
         states = len(self.recorder.states.messages)
         if states > self.states:
             self.states, self.heard = states, now
@@ -186,7 +186,7 @@ class _Session:
         elif now - self.heard > SILENCE:
             self.heard = math.inf  # until one comes
             topic, remedy = self.recorder.states.topic, self.recorder.where_else()
-            self._warn(f"no joint states on {topic} for {SILENCE:.0f} s; {remedy}")
+            self.warn(f"no joint states on {topic} for {SILENCE:.0f} s; {remedy}")
         if self._elapsed >= self.judge_at:
             self.judge_at *= 2.0
             self._judge(early_faults)
@@ -202,10 +202,7 @@ class _Session:
         for text in found:
             if text not in self.said:
                 self.said.add(text)
-                self._warn(text)
-
-    def _warn(self, text: str) -> None:
-        self.status.console.print(f"warning: {text}", style="yellow")
+                self.warn(text)
 
 
 def early_faults(recording: Recording) -> Iterator[str]:
