@@ -16,6 +16,8 @@ from rnea_control.identification.verdict import JointScore, Judgement, Residuals
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of
 
+# The files that are written with it.
+URDF, PARAMETERS = "robot.urdf", "rnea_controller.yaml"
 # Points of a line: more than a picture has columns. It is broken where samples are missing for so
 # many periods.
 POINTS, GAP = 2000, 5.0
@@ -41,15 +43,8 @@ img { width: 100%; }
 """
 
 
-def report(
-    found: Identification,
-    residuals: Sequence[Residuals],
-    words: str,
-    urdf: str,
-    parameters: str,
-) -> str:
-    """The HTML of the report, with the verdict in words, and the names of the files that are
-    written with it."""
+def report(found: Identification, residuals: Sequence[Residuals], words: str) -> str:
+    """The HTML of the report, with the verdict in words."""
     title = escape(f"Identified parameters of {found.model.name}")
     parts = [
         f"<h1>{title}</h1>",
@@ -72,8 +67,8 @@ def report(
         "<h2>Notes</h2>",
         f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in found.notes)}</ul>",
         "<h2>How to use it</h2>",
-        f"<p>{escape(urdf)} is the URDF with new inertias: give it to robot_state_publisher. "
-        f"{escape(parameters)} has friction, offsets and rotor inertias: copy them into the "
+        f"<p>{URDF} is the URDF with new inertias: give it to robot_state_publisher. "
+        f"{PARAMETERS} has friction, offsets and rotor inertias: copy them into the "
         "controller's parameters. The two go together: they were identified at the same time.</p>",
         "<p>Begin with <code>control_law: gravity_compensation</code>: the arm must hold where it "
         "is left. Then move slowly, with <code>friction_compensation: false</code>, and then with "

@@ -19,7 +19,7 @@ from rnea_control.identification.controller_yaml import controller_yaml, payload
 from rnea_control.identification.identify import identify
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.payload import identify_payload
-from rnea_control.identification.report import number, report
+from rnea_control.identification.report import PARAMETERS, URDF, number, report
 from rnea_control.identification.urdf_inertials import with_inertials
 from rnea_control.identification.verdict import (
     Residuals,
@@ -33,7 +33,7 @@ from rnea_control.model import RobotModel
 
 # The end of each recording that is kept from the fit, if no other one is given.
 HELD_OUT = 0.2
-URDF, PARAMETERS, REPORT = "robot.urdf", "rnea_controller.yaml", "report.html"
+REPORT = "report.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,7 +123,7 @@ def _fit(given: _Given, folder: Path, console: Console) -> int:
     (folder / URDF).write_bytes(new_urdf)
     parameters = controller_yaml(found, ", ".join(options.recordings))
     (folder / PARAMETERS).write_text(parameters, encoding="utf-8")
-    page = report(found, residuals, words, URDF, PARAMETERS)
+    page = report(found, residuals, words)
     (folder / REPORT).write_text(page, encoding="utf-8")
     known = {warning.removeprefix(f"{model.source}: ") for warning in model.warnings}
     for warning in after.warnings:
