@@ -99,7 +99,9 @@ def run(options: argparse.Namespace) -> int:
             with console.status("waiting") as status:
                 session = _Session(recorder, executor, joints, status, running, warn)
                 failure = session.move(sender) if sender else session.listen(options.seconds)
-                session.conclude()
+                recorder.stop()
+                if recorder.states.messages:
+                    session.judge(faults)
             if failure:
                 console.print(f"not as planned: {failure}")
         finally:
@@ -147,8 +149,7 @@ class _Session:
         if not sender.is_ready:
             return f"no controller on {sender.sought}; is it running and active?"
         sender.start()
-        words = f"sent {sender.duration:.1f} s of trajectory by {sender.way}"
-        self.status.console.print(words)
+        self.status.console.print(f"sent {sender.duration:.1f} s of trajectory by {sender.way}")
         self._go_on("moving", math.inf, sender.has_ended)
         if not sender.ended:
             self.warn(". ".join(filter(None, (INTERRUPTED, sender.stop()))))
@@ -156,12 +157,6 @@ class _Session:
             sender.end(INTERRUPTED)
         self._go_on("after the motion", MARGIN, lambda: False, signals=2)
         return sender.failure
-
-    def conclude(self) -> None:
-        """Ends the recording, and says what is wrong with it."""
-        self.recorder.stop()
-        if self.recorder.states.messages:
-            self._judge(faults)
 
     @property
     def _elapsed(self) -> float:
@@ -189,11 +184,11 @@ class _Session:
             self.warn(f"no joint states on {topic} for {SILENCE:.0f} s; {remedy}")
         if self._elapsed >= self.judge_at:
             self.judge_at *= 2.0
-            self._judge(early_faults)
+            self.judge(early_faults)
         rate = states / self._elapsed if self._elapsed else 0.0
         self.status.update(f"{phase}: {self._elapsed:.1f} s, {states} joint states, {rate:.0f} Hz")
 
-    def _judge(self, check: Callable[[Recording], Iterator[str]]) -> None:
+    def judge(self, check: Callable[[Recording], Iterator[str]]) -> None:
         """Says what is wrong, and each thing once."""
         try:
             found = list(check(self.recorder.recording(self.joints)))
