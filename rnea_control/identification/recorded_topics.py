@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,14 +15,12 @@ import numpy as np
 
 from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.recording import Recording
-from rnea_control.messages.batch import Batch, BatchDecoder
 from rnea_control.messages.cdr import CdrError, CdrReader
+from rnea_control.messages.joint_state import JointStateFields
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 STRING = "std_msgs/msg/String"
 ROBOT_DESCRIPTION = "/robot_description"
-# So many messages are decoded at once.
-_BLOCK = 4096
 
 
 class Message(NamedTuple):
@@ -83,19 +83,13 @@ def _decoded(
     """The joint states of each topic, and the first robot description of each."""
     states: dict[str, _JointStates] = {}
     descriptions: dict[str, str] = {}
-    stream, topic = iter(messages), ""
+    topic = ""
     try:
-        while block := list(itertools.islice(stream, _BLOCK)):
-            waiting: dict[str, list[Message]] = defaultdict(list)
-            for message in block:
-                topic = message.topic
-                if message.kind == JOINT_STATE:
-                    waiting[topic].append(message)
-                elif message.kind == STRING and topic.endswith(ROBOT_DESCRIPTION):
-                    text = CdrReader(message.data, topic).string("data")
-                    descriptions.setdefault(topic, text)
-            for topic, some in waiting.items():
-                states.setdefault(topic, _JointStates(source, topic)).add(some)
+        for topic, kind, log_time, data in messages:
+            if kind == JOINT_STATE:
+                states.setdefault(topic, _JointStates(source, topic)).add(data, log_time)
+            elif kind == STRING and topic.endswith(ROBOT_DESCRIPTION):
+                descriptions.setdefault(topic, CdrReader(data, topic).string("data"))
     except CdrError as error:
         raise RecordingError(
             f"{source}: {topic}: {error}. If its messages are compressed, which only metadata.yaml "
@@ -105,25 +99,46 @@ def _decoded(
     return states, descriptions
 
 
+class _Named:
+    """The messages of a topic that name the same joints.
+
+    Attributes:
+        rows, stamps: the number of each on the topic, and its stamp, [ns].
+        numbers: positions, velocities and efforts, NaN where a message does not have one for each
+            joint.
+    """
+
+    def __init__(self) -> None:
+        self.rows, self.stamps = array("q"), array("q")
+        self.numbers = array("d"), array("d"), array("d")
+
+
 class _JointStates:
     """The joint states of a topic; `log_times` are those at which they were recorded, [ns]."""
 
     def __init__(self, source: str, topic: str) -> None:
-        self.log_times: list[int] = []
+        self.log_times = array("q")
         self._source, self._topic = source, topic
-        self._batches: list[Batch] = []
-        self._decoder = BatchDecoder()
+        self._named: dict[tuple[str, ...], _Named] = defaultdict(_Named)
 
-    def add(self, messages: Sequence[Message]) -> None:
-        """The next ones; raises CdrError for bytes that are no JointState."""
-        data = [message.data for message in messages]
-        self._batches += self._decoder.decode(data, len(self.log_times))
-        self.log_times += [message.log_time for message in messages]
+    def add(self, data: bytes, log_time: int) -> None:
+        """The next message; raises CdrError for bytes that are no JointState."""
+        message = JointStateFields(data)
+        named = self._named[tuple(message.names)]
+        named.rows.append(len(self.log_times))
+        named.stamps.append(message.seconds * 10**9 + message.nanoseconds)
+        unknown = [math.nan] * len(message.names)
+        for numbers, span in zip(
+            named.numbers, (message.positions, message.velocities, message.efforts), strict=True
+        ):
+            known = span[1] == len(message.names)
+            numbers.extend(message.reader.numbers(span).tolist() if known else unknown)
+        self.log_times.append(log_time)
 
     @property
     def names(self) -> dict[tuple[str, ...], None]:
         """The joints that messages name together, in the order of the first of these."""
-        return dict.fromkeys(batch.layout.names for batch in self._batches if batch.layout.names)
+        return dict.fromkeys(names for names in self._named if names)
 
     def recording(self, joints: Sequence[str] | None) -> Recording | None:
         """The states of these joints, by default of those that messages name together and that are
@@ -138,15 +153,11 @@ class _JointStates:
         named = np.zeros(count, dtype=bool)
         stamps = np.zeros(count, dtype=np.int64)
         values = np.full((3, count, len(joints)), np.nan)
-        for batch in self._batches:
-            names = batch.layout.names
-            if not set(joints) <= set(names):
-                continue
-            named[batch.rows], stamps[batch.rows] = True, batch.stamps
-            columns = [names.index(joint) for joint in joints]
-            for kind, numbers in enumerate(batch.numbers):
-                if numbers.shape[1] == len(names):
-                    values[kind, batch.rows] = numbers[:, columns]
+        for names, some in self._named.items():
+            if set(joints) <= set(names):
+                named[some.rows], stamps[some.rows] = True, some.stamps
+                numbers = np.reshape(some.numbers, (3, -1, len(names)))
+                values[:, some.rows] = numbers[:, :, [names.index(joint) for joint in joints]]
         notes = []
         if not named.all():
             notes.append(
