@@ -97,11 +97,10 @@ def base_parameters(model: RobotModel) -> BaseParameters:
     Q, R = np.linalg.qr(stacked[:, independent] / norms[independent])
     shares = np.linalg.solve(R, Q.T @ (stacked[:, dependent] / norms[dependent]))
     K = shares * norms[dependent] / norms[independent, None]
-    sums = []
-    for column, factors, share in zip(independent, K, shares, strict=True):
-        terms = np.flatnonzero(np.abs(share) > _TOLERANCE)
-        others = [names[dependent[k]] for k in terms]
-        sums.append(_sum(names[column], zip(factors[terms], others, strict=True)))
+    sums = [names[column] for column in independent]
+    for row, k in np.argwhere(np.abs(shares) > _TOLERANCE).tolist():
+        size, sign = f"{abs(K[row, k]):.4g} ", "-" if K[row, k] < 0.0 else "+"
+        sums[row] += f" {sign} {'' if size == '1 ' else size}{names[dependent[k]]}"
     zero = np.setdiff1d(np.arange(len(names)), columns)
     return BaseParameters(independent, dependent, zero, K, tuple(sums), rounding, hidden)
 
@@ -160,11 +159,3 @@ def _independent_columns(matrix: FloatArray) -> tuple[IntArray, IntArray]:
         remainders -= np.outer(remainders @ direction, direction)
         chosen.append(pivot)
     return columns, columns[np.array(sorted(chosen), dtype=np.int64)]
-
-
-def _sum(first: str, terms: Iterable[tuple[float, str]]) -> str:
-    text = first
-    for factor, name in terms:
-        size = f"{abs(factor):.4g} "
-        text += f" {'-' if factor < 0.0 else '+'} {'' if size == '1 ' else size}{name}"
-    return text

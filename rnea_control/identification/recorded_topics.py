@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import math
+from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from posixpath import commonpath
 from typing import NamedTuple
 
 import numpy as np
 
-from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.recording import Recording
-from rnea_control.messages.batch import Batch, BatchDecoder
 from rnea_control.messages.cdr import CdrError, CdrReader
+from rnea_control.messages.joint_state import JointStateFields
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 STRING = "std_msgs/msg/String"
 ROBOT_DESCRIPTION = "/robot_description"
-# So many messages are decoded at once.
-_BLOCK = 4096
 
 
 class Message(NamedTuple):
@@ -60,12 +60,7 @@ def recording_of(
             f"{f'joint states on {listed(states)}' if states else has}. Record the topic of "
             "joint_state_broadcaster, /joint_states"
         )
-    found = [
-        states[name].columns(name, names)
-        for name in chosen
-        for names in (states[name].names if joints is None else [tuple(joints)])
-    ]
-    found = [each for each in found if each.joints and each.named.any()]
+    found = {name: each for name in chosen if (each := states[name].recording(joints)) is not None}
     if not found:
         names = {name: dict.fromkeys(itertools.chain(*states[name].names)) for name in chosen}
         has = "; ".join(f"{name} has {listed(names[name]) or 'no names'}" for name in chosen)
@@ -73,55 +68,28 @@ def recording_of(
             f"{source}: no message names all of the joints {listed(joints or [])}; {has}. Give the "
             "joints as joint_states names them, or the recording of this robot"
         )
-    best, notes = max(found, key=_Columns.worth), []
-    name = best.topic
-    if others := dict.fromkeys(each.topic for each in found if each.topic != name):
-        notes.append(
-            f"the joint states are those of {name}, the most complete ones; {listed(others)} could "
-            "be meant too"
-        )
-    if not best.named.all():
-        notes.append(
-            f"{np.count_nonzero(~best.named)} of {len(best.named)} messages of {name} do not name "
-            f"all of {listed(best.joints)}, and are left out"
-        )
-    stamps = best.stamps[best.named]
-    if not stamps.any():
-        notes.append(
-            f"all stamps of {name} are 0, so the times at which the messages were recorded stand "
-            "in for them, with their jitter; let the publisher fill header.stamp"
-        )
-        stamps = np.array(states[name].log_times, dtype=np.int64)[best.named]
-    nearest = max(descriptions, key=lambda each: len(commonpath([each, name])), default="")
-    return Recording(
-        source,
-        best.joints,
-        (stamps - stamps[0]) / 1e9,
-        *best.values[:, best.named],
-        robot_description=descriptions.get(nearest, ""),
-        notes=tuple(f"{source}: {note}" for note in notes),
-    )
+    best = max(found, key=lambda name: _completeness(found[name]))
+    notes = found[best].notes
+    if others := [name for name in found if name != best]:
+        also = f"the most complete ones; {listed(others)} could be meant too"
+        notes = (f"{source}: the joint states are those of {best}, {also}", *notes)
+    nearest = max(descriptions, key=lambda each: len(commonpath([each, best])), default="")
+    return replace(found[best], robot_description=descriptions.get(nearest, ""), notes=notes)
 
 
 def _decoded(
     source: str, messages: Iterable[Message]
 ) -> tuple[dict[str, _JointStates], dict[str, str]]:
     """The joint states of each topic, and the first robot description of each."""
-    states: dict[str, _JointStates] = defaultdict(_JointStates)
+    states: dict[str, _JointStates] = {}
     descriptions: dict[str, str] = {}
-    stream, topic = iter(messages), ""
+    topic = ""
     try:
-        while block := list(itertools.islice(stream, _BLOCK)):
-            waiting: dict[str, list[Message]] = defaultdict(list)
-            for message in block:
-                topic = message.topic
-                if message.kind == JOINT_STATE:
-                    waiting[topic].append(message)
-                elif message.kind == STRING and topic.endswith(ROBOT_DESCRIPTION):
-                    text = CdrReader(message.data, topic).string("data")
-                    descriptions.setdefault(topic, text)
-            for topic, some in waiting.items():
-                states[topic].add(some)
+        for topic, kind, log_time, data in messages:
+            if kind == JOINT_STATE:
+                states.setdefault(topic, _JointStates(source, topic)).add(data, log_time)
+            elif kind == STRING and topic.endswith(ROBOT_DESCRIPTION):
+                descriptions.setdefault(topic, CdrReader(data, topic).string("data"))
     except CdrError as error:
         raise RecordingError(
             f"{source}: {topic}: {error}. If its messages are compressed, which only metadata.yaml "
@@ -131,54 +99,83 @@ def _decoded(
     return states, descriptions
 
 
-class _Columns(NamedTuple):
-    """The states of some joints, as they came in n messages of a topic."""
+class _Named:
+    """The messages of a topic that name the same joints.
 
-    topic: str
-    joints: tuple[str, ...]
-    named: BoolArray  # which messages name all these joints, shape (n,)
-    stamps: IntArray  # [ns]
-    # Positions, velocities and efforts, shape (3, n, joints), NaN where a message has none.
-    values: FloatArray
+    Attributes:
+        rows, stamps: the number of each on the topic, and its stamp, [ns].
+        numbers: positions, velocities and efforts, NaN where a message does not have one for each
+            joint.
+    """
 
-    def worth(self) -> tuple[int, int, int]:
-        """The joints that have efforts, all joints, and the messages that name them."""
-        efforts = np.isfinite(self.values[2]).any(axis=0)
-        return int(efforts.sum()), len(self.joints), int(self.named.sum())
+    def __init__(self) -> None:
+        self.rows, self.stamps = array("q"), array("q")
+        self.numbers = array("d"), array("d"), array("d")
 
 
 class _JointStates:
     """The joint states of a topic; `log_times` are those at which they were recorded, [ns]."""
 
-    def __init__(self) -> None:
-        self.log_times: list[int] = []
-        self._batches: list[Batch] = []
-        self._decoder = BatchDecoder()
+    def __init__(self, source: str, topic: str) -> None:
+        self.log_times = array("q")
+        self._source, self._topic = source, topic
+        self._named: dict[tuple[str, ...], _Named] = defaultdict(_Named)
 
-    def add(self, messages: Sequence[Message]) -> None:
-        """The next ones; raises CdrError for bytes that are no JointState."""
-        data = [message.data for message in messages]
-        self._batches += self._decoder.decode(data, len(self.log_times))
-        self.log_times += [message.log_time for message in messages]
+    def add(self, data: bytes, log_time: int) -> None:
+        """The next message; raises CdrError for bytes that are no JointState."""
+        message = JointStateFields(data)
+        named = self._named[tuple(message.names)]
+        named.rows.append(len(self.log_times))
+        named.stamps.append(message.seconds * 10**9 + message.nanoseconds)
+        unknown = [math.nan] * len(message.names)
+        for numbers, span in zip(
+            named.numbers, (message.positions, message.velocities, message.efforts), strict=True
+        ):
+            known = span[1] == len(message.names)
+            numbers.extend(message.reader.numbers(span).tolist() if known else unknown)
+        self.log_times.append(log_time)
 
     @property
     def names(self) -> dict[tuple[str, ...], None]:
         """The joints that messages name together, in the order of the first of these."""
-        return dict.fromkeys(batch.layout.names for batch in self._batches if batch.layout.names)
+        return dict.fromkeys(names for names in self._named if names)
 
-    def columns(self, topic: str, joints: tuple[str, ...]) -> _Columns:
-        """The columns of some joints."""
+    def recording(self, joints: Sequence[str] | None) -> Recording | None:
+        """The states of these joints, by default of those that messages name together and that are
+        the most complete ones; None if no message names them all."""
+        choices = self.names if joints is None else [tuple(joints)]
+        found = [self._of(choice) for choice in choices if choice]
+        return max((each for each in found if len(each.time)), key=_completeness, default=None)
+
+    def _of(self, joints: tuple[str, ...]) -> Recording:
+        """The states in the messages that name all these joints."""
         count = len(self.log_times)
         named = np.zeros(count, dtype=bool)
         stamps = np.zeros(count, dtype=np.int64)
         values = np.full((3, count, len(joints)), np.nan)
-        for batch in self._batches:
-            names = batch.layout.names
-            if not set(joints) <= set(names):
-                continue
-            named[batch.rows], stamps[batch.rows] = True, batch.stamps
-            columns = [names.index(joint) for joint in joints]
-            for kind, numbers in enumerate(batch.numbers):
-                if numbers.shape[1] == len(names):
-                    values[kind, batch.rows] = numbers[:, columns]
-        return _Columns(topic, joints, named, stamps, values)
+        for names, some in self._named.items():
+            if set(joints) <= set(names):
+                named[some.rows], stamps[some.rows] = True, some.stamps
+                numbers = np.reshape(some.numbers, (3, -1, len(names)))
+                values[:, some.rows] = numbers[:, :, [names.index(joint) for joint in joints]]
+        notes = []
+        if not named.all():
+            notes.append(
+                f"{self._source}: {np.count_nonzero(~named)} of {count} messages of {self._topic} "
+                f"do not name all of {listed(joints)}, and are left out"
+            )
+        if not stamps.any():
+            notes.append(
+                f"{self._source}: all stamps of {self._topic} are 0, so the times at which the "
+                "messages were recorded stand in for them, with their jitter; let the publisher "
+                "fill header.stamp"
+            )
+            stamps = np.array(self.log_times, dtype=np.int64)
+        time = (stamps[named] - stamps[named][:1]) / 1e9
+        return Recording(self._source, joints, time, *values[:, named], notes=tuple(notes))
+
+
+def _completeness(recording: Recording) -> tuple[int, int, int]:
+    """The joints that have efforts, all joints, and the states."""
+    efforts = np.isfinite(recording.effort).any(axis=0)
+    return int(efforts.sum()), len(recording.joints), len(recording.time)

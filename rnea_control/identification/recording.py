@@ -110,21 +110,15 @@ def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[s
 def check_measured(recording: Recording, moved: float = MOVED) -> None:
     """Raises RecordingError, which names the joints, where some have no position or measured effort
     at all, or go further than `moved`, [rad] or [m], with an effort that never changes."""
-    for what, values, remedy in (
-        ("position", recording.q, "Record the topic that has positions and efforts"),
-        (
-            "effort",
-            recording.effort,
-            "Does the hardware export the effort state interface (ros2 control "
-            "list_hardware_interfaces), and does joint_state_broadcaster publish it?",
-        ),
-    ):
+    for what, values in (("position", recording.q), ("effort", recording.effort)):
         has = np.isfinite(values).any(axis=0)
         if missing := _joints(recording, np.logical_not(has)):
             who = listed(missing) if has.any() else f"any joint ({listed(missing)})"
             raise RecordingError(
                 f"{recording.source}: no {what} of {who}: it is empty or NaN in all samples. "
-                f"{remedy}"
+                "Record the topic that has both. Does the hardware export the effort state "
+                "interface (ros2 control list_hardware_interfaces), and does "
+                "joint_state_broadcaster publish it?"
             )
     effort, q = (np.where(np.isfinite(x), x, np.nan) for x in (recording.effort, recording.q))
     lowest, way = np.nanmin(effort, axis=0), np.nanmax(q, axis=0) - np.nanmin(q, axis=0)

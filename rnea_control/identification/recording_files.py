@@ -9,12 +9,12 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from rosbags import interfaces
@@ -40,7 +40,6 @@ NPZ_WANTED = (
     "it must have time (samples,), q, effort, optionally v (samples, joints), joints (names), and "
     "optionally robot_description (text)"
 )
-_ARRAYS = ("q", "v", "effort")
 _FOREVER = interfaces.QosTime(0, 0)
 # Who subscribes later shall have the last message.
 LATCHED = interfaces.Qos(
@@ -180,13 +179,14 @@ def write_npz(path: Path, recording: Recording) -> None:
     Raises:
         RecordingError: it exists already, or cannot be written.
     """
-    refuse_existing(path)
     try:
         with path.open("xb") as file:
             np.savez_compressed(
                 file,
                 time=recording.time,
-                **{name: getattr(recording, name) for name in _ARRAYS},
+                q=recording.q,
+                v=recording.v,
+                effort=recording.effort,
                 joints=np.array(recording.joints),
                 robot_description=np.array(recording.robot_description),
             )
@@ -199,47 +199,40 @@ def _read_npz(path: Path, joints: Sequence[str] | None) -> Recording:
     counted from the first sample."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+            time, q, effort = (file[name].astype(np.float64) for name in ("time", "q", "effort"))
+            v = file["v"].astype(np.float64) if "v" in file else np.full_like(q, np.nan)
+            names = file["joints"].astype(str).ravel().tolist()
+            description = str(file["robot_description"]) if "robot_description" in file else ""
+    except (OSError, EOFError, LookupError, TypeError, ValueError, BadZipFile) as error:
         raise RecordingError(
-            f"{path} is not a readable .npz file: {error}. I{NPZ_WANTED[1:]}; write "
-            "it with numpy.savez, names as an array of strings, without pickled objects"
+            f"{path} is not a readable .npz file: {error}; {NPZ_WANTED}. Write it with "
+            "numpy.savez, names as an array of strings, without pickled objects"
         ) from error
-    if missing := [name for name in ("time", "q", "effort", "joints") if name not in arrays]:
-        raise RecordingError(
-            f"{path} has {listed(list(arrays)) or 'no arrays'}, but no {listed(missing)}; "
-            f"{NPZ_WANTED}"
+    samples, count = time.size, len(names)
+    shapes = [time.shape, q.shape, v.shape, effort.shape]
+    expected = [(samples,), (samples, count), (samples, count), (samples, count)]
+    chosen, wrong = names if joints is None else list(joints), []
+    if shapes != expected:
+        wrong.append(
+            f"time, q, v and effort have the shapes {', '.join(map(str, shapes))}; by time and "
+            f"joints they must be {', '.join(map(str, expected))}"
         )
-    samples, count = arrays["time"].size, arrays["joints"].size
-    arrays.setdefault("v", np.full((samples, count), np.nan))
-    shapes = {"time": (samples,), "joints": (count,)} | dict.fromkeys(_ARRAYS, (samples, count))
-    for name, shape in shapes.items():
-        what, kinds = ("names", "US") if name == "joints" else ("numbers", "fiu")
-        if arrays[name].shape != shape or arrays[name].dtype.kind not in kinds:
-            raise RecordingError(
-                f"{path}: {name} is of {arrays[name].dtype} and shape {arrays[name].shape}; it "
-                f"must be {what} of shape {shape}"
-            )
-    time, names = arrays["time"].astype(np.float64), arrays["joints"].astype(str).tolist()
-    wrong, chosen = "", names if joints is None else list(joints)
     if not samples or not names:
-        wrong = f"there are {samples} samples of {count} joints; {NPZ_WANTED}"
-    elif len(set(names)) != count:
-        wrong = f"it names a joint twice: {listed(names)}; name each once"
-    elif not np.isfinite(time).all():
-        i = int(np.argmin(np.isfinite(time)))
-        wrong = f"time {i} is {time[i]}; every time must be finite, in seconds"
-    elif not chosen or not set(chosen) <= set(names):
-        wrong = (
-            f"it lacks the joints {listed([each for each in chosen if each not in names])} of "
-            f"{listed(chosen)}; it has {listed(names)}. Give the joints as it names them, or the "
-            "recording of this robot"
+        wrong.append(f"there are {samples} samples of {count} joints; {NPZ_WANTED}")
+    if len(set(names)) != count:
+        wrong.append(f"it names a joint twice: {listed(names)}; name each once")
+    for i in np.flatnonzero(~np.isfinite(time))[:1]:
+        wrong.append(f"time {i} is {time.flat[i]}; every time must be finite, in seconds")
+    lacking = [joint for joint in chosen if joint not in names]
+    if lacking or not chosen:
+        wrong.append(
+            f"it lacks the joints {listed(lacking)} of {listed(chosen)}; it has {listed(names)}. "
+            "Give the joints as it names them, or the recording of this robot"
         )
     if wrong:
-        raise RecordingError(f"{path}: {wrong}")
+        raise RecordingError(f"{path}: {'; '.join(wrong)}")
     columns = [names.index(joint) for joint in chosen]
-    q, v, effort = (np.array(arrays[name][:, columns], np.float64, order="C") for name in _ARRAYS)
-    description = str(arrays.get("robot_description", ""))
+    arrays = (array.take(columns, axis=1) for array in (q, v, effort))
     return Recording(
-        str(path), tuple(chosen), time - time[0], q, v, effort, robot_description=description
+        str(path), tuple(chosen), time - time[0], *arrays, robot_description=description
     )

@@ -12,10 +12,12 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.identification.identify import Certainty, Identification
-from rnea_control.identification.verdict import Judgement, Residuals, scores, summary
+from rnea_control.identification.verdict import JointScore, Judgement, Residuals, scores, summary
 from rnea_control.model import RobotModel
 from rnea_control.model.rigid_body import link_inertia_of
 
+# The files that are written with it.
+URDF, PARAMETERS = "robot.urdf", "rnea_controller.yaml"
 # Points of a line: more than a picture has columns. It is broken where samples are missing for so
 # many periods.
 POINTS, GAP = 2000, 5.0
@@ -41,15 +43,8 @@ img { width: 100%; }
 """
 
 
-def report(
-    found: Identification,
-    residuals: Sequence[Residuals],
-    words: str,
-    urdf: str,
-    parameters: str,
-) -> str:
-    """The HTML of the report, with the verdict in words, and the names of the files that are
-    written with it."""
+def report(found: Identification, residuals: Sequence[Residuals], words: str) -> str:
+    """The HTML of the report, with the verdict in words."""
     title = escape(f"Identified parameters of {found.model.name}")
     parts = [
         f"<h1>{title}</h1>",
@@ -72,8 +67,8 @@ def report(
         "<h2>Notes</h2>",
         f"<ul>{''.join(f'<li>{escape(note)}</li>' for note in found.notes)}</ul>",
         "<h2>How to use it</h2>",
-        f"<p>{escape(urdf)} is the URDF with new inertias: give it to robot_state_publisher. "
-        f"{escape(parameters)} has friction, offsets and rotor inertias: copy them into the "
+        f"<p>{URDF} is the URDF with new inertias: give it to robot_state_publisher. "
+        f"{PARAMETERS} has friction, offsets and rotor inertias: copy them into the "
         "controller's parameters. The two go together: they were identified at the same time.</p>",
         "<p>Begin with <code>control_law: gravity_compensation</code>: the arm must hold where it "
         "is left. Then move slowly, with <code>friction_compensation: false</code>, and then with "
@@ -91,29 +86,28 @@ def _torques(model: RobotModel, residuals: Sequence[Residuals]) -> Iterable[str]
     heads = ("joint", "URDF", "identified", "", "noise", "times the noise", "% of the limit")
     left = MOST_PICTURES
     for found in residuals:
-        rows, of_joints = [], scores(model, [found])
-        pictures: list[str] = []
-        moved = sum(score.is_known for score in of_joints)
-        for j, score in enumerate(of_joints):
-            name = f"{score.joint}, {score.unit}"
-            times = score.after / score.noise if score.noise > 0.0 else math.nan
-            share = 100.0 * score.after / score.limit
-            numbers = score.before, score.after, score.noise, times, share
-            cells = [number(value, 3) for value in numbers]
-            rows.append([name, *cells[:2], score.judgement.value, *cells[2:]])
-            if score.is_known and len(pictures) < left:
-                picture = torque_picture(found, j, score.unit)
-                words = f"{name}: measured, by the URDF and identified, and the errors of both"
-                pictures.append(
-                    f"<figure><figcaption>{escape(name)}</figcaption>"
-                    f'<img alt="{escape(words)}" src="{picture}"></figure>'
-                )
         yield f"<h3>{escape(found.source)}: {'held out' if found.held_out else 'fitted to'}</h3>"
-        yield _table(heads, rows)
-        yield from pictures
-        if moved > left:
-            yield f"<p>{moved - left} more pictures are left out.</p>"
-        left = max(left - moved, 0)
+        of_joints = scores(model, [found])
+        yield _table(heads, map(_score_row, of_joints))
+        moved = [j for j, score in enumerate(of_joints) if score.is_known]
+        for j in moved[:left]:
+            unit = of_joints[j].unit
+            name = escape(f"{of_joints[j].joint}, {unit}")
+            words = f"{name}: measured, by the URDF and identified, and the errors of both"
+            yield (
+                f"<figure><figcaption>{name}</figcaption>"
+                f'<img alt="{words}" src="{torque_picture(found, j, unit)}"></figure>'
+            )
+        if len(moved) > left:
+            yield f"<p>{len(moved) - left} more pictures are left out.</p>"
+        left = max(left - len(moved), 0)
+
+
+def _score_row(score: JointScore) -> list[str]:
+    times = score.after / score.noise if score.noise > 0.0 else math.nan
+    shares = number(score.noise, 3), number(times, 3), number(100.0 * score.after / score.limit, 3)
+    errors = number(score.before, 3), number(score.after, 3), score.judgement.value
+    return [f"{score.joint}, {score.unit}", *errors, *shares]
 
 
 def _actuator_table(found: Identification) -> str:

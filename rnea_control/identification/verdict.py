@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from statistics import geometric_mean
 
 import numpy as np
 
@@ -153,7 +154,8 @@ def verdict(result: Identification, residuals: Sequence[Residuals]) -> str:
     basis = [found for found in residuals if found.held_out]
     of_all = scores(result.model, basis)
     known = [score for score in of_all if score.is_known]
-    gain = mean_gain(known)
+    # Geometric, as torques and forces have no common unit.
+    gain = geometric_mean(score.gain for score in known)
     sentences = [f"Do not use the result yet: {doubt}" for doubt in result.doubts]
     one = f"{basis[0].source}, which was"
     sources = one if len(basis) == 1 else f"{len(basis)} recordings, which were"
@@ -165,11 +167,6 @@ def verdict(result: Identification, residuals: Sequence[Residuals]) -> str:
     if still := [score.joint for score in of_all if not score.is_known]:
         sentences.append(f"{listed(still)} did not move there and cannot be judged.")
     return " ".join([*sentences, *_to_do(result, known, gain)])
-
-
-def mean_gain(known: Sequence[JointScore]) -> float:
-    """Geometric mean of the joints' gains, as torques and forces have no common unit."""
-    return math.exp(sum(math.log(score.gain) for score in known) / len(known))
 
 
 def _comparison(known: Sequence[JointScore], gain: float) -> str:

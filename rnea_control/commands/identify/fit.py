@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
 from rich.console import Console
-from rich.table import Table
 
 from rnea_control.commands.identify import inputs
 from rnea_control.exceptions import IdentificationError
@@ -20,7 +19,7 @@ from rnea_control.identification.controller_yaml import controller_yaml, payload
 from rnea_control.identification.identify import identify
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.payload import identify_payload
-from rnea_control.identification.report import number, report
+from rnea_control.identification.report import PARAMETERS, URDF, number, report
 from rnea_control.identification.urdf_inertials import with_inertials
 from rnea_control.identification.verdict import (
     Residuals,
@@ -34,7 +33,7 @@ from rnea_control.model import RobotModel
 
 # The end of each recording that is kept from the fit, if no other one is given.
 HELD_OUT = 0.2
-URDF, PARAMETERS, REPORT = "robot.urdf", "rnea_controller.yaml", "report.html"
+REPORT = "report.html"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -124,16 +123,14 @@ def _fit(given: _Given, folder: Path, console: Console) -> int:
     (folder / URDF).write_bytes(new_urdf)
     parameters = controller_yaml(found, ", ".join(options.recordings))
     (folder / PARAMETERS).write_text(parameters, encoding="utf-8")
-    page = report(found, residuals, words, URDF, PARAMETERS)
+    page = report(found, residuals, words)
     (folder / REPORT).write_text(page, encoding="utf-8")
     known = {warning.removeprefix(f"{model.source}: ") for warning in model.warnings}
     for warning in after.warnings:
         if (words_alone := warning.removeprefix(f"{after.source}: ")) not in known:
             console.print(f"warning: {words_alone}", style="yellow", soft_wrap=True)
     console.print(f"\n{summary(found)}")
-    console.print(_torque_table(model, residuals[0]))
-    for note in found.notes:
-        console.print(f"note: {note}")
+    _print_torques(console, model, residuals[0], found.notes)
     console.print(f"\n{words}")
     return int(bool(found.doubts) or not is_better(model, residuals[: len(given.held_out)]))
 
@@ -157,9 +154,7 @@ def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
         f"\nload of {found.link}: {found.mass:.4g} kg (sd {found.mass_deviation:.2g}), center of "
         f"mass [{center}] m in its frame",
     )
-    console.print(_torque_table(given.model, residuals[0]))
-    for note in found.notes:
-        console.print(f"note: {note}")
+    _print_torques(console, given.model, residuals[0], found.notes)
     better = is_better(given.model, residuals)
     if not better:
         console.print(
@@ -170,13 +165,17 @@ def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
     return int(not better)
 
 
-def _torque_table(model: RobotModel, residuals: Residuals) -> Table:
+def _print_torques(
+    console: Console, model: RobotModel, residuals: Residuals, notes: Iterable[str]
+) -> None:
     rows = [
         [each.joint, *(number(x, 3) for x in (each.before, each.after, each.noise)), each.unit]
         for each in scores(model, [residuals])
     ]
     title = "Measured minus predicted torque, RMS, on a motion that was held out"
-    return inputs.table_of(title, ("joint", "before", "after", "noise", ""), rows)
+    console.print(inputs.table_of(title, ("joint", "before", "after", "noise", ""), rows))
+    for note in notes:
+        console.print(f"note: {note}")
 
 
 @contextmanager

@@ -67,13 +67,14 @@ def load_robot(options: argparse.Namespace, urdf: str | os.PathLike[str] | bytes
         )
     if joints is None and "joints" in values:
         joints = GivenParameters(values, expand(ROBOT, ()))["joints"]
-    known = expand(ROBOT, joints or quietly(make, urdf).joint_names)
-    positions = {name for name in values if name.startswith(LOCKED)}
-    parameters = GivenParameters(values, known | dict.fromkeys(positions, LOCKED_POSITION))
-    positions -= {f"{LOCKED}{name}" for name in joints or ()}  # they move
-    locked = {name.removeprefix(LOCKED): parameters[name] for name in positions}
-    model = quietly(make, urdf, joints, locked, parameters["gravity"])
-    update_model(parameters, model)
+    moving = {f"{LOCKED}{name}" for name in joints or ()}
+    locked = {
+        name.removeprefix(LOCKED): LOCKED_POSITION.check(name, value)
+        for name, value in values.items()
+        if name.startswith(LOCKED) and name not in moving
+    }
+    model = quietly(make, urdf, joints, locked)
+    update_model(GivenParameters(values, expand(ROBOT, model.joint_names)), model)
     return model
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -67,38 +69,42 @@ class MotionSender(TrajectoryClient):
         node: that sends; an executor must spin it.
         controller: name of the controller's node.
         trajectory: to follow.
+        now: the time by which it moves, [s].
+        warn: is given what the controller logs meanwhile, from warnings on.
 
     Attributes:
         duration: of the trajectory, [s].
-        words: what the controller has logged since, from warnings on.
     """
 
-    def __init__(self, node: Node, controller: str, trajectory: JointTrajectory) -> None:
+    def __init__(
+        self,
+        node: Node,
+        controller: str,
+        trajectory: JointTrajectory,
+        now: Callable[[], float],
+        warn: Callable[[str], None],
+    ) -> None:
         super().__init__(node, controller)
         last = Duration.from_msg(trajectory.points[-1].time_from_start)
         self.duration = 1e-9 * last.nanoseconds
-        self.words: list[str] = []
-        self._trajectory = trajectory
-        self._sent_at = self._seen = time.monotonic()
-        self._stamp_at = 0
+        self._trajectory, self._now, self._warn = trajectory, now, warn
+        self._end_at = self._seen = math.inf
         node.create_subscription(Log, "/rosout", self._hear, QoSProfile(depth=100))
 
-    def start(self, stamp: int) -> None:
-        """Sends the trajectory; `stamp` is that of the newest joint state, [ns], 0 without one."""
-        self._sent_at = self._seen = time.monotonic()
-        self._stamp_at = stamp
+    def start(self) -> None:
+        """Sends the trajectory."""
+        self._seen, self._end_at = time.monotonic(), self._now() + self.duration
         self.send(self._trajectory)
 
-    def check(self, stamp: int) -> None:
-        """Looks whether the motion has ended, by the same stamp now."""
-        now = time.monotonic()
+    def has_ended(self) -> bool:
+        """Looks whether the motion has ended."""
         if self.is_there:
-            self._seen = now
-        if now - self._seen > ABSENCE:
+            self._seen = time.monotonic()
+        elif time.monotonic() - self._seen > ABSENCE:
             self.end(f"{self.controller} is gone; see its output")
-        elapsed = 1e-9 * (stamp - self._stamp_at) if stamp else now - self._sent_at
-        if not self.by_action and elapsed >= self.duration:
+        if not self.by_action and self._now() >= self._end_at:
             self.end()
+        return self.ended
 
     def stop(self) -> str:
         """Has the motion ended early; returns what is left to do for the user."""
@@ -115,7 +121,7 @@ class MotionSender(TrajectoryClient):
         logger = self.controller.strip("/").replace("/", ".")
         if message.name != logger or message.level < WARNING:
             return
-        self.words.append(f"{self.controller}: {message.msg}")
+        self._warn(f"{self.controller}: {message.msg}")
         # The topic has no answer: the log has it.
         if self.way and not self.by_action and message.level >= ERROR:
             self.end(message.msg)

@@ -6,6 +6,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -43,19 +44,21 @@ SILENCE, PATIENCE = 5.0, 20.0
 # How long a canceled motion may take to end, [s].
 LONGEST_END = 3.0
 INTERRUPTED = "interrupted"
+Condition = Callable[[], bool]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = parser.add_argument
     # fmt: off
-    add("trajectory", nargs="?", type=Path, metavar="TRAJECTORY.yaml",
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("trajectory", nargs="?", type=Path, metavar="TRAJECTORY.yaml",
         help="a JointTrajectory, as `rnea_identify plan` writes it, to be followed by the "
         "controller; without one nothing is sent")
+    way.add_argument("--seconds", type=positive, default=math.inf,
+        help="without a trajectory: how long to listen; until Ctrl-C by default")
     add("--output", required=True, type=Path, metavar="NAME",
         help="folder for rosbag2 (MCAP), or a file that ends in .npz; must not exist")
-    add("--seconds", type=positive,
-        help="without a trajectory: how long to listen; until Ctrl-C by default")
     add_controller_options(parser)
     add("--commands", default="effort_controller/commands", metavar="TOPIC",
         help="topic of the effort commands; effort_controller/commands by default")
@@ -75,28 +78,30 @@ def run(options: argparse.Namespace) -> int:
     output: Path = options.output
     refuse_existing(output)
     trajectory = None if options.trajectory is None else read_trajectory(options.trajectory)
-    if trajectory is not None and options.seconds is not None:
-        raise RecordingError(
-            "--seconds is for listening without a trajectory; with one, its end ends the recording"
-        )
     joints = list(dict.fromkeys(options.joints)) or (trajectory.joint_names if trajectory else [])
     console = Console(markup=False, highlight=False, soft_wrap=True)
+
+    def warn(text: str) -> None:
+        console.print(f"warning: {text}", style="yellow")
+
     with ros_process([NODE, *options.ros_arguments]) as running:
         sender = None
         try:
             node = listening_node(NODE, options.namespace)
             recorder = Recorder(node, options.commands)
             if trajectory is not None:
-                sender = MotionSender(node, options.node, trajectory)
+                sender = MotionSender(node, options.node, trajectory, recorder.now, warn)
         except NameValidationException as error:
             raise RecordingError(f"--namespace, --node or --commands: {error}") from error
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         try:
             with console.status("waiting") as status:
-                session = _Session(recorder, sender, executor, joints, status, running)
-                failure = session.listen(options.seconds) if sender is None else session.move()
-                session.conclude()
+                session = _Session(recorder, executor, joints, status, running, warn)
+                failure = session.move(sender) if sender else session.listen(options.seconds)
+                recorder.stop()
+                if recorder.states.messages:
+                    session.judge(faults)
             if failure:
                 console.print(f"not as planned: {failure}")
         finally:
@@ -112,112 +117,87 @@ def run(options: argparse.Namespace) -> int:
     return int(bool(failure) or not count)
 
 
+@dataclass
 class _Session:
-    """From the first joint state to the last one, with a motion in between; `running` says whether
-    to go on, until so many signals came."""
+    """From the first joint state to the last one, with a motion in between."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        sender: MotionSender | None,
-        executor: SingleThreadedExecutor,
-        joints: Sequence[str],
-        status: Status,
-        running: Callable[..., bool],
-    ) -> None:
-        self._recorder, self._sender = recorder, sender
-        self._executor, self._joints = executor, joints
-        self._status, self._running = status, running
-        self._started = self._heard = time.monotonic()
-        self._first: float | None = None  # when the first state came
-        self._states = 0  # that were seen
-        self._judge_at = FIRST_JUDGEMENT
-        self._said: set[str] = set()
+    recorder: Recorder
+    executor: SingleThreadedExecutor
+    joints: Sequence[str]
+    status: Status
+    running: Callable[..., bool]  # whether to go on, until so many signals came
+    warn: Callable[[str], None]
+    first: float = math.inf  # when the first state was seen
+    heard: float = field(default_factory=time.monotonic)  # when the newest one was
+    states: int = 0  # that were seen
+    judge_at: float = FIRST_JUDGEMENT
+    said: set[str] = field(default_factory=set)
 
-    def listen(self, seconds: float | None) -> str:
+    def listen(self, seconds: float) -> str:
         """Listens for so long, or until a signal; returns why it ended early, or nothing."""
-        while self._running() and (seconds is None or self._elapsed < seconds):
-            self._step("listening")
-            if seconds is not None and time.monotonic() - self._started > seconds + SILENCE + 1.0:
-                break
-        return INTERRUPTED if seconds is not None and not self._running() else ""
+        longest = seconds + SILENCE + 1.0
+        self._go_on("listening", longest, lambda: self._elapsed >= seconds)
+        return INTERRUPTED if math.isfinite(seconds) and not self.running() else ""
 
-    def move(self) -> str:
-        """Has the trajectory followed; returns why that failed, or nothing."""
-        assert self._sender is not None
-        sender = self._sender
-        while self._running() and not (sender.is_ready and self._elapsed >= MARGIN):
-            self._step("waiting" if self._first is None else "before the motion")
-            if time.monotonic() - self._started > PATIENCE:
-                if self._first is None:
-                    return f"no joint states on {self._recorder.states.topic}; nothing was sent"
-                return f"no controller on {sender.sought}; is it running and active?"
-        if not self._running():
+    def move(self, sender: MotionSender) -> str:
+        """Has its trajectory followed; returns why that failed, or nothing."""
+        self._go_on("waiting", PATIENCE, lambda: sender.is_ready and self._elapsed >= MARGIN)
+        if not self.running():
             return f"{INTERRUPTED} before the trajectory was sent"
-        sender.start(self._recorder.newest_stamp())
-        words = f"sent {sender.duration:.1f} s of trajectory by {sender.way}"
-        self._status.console.print(words)
-        while self._running() and not sender.ended:
-            self._step("moving")
-            sender.check(self._recorder.newest_stamp())
+        if not self.states:
+            return f"no joint states on {self.recorder.states.topic}; nothing was sent"
+        if not sender.is_ready:
+            return f"no controller on {sender.sought}; is it running and active?"
+        sender.start()
+        self.status.console.print(f"sent {sender.duration:.1f} s of trajectory by {sender.way}")
+        self._go_on("moving", math.inf, sender.has_ended)
         if not sender.ended:
-            self._warn(". ".join(filter(None, (INTERRUPTED, sender.stop()))))
-            self._step_until(lambda: sender.ended, LONGEST_END)
+            self.warn(". ".join(filter(None, (INTERRUPTED, sender.stop()))))
+            self._go_on("stopping", LONGEST_END, lambda: sender.ended, signals=2)
             sender.end(INTERRUPTED)
-        self._step_until(lambda: False, MARGIN)
+        self._go_on("after the motion", MARGIN, lambda: False, signals=2)
         return sender.failure
-
-    def conclude(self) -> None:
-        """Ends the recording, and says what is wrong with it."""
-        self._recorder.stop()
-        if self._recorder.states.messages:
-            self._judge(faults)
 
     @property
     def _elapsed(self) -> float:
         """Since the first joint state, [s]."""
-        return 0.0 if self._first is None else time.monotonic() - self._first
+        return max(time.monotonic() - self.first, 0.0)
 
-    def _step_until(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Until it holds, so much time has passed, or a second signal comes."""
+    def _go_on(self, phase: str, seconds: float, is_over: Condition, signals: int = 1) -> None:
+        """Until that is over, so much time has passed, or so many signals have come."""
         deadline = time.monotonic() + seconds
-        while self._running(2) and not condition() and time.monotonic() < deadline:
-            self._step("after the motion")
+        while self.running(signals) and not is_over() and time.monotonic() < deadline:
+            self._step(phase)
 
     def _step(self, phase: str) -> None:
         deadline = time.monotonic() + LOOK
         while (now := time.monotonic()) < deadline:
-            self._executor.spin_once(timeout_sec=deadline - now)
-        self._recorder.follow_commands()
-        while self._sender is not None and self._sender.words:
-            self._warn(self._sender.words.pop(0))
-        states = len(self._recorder.states.messages)
-        if states > self._states:
-            self._states, self._heard = states, now
-            self._first = now if self._first is None else self._first
-        elif now - self._heard > SILENCE:
-            self._heard = math.inf  # until one comes
-            topic, remedy = self._recorder.states.topic, self._recorder.where_else()
-            self._warn(f"no joint states on {topic} for {SILENCE:.0f} s; {remedy}")
-        if self._elapsed >= self._judge_at:
-            self._judge_at *= 2.0
-            self._judge(early_faults)
+            self.executor.spin_once(timeout_sec=deadline - now)
+        self.recorder.follow_commands()
+        states = len(self.recorder.states.messages)
+        if states > self.states:
+            self.states, self.heard = states, now
+            self.first = min(self.first, now)
+        elif now - self.heard > SILENCE:
+            self.heard = math.inf  # until one comes
+            topic, remedy = self.recorder.states.topic, self.recorder.where_else()
+            self.warn(f"no joint states on {topic} for {SILENCE:.0f} s; {remedy}")
+        if self._elapsed >= self.judge_at:
+            self.judge_at *= 2.0
+            self.judge(early_faults)
         rate = states / self._elapsed if self._elapsed else 0.0
-        self._status.update(f"{phase}: {self._elapsed:.1f} s, {states} joint states, {rate:.0f} Hz")
+        self.status.update(f"{phase}: {self._elapsed:.1f} s, {states} joint states, {rate:.0f} Hz")
 
-    def _judge(self, check: Callable[[Recording], Iterator[str]]) -> None:
+    def judge(self, check: Callable[[Recording], Iterator[str]]) -> None:
         """Says what is wrong, and each thing once."""
         try:
-            found = list(check(self._recorder.recording(self._joints)))
+            found = list(check(self.recorder.recording(self.joints)))
         except RecordingError as error:
             found = [str(error)]
         for text in found:
-            if text not in self._said:
-                self._said.add(text)
-                self._warn(text)
-
-    def _warn(self, text: str) -> None:
-        self._status.console.print(f"warning: {text}", style="yellow")
+            if text not in self.said:
+                self.said.add(text)
+                self.warn(text)
 
 
 def early_faults(recording: Recording) -> Iterator[str]:

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.commands.message_recorder import LATCHED, MessageRecorder
-from rnea_control.exceptions import CdrError, RecordingError, listed
+from rnea_control.exceptions import RecordingError, listed
 from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, Message, recording_of
 from rnea_control.identification.recording import Recording
 from rnea_control.identification.recording_files import write_npz, write_rosbag
@@ -47,13 +47,11 @@ class Recorder:
         )
         self.follow_commands()
 
-    def newest_stamp(self) -> int:
-        """The stamp of the newest joint state, [ns]; 0 if there is none, or it is empty."""
-        try:
-            state = JointStateFields(self.states.messages[-1][1])
-        except (IndexError, CdrError):
-            return 0
-        return state.seconds * 1_000_000_000 + state.nanoseconds
+    def now(self) -> float:
+        """The stamp of the newest joint state, [s]; if it is empty, the time when it came."""
+        came, data = self.states.messages[-1]
+        state = JointStateFields(data)
+        return state.seconds + 1e-9 * state.nanoseconds or 1e-9 * came
 
     def follow_commands(self) -> None:
         """Subscribes to the commands once somebody else does, and no longer than that: the
