@@ -213,8 +213,6 @@ def _show(
     """Picture, film and viewer, of the recorded runs."""
     draw(given.picture, robot.model, *recordings, disturbed=disturbed)
     CONSOLE.print(f"Picture: {given.picture.resolve()}", soft_wrap=True)
-    if any(len(recording.time) < 2 for recording in recordings):
-        return  # nothing has moved
     if given.video:
         CONSOLE.print("Drawing the film ...")
         film(given.video, robot, recordings[0])
