@@ -95,7 +95,7 @@ def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
     except ParseError as error:
         raise UrdfElementError(f"urdf_parser_py does not read it: {error}") from error
     notes = [f"unknown and ignored: {'; '.join(unknown)}"] if unknown else []
-    return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(robot)]
+    return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(clean)]
 
 
 def clean_urdf(xml: str | bytes) -> tuple[ET.Element, tuple[str, ...]]:
@@ -248,19 +248,18 @@ def _placement(origin: urdf.Pose | None) -> tuple[FloatArray, FloatArray]:
     return rotation_from_rpy(np.array(rpy)), np.array(xyz, dtype=np.float64)
 
 
-def _turned_in_degrees(robot: urdf.Robot) -> Iterator[str]:
+def _turned_in_degrees(robot: ET.Element) -> Iterator[str]:
     """A sentence if angles of <origin rpy> are beyond a turn."""
-    turned: dict[str, list[str]] = {}
+    turned: dict[str, list[str]] = {"joint": [], "link": []}
     largest = 0.0
-    origins = [("joint", joint.name, joint.origin) for joint in robot.joints]
-    origins += [("link", link.name, link.inertial.origin) for link in robot.links if link.inertial]
-    for kind, name, origin in origins:
-        angle = max(map(abs, getattr(origin, "rpy", None) or (0.0,)))
-        largest = max(largest, angle)
-        if angle > _LARGEST_ANGLE:
-            turned.setdefault(kind, []).append(name)
-    if turned:
-        where = " and ".join(named(kind, names) for kind, names in turned.items())
+    for element in robot:
+        for origin in element.iter("origin"):
+            angle = max(abs(float(word)) for word in origin.get("rpy", "0").split())
+            largest = max(largest, angle)
+            if angle > _LARGEST_ANGLE:
+                turned[element.tag].append(element.get("name", ""))
+    if largest > _LARGEST_ANGLE:
+        where = " and ".join(named(kind, names) for kind, names in turned.items() if names)
         yield (
             f"<origin rpy> of {where} has angles up to {largest:g} rad, more than a turn, as if "
             "given in degrees. Give rad"
