@@ -21,7 +21,7 @@ from rnea_control.control import ControlLaw
 from rnea_control.demo.controller import CONTROLLER, controller, heard_of_controller, incidents
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
-from rnea_control.exceptions import RneaControlError
+from rnea_control.exceptions import RneaControlError, listed
 from rnea_control.model import RobotModel
 from rnea_control.simulation.executable import in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
@@ -211,17 +211,10 @@ def void(robot: DemoRobot) -> str:
     model = robot.model
     M = np.zeros((model.nv, model.nv))
     crba(model, Workspace(model), robot.start, M)
-    massless = [model.joint_names[j] for j in np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)]
-    if len(massless) == model.nv:
+    if massless := [model.joint_names[j] for j in np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)]:
         return (
-            "no link that moves has an inertia, so no torque moves or holds the robot by the laws "
-            "of mechanics. Give the links an <inertial>"
-        )
-    if massless:
-        names = ", ".join(massless)
-        return (
-            f"the links that {names} move have no inertia, so these joints would move without a "
-            "law. Give them an <inertial>, or choose other joints by --joints"
+            f"what {listed(massless)} moves has no inertia, so no torque moves or holds it by the "
+            "laws of mechanics. Give its links an <inertial>, or choose other joints by --joints"
         )
     reach = max(np.abs(point.position - robot.start).max() for point in robot.waypoints)
     if reach < SMALLEST_MOTION:

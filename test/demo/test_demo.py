@@ -231,7 +231,7 @@ def test_robot_without_inertias_is_no_result(tmp_path: Path, capsys, monkeypatch
     monkeypatch.setattr("sys.argv", ["demo", "--robot", str(path), "--picture", str(picture)])
     assert program.main() == 4
     printed = " ".join(capsys.readouterr().out.split())
-    assert "no link that moves has an inertia" in printed and "closer" not in printed
+    assert "what shoulder, elbow moves has no inertia" in printed and "closer" not in printed
     assert not picture.exists()
 
 
@@ -304,7 +304,7 @@ def test_robots_that_can_be_compared(tmp_path: Path) -> None:
     assert void_of(two_link_arm()) == ""
     joints = joint("one", "base", "a"), joint("two", "a", "b")
     text = robot(link("base"), link("a"), '<link name="b"/>', *joints)
-    assert void_of(text).startswith("the links that two move have no inertia")
+    assert void_of(text).startswith("what two moves has no inertia")
     assert void_of(text, ["one"]) == ""
     stuck = '<limit lower="0.5" upper="0.5" effort="100" velocity="1"/>'
     text = robot(link("base"), link("a"), joint("one", "base", "a", limit=stuck))
