@@ -114,18 +114,16 @@ def _spec(
     colors = {"diffuse": [0.6, 0.6, 0.6], "specular": [0.1, 0.1, 0.1]}
     world.add_light(**light, **colors, cutoff=90.0, exponent=0.0)
     shell = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
-    meshes: dict[tuple[str, tuple[float, ...]], str] = {}
     for link in links:
         # A link may be called "world", as MuJoCo's own body is.
         body = world.add_body(name=f"link {link}", mocap=True)
         for shape in shapes.get(link, ()):
             given = dict(shape)
             if mesh := given.pop("mesh", None):
-                if mesh not in meshes:
-                    meshes[mesh] = f"mesh{len(meshes)}"
-                    file, scale = mesh
-                    spec.add_mesh(name=meshes[mesh], file=file, scale=list(scale), inertia=shell)
-                given["meshname"] = meshes[mesh]
+                file, scale = mesh
+                given["meshname"] = name = f"{file} {scale}"
+                if spec.mesh(name) is None:
+                    spec.add_mesh(name=name, file=file, scale=list(scale), inertia=shell)
             body.add_geom(contype=0, conaffinity=0, **given)
     return spec
 

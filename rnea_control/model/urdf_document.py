@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from urdf_parser_py import urdf
-from urdf_parser_py.xml_reflection.core import ParseError
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import JointError, UrdfElementError, UrdfFileError, named
@@ -90,10 +89,7 @@ def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
     """The robot as urdf_parser_py has it, and a sentence for all that is legal but probably not
     meant; errors as of `clean_urdf`."""
     clean, unknown = clean_urdf(xml)
-    try:
-        robot = urdf.Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
-    except ParseError as error:
-        raise UrdfElementError(f"urdf_parser_py does not read it: {error}") from error
+    robot = urdf.Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
     notes = [f"unknown and ignored: {'; '.join(unknown)}"] if unknown else []
     return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(clean)]
 
