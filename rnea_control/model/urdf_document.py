@@ -181,8 +181,7 @@ def _check_numbers(text: str, count: int, where: str) -> None:
             f"{where} is {text!r}; no robot has numbers beyond {LARGEST_NUMBER:g} (SI units)"
         )
     if len(numbers) != count or not all(map(math.isfinite, numbers)):
-        several = f"{count} finite numbers separated by spaces"
-        wanted = "one finite number" if count == 1 else several
+        wanted = f"{count} finite numbers separated by spaces" if count > 1 else "one finite number"
         raise UrdfElementError(f"{where} is {text!r}; it must be {wanted}")
 
 
