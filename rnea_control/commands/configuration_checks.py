@@ -148,13 +148,12 @@ def _difference(own: str, other: str) -> str:
         names, others = (getattr(model, f"{what}_names") for model in (ours, theirs))
         if names != others:
             return f"it has the {what}s {listed(others)}, not {listed(names)}"
-    limits = {"position": "lower upper", "velocity": "velocity_limit", "effort": "effort_limit"}
-    different = [
-        f"{what} limits"
-        for what, names in limits.items()
-        if not all(np.array_equal(getattr(ours, n), getattr(theirs, n)) for n in names.split())
-    ]
-    if not np.array_equal(ours.bodies, theirs.bodies):
-        masses = f"{ours.total_mass:.6g} and {theirs.total_mass:.6g} kg in total"
-        different.append(f"poses of joints or inertias of links ({masses})")
+    masses = f"{ours.total_mass:.6g} and {theirs.total_mass:.6g} kg in total"
+    numbers = {
+        "position limits": ((ours.lower, ours.upper), (theirs.lower, theirs.upper)),
+        "velocity limits": (ours.velocity_limit, theirs.velocity_limit),
+        "effort limits": (ours.effort_limit, theirs.effort_limit),
+        f"poses of joints or inertias of links ({masses})": (ours.bodies, theirs.bodies),
+    }
+    different = [what for what, both in numbers.items() if not np.array_equal(*both)]
     return f"they differ in {' and '.join(different)}" if different else ""

@@ -143,8 +143,8 @@ def _fault(state: State, joints: tuple[str, ...]) -> tuple[Code, str] | None:
         if len(values) != len(state.names):
             words = f"{len(values)} {quantity} values for {len(state.names)} names"
             return STATES_INCOMPLETE, words
-        is_finite = zip(joints, map(math.isfinite, state.of(joints, quantity)), strict=True)
-        if broken := [joint for joint, finite in is_finite if not finite]:
+        numbers = zip(joints, state.of(joints, quantity), strict=True)
+        if broken := [joint for joint, number in numbers if not math.isfinite(number)]:
             return STATES_INCOMPLETE, f"{quantity} of {listed(broken)} is not finite"
     return None
 

@@ -171,15 +171,14 @@ def _print_introduction(robot: DemoRobot) -> None:
 def _run(robot: DemoRobot, law: ControlLaw, rate: float, running: Callable[[], bool]) -> Recording:
     columns = (TextColumn("{task.description:<30}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=CONSOLE, auto_refresh=False) as bar:
-        task = bar.add_task("", total=1.0)
+        task = bar.add_task(f"{law.name}: starting", total=1.0)
+        bar.refresh()
 
-        def progress(part: float, phase: str = "moving") -> None:
-            words = f"{law.name}: {phase}"
-            bar.update(task, completed=part, description=words, refresh=True)
+        def progress(part: float) -> None:
+            bar.update(task, completed=part, description=f"{law.name}: moving", refresh=True)
 
-        progress(0.0, "starting")
         recording = run(robot, law, rate, running, progress)
-        progress(1.0, "done")
+        bar.update(task, completed=1.0, description=f"{law.name}: done", refresh=True)
     return recording
 
 
@@ -213,8 +212,6 @@ def _show(
     """Picture, film and viewer, of the recorded runs."""
     draw(given.picture, robot.model, *recordings, disturbed=disturbed)
     CONSOLE.print(f"Picture: {given.picture.resolve()}", soft_wrap=True)
-    if any(len(recording.time) < 2 for recording in recordings):
-        return  # nothing has moved
     if given.video:
         CONSOLE.print("Drawing the film ...")
         film(given.video, robot, recordings[0])

@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
@@ -90,7 +89,7 @@ def draw(
     """Writes the picture of the run under computed torque, and of the same trajectory under PD
     alone; `disturbed` ones are no comparison: the picture then gives no figures."""
     found = by_units(model)
-    size = (12.0, 7.0 + 0.2 * -(-(model.nv + 1) // LEGEND_COLUMNS))
+    size = (12.0, 7.0 + 0.2 * -(-(model.nv + 2) // LEGEND_COLUMNS))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(2, 2, sharex=True)
     (position, torque), (error_pd, error_model) = axes
@@ -108,16 +107,19 @@ def draw(
     for unit, scale in _scales(position, found):
         for j in found[unit]:
             style = STYLES[unit.position]
-            scale.plot(model_based.time, model_based.measured[:, j], style, color=colors[j])
+            name = model.joint_names[j]
+            short = name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
+            measured = model_based.measured[:, j]
+            scale.plot(model_based.time, measured, style, color=colors[j], label=short)
             scale.plot(model_based.time, model_based.desired[:, j], "k--", linewidth=0.9)
+    scale.lines[-1].set_label("desired")
     torque.set(title="Torques under computed torque", ylabel="% of the joint's effort limit")
     for j in np.flatnonzero(np.isfinite(model.effort_limit)):
         share = 100.0 * model_based.torque[:, j] / model.effort_limit[j]
         torque.plot(model_based.time, share, color=colors[j], linewidth=1.2)
-    torque.axhline(100.0, color="crimson", linestyle=":", label="limit")
+    torque.axhline(100.0, color="crimson", linestyle=":", label="effort limit")
     torque.axhline(-100.0, color="crimson", linestyle=":")
     torque.set_ylim(-110.0, 110.0)
-    torque.legend(loc="upper right", fontsize=8)
     both = (error_pd, baseline, "PD"), (error_model, model_based, "computed torque")
     for axis, recording, law in both:
         rms = []
@@ -132,13 +134,7 @@ def draw(
     for axis in axes.flat:
         axis.grid(alpha=0.3)
         axis.margins(x=0.0)
-    handles = []
-    for name, color in zip(model.joint_names, colors, strict=True):
-        short = name if len(name) <= LONGEST_NAME else f"…{name[1 - LONGEST_NAME :]}"
-        handles.append(Line2D([], [], color=color, label=short))
-    handles.append(Line2D([], [], color="k", linestyle="--", linewidth=0.9, label="desired"))
     figure.legend(
-        handles=handles,
         loc="outside lower center",
         ncols=LEGEND_COLUMNS if model.nv < 32 else LEGEND_COLUMNS - 2,
         fontsize=9 if model.nv < 16 else 6,

@@ -107,18 +107,16 @@ def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRo
     if (robot or name) in CONFIGURED:
         content = (share_directory() / "config" / CONFIGURED[name][0]).read_text()
         parameters = yaml.safe_load(content)["/**"]["rnea_controller"]["ros__parameters"]
-    locked = parameters.get("locked_positions")
+    locked = parameters.get("locked_positions", {})
     model = RobotModel.from_urdf_file(path, parameters.get("joints"), locked)
-    if joints is not None and (several := _of_several(model)):
-        single = [joint for joint in model.joint_names if joint not in several]
-        model = RobotModel.from_urdf_file(path, single, locked)
+    if joints is not None:
+        model = RobotModel.from_urdf_file(path, _of_one_degree(model), locked)
     _check_joints(model, path)
     start = np.array(CONFIGURED[name][1]) if parameters else _easy_posture(model)
     if joints is not None:
         posture = dict(zip(model.joint_names, start.tolist(), strict=True))
-        others = {**posture, **parameters.get("locked_positions", {})}
-        locked = {joint: at for joint, at in others.items() if joint not in joints}
-        parameters = {**parameters, "joints": list(joints), "locked_positions": locked}
+        locked = {joint: at for joint, at in (posture | locked).items() if joint not in joints}
+        parameters |= {"joints": list(joints), "locked_positions": locked}
         model = RobotModel.from_urdf_file(path, joints, locked)
         _check_joints(model, path)
         easy = zip(joints, _easy_posture(model), strict=True)
@@ -138,16 +136,17 @@ def load_robot(robot: str | None, joints: Sequence[str] | None = None) -> DemoRo
     return DemoRobot(name, path, urdf, model, start, waypoints, parameters)
 
 
-def _of_several(model: RobotModel) -> list[str]:
-    """The joints of more than one degree of freedom."""
+def _of_one_degree(model: RobotModel) -> list[str]:
+    """The joints of one degree of freedom."""
     types = zip(model.joint_names, model.joint_types, strict=True)
-    return [joint for joint, kind in types if VELOCITIES[kind] != 1]
+    return [joint for joint, kind in types if VELOCITIES[kind] == 1]
 
 
 def _check_joints(model: RobotModel, path: Path) -> None:
     if model.nv == 0:
         raise RneaControlError(f"{path}: the robot has no joint that moves")
-    if several := _of_several(model):
+    single = _of_one_degree(model)
+    if several := [joint for joint in model.joint_names if joint not in single]:
         raise RneaControlError(
             f"{path}: {', '.join(several)} has more than one degree of freedom, which the demo "
             "does not move; choose other joints by --joints"

@@ -7,7 +7,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from rclpy.duration import Duration
@@ -21,7 +21,7 @@ from rnea_control.control import ControlLaw
 from rnea_control.demo.controller import CONTROLLER, controller, heard_of_controller, incidents
 from rnea_control.demo.robots import DemoRobot, motion
 from rnea_control.dynamics import Workspace, crba
-from rnea_control.exceptions import RneaControlError
+from rnea_control.exceptions import RneaControlError, listed
 from rnea_control.model import RobotModel
 from rnea_control.simulation.executable import in_real_time
 from rnea_control.simulation.simulated_arm import SimulatedArm
@@ -51,7 +51,7 @@ SMALLEST_MOTION, SMALLEST_INERTIA = 1e-3, 1e-9
 
 @dataclass(frozen=True)
 class Recording:
-    """One trajectory under one control law, in n states."""
+    """One trajectory under one control law, in n states, at least two."""
 
     law: str  # its name
     time: FloatArray  # since the start of the trajectory, shape (n,), [s]
@@ -59,9 +59,8 @@ class Recording:
     measured: FloatArray
     torque: FloatArray  # that reached the joints, shape (n, nv), [Nm] or [N]
     latency: str  # state-to-command latency as the controller reports it
+    commands: FloatArray  # how many had come when each state was sent, shape (n,)
     sent: str = ""  # how the trajectory was sent
-    # How many commands had come when each state was sent.
-    commands: FloatArray = field(default_factory=lambda: np.zeros(0))
     incidents: tuple[str, ...] = ()  # that the controller or its action reported, a sentence each
 
     @property
@@ -76,13 +75,11 @@ class Recording:
     @property
     def period(self) -> float:
         """From one state to the next, [s]."""
-        return float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
+        return float(np.median(np.diff(self.time)))
 
     @property
     def longest_wait(self) -> float:
         """For how long no command came, beyond a period, [s]; also at the end."""
-        if len(self.commands) < 2:
-            return 0.0
         came = np.flatnonzero(np.diff(self.commands) > 0) + 1
         edges = np.concatenate([[0], came, [len(self.commands) - 1]])
         return max(float(np.diff(self.time[edges]).max()) - self.period, 0.0)
@@ -167,7 +164,7 @@ def _recorded(
             if len(rows) % 64 == 0:
                 progress(min(passed / duration, 1.0))
             rows.append((stamp, arm.q, arm.torque, arm.commands_received))
-        if rows and (passed > duration + TAIL or client.failure):
+        if len(rows) > 1 and (passed > duration + TAIL or client.failure):
             break
 
     count, deadline = len(reports), time.monotonic() + LONGEST_REPORT
@@ -188,8 +185,8 @@ def _recorded(
         measured=measured,
         torque=torque,
         latency=reports[-1].get("state age, since activation", "not reported"),
-        sent=f"{client.way}, which reports: {client.result or 'nothing'}",
         commands=commands,
+        sent=f"{client.way}, which reports: {client.result or 'nothing'}",
         incidents=tuple(found),
     )
 
@@ -214,17 +211,10 @@ def void(robot: DemoRobot) -> str:
     model = robot.model
     M = np.zeros((model.nv, model.nv))
     crba(model, Workspace(model), robot.start, M)
-    massless = [model.joint_names[j] for j in np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)]
-    if len(massless) == model.nv:
+    if massless := [model.joint_names[j] for j in np.flatnonzero(M.diagonal() < SMALLEST_INERTIA)]:
         return (
-            "no link that moves has an inertia, so no torque moves or holds the robot by the laws "
-            "of mechanics. Give the links an <inertial>"
-        )
-    if massless:
-        names = ", ".join(massless)
-        return (
-            f"the links that {names} move have no inertia, so these joints would move without a "
-            "law. Give them an <inertial>, or choose other joints by --joints"
+            f"what {listed(massless)} moves has no inertia, so no torque moves or holds it by the "
+            "laws of mechanics. Give its links an <inertial>, or choose other joints by --joints"
         )
     reach = max(np.abs(point.position - robot.start).max() for point in robot.waypoints)
     if reach < SMALLEST_MOTION:
@@ -236,9 +226,9 @@ def disturbances(model: RobotModel, recording: Recording, duration: float) -> li
     """Why a recording shows more than the control law, a sentence each; none if it does not. The
     trajectory takes `duration`, [s]."""
     found = list(recording.incidents)
-    end = recording.time[-1] if len(recording.time) else 0.0
-    if len(recording.time) < 2 or end < duration - recording.period:
-        found.append(f"the recording ends after {max(end, 0.0):.2f} of {duration:g} s")
+    end = recording.time[-1]
+    if end < duration - recording.period:
+        found.append(f"the recording ends after {end:.2f} of {duration:g} s")
     steps = np.diff(recording.time)
     jumps = steps[steps > 1.5 * recording.period] - recording.period
     if len(jumps):
@@ -249,7 +239,7 @@ def disturbances(model: RobotModel, recording: Recording, duration: float) -> li
         found.append(f"no command came for {1e3 * recording.longest_wait:.0f} ms")
     with np.errstate(invalid="ignore"):
         at_limit = np.abs(recording.torque) >= AT_LIMIT * model.effort_limit
-    saturated = at_limit.mean(axis=0) if len(at_limit) else np.zeros(model.nv)
+    saturated = at_limit.mean(axis=0)
     for j in np.flatnonzero(saturated > LARGEST_SATURATED_PART):
         found.append(
             f"the torque of {model.joint_names[j]} was at its limit, {model.effort_limit[j]:g}, in "

@@ -19,7 +19,6 @@ import numpy as np
 from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
 
 from rnea_control.array_types import FloatArray
-from rnea_control.model.rigid_body import rotation_from_rpy
 from rnea_control.model.robot_description import description_from_urdf
 from rnea_control.model.urdf_text import parse_xml
 
@@ -55,12 +54,9 @@ class Scene:
         positions = poses[:, :, :3, 3]
         low, high = positions.min(axis=(0, 1)), positions.max(axis=(0, 1))
         extent = max(float(np.linalg.norm(high - low)), 0.1)
-        floor, found = min(0.0, float(low[2]) - 0.05), shapes(urdf)
-        try:
-            self.model = _spec(found, links, extent, floor).compile()
-        except ValueError:
-            found = {link: list(filter(_loads, of_link)) for link, of_link in found.items()}
-            self.model = _spec(found, links, extent, floor).compile()
+        floor = min(0.0, float(low[2]) - 0.05)
+        loaded = {link: list(filter(_loads, found)) for link, found in shapes(urdf).items()}
+        self.model = _spec(loaded, links, extent, floor).compile()
         self.data = mujoco.MjData(self.model)
         self._bodies = [self.model.body(f"link {link}").mocapid[0] for link in links]
         self.camera = mujoco.MjvCamera()
@@ -118,18 +114,16 @@ def _spec(
     colors = {"diffuse": [0.6, 0.6, 0.6], "specular": [0.1, 0.1, 0.1]}
     world.add_light(**light, **colors, cutoff=90.0, exponent=0.0)
     shell = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
-    meshes: dict[tuple[str, tuple[float, ...]], str] = {}
     for link in links:
         # A link may be called "world", as MuJoCo's own body is.
         body = world.add_body(name=f"link {link}", mocap=True)
         for shape in shapes.get(link, ()):
             given = dict(shape)
             if mesh := given.pop("mesh", None):
-                if mesh not in meshes:
-                    meshes[mesh] = f"mesh{len(meshes)}"
-                    file, scale = mesh
-                    spec.add_mesh(name=meshes[mesh], file=file, scale=list(scale), inertia=shell)
-                given["meshname"] = meshes[mesh]
+                file, scale = mesh
+                given["meshname"] = name = f"{file} {scale}"
+                if spec.mesh(name) is None:
+                    spec.add_mesh(name=name, file=file, scale=list(scale), inertia=shell)
             body.add_geom(contype=0, conaffinity=0, **given)
     return spec
 
@@ -194,9 +188,8 @@ def _of_link(
             made = {"type": kind, "size": size}
         origin = element.find("origin")
         place = {} if origin is None else origin.attrib
-        rotation, made["quat"] = _numbers(place.get("rpy", "0 0 0")), np.zeros(4)
-        mujoco.mju_mat2Quat(made["quat"], rotation_from_rpy(np.array(rotation)).ravel())
-        made["pos"] = _numbers(place.get("xyz", "0 0 0"))
+        made |= {"pos": _numbers(place.get("xyz", "0 0 0")), "quat": np.zeros(4)}
+        mujoco.mju_euler2Quat(made["quat"], _numbers(place.get("rpy", "0 0 0")), "XYZ")
         own = _color(element.find("material"), colors) if tag == "visual" else None
         yield {**made, "rgba": own or color}
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import named, rounded
 from rnea_control.model import rigid_body
 from rnea_control.model.rigid_body import LinkInertia, impossible_inertias, link_inertia_of
@@ -120,6 +121,7 @@ class _Robot:
     """How heavy and long the parts of a robot are, as far as known in SI units.
 
     Attributes:
+        given: the links as they are in the description.
         masses: of each link, [kg].
         offsets: how far each joint is from the origin of its parent link, [m].
         centers: how far the center of mass of each link is from the link's origin, [m]; 0 without
@@ -127,31 +129,26 @@ class _Robot:
     """
 
     def __init__(self, description: RobotDescription, body_of: Mapping[str, int]) -> None:
-        self.description, self.body_of = description, body_of
-        matrices = description.inertias.items()
-        self.masses = {link: float(J[3, 3]) for link, J in matrices}
-        self.centers = {
-            link: float(np.linalg.norm(J[:3, 3]) / J[3, 3]) if J[3, 3] > 0.0 else 0.0
-            for link, J in matrices
-        }
-        self.offsets = {
-            joint.name: float(np.linalg.norm(joint.translation)) for joint in description.joints
-        }
+        self.root, self.joints, self.body_of = description.root, description.joints, body_of
+        self.given = [link_inertia_of(*item) for item in description.inertias.items()]
+        self.masses = {link.link: link.mass for link in self.given}
+        self.centers = {link.link: _length(link.center_of_mass) for link in self.given}
+        self.offsets = {joint.name: _length(joint.translation) for joint in self.joints}
 
     def reach(self, centers: Mapping[str, float]) -> float:
         """From the root over the links' origins to the last center of mass, [m]."""
         reach = dict(centers)
-        for joint in reversed(self.description.joints):
+        for joint in reversed(self.joints):
             far = self.offsets[joint.name] + reach[joint.child]
             reach[joint.parent] = max(reach[joint.parent], far)
-        return reach[self.description.root]
+        return reach[self.root]
 
     def moments(self) -> dict[str, float]:
         """Moment of mass of each link, with all that it carries, about the link's origin, at most,
         whatever the positions, [kg m]."""
         mass = dict(self.masses)
         moment = {link: mass[link] * self.centers[link] for link in mass}
-        for joint in reversed(self.description.joints):
+        for joint in reversed(self.joints):
             parent, child = joint.parent, joint.child
             moment[parent] += moment[child] + mass[child] * self.offsets[joint.name]
             mass[parent] += mass[child]
@@ -160,12 +157,12 @@ class _Robot:
     def carried(self) -> dict[str, float]:
         """Masses of the links that have one and that joints carry: not of a base, fixed or
         floating, which may be of any mass."""
-        joints = self.description.joints
-        bases = {0, *(self.body_of[joint.child] for joint in joints if joint.type == "floating")}
+        floating = [joint.child for joint in self.joints if joint.type == "floating"]
+        bases = {0, *map(self.body_of.get, floating)}
         return {
-            link: self.masses[link]
-            for link, body in self.body_of.items()
-            if body not in bases and self.masses[link] > 0.0
+            link: mass
+            for link, mass in self.masses.items()
+            if mass > 0.0 and self.body_of[link] not in bases
         }
 
     def links(self, masses: Mapping[str, float]) -> list[_Link]:
@@ -175,14 +172,14 @@ class _Robot:
             of_body[body] += masses[link]
         total = sum(mass for body, mass in of_body.items() if body)
         length = dict(self.centers)
-        for joint in self.description.joints:
+        for joint in self.joints:
             length[joint.parent] = max(length[joint.parent], self.offsets[joint.name])
         found = []
-        for name, matrix in self.description.inertias.items():
-            body, mass, given = self.body_of[name], masses[name], link_inertia_of(name, matrix)
+        for given in self.given:
+            body, mass = self.body_of[given.link], masses[given.link]
             counts = mass >= max(_PART_OF_ROBOT * total, _PART_OF_BODY * of_body[body])
             if body and mass > 0.0 and counts and not impossible_inertias([given]):
-                found.append(_Link(**{**vars(given), "mass": mass, "length": length[name]}))
+                found.append(_Link(**{**vars(given), "mass": mass, "length": length[given.link]}))
         return found
 
 
@@ -215,8 +212,11 @@ def implausible_masses(
     if light:
         how, in_kg = "made up", {link: 1e3 * mass for link, mass in masses.items()}
         better = robot.links(in_kg)
+        odd, still_odd = (
+            sum(link.size not in ("none", "usual") for link in each) for each in (links, better)
+        )
         invented = all(is_power_of_ten(masses[link]) for link in carried)
-        if 2 * _count_odd(better) < _count_odd(links) and not invented:
+        if 2 * still_odd < odd and not invented:
             how, robot.masses, links = "given in t", in_kg, better
         notes.append(f"{_compared(total, reach)}, as if masses were {how}. Give kg")
     notes += _implausible_inertias(links)
@@ -274,7 +274,7 @@ def _compared(mass: float, reach: float) -> str:
 
 def _centers_at_zero(robot: _Robot, carried: Collection[str]) -> list[str]:
     """A sentence if no center of mass is given, though several links lead to joints elsewhere."""
-    long = {joint.parent for joint in robot.description.joints if robot.offsets[joint.name] > 0.0}
+    long = {joint.parent for joint in robot.joints if robot.offsets[joint.name] > 0.0}
     if len(long.intersection(carried)) < _ENOUGH_LINKS or any(map(robot.centers.get, carried)):
         return []
     return [
@@ -294,10 +294,6 @@ def _about_origins(links: Sequence[_Link]) -> list[str]:
         "the link's origin, and no link has less, as if inertias were given about the links' "
         "origins. Give them about the centers of mass"
     ]
-
-
-def _count_odd(links: Sequence[_Link]) -> int:
-    return sum(link.size not in ("none", "usual") for link in links)
 
 
 def _implausible_inertias(links: Sequence[_Link]) -> Iterator[str]:
@@ -364,6 +360,10 @@ def _named(links: Sequence[_Link]) -> str:
 
 def _of(link: _Link, links: Sequence[_Link]) -> str:
     return f"of {link.link!r} " if len(links) > 1 else ""
+
+
+def _length(vector: FloatArray) -> float:
+    return float(np.linalg.norm(vector))
 
 
 def is_power_of_ten(value: float) -> bool:

@@ -168,8 +168,8 @@ def _check(
         raise JointSelectionError(f"`joints` names a joint twice: {', '.join(wanted)}")
     for name, position in locked.items():
         where = f"`locked_positions` of {name!r} is"
-        if not isinstance(position, (int, float, np.number)):
-            raise JointSelectionError(f"{where} {position!r}; it must be a number")
+        if not isinstance(position, (int, float, np.number)) or not math.isfinite(position):
+            raise JointSelectionError(f"{where} {position!r}; it must be a finite number")
         if name not in by_name or by_name[name].nq != 1:
             raise JointSelectionError(
                 f"`locked_positions` names {name!r}, which is no joint of the robot with one "
@@ -179,8 +179,6 @@ def _check(
             raise JointSelectionError(
                 f"joint {name!r} is in `locked_positions` and in `joints`; keep it in one of them"
             )
-        if not math.isfinite(position):
-            raise JointSelectionError(f"{where} {position}; it must be a finite number")
         joint = by_name[name]
         if _outside(joint, position) > _FAR.get(joint.type, math.inf):
             unit, other = _UNITS[joint.type]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from urdf_parser_py import urdf
@@ -139,30 +140,18 @@ def _ordered_tree(links: Sequence[str], joints: Sequence[Joint]) -> tuple[str, t
             "a robot has exactly one root link (a link that is no joint's child); found: "
             f"{', '.join(roots)}. Connect them by joints"
         )
-    order: list[Joint] = []
-    stack = below[roots[0]][::-1] if roots else []
-    while stack:
-        order.append(stack.pop())
-        stack += below[order[-1].child][::-1]
-    if len(order) < len(joints):
-        in_tree = {joint.name for joint in order}
-        loop = ", ".join(_loop([joint for joint in joints if joint.name not in in_tree], above))
+    try:
+        TopologicalSorter({joint.child: [joint.parent] for joint in joints}).prepare()
+    except CycleError as error:
+        loop = ", ".join(above[link].name for link in error.args[1][:-1])
         apart = f" apart from the root {roots[0]!r}" if roots else ", so there is no root link"
         raise KinematicTreeError(
             f"the joints {loop} form a closed loop{apart}; a URDF must be a tree. Cut the loop at "
             "one of them"
-        )
+        ) from error
+    order: list[Joint] = []
+    stack = below[roots[0]][::-1]
+    while stack:
+        order.append(stack.pop())
+        stack += below[order[-1].child][::-1]
     return roots[0], tuple(order)
-
-
-def _loop(apart: Sequence[Joint], above: Mapping[str, Joint]) -> list[str]:
-    """The names of the joints of a closed loop, in their order along it from the first in the file.
-    Every link outside the tree has a joint above it, and so leads to one."""
-    for first in apart:
-        way, up = [first.name], above[first.parent]
-        while up.name not in way:
-            way.append(up.name)
-            up = above[up.parent]
-        if up is first:
-            break
-    return [way[0], *way[:0:-1]]

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from urdf_parser_py import urdf
-from urdf_parser_py.xml_reflection.core import ParseError
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import JointError, UrdfElementError, UrdfFileError, named
@@ -90,12 +89,9 @@ def parse_urdf(xml: str | bytes) -> tuple[urdf.Robot, list[str]]:
     """The robot as urdf_parser_py has it, and a sentence for all that is legal but probably not
     meant; errors as of `clean_urdf`."""
     clean, unknown = clean_urdf(xml)
-    try:
-        robot = urdf.Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
-    except ParseError as error:
-        raise UrdfElementError(f"urdf_parser_py does not read it: {error}") from error
+    robot = urdf.Robot.from_xml_string(ET.tostring(clean, encoding="utf-8"))
     notes = [f"unknown and ignored: {'; '.join(unknown)}"] if unknown else []
-    return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(robot)]
+    return robot, [*notes, *_lost_inertials(clean), *_turned_in_degrees(clean)]
 
 
 def clean_urdf(xml: str | bytes) -> tuple[ET.Element, tuple[str, ...]]:
@@ -185,8 +181,7 @@ def _check_numbers(text: str, count: int, where: str) -> None:
             f"{where} is {text!r}; no robot has numbers beyond {LARGEST_NUMBER:g} (SI units)"
         )
     if len(numbers) != count or not all(map(math.isfinite, numbers)):
-        several = f"{count} finite numbers separated by spaces"
-        wanted = "one finite number" if count == 1 else several
+        wanted = f"{count} finite numbers separated by spaces" if count > 1 else "one finite number"
         raise UrdfElementError(f"{where} is {text!r}; it must be {wanted}")
 
 
@@ -248,19 +243,18 @@ def _placement(origin: urdf.Pose | None) -> tuple[FloatArray, FloatArray]:
     return rotation_from_rpy(np.array(rpy)), np.array(xyz, dtype=np.float64)
 
 
-def _turned_in_degrees(robot: urdf.Robot) -> Iterator[str]:
+def _turned_in_degrees(robot: ET.Element) -> Iterator[str]:
     """A sentence if angles of <origin rpy> are beyond a turn."""
-    turned: dict[str, list[str]] = {}
+    turned: dict[str, list[str]] = {"joint": [], "link": []}
     largest = 0.0
-    origins = [("joint", joint.name, joint.origin) for joint in robot.joints]
-    origins += [("link", link.name, link.inertial.origin) for link in robot.links if link.inertial]
-    for kind, name, origin in origins:
-        angle = max(map(abs, getattr(origin, "rpy", None) or (0.0,)))
-        largest = max(largest, angle)
-        if angle > _LARGEST_ANGLE:
-            turned.setdefault(kind, []).append(name)
-    if turned:
-        where = " and ".join(named(kind, names) for kind, names in turned.items())
+    for element in robot:
+        for origin in element.iter("origin"):
+            angle = max(abs(float(word)) for word in origin.get("rpy", "0").split())
+            largest = max(largest, angle)
+            if angle > _LARGEST_ANGLE:
+                turned[element.tag].append(element.get("name", ""))
+    if largest > _LARGEST_ANGLE:
+        where = " and ".join(named(kind, names) for kind, names in turned.items() if names)
         yield (
             f"<origin rpy> of {where} has angles up to {largest:g} rad, more than a turn, as if "
             "given in degrees. Give rad"

@@ -122,6 +122,7 @@ def parse_xml(xml: str | bytes) -> ET.Element:
     # does not count either.
     builder, parser = ET.TreeBuilder(), expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
+    parser.CharacterDataHandler = builder.data
     try:
         parser.Parse(text, True)
         root = builder.close()

@@ -12,11 +12,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from xml.etree import ElementTree
 
+import numpy as np
 import yaml
 
 from rnea_control.exceptions import ParameterError
+from rnea_control.model import RobotModel
+from rnea_control.model.robot_description import description_from_urdf
+from rnea_control.model.urdf_text import parse_xml
+from rnea_control.parameters.settings import quietly
 from rnea_control.ros.parameter_files import section_of
 
 NODE = "/rnea_controller"
@@ -97,23 +101,20 @@ def start_positions(
     """Where each joint starts, [rad] or [m]: as given, else well within its limits.
 
     Raises:
-        ParameterError: a joint is not in the URDF, or not among `joints`; the URDF is no XML.
+        RobotModelError: the URDF is not that of a robot with these joints.
+        ParameterError: a position of another joint is given.
     """
-    limits = {joint.get("name"): joint.find("limit") for joint in _root(urdf).findall("joint")}
-    for name in (*joints, *given):
-        if name not in limits or name not in joints:
+    for name in given:
+        if name not in joints:
             raise ParameterError(
-                f"joint {name!r} is not among the robot's, or not among those to control: "
-                f"{', '.join(joints)}"
+                f"joint {name!r} is not among those to control: {', '.join(joints)}"
             )
-    positions = {}
-    for name in joints:
-        limit = {} if limits[name] is None else limits[name].attrib
-        lower, upper = (float(limit.get(end, 0.0)) for end in ("lower", "upper"))
-        middle, reach = 0.5 * (lower + upper), 0.5 * MIDDLE * (upper - lower)
-        usual = 0.0 if lower >= upper else min(max(0.0, middle - reach), middle + reach)
-        positions[name] = float(given.get(name, usual))
-    return positions
+    model = quietly(RobotModel.from_urdf_string, urdf, joints)
+    with np.errstate(invalid="ignore"):  # joints without limits
+        middle = 0.5 * (model.lower + model.upper)
+        reach = 0.5 * MIDDLE * (model.upper - model.lower)
+        usual = np.nan_to_num(np.clip(0.0, middle - reach, middle + reach))
+    return dict(zip(joints, usual.tolist(), strict=True)) | dict(given)
 
 
 def description(urdf: str, start: Mapping[str, float], controllers: Path | str) -> str:
@@ -125,13 +126,12 @@ def description(urdf: str, start: Mapping[str, float], controllers: Path | str) 
         controllers: the file with ros2_control's parameters.
 
     Raises:
-        ParameterError: the URDF is no XML, or its <ros2_control> is for other hardware.
+        RobotModelError: it is no URDF.
+        ParameterError: its <ros2_control> is for other hardware.
     """
-    robot = _root(urdf)
-    children = {child.get("link") for child in robot.findall("joint/child")}
-    links = [str(link.get("name")) for link in robot.findall("link")]
-    root = next((name for name in links if name not in children), "world")
+    root = description_from_urdf(urdf, "the URDF").root
     added = FIXED.format(root=root) if root != "world" else ""
+    robot = parse_xml(urdf)
     hardware = [str(one.text).strip() for one in robot.findall("ros2_control/hardware/plugin")]
     foreign = [name for name in hardware if name != HARDWARE]
     if foreign:
@@ -170,13 +170,6 @@ def world(step: float, real_time_factor: float) -> str:
             f"a step of {step} s and a real-time factor of {real_time_factor}: both must be above 0"
         )
     return WORLD.format(step=step, factor=real_time_factor)
-
-
-def _root(urdf: str) -> ElementTree.Element:
-    try:
-        return ElementTree.fromstring(urdf.encode())
-    except ElementTree.ParseError as error:
-        raise ParameterError(f"the URDF is no XML: {error}") from error
 
 
 def main() -> None:

@@ -67,7 +67,7 @@ def test_mujoco_takes_the_shapes_and_puts_the_links_in_their_places(path: Path) 
 def waving(seconds: float) -> tuple[DemoRobot, Recording]:
     robot, time = load_robot("seven_axis_arm"), np.linspace(0.0, seconds, 200)
     wave = robot.start + 0.3 * np.sin(3.0 * time)[:, None]
-    return robot, Recording("computed_torque", time, wave, wave, wave, "")
+    return robot, Recording("computed_torque", time, wave, wave, wave, "", np.arange(200))
 
 
 @pytest.mark.explores

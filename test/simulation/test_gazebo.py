@@ -9,7 +9,7 @@ import pytest
 import yaml
 from robots import two_link_arm
 
-from rnea_control.exceptions import ParameterError
+from rnea_control.exceptions import ParameterError, RobotModelError
 from rnea_control.model import RobotModel
 from rnea_control.simulation import gazebo
 
@@ -44,7 +44,7 @@ def test_tags_of_other_hardware_are_refused() -> None:
     foreign = URDF.replace("</robot>", f"{tags}</ros2_control></robot>")
     with pytest.raises(ParameterError, match="is for franka/X, not for Gazebo"):
         gazebo.description(foreign, {}, "/tmp/c.yaml")
-    with pytest.raises(ParameterError, match="the URDF is no XML"):
+    with pytest.raises(RobotModelError, match="the URDF: this is not well-formed XML"):
         gazebo.description("<robot>", {}, "/tmp/c.yaml")
 
 
@@ -53,8 +53,10 @@ def test_joints_start_within_their_limits(panda_urdf: Path) -> None:
     start = gazebo.start_positions(panda_urdf.read_text(), joints, {"panda_joint1": 0.5})
     assert start["panda_joint1"] == 0.5 and start["panda_joint2"] == 0.0
     assert -2.5 < start["panda_joint4"] < -0.5  # 0 is outside
-    with pytest.raises(ParameterError, match="'elbow' is not among the robot's"):
+    with pytest.raises(ParameterError, match="'elbow' is not among those to control"):
         gazebo.start_positions(panda_urdf.read_text(), joints, {"elbow": 0.5})
+    with pytest.raises(RobotModelError, match="no joint 'elbow'"):
+        gazebo.start_positions(panda_urdf.read_text(), ["elbow"], {})
     assert set(gazebo.start_positions(two_link_arm(), ["shoulder"], {})) == {"shoulder"}
 
 
