@@ -156,19 +156,20 @@ class Readings:
             yield trial(Cause.exchange, moved, math.log(math.factorial(nv)), order=assigned)
 
     def _gravities(self, number: float) -> Iterator[tuple[FloatArray, float]]:
-        """Other gravities, and what the numbers in each cost."""
+        """Gravities that differ from the model's by more than its errors, and what the numbers in
+        each cost; there is none stronger than the Earth's."""
         own = self.model.gravity
         strength = float(np.linalg.norm(own))
         if not strength:
             return
         yield 0.0 * own, 0.0
         yield -own, 0.0
-        seen = self.evidence.gravity_of(self.best)
+        seen = self.evidence.gravity_of(self.best) / strength
         size, along = float(np.linalg.norm(seen)), float(seen @ own) / strength
-        if size and abs(size / strength - 1.0) < GRAVITY:
+        if abs(size - 1.0) < GRAVITY and along < math.cos(ANGLE) * size:
             yield seen * strength / size, 2.0 * number
-        if abs(along) < (1.0 + GRAVITY) * strength:  # there is no more than the Earth's
-            yield own * along / strength, number
+        if -1.0 - GRAVITY < along < 1.0 - GRAVITY:
+            yield own * along, number
 
     def _is_real(self, trial: _Trial) -> bool:
         """Whether the difference is one that matters, and explains some effort."""
@@ -179,12 +180,6 @@ class Readings:
         if trial.cause is Cause.unit:
             changed = reading.scale / self.best.reading.scale
             return bool((np.abs(_log(changed)) > SCALE).any() or changed.min() < 0.0)
-        if trial.cause is Cause.gravity:
-            new, own = reading.gravity, self.model.gravity
-            size, strength = np.linalg.norm(new), np.linalg.norm(own)
-            if abs(size / strength - 1.0) > GRAVITY:
-                return bool(size < strength)  # there is no more than the Earth's
-            return bool(new @ own < math.cos(ANGLE) * size * strength)
         return True
 
     def _told(self, trial: _Trial) -> Contribution:
