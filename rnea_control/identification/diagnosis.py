@@ -7,7 +7,7 @@ what the model differs from the robot: friction, offsets, rotors, a load, masses
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
@@ -88,7 +88,7 @@ def diagnose(
         delay: by which the efforts are later, [s]; from the data by default.
         robot: `identified_robot(model)`, where the caller has it.
     """
-    recorded = _of_signals(model, motion)
+    recorded = [each for each in _of_signals(model, motion) if each.joints]
     # Some ranges of a long motion say as much.
     motion = motion.take(enough_of(motion)).delayed(delay or 0.0)
     noise = measurement_noise(motion)
@@ -100,10 +100,12 @@ def diagnose(
         return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
     search = Readings(model, motion, robot or identified_robot(model), delay is None)
     evidence, best, lies = search.evidence, search.best, search.found
-    named = {name for each in lies for name in each.joints}
-    lies += [each for each in _beyond(model, motion, noise) if not named & {*each.joints}]
-    if not lies and not recorded:
-        lies += _unexplained(search, noise)
+    beyond, named = _beyond(model, motion, noise), {name for each in lies for name in each.joints}
+    if beyond.joints and named.isdisjoint(beyond.joints):
+        lies.append(beyond)
+    unexplained = _unexplained(search, noise)
+    if unexplained.joints and not lies and not recorded:
+        lies.append(unexplained)
     parts, excess = _differences(evidence, best, SMALL * np.maximum(rms, noise))
     if search.delay and search.delay.is_significant and not lies and not recorded:
         own = float(evidence.independent @ (search.undelayed / best.variance - 1.0))
@@ -116,19 +118,15 @@ def diagnose(
     return Diagnosis(rms, left, noise, torque, search.delay, causes, search.question)
 
 
-def _of_signals(model: RobotModel, motion: Motion) -> list[Contribution]:
+def _of_signals(model: RobotModel, motion: Motion) -> Iterator[Contribution]:
     """What the efforts show without any model."""
     clipped, steps = motion.clipped.mean(axis=0), motion.rounding
+    yield told(Cause.clipping, model, clipped > 0.0, lambda j: f"({100.0 * clipped[j]:.0f} %)")
     coarse = steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)
-    texts = lambda j: f"({100.0 * clipped[j]:.0f} %)", lambda j: effort_words(model, j, steps)
-    found = (
-        told(Cause.clipping, model, clipped > 0.0, texts[0]),
-        told(Cause.rounding, model, coarse, texts[1]),
-    )
-    return [each for each in found if each.joints]
+    yield told(Cause.rounding, model, coarse, lambda j: effort_words(model, j, steps))
 
 
-def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contribution]:
+def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> Contribution:
     """Efforts that are beyond the limits of the URDF."""
     limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
     sizes = np.abs(motion.effort)
@@ -138,18 +136,16 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contri
     def text(j: int) -> str:
         return f"up to {effort_words(model, j, largest)}, limit {limit[j]:.3g}"
 
-    return [told(Cause.limit, model, often, text)] if often.any() else []
+    return told(Cause.limit, model, often, text)
 
 
-def _unexplained(search: Readings, noise: FloatArray) -> list[Contribution]:
+def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
     """The joints whose efforts nothing explains."""
     model, left = search.model, np.sqrt(search.best.variance)
     strength = np.sqrt(search.evidence.spread[search.best.reading.order])
     large = (left > 3.0 * noise) & (left > LEFT * strength)
     large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
-    if not large.any():
-        return []
-    return [told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")]
+    return told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")
 
 
 def _differences(

@@ -21,18 +21,12 @@ from rnea_control.analysis import inertial_parameters
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
 from rnea_control.compiled import CompiledRobot
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.delay import Delay, delay_of
+from rnea_control.identification.delay import Delay, delay_of, late
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import (
-    Cause,
-    Contribution,
-    gravity_words,
-    scale_words,
-    told,
-)
+from rnea_control.model.causes import Cause, Contribution, gravity_words, scale_words, told
 
 # The evidence, as the logarithm of a ratio of likelihoods, that another reading needs, and that
 # tells two of them apart.
@@ -104,9 +98,8 @@ class Readings:
         gained = self.best.cost - trials[0].cost if trials else 0.0
         later, gain = self.evidence.clock(self.best)
         if abs(later) > LATER and gain > max(STRONG, gained):
-            what = f"{1e3 * abs(later):.0f} ms {'later' if later > 0.0 else 'earlier'}"
             every = np.ones(self.model.nv, np.bool_)
-            self.found.append(told(Cause.clock, self.model, every, what=what))
+            self.found.append(told(Cause.clock, self.model, every, what=late(later, 0)))
             return False
         if gained < STRONG:
             return False
@@ -179,7 +172,7 @@ class Readings:
             return False
         if trial.cause is Cause.unit:
             changed = reading.scale / self.best.reading.scale
-            return bool((np.abs(_log(changed)) > SCALE).any() or changed.min() < 0.0)
+            return bool((_is_wrong(changed) | (changed < 0.0)).any())
         return True
 
     def _told(self, trial: _Trial) -> Contribution:
@@ -200,12 +193,12 @@ class Readings:
         elif cause is Cause.unit and which.sum() > 1 and np.ptp(changed) == 0.0:
             what = scale_words(changed[0])
         elif cause is Cause.unit:
-            which = np.abs(_log(changed)) > SCALE
+            which = _is_wrong(changed)
             factors = (f"{names[j]} {changed[j]:.3g} times" for j in np.flatnonzero(which))
             what = f"are not the torques of the robot: {', '.join(factors)} their size"
         return told(cause, self.model, which, part=part, what=what)
 
 
-def _log(factors: FloatArray) -> FloatArray:
-    """Of their sizes."""
-    return np.asarray(np.log(np.maximum(np.abs(factors), 1e-300)))
+def _is_wrong(scale: FloatArray) -> BoolArray:
+    """Whether efforts are of another size than the torques."""
+    return np.asarray((np.abs(scale) < math.exp(-SCALE)) | (np.abs(scale) > math.exp(SCALE)))
