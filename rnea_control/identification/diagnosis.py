@@ -16,12 +16,10 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
-from rnea_control.compiled import CompiledRobot
 from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.readings import Readings
-from rnea_control.identification.torque_equations import identified_robot
 from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause, Contribution, effort_words, told
@@ -77,7 +75,6 @@ def diagnose(
     model: RobotModel,
     motion: Motion,
     delay: float | None = None,
-    robot: CompiledRobot | None = None,
 ) -> Diagnosis:
     """Compares a model with a motion that was measured.
 
@@ -86,7 +83,6 @@ def diagnose(
             freedom.
         motion: of its joints.
         delay: by which the efforts are later, [s]; from the data by default.
-        robot: `identified_robot(model)`, where the caller has it.
     """
     recorded = [each for each in _of_signals(model, motion) if each.joints]
     # Some ranges of a long motion say as much.
@@ -98,7 +94,7 @@ def diagnose(
     rms = np.sqrt(squares / np.maximum(motion.counts.sum(axis=0), 1))
     if (rms <= AT_NOISE * noise).all() or not motion.counts.any():
         return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
-    search = Readings(model, motion, robot or identified_robot(model), delay is None)
+    search = Readings(model, motion, delay is None)
     evidence, best, lies = search.evidence, search.best, search.found
     beyond, named = _beyond(model, motion, noise), {name for each in lies for name in each.joints}
     if beyond.joints and named.isdisjoint(beyond.joints):
@@ -185,11 +181,10 @@ def _differences(
             break
         chosen[cause] = (before - left) / excess
     change = fit(frozenset(chosen)).theta - evidence.declared
-    found = []
-    for cause, part in chosen.items():
-        own = np.zeros_like(change)
-        own[evidence.columns[cause]] = change[evidence.columns[cause]]
-        found.append(_difference(evidence, cause, min(part, 1.0), own, best.reading, least_told))
+    found = [
+        _difference(evidence, cause, min(part, 1.0), change, best.reading, least_told)
+        for cause, part in chosen.items()
+    ]
     return found, excess
 
 
@@ -201,9 +196,10 @@ def _difference(
     reading: Reading,
     least_told: FloatArray,
 ) -> Contribution:
-    """What a change of theta by one cause means."""
-    model, values = evidence.model, change[evidence.columns[cause]]
-    sizes = evidence.torque_of(change, reading)
+    """What one cause's part of a change of theta means."""
+    model, own, columns = evidence.model, np.zeros_like(change), evidence.columns[cause]
+    own[columns] = values = change[columns]
+    sizes = evidence.torque_of(own, reading)
     felt = sizes > least_told
     felt[np.argmax(sizes)] |= not felt.any()
 
@@ -220,6 +216,6 @@ def _difference(
     if cause is not Cause.payload:
         return told(cause, model, felt, text, part)
     link = model.child_links[-1]
-    load = link_inertia_of(link, evidence.space.load_inertia(change))
+    load = link_inertia_of(link, evidence.space.load_inertia(own))
     center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
     return told(cause, model, felt, part=part, link=link, mass=load.mass, center=center)

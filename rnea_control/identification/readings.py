@@ -19,11 +19,10 @@ from scipy.optimize import linear_sum_assignment
 
 from rnea_control.analysis import inertial_parameters
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
-from rnea_control.compiled import CompiledRobot
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.delay import Delay, delay_of, late
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause, Contribution, gravity_words, scale_words, told
@@ -58,7 +57,6 @@ class Readings:
     Args:
         model: the robot as described.
         motion: that was measured, with any given delay made up for.
-        robot: the same by `identified_robot`.
         finds_delay: whether a delay is looked for.
 
     Attributes:
@@ -70,10 +68,8 @@ class Readings:
         question: see `Diagnosis`.
     """
 
-    def __init__(
-        self, model: RobotModel, motion: Motion, robot: CompiledRobot, finds_delay: bool
-    ) -> None:
-        self.model = model
+    def __init__(self, model: RobotModel, motion: Motion, finds_delay: bool) -> None:
+        self.model, robot = model, identified_robot(model)
         self.evidence = TorqueEvidence(model, robot, motion)
         self.delay: Delay | None = None
         base = self.evidence.space.base
