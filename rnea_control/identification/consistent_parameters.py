@@ -62,8 +62,8 @@ def _units() -> FloatArray:
 
 
 def smat(unknowns: FloatArray) -> FloatArray:
-    """S by its ten unknowns, shape (..., 4, 4)."""
-    return np.tensordot(unknowns, _UNITS, 1)
+    """Each S by its ten unknowns, one after the other, shape (matrices, 4, 4)."""
+    return np.tensordot(unknowns.reshape(-1, SIZE), _UNITS, 1)
 
 
 def _ten_of(C: FloatArray, units: Iterable[FloatArray]) -> FloatArray:
@@ -98,7 +98,7 @@ def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
         )
     body = rows.index(model.links[k, layout.LINK_BODY])
     X_CL = np.linalg.solve(_placement(model, model.joint_links[body + 1]), _placement(model, k))
-    return body, _ten_of(X_CL, map(pseudo_inertia_of, np.eye(SIZE)))
+    return body, _ten_of(np.asarray(X_CL, np.float64), map(pseudo_inertia_of, np.eye(SIZE)))
 
 
 def _placement(model: RobotModel, link: int) -> FloatArray:
@@ -205,12 +205,12 @@ class ParameterSpace:
 
     def inertias(self, theta: FloatArray) -> dict[str, FloatArray]:
         """The pseudo-inertia of each link that moves, in its own frame, shape (4, 4), by name."""
-        links = zip(self._roots.items(), smat(theta[self.links].reshape(-1, SIZE)), strict=True)
+        links = zip(self._roots.items(), smat(theta[self.links]), strict=True)
         return {link: root @ S @ root.T for (link, root), S in links}
 
     def load_inertia(self, theta: FloatArray) -> FloatArray:
         """The pseudo-inertia of the load in its link's frame, shape (4, 4)."""
-        return _LOAD_ROOT @ smat(theta[self.load]) @ _LOAD_ROOT.T
+        return _LOAD_ROOT @ smat(theta[self.load])[0] @ _LOAD_ROOT.T
 
     @property
     def beta_deviation(self) -> FloatArray:
@@ -260,7 +260,7 @@ class ParameterSpace:
         ).solve()
         theta = self.start + scale * np.array(found.x)
         solved = str(found.status) in ("Solved", "AlmostSolved")
-        if not solved or np.linalg.eigvalsh(smat(theta[self.links].reshape(-1, SIZE))).min() <= 0.0:
+        if not solved or np.linalg.eigvalsh(smat(theta[self.links])).min() <= 0.0:
             raise IdentificationError(
                 f"no physically consistent parameters were found ({found.status}). Are the "
                 "efforts in Nm and N, and have they the sign of the positions?"

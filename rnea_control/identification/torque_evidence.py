@@ -222,8 +222,7 @@ class TorqueEvidence:
         squares = 0.5 * (precision * change) @ change
         # For the links' inertias the divergence of Gaussians, which is the same to second order,
         # and large where a mass vanishes.
-        links = smat(theta[self.space.links].reshape(-1, SIZE))
-        values = np.maximum(np.linalg.eigvalsh(links), LEAST_PART)
+        values = np.maximum(np.linalg.eigvalsh(smat(theta[self.space.links])), LEAST_PART)
         divergence = (values - np.log(values) - 1.0).sum() / TRUST**2
         return theta, float(squares + divergence + volume)
 
