@@ -82,6 +82,7 @@ class Identification:
         inertias: the physically consistent pseudo-inertia of each link that moves, in the link's
             frame, shape (4, 4), by name.
         armature, damping, friction, torque_offset: shape (nv,), SI units.
+        noise: standard deviation of the residual, shape (nv,), [Nm] or [N].
         condition: of the weighted and scaled regressor.
         delay: by which the measured effort is later than the motion, [s].
         cutoff: of the filter, [Hz].
@@ -101,6 +102,7 @@ class Identification:
     damping: FloatArray
     friction: FloatArray
     torque_offset: FloatArray
+    noise: FloatArray
     condition: float
     delay: float
     cutoff: float
@@ -168,6 +170,7 @@ def identify(
         damping,
         friction,
         offset,
+        solution.noise,
         solution.condition,
         seconds,
         motion.cutoff,

@@ -61,6 +61,7 @@ def identification(model: RobotModel | None = None) -> Identification:
         np.linspace(2.0, 0.5, nv),
         np.linspace(1.5, 0.123456789, nv),
         np.linspace(-0.3, 0.3, nv),
+        np.linspace(0.4, 0.05, nv),
         37.0,
         0.0021,
         12.0,
