@@ -227,7 +227,7 @@ def set_offsets(robot: RobotModel) -> None:
 
 def weak(case: Case) -> Case:
     largest = np.quantile(np.abs(case.measured.effort), 0.9, axis=0)
-    case.described.effort_limit[:] = np.where(np.arange(len(largest)) == 1, 0.7 * largest, np.inf)
+    case.described.effort_limit = np.where(np.arange(len(largest)) == 1, 0.7 * largest, np.inf)
     return case
 
 

@@ -16,6 +16,7 @@ quadratic program with semidefinite cones in S, which starts at S = 1; Clarabel 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import clarabel
 import numpy as np
@@ -61,13 +62,13 @@ def _units() -> FloatArray:
 
 
 def smat(unknowns: FloatArray) -> FloatArray:
-    """S by its ten unknowns, shape (..., 4, 4)."""
-    return np.tensordot(unknowns, _UNITS, 1)
+    """Each S by its ten unknowns, one after the other, shape (matrices, 4, 4)."""
+    return np.tensordot(unknowns.reshape(-1, SIZE), _UNITS, 1)
 
 
-def _ten_of_s(root: FloatArray) -> FloatArray:
-    """The ten parameters of C S C^T for 1 of each unknown of S, shape (10, 10)."""
-    return np.stack([ten_parameters(root @ unit @ root.T) for unit in _UNITS], axis=1)
+def _ten_of(C: FloatArray, units: Iterable[FloatArray]) -> FloatArray:
+    """The ten parameters of C S C^T for each S, shape (10, number of them)."""
+    return np.stack([ten_parameters(C @ unit @ C.T) for unit in units], axis=1)
 
 
 def _ball(mass: float, radius: float) -> FloatArray:
@@ -90,16 +91,14 @@ def parameters_in_body(model: RobotModel, link: str) -> tuple[int, FloatArray]:
             f"there is no link {link!r}; {model.name!r} has {', '.join(model.link_names)}"
         )
     k = model.link_names.index(link)
-    rows = model.links[model.joint_links[1:], layout.LINK_BODY]
-    bodies = np.flatnonzero(rows == model.links[k, layout.LINK_BODY])
-    if not len(bodies):
+    rows = model.links[model.joint_links[1:], layout.LINK_BODY].tolist()
+    if model.links[k, layout.LINK_BODY] not in rows:
         raise IdentificationError(
             f"link {link!r} stands still with {model.root_link!r}: no torque tells what it carries"
         )
-    body = int(bodies[0])
+    body = rows.index(model.links[k, layout.LINK_BODY])
     X_CL = np.linalg.solve(_placement(model, model.joint_links[body + 1]), _placement(model, k))
-    moved = [ten_parameters(X_CL @ pseudo_inertia_of(unit) @ X_CL.T) for unit in np.eye(SIZE)]
-    return body, np.stack(moved, axis=1)
+    return body, _ten_of(np.asarray(X_CL, np.float64), map(pseudo_inertia_of, np.eye(SIZE)))
 
 
 def _placement(model: RobotModel, link: int) -> FloatArray:
@@ -139,11 +138,11 @@ def _root(inertia: FloatArray) -> FloatArray:
 def _actuator_scales(motion: Motion) -> FloatArray:
     """What armature, damping, friction and offset would be if each alone made the measured torques,
     shape (4, nv)."""
-    arrays = motion.effort, motion.a, motion.v
-    torque, acceleration, velocity = (np.sqrt(np.mean(each**2, axis=0)) for each in arrays)
-    torque = np.maximum(torque, 1e-6)
-    armature = torque / np.maximum(acceleration, 1e-2)
-    return np.stack([armature, torque / np.maximum(velocity, STANDING), torque, torque])
+    torque, acceleration, velocity = (
+        np.maximum(np.sqrt(np.mean(each**2, axis=0)), least)
+        for each, least in ((motion.effort, 1e-6), (motion.a, 1e-2), (motion.v, STANDING))
+    )
+    return np.stack([torque / acceleration, torque / velocity, torque, torque])
 
 
 class ParameterSpace:
@@ -179,13 +178,13 @@ class ParameterSpace:
         own, scales = inertial_parameters(model), _actuator_scales(motion)
         count, bodies = len(own), len(own) - scales.size
         of_links = np.zeros((bodies, SIZE * len(self._roots)))
-        of_load = [_ten_of_s(_LOAD_ROOT)] if with_load else []
+        of_load = [_ten_of(_LOAD_ROOT, _UNITS)] if with_load else []
         self.phi_offset = np.zeros(count + SIZE * len(of_load))
         self.phi_offset[:bodies] = own[:bodies]
         for k, (link, root) in enumerate(self._roots.items()):
             body, to_body = parameters_in_body(model, link)
             rows = slice(SIZE * body, SIZE * (body + 1))
-            of_links[rows, SIZE * k : SIZE * (k + 1)] = to_body @ _ten_of_s(root)
+            of_links[rows, SIZE * k : SIZE * (k + 1)] = to_body @ _ten_of(root, _UNITS)
             self.phi_offset[rows] -= to_body @ ten_parameters(model.link_inertias[link])
         self.to_phi = block_diag(of_links, np.eye(scales.size), *of_load)
         end, none = of_links.shape[1], np.zeros(SIZE * len(of_load))
@@ -206,12 +205,12 @@ class ParameterSpace:
 
     def inertias(self, theta: FloatArray) -> dict[str, FloatArray]:
         """The pseudo-inertia of each link that moves, in its own frame, shape (4, 4), by name."""
-        links = zip(self._roots.items(), smat(theta[self.links].reshape(-1, SIZE)), strict=True)
+        links = zip(self._roots.items(), smat(theta[self.links]), strict=True)
         return {link: root @ S @ root.T for (link, root), S in links}
 
     def load_inertia(self, theta: FloatArray) -> FloatArray:
         """The pseudo-inertia of the load in its link's frame, shape (4, 4)."""
-        return _LOAD_ROOT @ smat(theta[self.load]) @ _LOAD_ROOT.T
+        return _LOAD_ROOT @ smat(theta[self.load])[0] @ _LOAD_ROOT.T
 
     @property
     def beta_deviation(self) -> FloatArray:
@@ -246,8 +245,8 @@ class ParameterSpace:
         gradient = (matrix @ self.start - vector) * scale  # of the change from the start
         least = np.zeros_like(self.start)
         least[self.links] = LEAST_SHARE * self.start[self.links]
-        actuators = np.r_[self.actuators].reshape(4, -1)
-        definite, not_negative = np.r_[self.links, self.load], actuators[:3].ravel()
+        not_negative = np.r_[self.actuators][: -self.model.nv]  # the offsets may be
+        definite = np.r_[self.links, self.load]
         rows = np.concatenate([not_negative, definite])
         cones = [clarabel.NonnegativeConeT(len(not_negative))]
         cones += [clarabel.PSDTriangleConeT(4)] * (len(definite) // SIZE)
@@ -255,13 +254,13 @@ class ParameterSpace:
         settings.verbose = False
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
         quadratic, constraints = sparse.csc_matrix(np.triu(P)), -sparse.diags(scale).tocsc()[rows]
-        solver = clarabel.DefaultSolver(
-            quadratic, gradient, constraints, (self.start - least)[rows], cones, settings
-        )
-        found = solver.solve()
+        slack = (self.start - least)[rows]
+        found = clarabel.DefaultSolver(
+            quadratic, gradient, constraints, slack, cones, settings
+        ).solve()
         theta = self.start + scale * np.array(found.x)
         solved = str(found.status) in ("Solved", "AlmostSolved")
-        if not solved or np.linalg.eigvalsh(smat(theta[self.links].reshape(-1, SIZE))).min() <= 0.0:
+        if not solved or np.linalg.eigvalsh(smat(theta[self.links])).min() <= 0.0:
             raise IdentificationError(
                 f"no physically consistent parameters were found ({found.status}). Are the "
                 "efforts in Nm and N, and have they the sign of the positions?"

@@ -71,9 +71,9 @@ def delay_of(equations: TorqueEquations, prior: FloatArray, robust: bool = False
     return Delay(seconds, math.sqrt(covariance[-1, -1]), beta)
 
 
-def late(delay: float) -> str:
+def late(delay: float, decimals: int = 1) -> str:
     """By how much efforts are late, in words."""
-    return f"{1e3 * abs(delay):.1f} ms {'later' if delay >= 0.0 else 'earlier'}"
+    return f"{1e3 * abs(delay):.{decimals}f} ms {'later' if delay >= 0.0 else 'earlier'}"
 
 
 def beside_delay(equations: TorqueEquations, near: FloatArray) -> TorqueEquations:

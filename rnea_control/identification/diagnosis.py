@@ -7,7 +7,7 @@ what the model differs from the robot: friction, offsets, rotors, a load, masses
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, combinations
@@ -16,12 +16,10 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
-from rnea_control.compiled import CompiledRobot
 from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.readings import Readings
-from rnea_control.identification.torque_equations import identified_robot
 from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause, Contribution, effort_words, told
@@ -77,7 +75,6 @@ def diagnose(
     model: RobotModel,
     motion: Motion,
     delay: float | None = None,
-    robot: CompiledRobot | None = None,
 ) -> Diagnosis:
     """Compares a model with a motion that was measured.
 
@@ -86,9 +83,8 @@ def diagnose(
             freedom.
         motion: of its joints.
         delay: by which the efforts are later, [s]; from the data by default.
-        robot: `identified_robot(model)`, where the caller has it.
     """
-    recorded = _of_signals(model, motion)
+    recorded = [each for each in _of_signals(model, motion) if each.joints]
     # Some ranges of a long motion say as much.
     motion = motion.take(enough_of(motion)).delayed(delay or 0.0)
     noise = measurement_noise(motion)
@@ -98,12 +94,14 @@ def diagnose(
     rms = np.sqrt(squares / np.maximum(motion.counts.sum(axis=0), 1))
     if (rms <= AT_NOISE * noise).all() or not motion.counts.any():
         return Diagnosis(rms, rms, noise, torque, None, tuple(recorded), "")
-    search = Readings(model, motion, robot or identified_robot(model), delay is None)
+    search = Readings(model, motion, delay is None)
     evidence, best, lies = search.evidence, search.best, search.found
-    named = {name for each in lies for name in each.joints}
-    lies += [each for each in _beyond(model, motion, noise) if not named & {*each.joints}]
-    if not lies and not recorded:
-        lies += _unexplained(search, noise)
+    beyond, named = _beyond(model, motion, noise), {name for each in lies for name in each.joints}
+    if beyond.joints and named.isdisjoint(beyond.joints):
+        lies.append(beyond)
+    unexplained = _unexplained(search, noise)
+    if unexplained.joints and not lies and not recorded:
+        lies.append(unexplained)
     parts, excess = _differences(evidence, best, SMALL * np.maximum(rms, noise))
     if search.delay and search.delay.is_significant and not lies and not recorded:
         own = float(evidence.independent @ (search.undelayed / best.variance - 1.0))
@@ -116,19 +114,15 @@ def diagnose(
     return Diagnosis(rms, left, noise, torque, search.delay, causes, search.question)
 
 
-def _of_signals(model: RobotModel, motion: Motion) -> list[Contribution]:
+def _of_signals(model: RobotModel, motion: Motion) -> Iterator[Contribution]:
     """What the efforts show without any model."""
     clipped, steps = motion.clipped.mean(axis=0), motion.rounding
+    yield told(Cause.clipping, model, clipped > 0.0, lambda j: f"({100.0 * clipped[j]:.0f} %)")
     coarse = steps > COARSE_ROUNDING * np.std(motion.effort, axis=0)
-    texts = lambda j: f"({100.0 * clipped[j]:.0f} %)", lambda j: effort_words(model, j, steps)
-    found = (
-        told(Cause.clipping, model, clipped > 0.0, texts[0]),
-        told(Cause.rounding, model, coarse, texts[1]),
-    )
-    return [each for each in found if each.joints]
+    yield told(Cause.rounding, model, coarse, lambda j: effort_words(model, j, steps))
 
 
-def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contribution]:
+def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> Contribution:
     """Efforts that are beyond the limits of the URDF."""
     limit = np.where(model.effort_limit > 0.0, model.effort_limit, np.inf)
     sizes = np.abs(motion.effort)
@@ -138,18 +132,16 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> list[Contri
     def text(j: int) -> str:
         return f"up to {effort_words(model, j, largest)}, limit {limit[j]:.3g}"
 
-    return [told(Cause.limit, model, often, text)] if often.any() else []
+    return told(Cause.limit, model, often, text)
 
 
-def _unexplained(search: Readings, noise: FloatArray) -> list[Contribution]:
+def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
     """The joints whose efforts nothing explains."""
     model, left = search.model, np.sqrt(search.best.variance)
     strength = np.sqrt(search.evidence.spread[search.best.reading.order])
     large = (left > 3.0 * noise) & (left > LEFT * strength)
     large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
-    if not large.any():
-        return []
-    return [told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")]
+    return told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")
 
 
 def _differences(
@@ -189,11 +181,10 @@ def _differences(
             break
         chosen[cause] = (before - left) / excess
     change = fit(frozenset(chosen)).theta - evidence.declared
-    found = []
-    for cause, part in chosen.items():
-        own = np.zeros_like(change)
-        own[evidence.columns[cause]] = change[evidence.columns[cause]]
-        found.append(_difference(evidence, cause, min(part, 1.0), own, best.reading, least_told))
+    found = [
+        _difference(evidence, cause, min(part, 1.0), change, best.reading, least_told)
+        for cause, part in chosen.items()
+    ]
     return found, excess
 
 
@@ -205,9 +196,10 @@ def _difference(
     reading: Reading,
     least_told: FloatArray,
 ) -> Contribution:
-    """What a change of theta by one cause means."""
-    model, values = evidence.model, change[evidence.columns[cause]]
-    sizes = evidence.torque_of(change, reading)
+    """What one cause's part of a change of theta means."""
+    model, own, columns = evidence.model, np.zeros_like(change), evidence.columns[cause]
+    own[columns] = values = change[columns]
+    sizes = evidence.torque_of(own, reading)
     felt = sizes > least_told
     felt[np.argmax(sizes)] |= not felt.any()
 
@@ -224,6 +216,6 @@ def _difference(
     if cause is not Cause.payload:
         return told(cause, model, felt, text, part)
     link = model.child_links[-1]
-    load = link_inertia_of(link, evidence.space.load_inertia(change))
+    load = link_inertia_of(link, evidence.space.load_inertia(own))
     center = ", ".join(f"{value:.3f}" for value in load.center_of_mass)
     return told(cause, model, felt, part=part, link=link, mass=load.mass, center=center)

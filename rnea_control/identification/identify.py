@@ -130,27 +130,28 @@ def identify(
     check_joints(model)
     space = ParameterSpace(model, motion)
     prior = space.beta(space.start)
-    robot = identified_robot(model)
-    equations = TorqueEquations(robot, space.base.independent, motion)
+    equations = TorqueEquations(identified_robot(model), space.base.independent, motion)
     notes = list(motion.notes)
-    diagnosis = diagnose(model, motion, delay, robot)
-    near = None if delay is not None else prior
-    if delay is None and not diagnosis.doubts:
+    diagnosis = diagnose(model, motion, delay)
+    finds_delay, near, seconds = delay is None, prior, delay or 0.0
+    if finds_delay and not diagnosis.doubts:
         found = diagnosis.delay
         if found is None or robust:
             found = delay_of(equations, prior, robust)
-        near, delay = found.beta, found.seconds if found.is_significant else 0.0
-        note = f"the efforts are {late(delay)} than the positions; that was made up for"
-        if not found.is_significant:
-            note = (
+        near = found.beta
+        if found.is_significant:
+            seconds = found.seconds
+            notes.append(
+                f"the efforts are {late(seconds)} than the positions; that was made up for"
+            )
+        else:
+            notes.append(
                 f"no delay of the efforts is significant, {1e3 * found.seconds:.2g} ms with a "
                 f"standard deviation of {1e3 * found.deviation:.2g} ms; 0 was taken"
             )
-        notes.append(note)
-    delay = delay or 0.0
-    motion = motion.delayed(delay)
+    motion = motion.delayed(seconds)
     equations = replace(equations, motion=motion)
-    if near is not None:
+    if finds_delay:
         equations = beside_delay(equations, near)
     rounds = 0 if diagnosis.doubts else ROUNDS
     solution, unmodeled = solve_beside_unmodeled(equations, prior, robust, rounds)
@@ -171,7 +172,7 @@ def identify(
         offset,
         solution.noise,
         solution.condition,
-        delay,
+        seconds,
         motion.cutoff,
         motion.counts.sum(axis=0).astype(np.float64),
         motion.seconds,

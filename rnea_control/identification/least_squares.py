@@ -182,10 +182,8 @@ def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
 
 def _robust_scale(residual: FloatArray, counts: BoolArray) -> FloatArray:
     """Standard deviation of each joint's residual but for outliers, shape (nv,)."""
-    scale = np.zeros(residual.shape[1])
-    for j in np.flatnonzero(counts.any(axis=0)):
-        scale[j] = np.median(np.abs(residual[counts[:, j], j])) / MEDIAN_DEVIATION
-    return scale
+    sizes = np.where(counts | ~counts.any(axis=0), np.abs(residual), np.nan)  # 0 if it stands
+    return np.asarray(np.nanmedian(sizes, axis=0) / MEDIAN_DEVIATION)
 
 
 def _slow_variance(residual: FloatArray, motion: Motion) -> FloatArray:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
+from scipy.interpolate import CubicSpline, make_interp_spline
 from scipy.ndimage import correlate1d
 from scipy.signal import butter, sosfiltfilt
 
@@ -109,9 +109,10 @@ class Motion:
 
     def split(self, share: float) -> tuple[Motion, Motion]:
         """The first part of each continuous part, and the `share` at its end."""
-        cuts = [part.stop - round(share * (part.stop - part.start)) for part in self.parts]
-        first = [slice(part.start, cut) for part, cut in zip(self.parts, cuts, strict=True)]
-        last = [slice(cut, part.stop) for part, cut in zip(self.parts, cuts, strict=True)]
+        lengths = [round(share * (part.stop - part.start)) for part in self.parts]
+        pairs = [*zip(self.parts, lengths, strict=True)]
+        first = [slice(part.start, part.stop - length) for part, length in pairs]
+        last = [slice(part.stop - length, part.stop) for part, length in pairs]
         return self.take(first), self.take(last)
 
     def delayed(self, delay: float) -> Motion:
@@ -134,9 +135,7 @@ class Motion:
             )
         now = self.take(kept)
         before = [slice(part.start - steps, part.stop - steps) for part in kept]
-        jerk = np.empty_like(self.a)
-        for part in self.parts:
-            jerk[part] = derivative(self.a[part], self.period)
+        jerk = np.concatenate([derivative(self.a[part], self.period) for part in self.parts])
         q, v, a, jerk = (_rows(each, before) for each in (self.q, self.v, self.a, jerk))
         v_before = v - rest * a + rest**2 / 2 * jerk
         return replace(
@@ -235,13 +234,9 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
 
 def _rounding(effort: FloatArray) -> float:
     """The step in which efforts come; 0 if there is none."""
-    size = float(np.abs(effort).max(initial=0.0))
-    values = np.unique(effort)
-    steps = np.diff(values)
-    steps = steps[steps > SAME * size]
-    if not len(steps) or len(steps) > FEW * len(effort):
-        return 0.0
-    return float(np.median(steps))
+    steps = np.diff(np.unique(effort))
+    steps = steps[steps > SAME * np.abs(effort).max()]
+    return float(np.median(steps)) if 0 < len(steps) <= FEW * len(effort) else 0.0
 
 
 def _clipped(effort: FloatArray, rounding: float) -> BoolArray:
@@ -249,9 +244,9 @@ def _clipped(effort: FloatArray, rounding: float) -> BoolArray:
     clipped = np.zeros(len(effort), np.bool_)
     if not np.ptp(effort) or rounding > COARSE_ROUNDING * np.std(effort):
         return clipped
-    same = max(0.5 * rounding, SAME * float(np.abs(effort).max(initial=0.0)))
+    same = max(0.5 * rounding, SAME * np.abs(effort).max())
     for signed in (effort, -effort):
-        below = signed.max(initial=-np.inf) - signed
+        below = signed.max() - signed
         there = below <= same
         count, beside = np.count_nonzero(there), np.count_nonzero(below <= same + rounding)
         often = count >= max(LEAST_CLIPPED, CLIPPED_PART * len(effort))
@@ -267,10 +262,7 @@ def _on_grid(
     if np.abs(np.diff(time) - period).max() <= JITTER * period:
         return time, q, effort, clipped
     grid = time[0] + period * np.arange(int((time[-1] - time[0]) / period + 1e-9) + 1)
-    between, was = (
-        np.stack([np.interp(grid, time, column) for column in values.T], axis=1)
-        for values in (effort, clipped)
-    )
+    between, was = (make_interp_spline(time, x, 1)(grid) for x in (effort, 1.0 * clipped))
     return grid, CubicSpline(time, q)(grid), between, was > 0.0
 
 
@@ -309,11 +301,9 @@ def measurement_noise(motion: Motion) -> FloatArray:
     part that the filter of the positions would remove from them, for white noise without
     outliers."""
     sos = butter(ORDER, motion.cutoff, fs=1.0 / motion.period, output="sos")
-    rough = np.empty_like(motion.effort)
-    for part in motion.parts:
-        padding = min(PADDING, part.stop - part.start - 1)
-        smooth = sosfiltfilt(sos, motion.effort[part], axis=0, padlen=padding)
-        rough[part] = motion.effort[part] - smooth
+    efforts = [motion.effort[part] for part in motion.parts]
+    smooth = [sosfiltfilt(sos, x, axis=0, padlen=min(PADDING, len(x) - 1)) for x in efforts]
+    rough = motion.effort - np.concatenate(smooth)
     counts = motion.counts | ~motion.counts.any(axis=0)  # a joint that never moves has noise too
     # Noise of feedback comes in bursts: the median is not the usual size.
     sizes = np.where(counts, np.abs(rough), np.nan)

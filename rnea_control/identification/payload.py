@@ -100,8 +100,7 @@ def identify_payload(
     equations = replace(equations, motion=motion, more=(load_columns,))
     solution, unmodeled = solve_beside_unmodeled(equations, prior, robust)
     found = link_inertia_of(link, space.load_inertia(space.nearest(solution)))
-    covariance = space.posterior(solution)
-    covariance = covariance[rank:, rank:]
+    covariance = space.posterior(solution)[rank:, rank:]
     # c = mc / m, to first order.
     slope = np.concatenate([-found.center_of_mass[:, None], np.eye(3)], axis=1) / found.mass
     notes = [*motion.notes, *unmodeled]

@@ -19,20 +19,13 @@ from scipy.optimize import linear_sum_assignment
 
 from rnea_control.analysis import inertial_parameters
 from rnea_control.array_types import BoolArray, FloatArray, IntArray
-from rnea_control.compiled import CompiledRobot
 from rnea_control.exceptions import IdentificationError
-from rnea_control.identification.delay import Delay, delay_of
+from rnea_control.identification.delay import Delay, delay_of, late
 from rnea_control.identification.motion import Motion
-from rnea_control.identification.torque_equations import TorqueEquations
+from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
-from rnea_control.model.causes import (
-    Cause,
-    Contribution,
-    gravity_words,
-    scale_words,
-    told,
-)
+from rnea_control.model.causes import Cause, Contribution, gravity_words, scale_words, told
 
 # The evidence, as the logarithm of a ratio of likelihoods, that another reading needs, and that
 # tells two of them apart.
@@ -64,7 +57,6 @@ class Readings:
     Args:
         model: the robot as described.
         motion: that was measured, with any given delay made up for.
-        robot: the same by `identified_robot`.
         finds_delay: whether a delay is looked for.
 
     Attributes:
@@ -76,10 +68,8 @@ class Readings:
         question: see `Diagnosis`.
     """
 
-    def __init__(
-        self, model: RobotModel, motion: Motion, robot: CompiledRobot, finds_delay: bool
-    ) -> None:
-        self.model = model
+    def __init__(self, model: RobotModel, motion: Motion, finds_delay: bool) -> None:
+        self.model, robot = model, identified_robot(model)
         self.evidence = TorqueEvidence(model, robot, motion)
         self.delay: Delay | None = None
         base = self.evidence.space.base
@@ -104,9 +94,8 @@ class Readings:
         gained = self.best.cost - trials[0].cost if trials else 0.0
         later, gain = self.evidence.clock(self.best)
         if abs(later) > LATER and gain > max(STRONG, gained):
-            what = f"{1e3 * abs(later):.0f} ms {'later' if later > 0.0 else 'earlier'}"
             every = np.ones(self.model.nv, np.bool_)
-            self.found.append(told(Cause.clock, self.model, every, what=what))
+            self.found.append(told(Cause.clock, self.model, every, what=late(later, 0)))
             return False
         if gained < STRONG:
             return False
@@ -156,19 +145,20 @@ class Readings:
             yield trial(Cause.exchange, moved, math.log(math.factorial(nv)), order=assigned)
 
     def _gravities(self, number: float) -> Iterator[tuple[FloatArray, float]]:
-        """Other gravities, and what the numbers in each cost."""
+        """Gravities that differ from the model's by more than its errors, and what the numbers in
+        each cost; there is none stronger than the Earth's."""
         own = self.model.gravity
         strength = float(np.linalg.norm(own))
         if not strength:
             return
         yield 0.0 * own, 0.0
         yield -own, 0.0
-        seen = self.evidence.gravity_of(self.best)
+        seen = self.evidence.gravity_of(self.best) / strength
         size, along = float(np.linalg.norm(seen)), float(seen @ own) / strength
-        if size and abs(size / strength - 1.0) < GRAVITY:
+        if abs(size - 1.0) < GRAVITY and along < math.cos(ANGLE) * size:
             yield seen * strength / size, 2.0 * number
-        if abs(along) < (1.0 + GRAVITY) * strength:  # there is no more than the Earth's
-            yield own * along / strength, number
+        if -1.0 - GRAVITY < along < 1.0 - GRAVITY:
+            yield own * along, number
 
     def _is_real(self, trial: _Trial) -> bool:
         """Whether the difference is one that matters, and explains some effort."""
@@ -178,13 +168,7 @@ class Readings:
             return False
         if trial.cause is Cause.unit:
             changed = reading.scale / self.best.reading.scale
-            return bool((np.abs(_log(changed)) > SCALE).any() or changed.min() < 0.0)
-        if trial.cause is Cause.gravity:
-            new, own = reading.gravity, self.model.gravity
-            size, strength = np.linalg.norm(new), np.linalg.norm(own)
-            if abs(size / strength - 1.0) > GRAVITY:
-                return bool(size < strength)  # there is no more than the Earth's
-            return bool(new @ own < math.cos(ANGLE) * size * strength)
+            return bool((_is_wrong(changed) | (changed < 0.0)).any())
         return True
 
     def _told(self, trial: _Trial) -> Contribution:
@@ -205,12 +189,12 @@ class Readings:
         elif cause is Cause.unit and which.sum() > 1 and np.ptp(changed) == 0.0:
             what = scale_words(changed[0])
         elif cause is Cause.unit:
-            which = np.abs(_log(changed)) > SCALE
+            which = _is_wrong(changed)
             factors = (f"{names[j]} {changed[j]:.3g} times" for j in np.flatnonzero(which))
             what = f"are not the torques of the robot: {', '.join(factors)} their size"
         return told(cause, self.model, which, part=part, what=what)
 
 
-def _log(factors: FloatArray) -> FloatArray:
-    """Of their sizes."""
-    return np.asarray(np.log(np.maximum(np.abs(factors), 1e-300)))
+def _is_wrong(scale: FloatArray) -> BoolArray:
+    """Whether efforts are of another size than the torques."""
+    return np.asarray((np.abs(scale) < math.exp(-SCALE)) | (np.abs(scale) > math.exp(SCALE)))

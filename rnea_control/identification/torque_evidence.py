@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -137,11 +138,13 @@ class TorqueEvidence:
         self.spread = np.var(self._efforts, axis=0)
         self._used = motion.counts[rows]
         self._samples = np.maximum(self._used.sum(axis=0), 1)
+        # Of each effort (column) while each joint (row) moves.
+        self._squares = self._used.T.astype(np.float64) @ self._efforts**2
         blocks = np.floor(self._time / BLOCK_SECONDS)
         self._blocks = np.flatnonzero(np.diff(blocks, prepend=-np.inf))  # where they start
         self.independent = self._used.sum(axis=0) * len(self._blocks) / max(len(rows), 1)
         self._robot, self._states = robot, [each[rows] for each in (motion.q, motion.v, motion.a)]
-        self._known: dict[bytes, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        self._sums = cache(self._sums_under)
         self.as_described = Reading(model.gravity, np.arange(nv), np.ones(nv))
 
     def weigh(self, fit: Fit) -> None:
@@ -167,8 +170,8 @@ class TorqueEvidence:
                 load of less than nothing.
             groups: joints of the same number of 0 or more have one unknown scale, shape (nv,).
         """
-        j, (G, C, Q) = np.arange(self.model.nv), self._sums(reading)
-        c, power = C[j, :, reading.order], Q[j, reading.order] / self._samples
+        j, (G, C) = np.arange(self.model.nv), self._sums(*reading.gravity)
+        c, power = C[j, :, reading.order], self._squares[j, reading.order] / self._samples
         floor = FLOOR**2 * np.maximum(power, 1e-12)
         is_open = np.zeros(len(self.declared), np.bool_)
         is_open[slice(-1) if opened is None else opened] = True
@@ -200,7 +203,7 @@ class TorqueEvidence:
         self, matrix: FloatArray, vector: FloatArray, opened: BoolArray, precision: FloatArray
     ) -> tuple[FloatArray, float]:
         """The theta of least squares with their prior, and the last two terms of the cost."""
-        theta, opened = self.declared.copy(), opened.copy()
+        theta = self.declared.copy()
         if not opened.any():
             return theta, 0.0
         while True:
@@ -216,15 +219,12 @@ class TorqueEvidence:
         volume = np.log(np.diag(factor[0])).sum() - 0.5 * np.log(prior).sum()
         change = theta - self._center
         change[~opened] = change[self.space.links] = 0.0
-        squares = 0.5 * float((precision * change) @ change)
-        return theta, squares + self._strangeness(theta) + volume
-
-    def _strangeness(self, theta: FloatArray) -> float:
-        """How far the links' inertias are from the URDF's, in place of the squares: the divergence
-        of Gaussians, which is the same to second order, and large where a mass vanishes."""
-        links = smat(theta[self.space.links].reshape(-1, SIZE))
-        values = np.maximum(np.linalg.eigvalsh(links), LEAST_PART)
-        return float((values - np.log(values) - 1.0).sum() / TRUST**2)
+        squares = 0.5 * (precision * change) @ change
+        # For the links' inertias the divergence of Gaussians, which is the same to second order,
+        # and large where a mass vanishes.
+        values = np.maximum(np.linalg.eigvalsh(smat(theta[self.space.links])), LEAST_PART)
+        divergence = (values - np.log(values) - 1.0).sum() / TRUST**2
+        return theta, float(squares + divergence + volume)
 
     def clock(self, fit: Fit) -> tuple[float, float]:
         """By how much the efforts become later from the beginning to the end beside a fit, [s], and
@@ -247,7 +247,7 @@ class TorqueEvidence:
     def described(self, reading: Reading) -> tuple[FloatArray, FloatArray]:
         """The scale with which each effort (column) fits the URDF's torques of each joint (row),
         friction, rotor and offset aside; and the part of the effort that it leaves, 0 to 1."""
-        (G, C, Q), nv = self._sums(reading), self.model.nv
+        (G, C), nv = self._sums(*reading.gravity), self.model.nv
         units, scale, left = np.eye(len(self.declared)), np.ones((nv, nv)), np.empty((nv, nv))
         for j, of_joint in enumerate(np.r_[self.space.actuators].reshape(4, nv).T):
             basis = np.column_stack([self._bodies(self.declared), units[:, of_joint]])
@@ -256,7 +256,7 @@ class TorqueEvidence:
             x = size * np.linalg.pinv(A * size * size.T, rcond=1e-9, hermitian=True) @ (size * b)
             if A[0, 0] > 0.0:
                 scale[j] = x[0]
-            left[j] = 1.0 - (x * b).sum(axis=0) / np.maximum(Q[j], 1e-300)
+            left[j] = 1.0 - (x * b).sum(axis=0) / np.maximum(self._squares[j], 1e-300)
         return scale, np.clip(left, 0.0, 1.0)
 
     def gravity_of(self, fit: Fit) -> FloatArray:
@@ -282,7 +282,7 @@ class TorqueEvidence:
 
     def torque_of(self, change: FloatArray, reading: Reading) -> FloatArray:
         """Root mean square of the torque of a change of theta, shape (nv,)."""
-        squares = (self._sums(reading)[0] @ change) @ change
+        squares = (self._sums(*reading.gravity)[0] @ change) @ change
         return np.asarray(np.sqrt(np.maximum(squares, 0.0) / self._samples))
 
     def residual(self, fit: Fit) -> FloatArray:
@@ -303,14 +303,10 @@ class TorqueEvidence:
         self._robot.model.gravity = self.model.gravity
         return Y
 
-    def _sums(self, reading: Reading) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """With the torques X_j for 1 of each theta: X_j^T X_j, shape (nv, theta, theta); X_j^T
-        tau_k, shape (nv, theta, nv); and the sums of tau_k^2 while joint j moves."""
-        key = reading.gravity.tobytes()
-        if key not in self._known:
-            X = self._regressor(reading.gravity) @ self._to_phi
-            X *= self._used[:, :, None]  # 0 where a joint stands
-            X = np.ascontiguousarray(X.transpose(1, 2, 0))
-            squares = self._used.T.astype(np.float64) @ self._efforts**2
-            self._known[key] = X @ X.transpose(0, 2, 1), X @ self._efforts, squares
-        return self._known[key]
+    def _sums_under(self, *gravity: float) -> tuple[FloatArray, FloatArray]:
+        """With the torques X_j for 1 of each theta: X_j^T X_j, shape (nv, theta, theta), and X_j^T
+        tau_k, shape (nv, theta, nv)."""
+        X = self._regressor(np.array(gravity)) @ self._to_phi
+        X *= self._used[:, :, None]  # 0 where a joint stands
+        X = np.ascontiguousarray(X.transpose(1, 2, 0))
+        return X @ X.transpose(0, 2, 1), X @ self._efforts

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from itertools import product
 
 import numpy as np
 from scipy import sparse
@@ -172,84 +173,57 @@ def solve_beside_unmodeled(
 
 def _remaining(solution: Solution, equations: TorqueEquations) -> Iterator[Unmodeled]:
     """The strongest of each kind at each joint that the residual has beyond chance."""
-    motion, spectrum = equations.motion, solution.spectrum
+    motion, spectrum, nv = equations.motion, solution.spectrum, len(solution.variance)
     rows = np.concatenate([np.arange(len(motion.time))[each] for each in spectrum.middles])
-    counts = motion.counts[rows]
+    residual = np.concatenate(spectrum.means)
+    Y = np.concatenate([equations.rows(each) for each in spectrum.middles])
     samples = sum(part.stop - part.start for part in enough_of(motion))
-    joints = np.flatnonzero(np.count_nonzero(counts, axis=0) >= LEAST).tolist()
-    sums = {
-        (j, kind): _Sums(getattr(motion, kind.variable)[rows, j][counts[:, j]], len(solution.beta))
-        for j in joints
-        for kind in Kind
-    }
-    for middles, means in zip(spectrum.middles, spectrum.means, strict=True):
-        Y = equations.rows(middles)
-        for (j, kind), each in sums.items():
-            used = motion.counts[middles, j]
-            x = getattr(motion, kind.variable)[middles, j]
-            each.add(x[used], means[used, j], Y[used, j])
-    chance = CHANCE / len(solution.variance)
-    for (j, kind), each in sums.items():
-        scales = kind.scales(each.lowest, each.highest)
+    for j, kind in product(range(nv), Kind):
+        used = motion.counts[rows, j]
+        if np.count_nonzero(used) < LEAST:
+            continue
+        x, speeds = getattr(motion, kind.variable)[rows, j][used], np.abs(motion.v[rows, j][used])
+        lowest, highest = float(x.min()), float(x.max())
+        scales = kind.scales(lowest, highest)
         if not len(scales):
             continue
+        edges = np.linspace(lowest, highest, BINS + 1)
+        ones, bins = np.ones(len(x)), np.searchsorted(edges[1:-1], x)
+        into_bins = sparse.csr_array((ones, (bins, np.arange(len(x)))), shape=(BINS, len(x)))
+        sums = into_bins @ np.column_stack([ones, residual[used, j], Y[used, j]])
+        tried = kind.shapes(0.5 * (edges[1:] + edges[:-1]), scales[:, None])
         center, trials, variance = 0.0, len(scales), float(solution.variance[j])
         # Each mean stands for several samples.
-        of_mean = variance * len(rows) / samples
-        gain = each.gain(kind.shapes(each.middle, scales[:, None]), of_mean, solution.inverse)
+        gain = _gain(tried, sums, variance * len(rows) / samples, solution.inverse)
         if kind is Kind.ripple:
-            center, trials = 0.5 * (each.lowest + each.highest), MOST_WAVES
+            center, trials = 0.5 * (lowest + highest), MOST_WAVES
             # Slow noise has more power where the joint passes the waves slowly.
-            speeds = np.abs(motion.v[rows, j][counts[:, j]])
             typical = np.quantile(speeds, (np.arange(QUANTILES) + 0.5) / QUANTILES)
             passing = scales[:, None] * typical / (2.0 * math.pi)
             power = np.interp(passing, spectrum.frequency, spectrum.power[:, j]).mean(axis=1)
             gain *= variance / np.maximum(power, variance)
         best = int(np.argmax(gain))
-        if gain[best] > math.log(trials / chance):
+        if gain[best] > math.log(trials * nv / CHANCE):
             yield Unmodeled(kind, j, center, float(scales[best]), (0.0,) * kind.sizes)
 
 
-class _Sums:
-    """Sums over the states of a joint, in bins of its position or velocity.
+def _gain(tried: FloatArray, sums: FloatArray, variance: float, inverse: FloatArray) -> FloatArray:
+    """What some torques add to the logarithm of the likelihood, shape (candidates,).
 
     Args:
-        values: positions or velocities.
-        columns: of the equations.
-
-    Attributes:
-        lowest, highest: of the values.
-        middle: of each bin, shape (BINS,).
+        tried: torques for 1 of each size, shape (candidates, sizes, BINS).
+        sums: in each bin how many means there are, their residuals and equations, shape (BINS, 2 +
+            columns).
+        variance: of a mean's noise.
+        inverse: of the information matrix.
     """
-
-    def __init__(self, values: FloatArray, columns: int) -> None:
-        self.lowest, self.highest = float(values.min()), float(values.max())
-        self._edges = np.linspace(self.lowest, self.highest, BINS + 1)
-        self.middle = 0.5 * (self._edges[1:] + self._edges[:-1])
-        self._sums = np.zeros((BINS, 2 + columns))
-
-    def add(self, values: FloatArray, residual: FloatArray, equations: FloatArray) -> None:
-        """Counts some states, their residuals and equations."""
-        bins, states = np.searchsorted(self._edges[1:-1], values), np.arange(len(values))
-        ones = np.ones(len(values))
-        into_bins = sparse.csr_array((ones, (bins, states)), shape=(BINS, len(values)))
-        self._sums += into_bins @ np.column_stack([ones, residual, equations])
-
-    def gain(self, tried: FloatArray, variance: float, inverse: FloatArray) -> FloatArray:
-        """What some torques add to the logarithm of the likelihood, shape (candidates,).
-
-        Args:
-            tried: torques for 1 of each size, shape (candidates, sizes, BINS).
-            variance: of a state's noise.
-            inverse: of the information matrix.
-        """
-        number, residual, equations = self._sums[:, 0], self._sums[:, 1], self._sums[:, 2:]
-        vector = tried @ residual / variance
-        own = (tried * number) @ tried.transpose(0, 2, 1) / variance
-        shared = tried @ equations / variance
-        information = own - shared @ inverse @ shared.transpose(0, 2, 1)
-        size = 1.0 / np.sqrt(np.maximum(np.diagonal(own, axis1=1, axis2=2), 1e-300))
-        values, axes = np.linalg.eigh(information * size[:, :, None] * size[:, None, :])
-        along = np.einsum("kij,ki->kj", axes, vector * size)
-        gain = 0.5 * (along**2 / np.maximum(values, OWN_PART)).sum(axis=1)
-        return np.where(values[:, 0] > OWN_PART, gain, 0.0)
+    number, residual, equations = sums[:, 0], sums[:, 1], sums[:, 2:]
+    vector = tried @ residual / variance
+    own = (tried * number) @ tried.transpose(0, 2, 1) / variance
+    shared = tried @ equations / variance
+    information = own - shared @ inverse @ shared.transpose(0, 2, 1)
+    size = 1.0 / np.sqrt(np.maximum(np.diagonal(own, axis1=1, axis2=2), 1e-300))
+    values, axes = np.linalg.eigh(information * size[:, :, None] * size[:, None, :])
+    along = np.einsum("kij,ki->kj", axes, vector * size)
+    gain = 0.5 * (along**2 / np.maximum(values, OWN_PART)).sum(axis=1)
+    return np.where(values[:, 0] > OWN_PART, gain, 0.0)

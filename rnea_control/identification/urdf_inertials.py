@@ -48,6 +48,19 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
             link that is written as an XML entity.
     """
     present = description_from_urdf(urdf, source).inertias
+    changes = {}
+    for name, inertia in inertias.items():
+        matrix = np.asarray(inertia, dtype=np.float64)
+        if name not in present:
+            raise IdentificationError(
+                f"{source}: there is no link {name!r} to give an inertia to; the robot has "
+                f"{listed(present)}"
+            )
+        numbers = _numbers(name, matrix)
+        if np.abs(matrix - present[name]).max() > _SAME * np.abs(matrix).max():
+            changes[name] = numbers
+    if not changes:
+        return urdf
     encoding = encoding_of(urdf)
     text = urdf.decode(encoding)
     prolog = _PROLOG.match(text)
@@ -59,17 +72,7 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
     robot = document.find("*")
     prefix = _name(robot).removesuffix("robot")
     links = {link.get("name"): link for link in _children(robot, "link", prefix)}
-    changed = False
-    for name, inertia in inertias.items():
-        matrix = np.asarray(inertia, dtype=np.float64)
-        if name not in present:
-            raise IdentificationError(
-                f"{source}: there is no link {name!r} to give an inertia to; the robot has "
-                f"{listed(present)}"
-            )
-        numbers = _numbers(name, matrix)
-        if np.abs(matrix - present[name]).max() <= _SAME * np.abs(matrix).max():
-            continue
+    for name, numbers in changes.items():
         if name not in links or next(links[name].iter(etree.Entity), None) is not None:
             raise IdentificationError(
                 f"{source}: link {name!r} is written as an XML entity; write its text in its place"
@@ -77,9 +80,6 @@ def with_inertials(urdf: bytes, inertias: Mapping[str, FloatArray], source: str)
         inertial = _child(links[name], "inertial", prefix)
         for place, (element, attributes) in enumerate(numbers.items()):
             _write(attributes, _child(inertial, element, prefix, place))
-        changed = True
-    if not changed:
-        return urdf
     body: str = etree.tostring(document, encoding="unicode")[len("<_>") : -len("</_>")]
     if "\r\n" in text:
         body = body.replace("\n", "\r\n")
