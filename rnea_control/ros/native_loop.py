@@ -73,9 +73,6 @@ _REVOKING = tuple(b"revoking\0")
 
 # How often a torque is commanded while no state comes, or none that can be used, [s].
 PREDICTION_PERIOD = 0.001
-# After a state the first wait is so many times the longest one: usually the next state ends it, and
-# a timer that never is a CPU's next one costs nothing.
-FIRST_WAIT = 2
 # States that seem to be older than this were stamped by another clock, [s].
 LONGEST_AGE = 1.0
 
@@ -359,7 +356,6 @@ def run(  # noqa: PLR0915
         missed = of_states[intake.MISSED]
         record(counts, largest, late, duration, age + duration, interval, period, missed)
         m[TICKS] += 1
-        longest = FIRST_WAIT * usual
         if m[ANSWER] != rcl.OK:
             return FAILED
         if pushed != NONE:

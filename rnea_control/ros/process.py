@@ -41,9 +41,8 @@ LOG_PERIOD = 5.0
 STDOUT, STDERR = 1, 2
 # How long the end of the process waits for a reader to take the last lines, [s].
 LONGEST_END = 1.0
-# How long a signal waits until the main loop sees it, [s]: longer than a period of timers, as rclpy
-# gathers all that it waits for once more for each wait.
-LONGEST_WAIT = 0.5
+# How long a signal waits until the main loop sees it, [s].
+LONGEST_WAIT = 0.25
 
 
 def run(name: str, module: str, node_class: str) -> int:
