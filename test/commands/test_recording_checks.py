@@ -7,14 +7,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from identification_bench import recording_of
+from rclpy.serialization import serialize_message
 from robots import two_link_arm
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header
 
 from rnea_control.commands.identify.motion_sender import read_trajectory
 from rnea_control.commands.identify.record import early_faults, faults
+from rnea_control.commands.identify.recorder import Recorder
 from rnea_control.exceptions import TrajectoryError
 from rnea_control.identification.recording import Recording
 from rnea_control.model import RobotModel
@@ -111,3 +117,14 @@ def test_files_that_are_no_trajectory(tmp_path: Path) -> None:
             read_trajectory(path)
     with pytest.raises(TrajectoryError, match="cannot be read"):
         read_trajectory(tmp_path / "none.yaml")
+
+
+def test_message_that_is_no_joint_state_does_not_tell_the_time() -> None:
+    stamped, empty = JointState(header=Header(stamp=Time(sec=3, nanosec=5 * 10**8))), JointState()
+    recorder = Recorder.__new__(Recorder)
+    recorder.states = SimpleNamespace(messages=[(7 * 10**9, b"garbage")])
+    assert recorder.now() == 0.0
+    for sent, now in ((stamped, 3.5), (empty, 8.0)):
+        some = (8 * 10**9, serialize_message(sent)), (9 * 10**9, b"garbage")
+        recorder.states.messages += some
+        assert recorder.now() == now

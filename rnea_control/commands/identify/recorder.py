@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rclpy.node import Node
@@ -12,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from rnea_control.commands.message_recorder import LATCHED, MessageRecorder
-from rnea_control.exceptions import RecordingError, listed
+from rnea_control.exceptions import CdrError, RecordingError, listed
 from rnea_control.identification.recorded_topics import JOINT_STATE, STRING, Message, recording_of
 from rnea_control.identification.recording import Recording
 from rnea_control.identification.recording_files import write_npz, write_rosbag
@@ -49,9 +50,11 @@ class Recorder:
 
     def now(self) -> float:
         """The stamp of the newest joint state, [s]; if it is empty, the time when it came."""
-        came, data = self.states.messages[-1]
-        state = JointStateFields(data)
-        return state.seconds + 1e-9 * state.nanoseconds or 1e-9 * came
+        for came, data in reversed(self.states.messages):
+            with suppress(CdrError):  # whoever sends what is none must not end a motion
+                state = JointStateFields(data)
+                return state.seconds + 1e-9 * state.nanoseconds or 1e-9 * came
+        return 0.0
 
     def follow_commands(self) -> None:
         """Subscribes to the commands once somebody else does, and no longer than that: the
