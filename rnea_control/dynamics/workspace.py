@@ -134,22 +134,29 @@ def argument_error(model: RobotModel, ws: Workspace, **others: object) -> Argume
         return _other_model(model, ws)
     wanted_shapes = shapes(model)
     for name, array in others.items():
-        shape = wanted_shapes.get(name)
-        if shape is None or (name == "external_forces" and array is None):
-            continue
-        wanted = f"a C-contiguous float64 array of shape {shape}"
-        if not isinstance(array, np.ndarray):
-            return ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")
-        if array.dtype != np.float64 or array.shape != shape:
-            return ArgumentError(
-                f"{name} is of {array.dtype} and shape {array.shape}; it must be {wanted}"
-            )
-        if not array.flags.c_contiguous or not array.flags.writeable:
-            return ArgumentError(
-                f"{name} is a read-only or strided view; it must be {wanted}, for example "
-                f"{name}.copy()"
-            )
+        if name in wanted_shapes and not (name == "external_forces" and array is None):
+            error = array_error(name, array, wanted_shapes[name])
+            if error is not None:
+                return error
     return _other_model(model, ws)
+
+
+def array_error(
+    name: str, array: object, shape: tuple[int, ...], writeable: bool = True
+) -> ArgumentError | None:
+    """What is wrong with an array argument, if anything; it may have to be writeable."""
+    wanted = f"a C-contiguous float64 array of shape {shape}"
+    if not isinstance(array, np.ndarray):
+        return ArgumentError(f"{name} is a {type(array).__name__}; it must be {wanted}")
+    if array.dtype != np.float64 or array.shape != shape:
+        found = f"of {array.dtype} and shape {array.shape}"
+        return ArgumentError(f"{name} is {found}; it must be {wanted}")
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned and (flags.writeable or not writeable):
+        return None
+    return ArgumentError(
+        f"{name} is a read-only or strided view; it must be {wanted}, for example {name}.copy()"
+    )
 
 
 def _other_model(model: RobotModel, ws: Workspace) -> ArgumentError:

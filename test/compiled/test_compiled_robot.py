@@ -8,6 +8,7 @@ import gc
 import pickle
 import shutil
 import subprocess
+import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +18,7 @@ import pytest
 from robots import PANDA_JOINTS, example_robot, load_quietly, random_mechanism, two_link_arm
 
 from rnea_control import dynamics
-from rnea_control.compiled import CompiledRobot, Order, compile_robot, machine_code
+from rnea_control.compiled import CompiledRobot, Order, calls, compile_robot, machine_code
 from rnea_control.compiled.compiled_robot import BLOCK
 from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import lanes
@@ -399,10 +400,29 @@ REFUSED = [
 ]
 
 
-def test_what_does_not_fit_is_named(compiled) -> None:
+@pytest.mark.parametrize("direct", [True, False])
+def test_what_does_not_fit_is_named(direct: bool, fresh, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert calls.direct()
+    monkeypatch.setattr(calls, "direct", lambda: direct)
+    compiled = compile_robot(fresh)
+    assert_agree(fresh, compiled)
     for words, call in REFUSED:
         with pytest.raises(ArgumentError, match=words):
             call(compiled)
+
+
+def test_arrays_of_another_class_and_arguments_by_name(panda, compiled) -> None:
+    q, v, a, tau = sample(panda)
+    expected = compiled.rnea(q, v, a, np.zeros(7))
+    q = pickle.loads(pickle.dumps(q))
+    held = sys.getrefcount(tau)
+    for _ in range(10):
+        result = compiled.rnea(q.view(np.recarray), tau=tau, a=a, v=v, external_forces=None)
+        assert result is tau
+        np.testing.assert_array_equal(result, expected)
+        assert compiled.rnea(q, v, a, tau) is tau
+    del result
+    assert sys.getrefcount(tau) == held
 
 
 def test_joint_that_moves_nothing_has_no_forward_dynamics() -> None:
