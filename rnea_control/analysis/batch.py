@@ -17,7 +17,7 @@ from rnea_control.dynamics import Workspace
 from rnea_control.dynamics.body import FORCE, subtract_external_forces
 from rnea_control.dynamics.friction import friction_torque
 from rnea_control.dynamics.rnea import add_armature, inward_pass, outward_pass
-from rnea_control.dynamics.workspace import array_error
+from rnea_control.dynamics.workspace import check_array
 from rnea_control.exceptions import ArgumentError
 from rnea_control.kernels.kernel import kernel_on_demand
 from rnea_control.model import RobotModel
@@ -64,9 +64,7 @@ def inverse_dynamics_batch(
         shape = (samples, len(model.link_names), 6)
         forces = _real_array("external_forces", external_forces, shape)
     tau = np.empty((samples, model.nv)) if tau is None else tau
-    error = array_error("tau", tau, (samples, model.nv))
-    if error is not None:
-        raise error
+    check_array("tau", tau, (samples, model.nv))
 
     def fill(rows: slice) -> None:
         memory = Workspace(model).memory

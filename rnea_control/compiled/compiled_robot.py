@@ -21,7 +21,7 @@ from rnea_control.compiled.llvm_text import Precision
 from rnea_control.compiled.machine_code import ALONE, MachineCode, Order, assembly, object_code
 from rnea_control.compiled.programs import ALGORITHMS, WITH_FORCES, Program, trace
 from rnea_control.dynamics.regressor import parameter_count
-from rnea_control.dynamics.workspace import array_error, link_index, shapes
+from rnea_control.dynamics.workspace import check_array, link_index, shapes
 from rnea_control.exceptions import ArgumentError
 from rnea_control.model import RobotModel
 
@@ -269,9 +269,7 @@ class CompiledRobot:
         that is not done, and runs it."""
         names, shape_of = ALGORITHMS[name].arrays, shapes(self.model)
         for each, array in zip(names, arrays, strict=True):
-            error = array_error(each, array, shape_of[each], writeable=each == names[-1])
-            if error is not None:
-                raise error
+            check_array(each, array, shape_of[each], writeable=each == names[-1])
         *inputs, output = (each.ctypes.data for each in arrays)
         self.function(name, link)(*inputs, self.model.bodies.ctypes.data, output)
         return arrays[-1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import ctypes
 import gc
 import pickle
 import shutil
@@ -368,23 +367,24 @@ REFUSED = [
     (r"^a is a list", lambda c: c.rnea(V, V, [0.0] * 7, V)),
     (r"^M is of", lambda c: c.crba(V, np.zeros((7, 6)))),
     ("has no link 'hand_of_god'", lambda c: c.jacobian(V, "hand_of_god", np.zeros((6, 7)))),
+    (r"has no link \[7\]", lambda c: c.jacobian(V, [7], np.zeros((6, 7)))),
     ("v is of", lambda c: c.bind("rnea", V, np.zeros(6), V, V)),
     ("algorithm is 'jacobian'", lambda c: c.bind("jacobian", V, np.zeros((6, 7)))),
     ("rnea takes q, v, a, tau, not 5 arrays", lambda c: c.bind("rnea", V, V, V, V, V)),
     ("rnea takes q, v, a, each", lambda c: c.batch("rnea", ROWS, ROWS)),
     ("gravity takes q, each", lambda c: c.batch("gravity", V)),
     ("float64 or float32", lambda c: c.batch("rnea", *[ROWS.astype(int)] * 3)),
-    ("v must be a C-contiguous", lambda c: c.batch("rnea", ROWS, np.zeros((8, 7)), ROWS)),
-    *(("v must be a C-cont", lambda c, v=v: c.batch("rnea", ROWS, v, V)) for v in OTHERS),
-    *(("out must be", lambda c, out=out: c.batch("rnea", *RRR, out=out)) for out in OTHERS),
-    ("external_forces must be a C-contiguous float64", lambda c: c.batch("rnea", *RRR, ROWS)),
+    ("v is .* must be a C-contiguous", lambda c: c.batch("rnea", ROWS, np.zeros((8, 7)), ROWS)),
+    *(("v is .* must be a C-cont", lambda c, v=v: c.batch("rnea", ROWS, v, V)) for v in OTHERS),
+    *(("out is .* must be", lambda c, out=out: c.batch("rnea", *RRR, out=out)) for out in OTHERS),
+    ("external_forces is .* must be a C-contiguous float64", lambda c: c.batch("rnea", *RRR, ROWS)),
     ("workers is 0; it must be at least 1", lambda c: c.batch("rnea", *RRR, workers=0)),
     ("workers is 1.5; .* an integer", lambda c: c.batch("rnea", *RRR, workers=1.5)),
     (
         "order is 'rows'; it must be Order.sample_major or Order.entry_major",
         lambda c: c.batch("rnea", *RRR, order="rows"),
     ),
-    ("out is read-only", lambda c: c.batch("rnea", *RRR, out=read_only(np.zeros((9, 7))))),
+    ("out is a read-only", lambda c: c.batch("rnea", *RRR, out=read_only(np.zeros((9, 7))))),
     ("^tau is a read-only", lambda c: c.gravity(V, read_only(np.zeros(7)))),
     (r"^v is of .* \(6,\)", lambda c: c.rnea(read_only(np.zeros(7)), np.zeros(6), V, V)),
     ("out shares memory with a", lambda c: c.batch("rnea", ROWS + 1, ROWS + 1, ROWS, out=ROWS)),
@@ -481,14 +481,6 @@ def test_code_is_saved_whatever_the_robots_name(name: str, tmp_path) -> None:
     assert code.stem.isascii() and code.stem.isidentifier() and code.stem[0].isalpha()
     assert f"void {code.stem}(const double q[2]" in header.read_text("utf-8")
     assert code.stem.encode() in code.read_bytes()
-
-
-def test_address_is_callable_through_ctypes(panda, compiled) -> None:
-    q, v, a, _ = sample(panda)
-    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5)(compiled.address("rnea"))
-    tau = np.zeros(7)
-    function(*(each.ctypes.data for each in (q, v, a)), None, tau.ctypes.data)
-    np.testing.assert_array_equal(tau, compiled.rnea(q, v, a, np.zeros(7)))
 
 
 def test_code_is_kept_on_disk_and_a_damaged_file_is_made_anew(fresh, tmp_path, monkeypatch) -> None:
