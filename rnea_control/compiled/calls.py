@@ -31,7 +31,11 @@ _ENTRY, _NAME = "entry", ctypes.create_string_buffer(b"compiled")
 _FLOAT64 = np.dtype(np.float64)
 # Of Python's C interface.
 _METH_FASTCALL = 0x0080
-_CALLED = "Py_IncRef", "PyObject_VectorcallDict"
+_OF_PYTHON = {
+    "Py_IncRef": "void @Py_IncRef(i64)",
+    "PyType_IsSubtype": "i32 @PyType_IsSubtype(i64, i64)",
+    "PyObject_VectorcallDict": "i64 @PyObject_VectorcallDict(i64, i64, i64, i64)",
+}
 
 GRAVITY, ARMATURE = "gravity", "armature"
 # What setters change: columns of `model.bodies`, of the root's row for gravity.
@@ -69,7 +73,8 @@ def entry(shapes: Sequence[tuple[int, ...]]) -> str:
     data = []
     for k, shape in enumerate(shapes):
         given = load("%arguments", 8 * k)
-        require(load(given, array.type.offset), ndarray)
+        kinds = f"i64 {load(given, array.type.offset)}, i64 {ndarray}"
+        require(lines.let(f"call i32 @PyType_IsSubtype({kinds})"), 1, 32)
         flags = records.READ_ONLY_FLAGS if k < len(shapes) - 1 else records.WANTED_FLAGS
         found = load(given, array.flags.offset, 32)
         require(lines.let(f"and i32 {found}, {flags}"), flags, 32)
@@ -92,9 +97,9 @@ def entry(shapes: Sequence[tuple[int, ...]]) -> str:
     lines.label("otherwise")
     call = f"@PyObject_VectorcallDict(i64 {otherwise}, i64 %arguments, i64 %count, i64 0)"
     lines.do(f"ret i64 {lines.let(f'call i64 {call}')}")
-    declared = "void @Py_IncRef(i64)", "i64 @PyObject_VectorcallDict(i64, i64, i64, i64)"
+    declared = (f"declare {each}" for each in _OF_PYTHON.values())
     head = f"define i64 @{_ENTRY}(i64 %self, i64 %arguments, i64 %count) {{"
-    return "\n".join(["", *(f"declare {each}" for each in declared), head, *lines.text, "}"])
+    return "\n".join(["", *declared, head, *lines.text, "}"])
 
 
 def function(
@@ -110,9 +115,8 @@ def function(
     """
     # A PyMethodDef: name, function, flags, documentation. An array stays whole until the function
     # is gone; Python's garbage collector may empty a structure of ctypes before.
-    definition = np.array(
-        [ctypes.addressof(_NAME), code.address(_ENTRY), _METH_FASTCALL, 0], dtype=np.int64
-    )
+    name = ctypes.addressof(_NAME)
+    definition = np.array([name, code.address(_ENTRY), _METH_FASTCALL, 0], dtype=np.int64)
     kinds = ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
     new = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds)(("PyCFunction_NewEx", ctypes.pythonapi))
     itself = np.ndarray, otherwise, bodies, expected, definition, code
@@ -123,12 +127,12 @@ def function(
 @cache
 def direct() -> bool:
     """Whether Python calls machine code directly: proven on a small program."""
-    consequence = "Each call of a compiled robot takes some microseconds more"
+    consequence = "Each call of a compiled robot takes some tens of microseconds more"
     return READS_ARRAYS and not objection(_objection, consequence)
 
 
 def _objection() -> str:
-    for name in _CALLED:
+    for name in _OF_PYTHON:
         llvm.add_symbol(name, c_address(getattr(ctypes.pythonapi, name)))
     pointer = pointer_to("double")
     program = f"""define void @{ALONE}({pointer} %x, {pointer} %bodies, {pointer} %output) {{
