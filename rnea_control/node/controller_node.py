@@ -62,6 +62,8 @@ class ControllerNode(ArmNode, LifecycleNode):
         self.parameters.add_joints(self.value_or_none("joints") or ())
         self.create_timer(REMINDER_PERIOD, self._remind, clock=STEADY)
         self.create_timer(ATTENTION_PERIOD, self._attend, clock=STEADY)
+        # Due together: what costs CPU time is that the executor wakes.
+        self.diagnostics_timer.reset()
 
     @property
     def loop(self) -> ControlLoop | None:

@@ -47,6 +47,7 @@ class ArmNode(GuardedNode):
         clock: its time.
         fault: why it does not do its work; empty if it may.
         real_time: of the process, once the arm is known.
+        diagnostics_timer: of the report for /diagnostics.
     """
 
     parameters: NodeParameters
@@ -60,7 +61,8 @@ class ArmNode(GuardedNode):
         self._born = time.monotonic()
         self.clock = NodeClock(self)
         self.hear_descriptions()
-        self.create_timer(DIAGNOSTICS_PERIOD, self.publish_diagnostics, clock=STEADY)
+        period = DIAGNOSTICS_PERIOD
+        self.diagnostics_timer = self.create_timer(period, self.publish_diagnostics, clock=STEADY)
 
     @property
     def age(self) -> float:

@@ -39,7 +39,7 @@ _SPINNING_THREADS = "dds.asyn"
 # before all of them, the loop too. So a thread of Python that works for more than this part of the
 # time that is watched gives way to usual programs for `REST` after every `WORK`, [s]: briefly, as
 # it may hold a lock that the loop waits for, and in machine code, as it may hold the interpreter's.
-MOST_WORK, WATCHED, WORK, REST = 0.5, 0.1, 0.005, 0.005
+MOST_WORK, WATCHED, WORK, REST = 0.5, 0.25, 0.005, 0.005
 # What `_give_way` calls and hands over; its policies.
 _SCHEDULE, _SLEEP, _TIME, _USUAL, _RAISED = range(5)
 _RESTING, _WORKING = (os.SCHED_RESET_ON_FORK | each for each in (os.SCHED_OTHER, os.SCHED_FIFO))
