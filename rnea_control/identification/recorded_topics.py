@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from posixpath import commonpath
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rnea_control.messages.joint_state import JointStateFields
 JOINT_STATE = "sensor_msgs/msg/JointState"
 STRING = "std_msgs/msg/String"
 ROBOT_DESCRIPTION = "/robot_description"
+_Columns: TypeAlias = "tuple[array[int], array[float], array[float]]"
 
 
 class Message(NamedTuple):
@@ -99,46 +100,38 @@ def _decoded(
     return states, descriptions
 
 
-class _Named:
-    """The messages of a topic that name the same joints.
+class _JointStates:
+    """The joint states of a topic, in arrays, as there may be millions.
 
     Attributes:
-        rows, stamps: the number of each on the topic, and its stamp, [ns].
-        numbers: positions, velocities and efforts, NaN where a message does not have one for each
-            joint.
+        log_times, stamps: of all messages, [ns].
+        named: of the messages that name the same joints, by these: the number of each on the topic,
+            positions and efforts, NaN where a message does not have one for each joint.
     """
 
-    def __init__(self) -> None:
-        self.rows, self.stamps = array("q"), array("q")
-        self.numbers = array("d"), array("d"), array("d")
-
-
-class _JointStates:
-    """The joint states of a topic; `log_times` are those at which they were recorded, [ns]."""
-
     def __init__(self, source: str, topic: str) -> None:
-        self.log_times = array("q")
         self._source, self._topic = source, topic
-        self._named: dict[tuple[str, ...], _Named] = defaultdict(_Named)
+        self.log_times, self.stamps = array("q"), array("q")
+        self.named: dict[tuple[str, ...], _Columns] = defaultdict(
+            lambda: (array("q"), array("d"), array("d"))
+        )
 
     def add(self, data: bytes, log_time: int) -> None:
         """The next message; raises CdrError for bytes that are no JointState."""
         message = JointStateFields(data)
-        named = self._named[tuple(message.names)]
-        named.rows.append(len(self.log_times))
-        named.stamps.append(message.seconds * 10**9 + message.nanoseconds)
+        numbers, *values = self.named[tuple(message.names)]
+        numbers.append(len(self.stamps))
         unknown = [math.nan] * len(message.names)
-        for numbers, span in zip(
-            named.numbers, (message.positions, message.velocities, message.efforts), strict=True
-        ):
+        for column, span in zip(values, (message.positions, message.efforts), strict=True):
             known = span[1] == len(message.names)
-            numbers.extend(message.reader.numbers(span).tolist() if known else unknown)
+            column.extend(message.reader.numbers(span).tolist() if known else unknown)
+        self.stamps.append(message.seconds * 10**9 + message.nanoseconds)
         self.log_times.append(log_time)
 
     @property
     def names(self) -> dict[tuple[str, ...], None]:
         """The joints that messages name together, in the order of the first of these."""
-        return dict.fromkeys(names for names in self._named if names)
+        return dict.fromkeys(names for names in self.named if names)
 
     def recording(self, joints: Sequence[str] | None) -> Recording | None:
         """The states of these joints, by default of those that messages name together and that are
@@ -149,30 +142,29 @@ class _JointStates:
 
     def _of(self, joints: tuple[str, ...]) -> Recording:
         """The states in the messages that name all these joints."""
-        count = len(self.log_times)
-        named = np.zeros(count, dtype=bool)
-        stamps = np.zeros(count, dtype=np.int64)
-        values = np.full((3, count, len(joints)), np.nan)
-        for names, some in self._named.items():
+        count = len(self.stamps)
+        is_named, values = np.zeros(count, np.bool_), np.full((2, count, len(joints)), np.nan)
+        for names, (numbers, *columns) in self.named.items():
             if set(joints) <= set(names):
-                named[some.rows], stamps[some.rows] = True, some.stamps
-                numbers = np.reshape(some.numbers, (3, -1, len(names)))
-                values[:, some.rows] = numbers[:, :, [names.index(joint) for joint in joints]]
+                is_named[numbers] = True
+                rows = np.reshape(columns, (2, -1, len(names)))
+                values[:, numbers] = rows[:, :, [names.index(joint) for joint in joints]]
         notes = []
-        if not named.all():
+        if not is_named.all():
             notes.append(
-                f"{self._source}: {np.count_nonzero(~named)} of {count} messages of {self._topic} "
-                f"do not name all of {listed(joints)}, and are left out"
+                f"{self._source}: {np.count_nonzero(~is_named)} of {count} messages of "
+                f"{self._topic} do not name all of {listed(joints)}, and are left out"
             )
+        stamps = np.array(self.stamps)[is_named]
         if not stamps.any():
             notes.append(
                 f"{self._source}: all stamps of {self._topic} are 0, so the times at which the "
                 "messages were recorded stand in for them, with their jitter; let the publisher "
                 "fill header.stamp"
             )
-            stamps = np.array(self.log_times, dtype=np.int64)
-        time = (stamps[named] - stamps[named][:1]) / 1e9
-        return Recording(self._source, joints, time, *values[:, named], notes=tuple(notes))
+            stamps = np.array(self.log_times)[is_named]
+        time = (stamps - stamps[:1]) / 1e9
+        return Recording(self._source, joints, time, *values[:, is_named], notes=tuple(notes))
 
 
 def _completeness(recording: Recording) -> tuple[int, int, int]:

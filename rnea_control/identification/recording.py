@@ -55,7 +55,6 @@ class Recording:
     joints: tuple[str, ...]  # the order of the columns
     time: FloatArray  # stamps, counted from the first one, shape (samples,), [s]
     q: FloatArray  # positions, shape (samples, joints), [rad] or [m]
-    v: FloatArray  # velocities, the same shape, [rad/s] or [m/s]
     effort: FloatArray  # measured, the same shape, [Nm] or [N]
     robot_description: str = field(default="", kw_only=True)  # the URDF that was recorded with them
     # The assumptions of the file's reader, a sentence each.

@@ -227,7 +227,7 @@ def changed(**arrays: np.ndarray) -> Recording:
 
 
 def first(count: int) -> Recording:
-    names = ("time", "q", "v", "effort")
+    names = ("time", "q", "effort")
     return changed(**{name: getattr(measured(), name)[:count] for name in names})
 
 
