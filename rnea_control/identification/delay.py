@@ -25,16 +25,11 @@ SIGNIFICANT = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Delay:
-    """By how much the effort is later than the motion.
-
-    Attributes:
-        seconds, deviation: the delay and its standard deviation, [s].
-        beta: the base parameters that it was found with.
-    """
+    """By how much the effort is later than the motion."""
 
     seconds: float
-    deviation: float
-    beta: FloatArray
+    deviation: float  # its standard deviation, [s]
+    beta: FloatArray  # the base parameters that it was found with
 
     @property
     def is_significant(self) -> bool:

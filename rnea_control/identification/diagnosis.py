@@ -40,25 +40,15 @@ LEAST_PART = 0.03
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """How a model compares with a recording, and why.
+    """How a model compares with a recording, and why; arrays have the shape (nv,), [Nm] or [N]."""
 
-    Attributes:
-        rms: of measured minus model's torque, shape (nv,), [Nm] or [N]; 0 where a joint stands.
-        rms_left: once all causes are accounted for.
-        noise: of the measured torque.
-        torque: root mean square of the measured torque.
-        delay: by which the efforts are later than the motion; None if it was not looked for.
-        contributions: the causes, those first that no fit makes up for.
-        question: what else could explain the efforts as well, and the recording that decides.
-    """
-
-    rms: FloatArray
-    rms_left: FloatArray
-    noise: FloatArray
-    torque: FloatArray
-    delay: Delay | None
-    contributions: tuple[Contribution, ...]
-    question: str
+    rms: FloatArray  # of measured minus model's torque; 0 where a joint stands
+    rms_left: FloatArray  # once all causes are accounted for
+    noise: FloatArray  # of the measured torque
+    torque: FloatArray  # root mean square of the measured torque
+    delay: Delay | None  # of the efforts; None if it was not looked for
+    contributions: tuple[Contribution, ...]  # the causes, those first that no fit makes up for
+    question: str  # what else could explain the efforts, and the recording that decides
 
     @property
     def at_noise(self) -> bool:

@@ -50,66 +50,40 @@ class Certainty(Enum):
 
 @dataclass(frozen=True)
 class Estimate:
-    """One base parameter.
+    """One base parameter."""
 
-    Attributes:
-        name: as a sum of the robot's parameters, such as "panda_link3.mcx + 0.08 panda_link4.m".
-        unit: such as "kg m".
-        prior: by the URDF and the configuration.
-        value: by least squares.
-        deviation: standard deviation of `value`.
-        certainty: in words.
-    """
-
-    name: str
-    unit: str
-    prior: float
-    value: float
-    deviation: float
+    name: str  # a sum of the robot's parameters, such as "panda_link3.mcx + 0.08 panda_link4.m"
+    unit: str  # such as "kg m"
+    prior: float  # by the URDF and the configuration
+    value: float  # by least squares
+    deviation: float  # standard deviation of `value`
     certainty: Certainty
 
 
 @dataclass(frozen=True, eq=False)
 class Identification:
-    """The parameters of a robot from recordings.
+    """The parameters of a robot from recordings."""
 
-    Attributes:
-        model: the robot as described, before.
-        base: how its parameters group.
-        beta: base parameters by least squares, shape (base.rank,); NaN where the data say nothing.
-        covariance: of `beta`, shape (base.rank, base.rank).
-        estimates: the same, one for each base parameter.
-        inertias: the physically consistent pseudo-inertia of each link that moves, in the link's
-            frame, shape (4, 4), by name.
-        armature, damping, friction, torque_offset: shape (nv,), SI units.
-        noise: standard deviation of the residual, shape (nv,), [Nm] or [N].
-        condition: of the weighted and scaled regressor.
-        delay: by which the measured effort is later than the motion, [s].
-        cutoff: of the filter, [Hz].
-        samples: how many torques were used for each joint, shape (nv,).
-        seconds: of motion that were used.
-        notes: what was dropped, what is not identified, and what else the user should know.
-        doubts: why the parameters may be wrong although they fit.
-    """
-
-    model: RobotModel
-    base: BaseParameters
-    beta: FloatArray
-    covariance: FloatArray
-    estimates: tuple[Estimate, ...]
+    model: RobotModel  # the robot as described, before
+    base: BaseParameters  # how its parameters group
+    beta: FloatArray  # base parameters by least squares, shape (base.rank,); NaN where unknown
+    covariance: FloatArray  # of `beta`, shape (base.rank, base.rank)
+    estimates: tuple[Estimate, ...]  # the same, one for each base parameter
+    # The physically consistent pseudo-inertia of each link that moves, in the link's frame, shape
+    # (4, 4), by name; and what goes with them, shape (nv,), SI units.
     inertias: dict[str, FloatArray]
     armature: FloatArray
     damping: FloatArray
     friction: FloatArray
     torque_offset: FloatArray
-    noise: FloatArray
-    condition: float
-    delay: float
-    cutoff: float
-    samples: FloatArray
-    seconds: float
-    notes: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
+    noise: FloatArray  # standard deviation of the residual, shape (nv,), [Nm] or [N]
+    condition: float  # of the weighted and scaled regressor
+    delay: float  # by which the measured effort is later than the motion, [s]
+    cutoff: float  # of the filter, [Hz]
+    samples: FloatArray  # how many torques were used for each joint, shape (nv,)
+    seconds: float  # of motion that were used
+    notes: tuple[str, ...]  # what was dropped, is not identified, or else is worth to be known
+    doubts: tuple[str, ...] = ()  # why the parameters may be wrong although they fit
 
 
 def identify(
@@ -160,24 +134,24 @@ def identify(
     notes += [*unmodeled, *_notes(model, motion, solution, space.beta(theta))]
     beta = np.where(solution.determined, solution.beta, np.nan)
     return Identification(
-        model,
-        space.base,
-        beta,
-        solution.covariance,
-        _estimates(space, solution, beta),
-        space.inertias(theta),
-        armature,
-        damping,
-        friction,
-        offset,
-        solution.noise,
-        solution.condition,
-        seconds,
-        motion.cutoff,
-        motion.counts.sum(axis=0).astype(np.float64),
-        motion.seconds,
-        tuple(notes),
-        diagnosis.doubts,
+        model=model,
+        base=space.base,
+        beta=beta,
+        covariance=solution.covariance,
+        estimates=_estimates(space, solution, beta),
+        inertias=space.inertias(theta),
+        armature=armature,
+        damping=damping,
+        friction=friction,
+        torque_offset=offset,
+        noise=solution.noise,
+        condition=solution.condition,
+        delay=seconds,
+        cutoff=motion.cutoff,
+        samples=motion.counts.sum(axis=0).astype(np.float64),
+        seconds=motion.seconds,
+        notes=tuple(notes),
+        doubts=diagnosis.doubts,
     )
 
 

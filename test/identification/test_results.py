@@ -104,9 +104,18 @@ def changed(found: Residuals, joint: str, after: float) -> Residuals:
 pytestmark = pytest.mark.filterwarnings("ignore::rnea_control.model.RobotModelWarning")
 
 
-REST = (0.02, 0.01 * np.ones(3), 0.0, 30.0, ())
 CENTER, INERTIAS = np.array([0.01, -0.02, 0.1]), slice(INERTIA, INERTIA + 10)
-PAYLOAD = Payload("panda_hand", 0.73, CENTER, np.diag([1.1e-3, 1e-3, 3e-4]), *REST)
+PAYLOAD = Payload(
+    link="panda_hand",
+    mass=0.73,
+    center_of_mass=CENTER,
+    inertia=np.diag([1.1e-3, 1e-3, 3e-4]),
+    mass_deviation=0.02,
+    center_deviation=0.01 * np.ones(3),
+    delay=0.0,
+    seconds=30.0,
+    notes=(),
+)
 
 
 def parameters_of(text: str, folder: Path, joints: tuple[str, ...]) -> GivenParameters:
