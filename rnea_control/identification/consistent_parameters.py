@@ -167,11 +167,7 @@ class ParameterSpace:
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        motion: Motion,
-        with_load: bool = False,
-        trust: float = TRUST,
+        self, model: RobotModel, motion: Motion, with_load: bool = False, trust: float = TRUST
     ) -> None:
         self.model, self.base = model, base_parameters(model)
         self._roots = _roots(model)

@@ -20,7 +20,7 @@ from rnea_control.identification.delay import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.readings import Readings
-from rnea_control.identification.torque_evidence import Fit, Reading, TorqueEvidence
+from rnea_control.identification.torque_evidence import Fit, TorqueEvidence
 from rnea_control.model import RobotModel
 from rnea_control.model.causes import Cause, Contribution, effort_words, told
 from rnea_control.model.rigid_body import link_inertia_of
@@ -61,11 +61,7 @@ class Diagnosis:
         return tuple(each.sentence for each in self.contributions if not each.cause.fitted)
 
 
-def diagnose(
-    model: RobotModel,
-    motion: Motion,
-    delay: float | None = None,
-) -> Diagnosis:
+def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> Diagnosis:
     """Compares a model with a motion that was measured.
 
     Args:
@@ -137,18 +133,9 @@ def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
 def _differences(
     evidence: TorqueEvidence, best: Fit, least_told: FloatArray
 ) -> tuple[list[Contribution], float]:
-    """In what the model differs from the robot, by the torques that it lacks or has too much.
-
-    Of all sets of causes it is the likeliest, the one first that explains most.
-
-    Args:
-        evidence: of the recording.
-        best: the reading to take, with all parameters of the robot fitted.
-        least_told: a torque of a joint that is worth to be told, shape (nv,), [Nm] or [N].
-
-    Returns:
-        The causes, and how much is above the noise, in squares of it.
-    """
+    """In what the model differs from the robot, beside the `best` reading: of all sets of causes
+    the likeliest, the one first that explains most; and how much is above the noise, in squares of
+    it. Torques of less than `least_told`, shape (nv,), are not worth to be told."""
 
     @cache
     def fit(causes: frozenset[Cause]) -> Fit:
@@ -170,26 +157,18 @@ def _differences(
         if before - left < LEAST_PART * excess:
             break
         chosen[cause] = (before - left) / excess
-    change = fit(frozenset(chosen)).theta - evidence.declared
-    found = [
-        _difference(evidence, cause, min(part, 1.0), change, best.reading, least_told)
-        for cause, part in chosen.items()
-    ]
-    return found, excess
+    with_all = fit(frozenset(chosen))
+    parts = ((cause, min(part, 1.0)) for cause, part in chosen.items())
+    return [_difference(evidence, *each, with_all, least_told) for each in parts], excess
 
 
 def _difference(
-    evidence: TorqueEvidence,
-    cause: Cause,
-    part: float,
-    change: FloatArray,
-    reading: Reading,
-    least_told: FloatArray,
+    evidence: TorqueEvidence, cause: Cause, part: float, fit: Fit, least_told: FloatArray
 ) -> Contribution:
-    """What one cause's part of a change of theta means."""
-    model, own, columns = evidence.model, np.zeros_like(change), evidence.columns[cause]
-    own[columns] = values = change[columns]
-    sizes = evidence.torque_of(own, reading)
+    """What one cause is in a fit."""
+    model, own, columns = evidence.model, np.zeros_like(fit.theta), evidence.columns[cause]
+    own[columns] = values = (fit.theta - evidence.declared)[columns]
+    sizes = evidence.torque_of(own, fit.reading)
     felt = sizes > least_told
     felt[np.argmax(sizes)] |= not felt.any()
 

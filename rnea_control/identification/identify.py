@@ -112,17 +112,12 @@ def identify(
         found = diagnosis.delay
         if found is None or robust:
             found = delay_of(equations, prior, robust)
-        near = found.beta
-        if found.is_significant:
-            seconds = found.seconds
-            notes.append(
-                f"the efforts are {late(seconds)} than the positions; that was made up for"
-            )
-        else:
-            notes.append(
-                f"no delay of the efforts is significant, {1e3 * found.seconds:.2g} ms with a "
-                f"standard deviation of {1e3 * found.deviation:.2g} ms; 0 was taken"
-            )
+        near, seconds = found.beta, found.seconds if found.is_significant else 0.0
+        done = "that was made up for" if seconds else "too little to be sure, and 0 was taken"
+        notes.append(
+            f"the efforts are {late(found.seconds)} than the positions, standard deviation "
+            f"{1e3 * found.deviation:.2g} ms; {done}"
+        )
     motion = motion.delayed(seconds)
     equations = replace(equations, motion=motion)
     if finds_delay:

@@ -33,31 +33,18 @@ ROBUST_PASSES = 10
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A solution of the equations.
+    """A solution of the equations."""
 
-    Attributes:
-        beta: shape (columns,).
-        determined: whether the data determine each one, shape (columns,).
-        condition: of the weighted and scaled regressor, over the determined directions.
-        inverse: of `information`, in these directions.
-        information: matrix of the equations weighted by `variance`.
-        vector: of the same.
-        vector_covariance: what the noise does to `vector`; `information` where that is white.
-        variance: of each joint's noise, correlation included, shape (nv,).
-        noise: standard deviation of each joint's residual, shape (nv,).
-        spectrum: of the residual, which is cut to three times the noise if the fit is robust.
-    """
-
-    beta: FloatArray
-    determined: BoolArray
-    condition: float
-    inverse: FloatArray
-    information: FloatArray
-    vector: FloatArray
-    vector_covariance: FloatArray
-    variance: FloatArray
-    noise: FloatArray
-    spectrum: NoiseSpectrum
+    beta: FloatArray  # shape (columns,)
+    determined: BoolArray  # whether the data determine each one, shape (columns,)
+    condition: float  # of the weighted and scaled regressor, over the determined directions
+    inverse: FloatArray  # of `information`, in these directions
+    information: FloatArray  # matrix of the equations weighted by `variance`
+    vector: FloatArray  # of the same
+    vector_covariance: FloatArray  # what noise does to `vector`; `information` where it is white
+    variance: FloatArray  # of each joint's noise, correlation included, shape (nv,)
+    noise: FloatArray  # standard deviation of each joint's residual, shape (nv,)
+    spectrum: NoiseSpectrum  # of the residual; cut to three times the noise if the fit is robust
 
     @property
     def covariance(self) -> FloatArray:

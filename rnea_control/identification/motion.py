@@ -109,11 +109,10 @@ class Motion:
 
     def split(self, share: float) -> tuple[Motion, Motion]:
         """The first part of each continuous part, and the `share` at its end."""
-        lengths = [round(share * (part.stop - part.start)) for part in self.parts]
-        pairs = [*zip(self.parts, lengths, strict=True)]
-        first = [slice(part.start, part.stop - length) for part, length in pairs]
-        last = [slice(part.stop - length, part.stop) for part, length in pairs]
-        return self.take(first), self.take(last)
+        cuts = [part.stop - round(share * (part.stop - part.start)) for part in self.parts]
+        pairs = [*zip(self.parts, cuts, strict=True)]
+        first = [slice(part.start, cut) for part, cut in pairs]
+        return self.take(first), self.take([slice(cut, part.stop) for part, cut in pairs])
 
     def delayed(self, delay: float) -> Motion:
         """Each effort with the motion of `delay` seconds before: by whole samples, and the rest by

@@ -6,7 +6,7 @@ import itertools
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from posixpath import commonpath
 from typing import NamedTuple, TypeAlias
@@ -38,7 +38,6 @@ def recording_of(
     messages: Iterable[Message],
     joints: Sequence[str] | None = None,
     topic: str | None = None,
-    types: Mapping[str, str] | None = None,
 ) -> Recording:
     """The recording of one joint-state topic, with the robot_description of the nearest namespace.
 
@@ -46,7 +45,6 @@ def recording_of(
         source: the file, for error messages.
         messages: of all topics, each topic's in the order of time.
         joints, topic: as of `read_recording`.
-        types: of all topics that there are, also of those without messages.
 
     Raises:
         RecordingError: there is no such topic, it does not name these joints, or bytes are not a
@@ -55,15 +53,14 @@ def recording_of(
     states, descriptions = _decoded(source, messages)
     chosen = {f"/{topic.lstrip('/')}"} if topic is not None else states.keys()
     if not states or not chosen <= states.keys():
-        has = listed([f"{name} ({kind})" for name, kind in (types or {}).items()]) or "no topics"
         raise RecordingError(
-            f"{source}: no {JOINT_STATE} message{f' on {topic}' if topic else ''}; it has "
-            f"{f'joint states on {listed(states)}' if states else has}. Record the topic of "
-            "joint_state_broadcaster, /joint_states"
+            f"{source}: no {JOINT_STATE} message{f' on {topic}' if topic else ''}; it has some on "
+            f"{listed(states) or 'no topic'}. Record the topic of joint_state_broadcaster, "
+            "/joint_states"
         )
     found = {name: each for name in chosen if (each := states[name].recording(joints)) is not None}
     if not found:
-        names = {name: dict.fromkeys(itertools.chain(*states[name].names)) for name in chosen}
+        names = {name: dict.fromkeys(itertools.chain(*states[name].named)) for name in chosen}
         has = "; ".join(f"{name} has {listed(names[name]) or 'no names'}" for name in chosen)
         raise RecordingError(
             f"{source}: no message names all of the joints {listed(joints or [])}; {has}. Give the "
@@ -128,15 +125,10 @@ class _JointStates:
         self.stamps.append(message.seconds * 10**9 + message.nanoseconds)
         self.log_times.append(log_time)
 
-    @property
-    def names(self) -> dict[tuple[str, ...], None]:
-        """The joints that messages name together, in the order of the first of these."""
-        return dict.fromkeys(names for names in self.named if names)
-
     def recording(self, joints: Sequence[str] | None) -> Recording | None:
         """The states of these joints, by default of those that messages name together and that are
         the most complete ones; None if no message names them all."""
-        choices = self.names if joints is None else [tuple(joints)]
+        choices = [*self.named] if joints is None else [tuple(joints)]
         found = [self._of(choice) for choice in choices if choice]
         return max((each for each in found if len(each.time)), key=_completeness, default=None)
 

@@ -87,9 +87,7 @@ def cleaned(
 
 def continuous(time: FloatArray, starts: BoolArray, period: float, notes: list[str]) -> list[slice]:
     """The parts without gaps that are long enough; the others go to the notes."""
-    if len(time) < 2:
-        return []
-    steps = np.diff(time, prepend=time[0])
+    steps = np.diff(time, prepend=time[:1])
     gaps = (steps > max(GAP_PERIODS * period, SHORT_GAP)) & ~starts
     cuts = [0, *np.flatnonzero(gaps | starts).tolist(), len(time)]
     parts = [slice(*pair) for pair in pairwise(cuts)]

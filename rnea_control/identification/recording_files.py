@@ -1,16 +1,10 @@
-"""Recordings from and to files: `read_recording`, `write_rosbag`, `write_npz`.
-
-| file | what it is |
-| --- | --- |
-| a folder, `.mcap`, `.db3` | rosbag2, as `ros2 bag record` and `rnea_identify record` write it |
-| `.npz` | arrays of NumPy |
-"""
+"""Recordings from and to files of rosbag2 and NumPy: `read_recording`, `write_rosbag`,
+`write_npz`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -77,17 +71,15 @@ def read_recording(
     if not path.exists():
         raise RecordingError(f"{path} is not there; a recording must be {WANTED}")
     if path.is_dir() or path.suffix in STORAGES:
-        types: dict[str, str] = {}
-        messages = chain.from_iterable(_messages(part, types) for part in _parts(path))
-        return recording_of(str(path), messages, joints, topic, types)
+        messages = chain.from_iterable(map(_messages, _parts(path)))
+        return recording_of(str(path), messages, joints, topic)
     if path.suffix == ".npz":
         return _read_npz(path, joints)
     why = f"is no recording that can be read; it must be {WANTED}"
-    with suppress(OSError), path.open("rb") as file:
-        if file.read(7) == b"#ROSBAG" or path.suffix == ".bag":
-            convert = f"rosbags-convert --src {path} --dst {path.with_suffix('')}"
-            why = f"is a recording of ROS 1. Convert it: {convert}"
-    if path.suffix == ".zstd":
+    if path.suffix == ".bag":
+        convert = f"rosbags-convert --src {path} --dst {path.with_suffix('')}"
+        why = f"is a recording of ROS 1. Convert it: {convert}"
+    elif path.suffix == ".zstd":
         why = f"is compressed: give the folder that it is in, with its {METADATA}"
     raise RecordingError(f"{path} {why}")
 
@@ -122,9 +114,8 @@ def _parts(path: Path) -> list[Path]:
     )
 
 
-def _messages(path: Path, types: dict[str, str]) -> Iterator[Message]:
-    """The messages of a file or a bag that `recording_of` takes; `types` gets those of all its
-    topics."""
+def _messages(path: Path) -> Iterator[Message]:
+    """The messages of a file or a bag that `recording_of` takes."""
     write_ahead = path.with_name(f"{path.name}-wal")
     if path.suffix == ".db3" and write_ahead.exists() and write_ahead.stat().st_size:
         raise RecordingError(
@@ -134,7 +125,6 @@ def _messages(path: Path, types: dict[str, str]) -> Iterator[Message]:
     # The library raises many kinds of errors for files that are broken.
     try:
         with Reader(path) as reader:
-            types.update((each.topic, each.msgtype) for each in reader.connections)
             wanted = [each for each in reader.connections if each.msgtype in (JOINT_STATE, STRING)]
             for connection, time, message in reader.messages(wanted) if wanted else ():
                 yield Message(connection.topic, connection.msgtype, time, message)

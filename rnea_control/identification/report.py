@@ -19,7 +19,7 @@ from rnea_control.model.rigid_body import link_inertia_of
 # The files that are written with it.
 URDF, PARAMETERS = "robot.urdf", "rnea_controller.yaml"
 # Points of a line: more than a picture has columns. It is broken where samples are missing for so
-# many periods.
+# many of their mean distances.
 POINTS, GAP = 2000, 5.0
 # More pictures than this are left out, as of many recordings: a file of some megabytes.
 MOST_PICTURES = 48
@@ -84,23 +84,22 @@ def report(found: Identification, residuals: Sequence[Residuals], words: str) ->
 def _torques(model: RobotModel, residuals: Sequence[Residuals]) -> Iterable[str]:
     """A table and pictures for each recording."""
     heads = ("joint", "URDF", "identified", "", "noise", "times the noise", "% of the limit")
-    left = MOST_PICTURES
+    pictures = 0
     for found in residuals:
         yield f"<h3>{escape(found.source)}: {'held out' if found.held_out else 'fitted to'}</h3>"
         of_joints = scores(model, [found])
         yield _table(heads, map(_score_row, of_joints))
-        moved = [j for j, score in enumerate(of_joints) if score.is_known]
-        for j in moved[:left]:
-            unit = of_joints[j].unit
-            name = escape(f"{of_joints[j].joint}, {unit}")
-            words = f"{name}: measured, by the URDF and identified, and the errors of both"
-            yield (
-                f"<figure><figcaption>{name}</figcaption>"
-                f'<img alt="{words}" src="{torque_picture(found, j, unit)}"></figure>'
-            )
-        if len(moved) > left:
-            yield f"<p>{len(moved) - left} more pictures are left out.</p>"
-        left = max(left - len(moved), 0)
+        for j, score in enumerate(of_joints):
+            pictures += score.is_known
+            if score.is_known and pictures <= MOST_PICTURES:
+                name = escape(f"{score.joint}, {score.unit}")
+                words = f"{name}: measured, by the URDF and identified, and the errors of both"
+                yield (
+                    f"<figure><figcaption>{name}</figcaption>"
+                    f'<img alt="{words}" src="{torque_picture(found, j, score.unit)}"></figure>'
+                )
+    if pictures > MOST_PICTURES:
+        yield f"<p>{pictures - MOST_PICTURES} more pictures are left out.</p>"
 
 
 def _score_row(score: JointScore) -> list[str]:
@@ -197,17 +196,15 @@ def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture.getvalue()).decode()}"
 
 
-def thinned(time: FloatArray, values: FloatArray, points: int = POINTS) -> tuple[FloatArray, ...]:
-    """A line through not many more than `points` points that looks like the whole one, shape
+def thinned(time: FloatArray, values: FloatArray) -> tuple[FloatArray, ...]:
+    """A line through not many more than `POINTS` points that looks like the whole one, shape
     (samples,), over ascending times: the smallest and the largest value of each stretch. Broken by
     NaN where samples are missing."""
-    size = -(-2 * len(time) // points)
+    size = -(-2 * len(time) // POINTS)
     if size > 2:
         starts = np.arange(0, len(time), size)
-        middle = np.minimum(starts + size // 2, len(time) - 1)
         extremes = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
-        time = np.stack([time[starts], time[middle]], axis=1).ravel()
-        values = np.stack(extremes, axis=1).ravel()
+        time, values = np.repeat(time[starts], 2), np.stack(extremes, axis=1).ravel()
     steps = np.diff(time, prepend=time[:1])
-    gaps = np.flatnonzero(steps > GAP * np.median(steps))
+    gaps = np.flatnonzero(steps > GAP * np.mean(steps))
     return np.insert(time, gaps, time[gaps]), np.insert(values, gaps, np.nan)

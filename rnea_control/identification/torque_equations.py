@@ -60,9 +60,7 @@ class TorqueEquations:
     more: tuple[MoreColumns, ...] = ()  # what gives the columns after those
 
     def normal(
-        self,
-        parts: Iterable[slice] = EVERY,
-        outlying: tuple[FloatArray, FloatArray] | None = None,
+        self, parts: Iterable[slice] = EVERY, outlying: tuple[FloatArray, FloatArray] | None = None
     ) -> NormalEquations:
         """The normal equations of the torques that `motion.counts`.
 

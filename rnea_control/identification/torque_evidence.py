@@ -144,10 +144,7 @@ class TorqueEvidence:
         self.independent = self._used.sum(axis=0) / np.clip(slow, 1.0, most)
 
     def fit(
-        self,
-        reading: Reading,
-        opened: IntArray | None = None,
-        groups: IntArray | None = None,
+        self, reading: Reading, opened: IntArray | None = None, groups: IntArray | None = None
     ) -> Fit:
         """The parameters beside a reading, and its cost.
 

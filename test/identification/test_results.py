@@ -207,7 +207,7 @@ VERDICTS: list[tuple[Identification, list[Residuals], list[str], list[str]]] = [
         FOUND,
         [FITTED, HELD_OUT],
         [
-            "On held_out.mcap, which was kept from the fit, the identified model's torque "
+            "On held_out.mcap, kept from the fit, the identified model's torque "
             "error, noise included, is 2 times smaller than the URDF's (geometric mean",
             "It is above the noise of the measured torques at 7 of 7 joints",
             "1.5 times the noise and 1.5 % of the effort limit",
@@ -251,7 +251,7 @@ def test_several_recordings_count_together() -> None:
     (score, *_), (a, *_), (b, *_) = (scores(model, r) for r in ([one, two], [one], [two]))
     assert score.after**2 == pytest.approx((a.after**2 + 2.0 * b.after**2) / 3.0)
     assert a.gain == pytest.approx(a.before / a.after, rel=1e-12)
-    assert "On 2 recordings, which were kept from the fit" in verdict(FOUND, [one, two])
+    assert "On 2 recordings, kept from the fit" in verdict(FOUND, [one, two])
 
 
 def still(found: Residuals, joint: str) -> Residuals:
@@ -356,7 +356,7 @@ def test_text_is_escaped(no_pictures: None) -> None:
 def test_report_of_few_and_many_recordings(no_pictures: None) -> None:
     for recordings, pictures, said in (
         ([HELD_OUT, FITTED], 14, "held_out.mcap: held out"),
-        ([HELD_OUT] * 8, report_module.MOST_PICTURES, "7 more pictures are left out"),
+        ([HELD_OUT] * 8, report_module.MOST_PICTURES, "8 more pictures are left out"),
         ([still(HELD_OUT, "panda_joint7")], 6, "did not move"),
         ([WORSE], 7, "worse than the URDF"),
     ):

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
 from rich.console import Console
 
@@ -77,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
     fit = _fit if options.payload is None else _fit_payload
     with new_folder(options.output) as folder:
         status = fit(_given(options, console), folder, console)
-        written = [str(options.output / path.name) for path in sorted(folder.iterdir())]
+        written = map(str, sorted(folder.iterdir()))
     console.print(f"\nwritten: {', '.join(written)}")
     return status
 
@@ -132,7 +130,7 @@ def _fit(given: _Given, folder: Path, console: Console) -> int:
     console.print(f"\n{summary(found)}")
     _print_torques(console, model, residuals[0], found.notes)
     console.print(f"\n{words}")
-    return int(bool(found.doubts) or not is_better(model, residuals[: len(given.held_out)]))
+    return int(bool(found.doubts) or not is_better(model, residuals))
 
 
 def _fit_payload(given: _Given, folder: Path, console: Console) -> int:
@@ -180,21 +178,18 @@ def _print_torques(
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
-    """A temporary folder to fill, which gets its name at the end, or is removed if that fails.
+    """A folder to fill, which is removed again if that fails.
 
     Raises:
         IdentificationError: something is there already, or it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}_{uuid4().hex}")
     try:
-        if os.path.lexists(path):
-            raise FileExistsError("it is there already, and nothing is overwritten")
-        temporary.mkdir(parents=True)
-        yield temporary
-        temporary.rename(path)
+        path.mkdir(parents=True)
+        with ExitStack() as if_it_fails:
+            if_it_fails.callback(shutil.rmtree, path)
+            yield path
+            if_it_fails.pop_all()
     except OSError as error:
         raise IdentificationError(
-            f"{path} cannot be written: {error.strerror or error}. Name a new folder by --output"
+            f"{path} cannot be written: {error.strerror}. Name a new folder by --output"
         ) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

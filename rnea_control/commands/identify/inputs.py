@@ -12,7 +12,6 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from rnea_control.commands.options import delay, parameters_in, positive
 from rnea_control.exceptions import ParameterError, RecordingError
@@ -152,7 +151,7 @@ def check_distinct(motions: Sequence[Motion]) -> None:
             )
 
 
-def table_of(title: str, headings: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+def table_of(title: str, headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table of names, numbers and, in columns without a heading, units or words."""
     table = Table(title=title, box=SIMPLE_HEAD)
     for k, heading in enumerate(headings):
