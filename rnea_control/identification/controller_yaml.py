@@ -1,8 +1,5 @@
-"""What `rnea_controller` is given, as YAML: an exciting trajectory, and, as parameters, identified
-actuators or a payload.
-
-A trajectory is a trajectory_msgs/JointTrajectory, as `ros2 topic pub` takes it.
-"""
+"""What `rnea_controller` is given, as YAML: an exciting trajectory, a JointTrajectory as
+`ros2 topic pub` takes it; and, as parameters, identified actuators or a payload."""
 
 from __future__ import annotations
 

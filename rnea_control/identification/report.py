@@ -133,8 +133,8 @@ def _link_table(found: Identification) -> str:
         after = link_inertia_of(name, matrix)
         if before.mass or after.mass:  # else it is a frame, such as that of a tool
             mass = f"{number(before.mass)} → {number(after.mass)}"
-            center = f"{_vector(before.center_of_mass)} → {_vector(after.center_of_mass)}"
-            rows.append([name, mass, center])
+            ends = (np.round(each.center_of_mass, 5).tolist() for each in (before, after))
+            rows.append([name, mass, " → ".join(", ".join(map(number, end)) for end in ends)])
     return _table(("URDF → identified", "mass, kg", "center of mass in the link's frame, m"), rows)
 
 
@@ -163,10 +163,6 @@ def number(value: float, digits: int = 4) -> str:
         return NONE
     value = 0.0 if abs(value) < ROUNDING else value
     return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
-
-
-def _vector(values: FloatArray) -> str:
-    return ", ".join(number(0.0 + round(float(value), 5)) for value in values)
 
 
 def torque_picture(residuals: Residuals, j: int, unit: str) -> str:

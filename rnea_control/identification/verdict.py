@@ -46,9 +46,7 @@ class Residuals:
     measured: FloatArray
     before: FloatArray  # by the robot's description
     after: FloatArray  # with the identified parameters
-    # Standard deviation of the measured torque about its own smooth course, which no model
-    # explains, shape (joints,).
-    noise: FloatArray
+    noise: FloatArray  # standard deviation about the torque's own smooth course, shape (joints,)
 
 
 def residuals_of(

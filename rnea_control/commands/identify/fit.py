@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -185,11 +185,12 @@ def new_folder(path: Path) -> Iterator[Path]:
     """
     try:
         path.mkdir(parents=True)
-        with ExitStack() as if_it_fails:
-            if_it_fails.callback(shutil.rmtree, path)
+        try:
             yield path
-            if_it_fails.pop_all()
+        except BaseException:
+            shutil.rmtree(path)
+            raise
     except OSError as error:
         raise IdentificationError(
-            f"{path} cannot be written: {error.strerror}. Name a new folder by --output"
+            f"{path} cannot be written: {error.strerror or error}. Name a new folder by --output"
         ) from error

@@ -31,7 +31,7 @@ WARNING = (
     "motion in simulation first, and keep a hand on the emergency stop."
 )
 # Of a base parameter's name, in the table and in the picture.
-_LONGEST_NAME, _LONGEST_LABEL, _CUT = 33, 44, " ..."
+_LONGEST_NAME, _LONGEST_LABEL = 33, 44
 # Points of a line of the picture.
 _POINTS = 2000
 # Where its bars end, relative to the parameter.
@@ -134,12 +134,12 @@ def _check_files(options: argparse.Namespace) -> None:
 def _comment(options: argparse.Namespace, excitation: Excitation) -> str:
     """What the motion is, for the beginning of its file."""
     numbers = ("duration", "speed", "torque", "approach", "seed")
-    made_by = " ".join(f"--{name} {getattr(options, name):g}" for name in numbers)
+    made_by = " ".join(f"--{name} {getattr(options, name)}" for name in numbers)
     text = io.StringIO()
     paper = Console(file=text, width=90, markup=False, highlight=False)
     for each in (WARNING, f"rnea_identify plan {made_by}", _motion_table(excitation)):
         paper.print(each)
-    return text.getvalue()
+    return text.getvalue().replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
 
 
 def _judgement(excitation: Excitation) -> Iterator[str]:
@@ -244,5 +244,6 @@ def draw_excitation(path: str | os.PathLike[str], excitation: Excitation) -> Non
 
 def shortened(name: str, longest: int) -> str:
     """The beginning of a sum, as much as fits into so many characters, at least one term."""
-    least = len(name.partition(" ")[0]) + len(_CUT)
-    return textwrap.shorten(name, max(longest, least), placeholder=_CUT)
+    end = " ..."
+    least = len(name.partition(" ")[0]) + len(end)
+    return textwrap.shorten(name, max(longest, least), placeholder=end)
