@@ -70,7 +70,7 @@ def test_plan_writes_trajectory_and_picture(urdf, tmp_path, capsys) -> None:
     assert "Next: rnea_identify record" in words
     comment, _, _ = output.read_text().partition("joint_names")
     assert all(line.startswith("#") for line in comment.splitlines())
-    for expected in ("the motion in simulation first", "--approach 3.0 --seed 5", "two_link_arm"):
+    for expected in ("in simulation first, and keep", "--approach 3.0 --seed 5", "two_link_arm"):
         assert expected in comment
 
 
