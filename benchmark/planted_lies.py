@@ -316,12 +316,13 @@ def judged(case: Case, robot: RobotModel) -> Result:
 
 
 def predicted(found: Identification, motion) -> np.ndarray:
-    """Torques by the consistent parameters."""
+    """Torques by the consistent parameters; what the model has beside its links stays."""
     model = found.model
-    phi = np.zeros(len(inertial_parameters(model)))
+    phi = inertial_parameters(model).copy()
     for link, matrix in found.inertias.items():
         body, to_body = parameters_in_body(model, link)
-        phi[10 * body : 10 * body + 10] += to_body @ ten_parameters(matrix)
+        change = ten_parameters(matrix - model.link_inertias[link])
+        phi[10 * body : 10 * body + 10] += to_body @ change
     rows = [found.armature, found.damping, found.friction, found.torque_offset]
     phi[-4 * model.nv :] = np.concatenate(rows)
     tau = TorqueEquations(identified_robot(model), np.arange(len(phi)), motion).predicted(phi)
