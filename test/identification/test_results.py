@@ -20,7 +20,7 @@ from rnea_control.identification.controller_yaml import controller_yaml, payload
 from rnea_control.identification.identify import Certainty, Estimate, Identification
 from rnea_control.identification.payload import Payload
 from rnea_control.identification.report import POINTS, report, thinned, torque_picture
-from rnea_control.identification.verdict import Residuals, scores, verdict
+from rnea_control.identification.verdict import Residuals, is_better, scores, verdict
 from rnea_control.model import RobotModel
 from rnea_control.model.bodies import INERTIA
 from rnea_control.node.parameters import PARAMETERS
@@ -238,6 +238,7 @@ def test_verdict() -> None:
     for found, recordings, said, not_said in VERDICTS:
         words = verdict(found, recordings)
         assert words.startswith("On ")
+        assert is_better(found.model, recordings) == ("do not use it" not in words)
         assert [part for part in said if part not in words] == []
         assert [part for part in not_said if part in words] == []
     # Held-out recordings alone are judged.
