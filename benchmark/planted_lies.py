@@ -346,12 +346,13 @@ def of_lies(robots: list[str]) -> Table:
         for robot in robots:
             for k, rate in enumerate(RATES):
                 case = case_of(robot, rate, 3 + k)
-                result = judged(plant(copy.deepcopy(case)), case.robot)
+                planted = plant(copy.deepcopy(case))
+                result = judged(planted, planted.robot if cause in FITTED else case.robot)
                 right = result.first == cause
                 zero = result.exits_0 and cause not in FITTED
                 worse = zero and result.after > result.before
                 counts += right, result.exits_0, worse, 1
-                if not right or zero:
+                if not right or result.exits_0 != (cause in FITTED):
                     tell(f"{name}; {robot}, {rate:g} Hz", result)
         right, zero, worse, count = counts
         totals += counts

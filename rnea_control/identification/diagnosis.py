@@ -176,7 +176,7 @@ def _difference(
         if cause is Cause.masses:
             return effort_words(model, j, sizes)
         if cause is Cause.rotor:
-            return f"{values[j]:+.3g} kg m^2"
+            return f"{values[j]:+.3g} {'kg' if model.joint_types[j] == 'prismatic' else 'kg m^2'}"
         constant = effort_words(model, j, values[-model.nv :], "+.3g")
         if cause is Cause.offset:
             return constant

@@ -137,7 +137,7 @@ def _comment(options: argparse.Namespace, excitation: Excitation) -> str:
     made_by = " ".join(f"--{name} {getattr(options, name)}" for name in numbers)
     text = io.StringIO()
     paper = Console(file=text, width=90, markup=False, highlight=False)
-    for each in (WARNING, f"rnea_identify plan {made_by}", _motion_table(excitation)):
+    for each in (f"WARNING: {WARNING}", f"rnea_identify plan {made_by}", _motion_table(excitation)):
         paper.print(each)
     return text.getvalue().replace("\N{BOX DRAWINGS LIGHT HORIZONTAL}", "-")
 
