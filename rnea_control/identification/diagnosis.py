@@ -86,8 +86,8 @@ def diagnose(model: RobotModel, motion: Motion, delay: float | None = None) -> D
     if beyond.joints and named.isdisjoint(beyond.joints):
         lies.append(beyond)
     unexplained = _unexplained(search, noise)
-    if unexplained.joints and not lies and not recorded:
-        lies.append(unexplained)
+    if unexplained.joints and not recorded:
+        lies.insert(0, unexplained)
     parts, excess = _differences(evidence, best, SMALL * np.maximum(rms, noise))
     if search.delay and search.delay.is_significant and not lies and not recorded:
         own = float(evidence.independent @ (search.undelayed / best.variance - 1.0))
@@ -122,10 +122,12 @@ def _beyond(model: RobotModel, motion: Motion, noise: FloatArray) -> Contributio
 
 
 def _unexplained(search: Readings, noise: FloatArray) -> Contribution:
-    """The joints whose efforts nothing explains."""
+    """The joints whose efforts nothing explains; where something was found most joints, as that is
+    chance then, or none."""
     model, left = search.model, np.sqrt(search.best.variance)
     strength = np.sqrt(search.evidence.spread[search.best.reading.order])
     large = (left > 3.0 * noise) & (left > LEFT * strength)
+    large &= large.mean() > 0.5 or not search.found
     large &= (left > LEFT_OF_LIMIT * model.effort_limit) | np.isinf(model.effort_limit)
     return told(Cause.unknown, model, large, lambda j: f"({effort_words(model, j, left)})")
 
