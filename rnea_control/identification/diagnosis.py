@@ -16,7 +16,7 @@ import numpy as np
 
 from rnea_control.analysis import inverse_dynamics_batch
 from rnea_control.array_types import FloatArray
-from rnea_control.identification.delay import Delay, late
+from rnea_control.identification.least_squares import Delay, late
 from rnea_control.identification.motion import COARSE_ROUNDING, Motion, measurement_noise
 from rnea_control.identification.noise_spectrum import enough_of
 from rnea_control.identification.readings import Readings

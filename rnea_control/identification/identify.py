@@ -12,9 +12,8 @@ from rnea_control.analysis import BaseParameters, inertial_parameters
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import ParameterSpace
-from rnea_control.identification.delay import beside_delay, delay_of, late
 from rnea_control.identification.diagnosis import diagnose
-from rnea_control.identification.least_squares import Solution
+from rnea_control.identification.least_squares import Solution, beside_delay, delay_of, late
 from rnea_control.identification.motion import Motion
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.unmodeled_torques import ROUNDS, solve_beside_unmodeled

@@ -226,8 +226,22 @@ def motion_of(recording: Recording, cutoff: float | None = None) -> Motion:
         settled = np.zeros(len(grid_time), dtype=np.bool_)
         settled[margin:-margin] = True
         counts = settled[:, None] & (np.abs(v) > STANDING) & ~grid_clipped
-        arrays, end = (grid_time, smooth, v, a, grid_effort, grid_clipped, counts), len(grid_time)
-        motions.append(Motion(source, *arrays, (end,), period, cutoff, rounding, said))
+        motion = Motion(
+            source=source,
+            time=grid_time,
+            q=smooth,
+            v=v,
+            a=a,
+            effort=grid_effort,
+            clipped=grid_clipped,
+            counts=counts,
+            ends=(len(grid_time),),
+            period=period,
+            cutoff=cutoff,
+            rounding=rounding,
+            notes=said,
+        )
+        motions.append(motion)
     return join(motions)
 
 

@@ -14,8 +14,8 @@ from rnea_control.identification.consistent_parameters import (
     ParameterSpace,
     parameters_in_body,
 )
-from rnea_control.identification.delay import delay_of
 from rnea_control.identification.identify import check_joints
+from rnea_control.identification.least_squares import delay_of
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
 from rnea_control.identification.unmodeled_torques import solve_beside_unmodeled
