@@ -10,7 +10,7 @@ import numpy as np
 
 from rnea_control.array_types import FloatArray
 from rnea_control.exceptions import IdentificationError, listed
-from rnea_control.identification.identify import check_joints
+from rnea_control.identification.consistent_parameters import check_joints
 from rnea_control.model import RobotModel
 
 # Distance from the position limits, as a share of the range, and at least for angles, [rad].

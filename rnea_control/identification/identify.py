@@ -10,7 +10,6 @@ import numpy as np
 
 from rnea_control.analysis import BaseParameters, inertial_parameters
 from rnea_control.array_types import FloatArray
-from rnea_control.exceptions import IdentificationError
 from rnea_control.identification.consistent_parameters import ParameterSpace
 from rnea_control.identification.diagnosis import diagnose
 from rnea_control.identification.least_squares import Solution, beside_delay, delay_of, late
@@ -19,7 +18,6 @@ from rnea_control.identification.torque_equations import TorqueEquations, identi
 from rnea_control.identification.unmodeled_torques import ROUNDS, solve_beside_unmodeled
 from rnea_control.model import RobotModel
 
-SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 # A standard deviation of less than this part of the value, or of what the URDF leaves open, is an
 # identified parameter; of more than all of it, none.
 CERTAIN = 0.1
@@ -100,7 +98,6 @@ def identify(
         IdentificationError: joints of several degrees of freedom, nothing moves, or no physically
             consistent parameters.
     """
-    check_joints(model)
     space = ParameterSpace(model, motion)
     prior = space.beta(space.start)
     equations = TorqueEquations(identified_robot(model), space.base.independent, motion)
@@ -147,16 +144,6 @@ def identify(
         notes=tuple(notes),
         doubts=diagnosis.doubts,
     )
-
-
-def check_joints(model: RobotModel) -> None:
-    """Raises IdentificationError unless each joint has one degree of freedom."""
-    for name, kind in zip(model.joint_names, model.joint_types, strict=True):
-        if kind not in SINGLE_AXIS:
-            raise IdentificationError(
-                f"joint {name!r} is {kind}; only revolute, continuous and prismatic joints can be "
-                "identified. Choose others by the option --joints"
-            )
 
 
 def _estimates(space: ParameterSpace, solution: Solution, beta: FloatArray) -> tuple[Estimate, ...]:

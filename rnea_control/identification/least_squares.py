@@ -166,8 +166,7 @@ def _solved(
 def _reweighted(normal: NormalEquations, prior: FloatArray) -> FloatArray:
     """The solution with each joint weighted by its own residual."""
     scale = np.maximum(normal.power / np.maximum(normal.samples, 1.0), 1e-12)
-    variance = scale
-    beta = prior
+    variance, beta = scale, prior
     for _ in range(WEIGHTINGS):
         before = variance
         beta = _solved(*normal.weighted(variance), prior)[0]

@@ -14,7 +14,6 @@ from rnea_control.identification.consistent_parameters import (
     ParameterSpace,
     parameters_in_body,
 )
-from rnea_control.identification.identify import check_joints
 from rnea_control.identification.least_squares import delay_of
 from rnea_control.identification.motion import Motion, join
 from rnea_control.identification.torque_equations import TorqueEquations, identified_robot
@@ -65,7 +64,6 @@ def identify_payload(
         IdentificationError: an unknown link, one that does not move or whose load no joint feels,
             or nothing that moves.
     """
-    check_joints(model)
     body, to_body = parameters_in_body(model, link)
     motion = loaded if empty is None else join([loaded, empty])
     trust = TRUST_ALONE if empty is None else TRUST_WITH_EMPTY

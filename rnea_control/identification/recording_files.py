@@ -1,5 +1,4 @@
-"""Recordings from and to files of rosbag2 and NumPy: `read_recording`, `write_rosbag`,
-`write_npz`."""
+"""Reads and writes recordings: files of rosbag2 and NumPy."""
 
 from __future__ import annotations
 

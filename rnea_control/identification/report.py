@@ -177,8 +177,7 @@ def torque_picture(residuals: Residuals, j: int, unit: str) -> str:
     torque, error = figure.subplots(2, 1, sharex=True)
     noise, measured = 2.0 * residuals.noise[j], residuals.measured[:, j]
     torque.plot(*thinned(residuals.time, measured), color="silver", label="measured")
-    label = "noise, two standard deviations"
-    error.axhspan(-noise, noise, color="lightgray", label=label)
+    error.axhspan(-noise, noise, color="lightgray", label="noise, two standard deviations")
     models = (residuals.before, "C1", "by the URDF"), (residuals.after, "C0", "identified")
     for predicted, color, label in models:
         values = predicted[:, j]

@@ -239,7 +239,7 @@ def test_recordings_that_cannot_be_are_refused(bench: Bench) -> None:
         ("effort", changed(effort=effort), r"never changes .*: elbow \(0 throughout"),
         ("jump", changed(q=q), "elbow jumps .* Was its zero set there"),
         ("still", changed(q=np.repeat(r.q[:1], len(r.q), 0)), "no joint moves faster"),
-        ("slow", changed(time=1e3 * r.time), "Are the stamps in seconds"),
+        ("slow", changed(time=1e3 * r.time), "Do the stamps rise, in seconds"),
         ("falling", changed(time=r.time[::-1].copy()), "Do the stamps rise"),
         ("empty", changed(time=0.0 * r.time), "Do the stamps rise"),
         ("few", first(100), "no 1 s of it are without gaps"),

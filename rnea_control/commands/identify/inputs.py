@@ -15,7 +15,7 @@ from rich.table import Table
 
 from rnea_control.commands.options import delay, parameters_in, positive
 from rnea_control.exceptions import ParameterError, RecordingError
-from rnea_control.identification.identify import check_joints
+from rnea_control.identification.consistent_parameters import check_joints
 from rnea_control.identification.motion import Motion, motion_of
 from rnea_control.identification.recording import of_robot
 from rnea_control.identification.recording_files import read_recording
